@@ -1,0 +1,111 @@
+//! What is persisted: chunks, and the messages they make up.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::StepId;
+
+/// Who a message is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Instructions of the embedder.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// Results of tools.
+    Tool,
+}
+
+/// One persisted piece of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Chunk {
+    /// Visible text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// The model's reasoning.
+    Thinking {
+        /// The text.
+        text: String,
+    },
+    /// The model asked for a tool. Has exactly one `tool-result` in the same history.
+    ToolCall {
+        /// The provider's id of the call, unique in its step.
+        tool_call_id: String,
+        /// The tool's name.
+        tool_name: String,
+        /// The arguments: any JSON; the raw text where they did not parse.
+        input: Value,
+        /// The step that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step_id: Option<StepId>,
+    },
+    /// What a tool answered.
+    ToolResult {
+        /// The call that this answers.
+        tool_call_id: String,
+        /// The tool's name.
+        tool_name: String,
+        /// What the model is told.
+        content: String,
+        /// Whether the tool failed, was interrupted or could not be run.
+        is_error: bool,
+        /// The step that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step_id: Option<StepId>,
+    },
+    /// The failure that ended a turn. For people; never sent to a model.
+    Error {
+        /// The failure, verbatim.
+        message: String,
+        /// The HTTP code as text, when known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+    },
+    /// Text of the embedder for the model.
+    System {
+        /// The text.
+        text: String,
+    },
+    /// An image of the person.
+    Image {
+        /// Where it is: `https:` or `data:`.
+        url: String,
+        /// Its media type, when known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
+    },
+}
+
+/// A chunk with its place in the conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StoredChunk {
+    /// Per conversation, starts at 1, never skips, in append order.
+    pub seq: u64,
+    /// Who it is from.
+    pub role: Role,
+    /// The chunk.
+    pub chunk: Chunk,
+}
+
+/// Consecutive chunks of one role.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// Who it is from.
+    pub role: Role,
+    /// Its pieces, in order.
+    pub chunks: Vec<Chunk>,
+}

@@ -1,0 +1,207 @@
+//! Bodies of the HTTP calls.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ConversationId, ConversationStatus, Image, QueuedMessage, StoredChunk, TurnId, Usage};
+
+/// Body of `POST /chat`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SendRequest {
+    /// The conversation; a new one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<ConversationId>,
+    /// The user message.
+    pub message: String,
+    /// `credential/model`; the server's default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Images that go with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<Vec<Image>>,
+    /// How hard the model should think, in the provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<String>,
+    /// Whether to be sent extension events too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<bool>,
+}
+
+/// A conversation in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationSummary {
+    /// The conversation.
+    pub id: ConversationId,
+    /// Epoch milliseconds.
+    pub created_at: u64,
+    /// Epoch milliseconds of its latest chunk.
+    pub last_activity_at: u64,
+    /// The beginning of its first message.
+    pub title: String,
+    /// Its status.
+    pub status: ConversationStatus,
+    /// The workspace it belongs to.
+    pub workspace_id: String,
+}
+
+/// Answer of `GET /conversations`: newest activity first.
+pub type ConversationList = Vec<ConversationSummary>;
+
+/// Answer of `GET /conversations/:id`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryWindow {
+    /// Ascending by `seq`.
+    pub chunks: Vec<StoredChunk>,
+    /// The last chunk's `seq`; the asked-for `sinceSeq` when there is none.
+    pub latest_seq: u64,
+}
+
+/// Answer of `GET /conversations/:id/status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationState {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether a turn runs or waits.
+    pub is_active: bool,
+    /// Its status.
+    pub status: ConversationStatus,
+    /// Whether failures are retried by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_retry: Option<bool>,
+    /// The wait that is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryState>,
+}
+
+/// A wait that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RetryState {
+    /// 0-based: the retry of this step that comes next.
+    pub attempt: u32,
+    /// When it comes, in epoch milliseconds.
+    pub next_at: u64,
+}
+
+/// One turn's figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnMetrics {
+    /// The turn.
+    pub turn_id: TurnId,
+    /// Sum over its steps.
+    pub usage: Usage,
+    /// From start to seal, in milliseconds; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Model round trips.
+    pub steps: u32,
+    /// Input plus output tokens of its last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_size: Option<u64>,
+}
+
+/// Answer of `GET /conversations/:id/metrics`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnMetricsList {
+    /// Sealed turns, oldest first.
+    pub turns: Vec<TurnMetrics>,
+}
+
+/// Answer of `POST /conversations/:id/stop` and `/close`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Stopped {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether a turn was running.
+    pub aborted_turn: bool,
+}
+
+/// Answer of `POST /conversations/:id/retry/abort` and `/retry/now`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RetryControl {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether it was waiting for a retry.
+    pub was_retrying: bool,
+}
+
+/// Body of `POST /conversations/:id/queue`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct QueueRequest {
+    /// The user message.
+    pub text: String,
+    /// A name of the client's choice for cancelling it; the server makes one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+}
+
+/// Answer of `POST /conversations/:id/queue`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Queued {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether nothing was running, so that the message started a turn at once.
+    pub started_turn: bool,
+    /// All that waits now, oldest first.
+    pub queue: Vec<QueuedMessage>,
+}
+
+/// Answer of `DELETE /conversations/:id/queue/:messageId`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct QueueCancelled {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether the message was still waiting.
+    pub cancelled: bool,
+    /// All that waits now, oldest first.
+    pub queue: Vec<QueuedMessage>,
+}
+
+/// Answer of `GET /models`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Models {
+    /// Each as `credential/model`; the first is the default.
+    pub models: Vec<String>,
+}
+
+/// Answer of `GET /health`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Health {
+    /// Always true: a server that cannot serve does not answer.
+    pub ok: bool,
+}
+
+/// Every answer that is not a success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorBody {
+    /// What is wrong and what to do.
+    pub error: String,
+}

@@ -1,0 +1,105 @@
+//! Ids: short opaque strings, cheap to clone.
+
+use alloc::{format, string::String, sync::Arc};
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest id that a client may choose, in bytes.
+const MAX_LEN: usize = 128;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", schemars(transparent))]
+        #[serde(transparent)]
+        pub struct $name(#[cfg_attr(feature = "schema", schemars(with = "String"))] Arc<str>);
+
+        impl $name {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// Names a conversation: an append-only log of chunks with one writer.
+    ConversationId
+);
+id!(
+    /// Names a turn: one user message until sealed.
+    TurnId
+);
+id!(
+    /// Names a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step.
+    StepId
+);
+
+impl StepId {
+    /// `"<turn>#<step>"`, the step counted from 0.
+    pub fn new(turn: &TurnId, step: u32) -> Self {
+        Self(Arc::from(format!("{turn}#{step}")))
+    }
+}
+
+/// A conversation id from outside that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("conversation id {shown:?} is not valid: use 1 to {MAX_LEN} of the characters A-Z a-z 0-9 . _ : -")]
+pub struct InvalidId {
+    shown: String,
+}
+
+impl ConversationId {
+    /// Checks an id that a client chose.
+    ///
+    /// # Errors
+    /// When it is empty, longer than 128 bytes or has a character that would need escaping in a path or a log line.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
+        if !text.is_empty() && text.len() <= MAX_LEN && text.bytes().all(fits) {
+            Ok(Self::from(text))
+        } else {
+            Err(InvalidId { shown: text.chars().take(MAX_LEN).collect() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_id_is_turn_and_step() {
+        assert_eq!(StepId::new(&TurnId::from("t1"), 3).as_str(), "t1#3");
+    }
+
+    #[test]
+    fn only_plain_conversation_ids_are_taken() {
+        assert!(ConversationId::parse("a-B_9.x:1").is_ok());
+        for bad in ["", "a b", "a/b", "ä", "a\n", &"x".repeat(129)] {
+            assert!(ConversationId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Everything of Everturn that crosses a process boundary, as serde types.
+//!
+//! One dialect: JSON, camelCase fields, kebab-case `type` tags, absent rather than null for what is unknown,
+//! times in epoch milliseconds, durations in milliseconds, integers below 2^53.
+//! Unknown fields are ignored by every reader; an unknown command type is answered, never dropped.
+//!
+//! This crate does *not* decide anything, does no I/O and knows neither the kernel nor the transports.
+//! With the feature `schema` every type also has a JSON Schema, from which the TypeScript is made.
+
+extern crate alloc;
+
+mod chunk;
+mod command;
+mod event;
+mod failure;
+mod http;
+mod id;
+mod message;
+
+pub use chunk::{Chunk, Message, Role, StoredChunk};
+pub use command::{Command, CommandError, Image};
+pub use event::{AgentEvent, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage, RetryOutcome, Usage};
+pub use failure::{Category, Failure};
+pub use http::{
+    ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, Models, QueueCancelled,
+    QueueRequest, Queued, RetryControl, RetryState, SendRequest, Stopped, TurnMetrics, TurnMetricsList,
+};
+pub use id::{ConversationId, InvalidId, StepId, TurnId};
+pub use message::{DEFAULT_WORKSPACE, ServerMessage};
+pub use serde_json::Value;

@@ -1,0 +1,51 @@
+//! Server messages: what a WebSocket client is sent.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentEvent, ConversationId, ConversationStatus};
+
+/// The only workspace there is today; clients group conversations by it.
+pub const DEFAULT_WORKSPACE: &str = "default";
+
+/// A frame from server to client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ServerMessage {
+    /// An event, verbatim.
+    #[serde(rename = "chat.delta")]
+    ChatDelta {
+        /// The event.
+        event: AgentEvent,
+        /// The place in the event stream right after it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<String>,
+    },
+    /// A command about a conversation could not be carried out.
+    #[serde(rename = "chat.error")]
+    ChatError {
+        /// The conversation, when one was named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation_id: Option<ConversationId>,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A conversation's status changed; sent to every client.
+    #[serde(rename = "conversation.statusChanged")]
+    StatusChanged {
+        /// The conversation.
+        conversation_id: ConversationId,
+        /// What its status is now.
+        status: ConversationStatus,
+        /// The workspace it belongs to.
+        workspace_id: String,
+    },
+    /// A frame that could not be understood.
+    #[serde(rename = "error")]
+    Error {
+        /// What is wrong and what to do.
+        message: String,
+    },
+}
