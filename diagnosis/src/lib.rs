@@ -1,61 +1,16 @@
-//! What a provider's failure is.
+//! What a provider's failure is: its category, whether it passes, and how long the provider asks to wait.
 //!
-//! Pure: no I/O, no clock (the caller says what time it is), no panic whatever the input.
+//! Structure is believed before text: codes and fields of the body first, then known shapes of proxies,
+//! then the status, and words last.
+//!
+//! Pure: no I/O, no clock (the caller says what time it is), no panic whatever the input, bounded output.
+//! This crate does *not* decide what a turn does about a failure.
 
-use everturn_wire::{Category, Failure};
+mod diagnose;
+mod evidence;
+mod hint;
+mod message;
+mod redaction;
 
-/// Where a call was when it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// A response that is no stream: before the first event.
-    Http,
-    /// Inside a stream that began as a success.
-    InStream,
-    /// No response, or its connection broke.
-    Transport,
-}
-
-/// What a transport error was, where the transport can say it structurally.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// The name did not resolve.
-    Dns,
-    /// The connection could not be made.
-    Connect,
-    /// The connection was not made in time.
-    ConnectTimeout,
-    /// The certificate or handshake was refused.
-    Tls,
-    /// Nothing arrived after the request in time.
-    FirstByteTimeout,
-    /// The stream fell silent.
-    IdleTimeout,
-    /// The connection was reset or closed before the end.
-    Cut,
-    /// The stream ended cleanly without its terminal event.
-    Truncated,
-    /// Anything else.
-    Other,
-}
-
-/// All that is known of a failed call.
-#[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
-    /// Where the call was.
-    pub stage: Stage,
-    /// The HTTP status, when a response came.
-    pub status: Option<u16>,
-    /// The response's headers, names in lower case.
-    pub headers: &'a [(&'a str, &'a str)],
-    /// The body, one event's payload, or the transport error's text.
-    pub body: &'a str,
-    /// The transport error's kind, where known.
-    pub transport: Option<Transport>,
-    /// The client's clock, in epoch milliseconds.
-    pub now: u64,
-}
-
-/// Says what a failure is.
-pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
-    Failure::new(Category::Unknown, false, evidence.body)
-}
+pub use diagnose::diagnose;
+pub use evidence::{Evidence, Stage, Transport};

@@ -1,0 +1,17 @@
+//! The message a person reads: the provider's own words, without secrets, never long.
+
+use crate::redaction::redact;
+use crate::{Evidence, Stage};
+
+/// The longest message, in bytes.
+const LONGEST: usize = 4096;
+
+pub(crate) fn of(evidence: &Evidence<'_>) -> String {
+    let mut message = match (evidence.stage, evidence.status) {
+        (Stage::Http, Some(status)) => format!("HTTP {status}: "),
+        _ => String::new(),
+    };
+    let room = LONGEST - message.len();
+    message.push_str(&redact(evidence.body.trim(), room));
+    message
+}
