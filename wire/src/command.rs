@@ -167,7 +167,11 @@ impl Command {
         }
         let kind = kind.to_string();
         let conversation_id = value.get("conversationId").and_then(Value::as_str).map(ConversationId::from);
-        serde_json::from_value(value).map_err(|e| CommandError::BadFields { kind, detail: e.to_string(), conversation_id })
+        serde_json::from_value(value).map_err(|e| CommandError::BadFields {
+            kind,
+            detail: e.to_string(),
+            conversation_id,
+        })
     }
 }
 

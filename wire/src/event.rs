@@ -7,6 +7,14 @@ use serde_json::Value;
 
 use crate::{Category, ConversationId, StepId, TurnId};
 
+mod outcome;
+mod reason;
+mod usage;
+
+pub use outcome::{RetryOutcome, Verdict};
+pub use reason::DoneReason;
+pub use usage::Usage;
+
 /// One event, as every transport sends it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -192,12 +200,97 @@ pub enum EventBody {
         /// All that wait now, oldest first.
         queue: Vec<QueuedMessage>,
     },
+    /// Extension: the turn asks another target from now on. Transient.
+    TargetSwitched {
+        /// The target that failed, as `credential/model`.
+        from: String,
+        /// The target asked next, as `credential/model`.
+        to: String,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Extension: the turn is back at the target it prefers. Transient.
+    TargetRestored {
+        /// The target, as `credential/model`.
+        to: String,
+    },
+    /// Extension: a tool call waits for a person's permission. Transient.
+    ApprovalRequested {
+        /// The step that asked.
+        step_id: StepId,
+        /// The call.
+        tool_call_id: String,
+        /// The tool's name.
+        tool_name: String,
+        /// The arguments: any JSON.
+        input: Value,
+        /// Why permission is needed, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Extension: the wait for a person's permission is over. Transient.
+    ApprovalResolved {
+        /// The call.
+        tool_call_id: String,
+        /// How it ended.
+        verdict: Verdict,
+    },
+    /// Extension: a reviewer model looks at a tool call before it runs. Transient.
+    ReviewStarted {
+        /// The call.
+        tool_call_id: String,
+        /// The tool's name.
+        tool_name: String,
+    },
+    /// Extension: the review is over; once per `review-started`. Transient.
+    ReviewCompleted {
+        /// The call.
+        tool_call_id: String,
+        /// How it ended.
+        verdict: Verdict,
+        /// How often the reviewer was asked.
+        attempt_count: u32,
+        /// How dangerous the reviewer thinks the call is, in its own word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        risk_level: Option<String>,
+        /// How far the reviewer thinks the person asked for it, in its own word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user_authorization: Option<String>,
+        /// Why it decided so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rationale: Option<String>,
+    },
 }
 
 impl EventBody {
     /// Whether only a subscriber that asked for extensions may be sent this.
     pub fn is_extension(&self) -> bool {
-        matches!(self, Self::StepRewound { .. } | Self::RetryEnded { .. } | Self::QueueChanged { .. })
+        match self {
+            Self::Status { .. }
+            | Self::UserMessage { .. }
+            | Self::TurnStart
+            | Self::TextDelta { .. }
+            | Self::ReasoningDelta { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolOutput { .. }
+            | Self::ToolResult { .. }
+            | Self::Usage { .. }
+            | Self::StepComplete { .. }
+            | Self::ProviderRetry { .. }
+            | Self::Error { .. }
+            | Self::Steering { .. }
+            | Self::Done { .. }
+            | Self::TurnSealed => false,
+            Self::StepRewound { .. }
+            | Self::RetryEnded { .. }
+            | Self::QueueChanged { .. }
+            | Self::TargetSwitched { .. }
+            | Self::TargetRestored { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalResolved { .. }
+            | Self::ReviewStarted { .. }
+            | Self::ReviewCompleted { .. } => true,
+        }
     }
 
     /// Whether this is streamed text: cheap, frequent, and durable only as part of its chunk.
@@ -238,130 +331,6 @@ pub enum OutputStream {
     Stdout,
     /// Standard error.
     Stderr,
-}
-
-/// Token counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Usage {
-    /// Tokens of the request, those read from a cache included.
-    pub input_tokens: u64,
-    /// Tokens of the answer, reasoning included.
-    pub output_tokens: u64,
-    /// Of the request's tokens, those read from a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read_tokens: Option<u64>,
-    /// Of the request's tokens, those written to a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write_tokens: Option<u64>,
-}
-
-impl Usage {
-    /// Adds another step's counts.
-    pub fn add(&mut self, other: &Self) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-        };
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cache_read_tokens = sum(self.cache_read_tokens, other.cache_read_tokens);
-        self.cache_write_tokens = sum(self.cache_write_tokens, other.cache_write_tokens);
-    }
-}
-
-/// Why the model finished.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum DoneReason {
-    /// It said all it wanted.
-    Stop,
-    /// It asked for tools and was not called again.
-    ToolCalls,
-    /// It reached its output limit.
-    Length,
-    /// The provider cut it for what it said.
-    ContentFilter,
-    /// The configured number of steps was reached.
-    MaxSteps,
-    /// A failure ended the turn.
-    Error,
-    /// A person or a program ended the turn.
-    Aborted,
-    /// The provider's own word.
-    Other(String),
-}
-
-impl DoneReason {
-    /// The word on the wire.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Stop => "stop",
-            Self::ToolCalls => "tool-calls",
-            Self::Length => "length",
-            Self::ContentFilter => "content-filter",
-            Self::MaxSteps => "max-steps",
-            Self::Error => "error",
-            Self::Aborted => "aborted",
-            Self::Other(word) => word,
-        }
-    }
-}
-
-impl From<String> for DoneReason {
-    fn from(word: String) -> Self {
-        match word.as_str() {
-            "stop" => Self::Stop,
-            "tool-calls" => Self::ToolCalls,
-            "length" => Self::Length,
-            "content-filter" => Self::ContentFilter,
-            "max-steps" => Self::MaxSteps,
-            "error" => Self::Error,
-            "aborted" => Self::Aborted,
-            _ => Self::Other(word),
-        }
-    }
-}
-
-impl From<DoneReason> for String {
-    fn from(reason: DoneReason) -> Self {
-        match reason {
-            DoneReason::Other(word) => word,
-            known => known.as_str().into(),
-        }
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for DoneReason {
-    fn schema_name() -> alloc::borrow::Cow<'static, str> {
-        "DoneReason".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "Why the model finished: stop, tool-calls, length, content-filter, max-steps, error, aborted, or a provider's own word.",
-            "type": "string"
-        })
-    }
-}
-
-/// How a series of retries ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum RetryOutcome {
-    /// The provider answered.
-    Recovered,
-    /// The schedule or the budget has no further retry.
-    Exhausted,
-    /// Someone ended the wait.
-    Cancelled,
-    /// The next wait would be longer than is allowed.
-    TooLong,
-    /// The next failure was of a kind that waiting does not cure.
-    NotRetryable,
 }
 
 /// A user message that waits for the next tool-result boundary, or for the end of the turn.

@@ -1,6 +1,6 @@
 //! Bodies of the HTTP calls.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -182,12 +182,28 @@ pub struct QueueCancelled {
 }
 
 /// Answer of `GET /models`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Models {
     /// Each as `credential/model`; the first is the default.
     pub models: Vec<String>,
+    /// What is known about them, by the same names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_info: Option<BTreeMap<String, ModelInfo>>,
+}
+
+/// What is known about a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelInfo {
+    /// The most tokens a request may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// The most tokens an answer may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
 }
 
 /// Answer of `GET /health`.

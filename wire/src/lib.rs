@@ -7,7 +7,11 @@
 //! This crate does *not* decide anything, does no I/O and knows neither the kernel nor the transports.
 //! With the feature `schema` every type also has a JSON Schema, from which the TypeScript is made.
 
+#![no_std]
+
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod chunk;
 mod command;
@@ -19,11 +23,15 @@ mod message;
 
 pub use chunk::{Chunk, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
-pub use event::{AgentEvent, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage, RetryOutcome, Usage};
+pub use event::{
+    AgentEvent, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage, RetryOutcome, Usage,
+    Verdict,
+};
 pub use failure::{Category, Failure};
 pub use http::{
-    ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, Models, QueueCancelled,
-    QueueRequest, Queued, RetryControl, RetryState, SendRequest, Stopped, TurnMetrics, TurnMetricsList,
+    ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
+    Models, QueueCancelled, QueueRequest, Queued, RetryControl, RetryState, SendRequest, Stopped,
+    TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

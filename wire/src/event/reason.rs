@@ -1,0 +1,81 @@
+//! Why a turn ended, in one word.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+/// Why the model finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum DoneReason {
+    /// It said all it wanted.
+    Stop,
+    /// It asked for tools and was not called again.
+    ToolCalls,
+    /// It reached its output limit.
+    Length,
+    /// The provider cut it for what it said.
+    ContentFilter,
+    /// The configured number of steps was reached.
+    MaxSteps,
+    /// A failure ended the turn.
+    Error,
+    /// A person or a program ended the turn.
+    Aborted,
+    /// The provider's own word.
+    Other(String),
+}
+
+impl DoneReason {
+    /// The word on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Stop => "stop",
+            Self::ToolCalls => "tool-calls",
+            Self::Length => "length",
+            Self::ContentFilter => "content-filter",
+            Self::MaxSteps => "max-steps",
+            Self::Error => "error",
+            Self::Aborted => "aborted",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<String> for DoneReason {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "stop" => Self::Stop,
+            "tool-calls" => Self::ToolCalls,
+            "length" => Self::Length,
+            "content-filter" => Self::ContentFilter,
+            "max-steps" => Self::MaxSteps,
+            "error" => Self::Error,
+            "aborted" => Self::Aborted,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<DoneReason> for String {
+    fn from(reason: DoneReason) -> Self {
+        match reason {
+            DoneReason::Other(word) => word,
+            known => known.as_str().into(),
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DoneReason {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "DoneReason".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Why the model finished: stop, tool-calls, length, content-filter, max-steps, error, aborted, or a provider's own word.",
+            "type": "string"
+        })
+    }
+}
