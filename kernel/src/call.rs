@@ -1,0 +1,141 @@
+//! A tool call on its way to its one result.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+
+use everturn_wire::{Chunk, EventBody, StepId, Value};
+
+use crate::{Arguments, Millis, ToolAnswer, ToolCall};
+
+/// Told to the model when a crash cut a call off: it may or may not have had its effect.
+const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)";
+/// Told to the model when a person or a failure ended the turn before the call's result.
+pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended before it was done)";
+
+/// A call of the current step.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OpenCall {
+    pub(crate) call: ToolCall,
+    pub(crate) state: CallState,
+}
+
+/// Where a call is on its way: pending, then running, then done. It never goes back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum CallState {
+    /// Waits for a free place.
+    Pending,
+    /// May have been started, at this moment.
+    Running { since: Millis },
+    /// Has its result, and watchers know it.
+    Done(ToolAnswer),
+}
+
+impl OpenCall {
+    pub(crate) fn new(call: ToolCall) -> Self {
+        Self { call, state: CallState::Pending }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.state, CallState::Running { .. })
+    }
+
+    pub(crate) fn answer(&self) -> Option<&ToolAnswer> {
+        match &self.state {
+            CallState::Done(answer) => Some(answer),
+            CallState::Pending | CallState::Running { .. } => None,
+        }
+    }
+
+    pub(crate) fn called_event(&self, step_id: &StepId) -> EventBody {
+        EventBody::ToolCall {
+            step_id: step_id.clone(),
+            tool_call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            input: self.input(),
+        }
+    }
+
+    pub(crate) fn call_chunk(&self, step_id: &StepId) -> Chunk {
+        Chunk::ToolCall {
+            tool_call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            input: self.input(),
+            step_id: Some(step_id.clone()),
+        }
+    }
+
+    pub(crate) fn result_event(
+        &self,
+        step_id: &StepId,
+        answer: &ToolAnswer,
+        ran_ms: Option<u64>,
+    ) -> EventBody {
+        EventBody::ToolResult {
+            step_id: step_id.clone(),
+            tool_call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            content: answer.content.clone(),
+            is_error: answer.is_error,
+            duration_ms: ran_ms,
+        }
+    }
+
+    pub(crate) fn result_chunk(&self, step_id: &StepId, answer: &ToolAnswer) -> Chunk {
+        Chunk::ToolResult {
+            tool_call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            content: answer.content.clone(),
+            is_error: answer.is_error,
+            step_id: Some(step_id.clone()),
+        }
+    }
+
+    /// The answer that is due without running the call, if any: its arguments are not JSON.
+    pub(crate) fn refusal(&self) -> Option<ToolAnswer> {
+        match &self.call.arguments {
+            Arguments::Parsed(_) => None,
+            Arguments::Malformed { reason, .. } => {
+                Some(ToolAnswer::error(format!("(tool failed: the arguments are not valid JSON: {reason})")))
+            }
+        }
+    }
+
+    /// The answer of a call that was cut off by a crash, unless it may run again.
+    pub(crate) fn after_crash(&self, idempotent: &[String]) -> Option<ToolAnswer> {
+        let again = idempotent.contains(&self.call.name);
+        (self.is_running() && !again).then(|| ToolAnswer::error(INTERRUPTED_BY_CRASH))
+    }
+
+    fn input(&self) -> Value {
+        match &self.call.arguments {
+            Arguments::Parsed(value) => value.clone(),
+            Arguments::Malformed { raw, .. } => Value::String(raw.clone()),
+        }
+    }
+}
+
+/// Gives a call an id that no other of its step has, so that exactly one result belongs to it.
+pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCall {
+    let taken = |id: &str| others.iter().any(|other| other.call.id == id);
+    if call.id.is_empty() {
+        call.id = "call".to_string();
+    }
+    if taken(&call.id) {
+        let free = (2..).map(|n: u32| format!("{}-{n}", call.id)).find(|id| !taken(id));
+        call.id = free.unwrap_or(call.id);
+    }
+    call
+}
+
+/// Lets pending calls run while there are places.
+pub(crate) fn promote(calls: &mut [OpenCall], places: u32, now: Millis) {
+    let running = calls.iter().filter(|call| call.is_running()).count();
+    let free = (places.max(1) as usize).saturating_sub(running);
+    let pending =
+        calls.iter_mut().filter(|call| call.state == CallState::Pending && call.refusal().is_none());
+    for call in pending.take(free) {
+        call.state = CallState::Running { since: now };
+    }
+}

@@ -1,0 +1,72 @@
+//! The order in which to drive a turn: handle, commit, want, next. No decisions.
+
+mod work;
+
+use alloc::boxed::Box;
+use core::{
+    future::poll_fn,
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use futures_core::{future::BoxFuture, stream::BoxStream};
+
+use crate::{Effects, Input, Millis, NoRetry, Op, RetryStrategy, StreamEvent, ToolAnswer, ToolCall, Turn};
+use work::Work;
+
+/// What a turn needs from outside while it is driven.
+#[async_trait]
+pub trait Host: Send {
+    /// Why a commit can fail.
+    type Error: Send;
+
+    /// The time.
+    fn now(&self) -> Millis;
+
+    /// Makes the effects durable together with the turn's snapshot, then tells them. Takes them out.
+    async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Self::Error>;
+
+    /// Tells streamed text, which need not be durable. Takes the effects out.
+    fn tell(&mut self, turn: &Turn, effects: &mut Effects);
+
+    /// Starts a provider call. Dropping the stream cancels it.
+    fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent>;
+
+    /// Starts a tool. Dropping the future cancels it.
+    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
+
+    /// The next input from outside: a stop, a steering message, a tool's live output. Pending for ever when none come.
+    fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
+}
+
+/// Drives a turn until it is sealed. `effects` are those of [`Turn::begin`], or of [`Input::Recover`] after a restore.
+///
+/// Without a retry strategy there is no retry. Dropping the future stops at once whatever runs; the turn as last
+/// committed can be restored.
+///
+/// # Errors
+/// When a commit fails: nothing further is told or started.
+pub async fn run_turn<H: Host>(
+    turn: &mut Turn,
+    effects: &mut Effects,
+    host: &mut H,
+    retry: Option<&dyn RetryStrategy>,
+) -> Result<(), H::Error> {
+    let retry = retry.unwrap_or(&NoRetry);
+    let mut work = Work::new(retry);
+    let mut durable = None;
+    loop {
+        if effects.is_binding() || durable != Some(turn.revision()) {
+            host.commit(turn, effects).await?;
+            durable = Some(turn.revision());
+        } else if !effects.is_empty() {
+            host.tell(turn, effects);
+        }
+        if turn.outcome().is_some() {
+            return Ok(());
+        }
+        work.align(turn, host);
+        let input = poll_fn(|cx| work.poll(cx, host)).await;
+        turn.handle(host.now(), input, retry, effects);
+    }
+}

@@ -1,0 +1,31 @@
+//! Time as a value.
+
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A moment in epoch milliseconds: wall-clock time, so that it means the same after a restart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+/// The longest wait that is ever scheduled: 2^53 - 1 ms, the largest integer that every JSON reader keeps.
+pub(crate) const LONGEST_WAIT_MS: u64 = (1 << 53) - 1;
+
+impl Millis {
+    /// The moment that many milliseconds later; saturates.
+    #[must_use]
+    pub fn plus(self, ms: u64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+
+    /// Milliseconds since an earlier moment; 0 when it is not earlier.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A wait in whole milliseconds, rounded up so that it is never shorter than asked.
+pub(crate) fn wait_ms(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).min(LONGEST_WAIT_MS)
+}

@@ -1,0 +1,124 @@
+//! The phases of a turn, each named for what it waits for.
+//!
+//! ```text
+//!            begin
+//!              |
+//!              v      a failure that can pass, before content
+//!  .----> Streaming -----------------------------------> Backoff
+//!  |       |   |  ^                                       |   |
+//!  |       |   |  '------- tick, or "retry now" ----------'   |
+//!  |       |   |                                              |
+//!  |       |   '-- no tool calls, or a failure --.            | abort
+//!  | tool  |                                     v            |
+//!  | calls v             abort, max steps     Sealed <--------'
+//!  '---- Tools ---------------------------------^
+//!    all results there
+//! ```
+
+use alloc::{string::String, vec::Vec};
+
+use everturn_wire::{Chunk, DoneReason, Failure, Usage};
+
+use crate::{Millis, Op, call::OpenCall};
+
+/// What a turn waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Phase {
+    /// The provider.
+    Streaming(Streaming),
+    /// The clock.
+    Backoff(Backoff),
+    /// Tool results.
+    Tools(Tools),
+    /// Nothing: final.
+    Sealed(Outcome),
+}
+
+/// Waiting for the provider.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Streaming {
+    pub(crate) op: Op,
+    pub(crate) tally: Tally,
+    /// When this call was wanted.
+    pub(crate) since: Millis,
+    /// When its first token came. Set = content was seen.
+    pub(crate) first_token_at: Option<Millis>,
+    /// What it said so far, in order.
+    pub(crate) pieces: Vec<Piece>,
+    /// The tools it asked for so far.
+    pub(crate) calls: Vec<OpenCall>,
+    /// The last token counts it gave.
+    pub(crate) usage: Option<Usage>,
+}
+
+impl Streaming {
+    pub(crate) fn new(op: Op, tally: Tally, now: Millis) -> Self {
+        Self {
+            op,
+            tally,
+            since: now,
+            first_token_at: None,
+            pieces: Vec::new(),
+            calls: Vec::new(),
+            usage: None,
+        }
+    }
+
+    /// Whether the provider said anything that a client may have seen: then a retry would show it twice.
+    pub(crate) fn has_content(&self) -> bool {
+        self.first_token_at.is_some() || self.usage.is_some()
+    }
+}
+
+/// A run of streamed text of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    Thinking(String),
+}
+
+impl Piece {
+    pub(crate) fn into_chunk(self) -> Chunk {
+        match self {
+            Self::Text(text) => Chunk::Text { text },
+            Self::Thinking(text) => Chunk::Thinking { text },
+        }
+    }
+}
+
+/// Waiting for the clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Backoff {
+    /// The call that comes after the wait.
+    pub(crate) op: Op,
+    pub(crate) tally: Tally,
+    /// When the wait ends.
+    pub(crate) resume_at: Millis,
+    /// How long the wait was decided to be: a clock that was set back cannot make it longer.
+    pub(crate) decided_ms: u64,
+}
+
+/// Waiting for tool results.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tools {
+    pub(crate) step: u32,
+    pub(crate) calls: Vec<OpenCall>,
+}
+
+/// What the retries of a step add up to so far. Starts anew with each step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Retries scheduled so far = the 0-based number of the next one.
+    pub(crate) retries: u32,
+    /// What their waits add up to.
+    pub(crate) waited_ms: u64,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why.
+    pub reason: DoneReason,
+    /// The failure that ended it, when one did.
+    pub failure: Option<Failure>,
+}

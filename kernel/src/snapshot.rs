@@ -1,0 +1,100 @@
+//! A turn at rest: a versioned form of its own, so that the states may change and old data still loads.
+
+mod phase;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use everturn_wire::{QueuedMessage, TurnId, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::{Millis, Settings, Turn};
+use phase::PhaseRecord;
+
+/// The version that is written. Older ones are still read.
+const VERSION: u32 = 1;
+
+/// A turn at rest. Serialize it with any serde format; its JSON is pinned by golden files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    version: u32,
+    id: TurnId,
+    #[serde(default)]
+    settings: Settings,
+    phase: PhaseRecord,
+    revision: u64,
+    started_at: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_size: Option<u64>,
+    #[serde(default)]
+    recoveries: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    queue: Vec<QueuedMessage>,
+}
+
+/// Why a snapshot cannot be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestoreError {
+    /// It was written by a later version of this program.
+    TooNew {
+        /// Its version.
+        found: u32,
+        /// The latest version that can be read.
+        known: u32,
+    },
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooNew { found, known } => write!(
+                f,
+                "the turn was saved in format {found} by a newer version of Everturn; this one reads up to {known}: upgrade it"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for RestoreError {}
+
+impl Turn {
+    /// The turn at rest.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            version: VERSION,
+            id: self.id.clone(),
+            settings: self.settings.clone(),
+            phase: PhaseRecord::from(&self.phase),
+            revision: self.revision,
+            started_at: self.started_at,
+            usage: self.usage,
+            context_size: self.context_size,
+            recoveries: self.recoveries,
+            queue: self.queue.clone(),
+        }
+    }
+
+    /// Brings a turn back. Its first input must be [`crate::Input::Recover`].
+    ///
+    /// # Errors
+    /// When the snapshot is of a later version than this program knows.
+    pub fn restore(snapshot: Snapshot) -> Result<Self, RestoreError> {
+        if snapshot.version > VERSION {
+            return Err(RestoreError::TooNew { found: snapshot.version, known: VERSION });
+        }
+        Ok(Self {
+            id: snapshot.id,
+            settings: snapshot.settings,
+            phase: snapshot.phase.into(),
+            revision: snapshot.revision,
+            started_at: snapshot.started_at,
+            usage: snapshot.usage,
+            context_size: snapshot.context_size,
+            recoveries: snapshot.recoveries,
+            queue: snapshot.queue,
+        })
+    }
+}

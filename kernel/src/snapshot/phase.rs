@@ -1,0 +1,188 @@
+//! The saved form of a phase.
+
+use alloc::{string::String, vec::Vec};
+
+use everturn_wire::{DoneReason, Failure, Usage, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Arguments, Millis, Op, Outcome, ToolAnswer, ToolCall,
+    call::{CallState, OpenCall},
+    phase::{Backoff, Phase, Piece, Streaming, Tally, Tools},
+};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(super) enum PhaseRecord {
+    Streaming {
+        op: Op,
+        retries: u32,
+        waited_ms: u64,
+        since: Millis,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first_token_at: Option<Millis>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pieces: Vec<PieceRecord>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<CallRecord>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    Backoff {
+        op: Op,
+        retries: u32,
+        waited_ms: u64,
+        resume_at: Millis,
+        decided_ms: u64,
+    },
+    Tools {
+        step: u32,
+        calls: Vec<CallRecord>,
+    },
+    Sealed {
+        reason: DoneReason,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PieceRecord {
+    Text(String),
+    Thinking(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallRecord {
+    id: String,
+    name: String,
+    arguments: ArgumentsRecord,
+    state: StateRecord,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ArgumentsRecord {
+    Parsed(Value),
+    Malformed { raw: String, reason: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+enum StateRecord {
+    Pending,
+    Running { since: Millis },
+    Done { content: String, is_error: bool },
+}
+
+impl From<&Phase> for PhaseRecord {
+    fn from(phase: &Phase) -> Self {
+        match phase.clone() {
+            Phase::Streaming(Streaming { op, tally, since, first_token_at, pieces, calls, usage }) => {
+                Self::Streaming {
+                    op,
+                    retries: tally.retries,
+                    waited_ms: tally.waited_ms,
+                    since,
+                    first_token_at,
+                    pieces: pieces.into_iter().map(Into::into).collect(),
+                    calls: calls.into_iter().map(Into::into).collect(),
+                    usage,
+                }
+            }
+            Phase::Backoff(Backoff { op, tally, resume_at, decided_ms }) => Self::Backoff {
+                op,
+                retries: tally.retries,
+                waited_ms: tally.waited_ms,
+                resume_at,
+                decided_ms,
+            },
+            Phase::Tools(Tools { step, calls }) => {
+                Self::Tools { step, calls: calls.into_iter().map(Into::into).collect() }
+            }
+            Phase::Sealed(Outcome { reason, failure }) => Self::Sealed { reason, failure },
+        }
+    }
+}
+
+impl From<PhaseRecord> for Phase {
+    fn from(record: PhaseRecord) -> Self {
+        match record {
+            PhaseRecord::Streaming {
+                op,
+                retries,
+                waited_ms,
+                since,
+                first_token_at,
+                pieces,
+                calls,
+                usage,
+            } => Self::Streaming(Streaming {
+                op,
+                tally: Tally { retries, waited_ms },
+                since,
+                first_token_at,
+                pieces: pieces.into_iter().map(Into::into).collect(),
+                calls: calls.into_iter().map(Into::into).collect(),
+                usage,
+            }),
+            PhaseRecord::Backoff { op, retries, waited_ms, resume_at, decided_ms } => {
+                Self::Backoff(Backoff { op, tally: Tally { retries, waited_ms }, resume_at, decided_ms })
+            }
+            PhaseRecord::Tools { step, calls } => {
+                Self::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
+            }
+            PhaseRecord::Sealed { reason, failure } => Self::Sealed(Outcome { reason, failure }),
+        }
+    }
+}
+
+impl From<Piece> for PieceRecord {
+    fn from(piece: Piece) -> Self {
+        match piece {
+            Piece::Text(text) => Self::Text(text),
+            Piece::Thinking(text) => Self::Thinking(text),
+        }
+    }
+}
+
+impl From<PieceRecord> for Piece {
+    fn from(record: PieceRecord) -> Self {
+        match record {
+            PieceRecord::Text(text) => Self::Text(text),
+            PieceRecord::Thinking(text) => Self::Thinking(text),
+        }
+    }
+}
+
+impl From<OpenCall> for CallRecord {
+    fn from(OpenCall { call: ToolCall { id, name, arguments }, state }: OpenCall) -> Self {
+        let arguments = match arguments {
+            Arguments::Parsed(value) => ArgumentsRecord::Parsed(value),
+            Arguments::Malformed { raw, reason } => ArgumentsRecord::Malformed { raw, reason },
+        };
+        let state = match state {
+            CallState::Pending => StateRecord::Pending,
+            CallState::Running { since } => StateRecord::Running { since },
+            CallState::Done(ToolAnswer { content, is_error }) => StateRecord::Done { content, is_error },
+        };
+        Self { id, name, arguments, state }
+    }
+}
+
+impl From<CallRecord> for OpenCall {
+    fn from(CallRecord { id, name, arguments, state }: CallRecord) -> Self {
+        let arguments = match arguments {
+            ArgumentsRecord::Parsed(value) => Arguments::Parsed(value),
+            ArgumentsRecord::Malformed { raw, reason } => Arguments::Malformed { raw, reason },
+        };
+        let state = match state {
+            StateRecord::Pending => CallState::Pending,
+            StateRecord::Running { since } => CallState::Running { since },
+            StateRecord::Done { content, is_error } => CallState::Done(ToolAnswer { content, is_error }),
+        };
+        Self { call: ToolCall { id, name, arguments }, state }
+    }
+}

@@ -1,0 +1,189 @@
+//! A turn: one user message until sealed.
+
+mod backoff;
+mod recover;
+mod retry;
+mod seal;
+mod streaming;
+mod tools;
+
+use alloc::{string::String, vec::Vec};
+
+use everturn_wire::{Chunk, EventBody, Image, OutputStream, QueuedMessage, Role, StepId, TurnId, Usage};
+
+use crate::{
+    Effects, Input, Millis, Op, Outcome, Schedule, Settings, ToolCall, Want,
+    call::OpenCall,
+    phase::{Backoff, Phase, Streaming, Tally},
+};
+
+/// One turn, as a value.
+///
+/// Four kinds of methods, to be called in this order: [`begin`](Self::begin) (or [`restore`](Self::restore) and then
+/// [`Input::Recover`]); after each [`handle`](Self::handle) commit the effects, with a [`snapshot`](Self::snapshot)
+/// when the [`revision`](Self::revision) moved; only then do what [`want`](Self::want) says. [`crate::run_turn`] does
+/// just that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    pub(crate) id: TurnId,
+    pub(crate) settings: Settings,
+    pub(crate) phase: Phase,
+    pub(crate) revision: u64,
+    pub(crate) started_at: Millis,
+    /// Sum over the calls so far.
+    pub(crate) usage: Option<Usage>,
+    /// Input plus output tokens of the last step.
+    pub(crate) context_size: Option<u64>,
+    /// Times that the current step was taken up after a crash.
+    pub(crate) recoveries: u32,
+    /// User messages that wait for the next tool-result boundary.
+    pub(crate) queue: Vec<QueuedMessage>,
+}
+
+/// What a turn begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// The user message.
+    pub text: String,
+    /// Images that go with it.
+    pub images: Vec<Image>,
+}
+
+impl Turn {
+    /// Begins a turn: keeps and tells the prompt, and wants the first provider call.
+    pub fn begin(id: TurnId, settings: Settings, prompt: Prompt, now: Millis, fx: &mut Effects) -> Self {
+        for Image { url, mime_type } in prompt.images {
+            fx.keep(Role::User, Chunk::Image { url, mime_type });
+        }
+        fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
+        fx.tell(EventBody::UserMessage { text: prompt.text });
+        fx.tell(EventBody::TurnStart);
+        Self {
+            id,
+            settings,
+            phase: Phase::Streaming(Streaming::new(Op::default(), Tally::default(), now)),
+            revision: 1,
+            started_at: now,
+            usage: None,
+            context_size: None,
+            recoveries: 0,
+            queue: Vec::new(),
+        }
+    }
+
+    /// Takes in one fact. Whatever does not apply to the phase changes nothing.
+    pub fn handle(&mut self, now: Millis, input: Input, schedule: &dyn Schedule, fx: &mut Effects) {
+        if matches!(self.phase, Phase::Sealed(_)) {
+            return;
+        }
+        match input {
+            Input::Provider(op, event) => self.on_provider(now, op, event, schedule, fx),
+            Input::ToolOutput { call_id, stream, data } => self.on_tool_output(call_id, stream, data, fx),
+            Input::ToolDone { step, call_id, answer } => self.on_tool_done(now, step, &call_id, answer, fx),
+            Input::Tick(op) => self.on_tick(now, op),
+            Input::RetryNow => self.on_retry_now(now),
+            Input::Abort => self.abort(now, None, fx),
+            Input::AbortRetry => self.on_abort_retry(now, fx),
+            Input::Steer(message) => self.on_steer(message, fx),
+            Input::Unsteer { message_id } => self.on_unsteer(&message_id, fx),
+            Input::Fault(failure) => self.fail(now, failure, fx),
+            Input::Recover => self.on_recover(now, fx),
+        }
+    }
+
+    /// What the turn wants done now.
+    pub fn want(&self) -> Want {
+        match &self.phase {
+            Phase::Streaming(streaming) => Want::Stream(streaming.op),
+            Phase::Backoff(Backoff { op, resume_at, .. }) => Want::Wake(*op, *resume_at),
+            Phase::Tools(tools) => Want::Tools { step: tools.step },
+            Phase::Sealed(_) => Want::Nothing,
+        }
+    }
+
+    /// The tool calls that are wanted run now: never more than the settings allow, each until it has its result.
+    pub fn running_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls().iter().filter(|open| open.is_running()).map(|open| &open.call)
+    }
+
+    /// How the turn ended, once it is sealed.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.phase {
+            Phase::Sealed(outcome) => Some(outcome),
+            Phase::Streaming(_) | Phase::Backoff(_) | Phase::Tools(_) => None,
+        }
+    }
+
+    /// The 0-based number of the retry that a waiting turn waits for.
+    pub fn retry_attempt(&self) -> Option<u32> {
+        match &self.phase {
+            Phase::Backoff(backoff) => Some(backoff.tally.retries.saturating_sub(1)),
+            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => None,
+        }
+    }
+
+    /// The turn's id.
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+
+    /// When it began.
+    pub fn started_at(&self) -> Millis {
+        self.started_at
+    }
+
+    /// The user messages that still wait; what is left when the turn is sealed belongs to the next one.
+    pub fn queue(&self) -> &[QueuedMessage] {
+        &self.queue
+    }
+
+    /// Moves with every change that must survive a crash: phases and tool results, not streamed text.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn on_tool_output(&self, tool_call_id: String, stream: OutputStream, data: String, fx: &mut Effects) {
+        if self.running_calls().any(|call| call.id == tool_call_id) && !data.is_empty() {
+            fx.tell(EventBody::ToolOutput { tool_call_id, data, stream });
+        }
+    }
+
+    fn on_steer(&mut self, message: QueuedMessage, fx: &mut Effects) {
+        if self.queue.iter().any(|waiting| waiting.message_id == message.message_id) {
+            return;
+        }
+        self.queue.push(message);
+        self.queue_changed(fx);
+    }
+
+    fn on_unsteer(&mut self, message_id: &str, fx: &mut Effects) {
+        let before = self.queue.len();
+        self.queue.retain(|waiting| waiting.message_id != message_id);
+        if self.queue.len() != before {
+            self.queue_changed(fx);
+        }
+    }
+
+    fn queue_changed(&mut self, fx: &mut Effects) {
+        self.revision += 1;
+        fx.tell(EventBody::QueueChanged { queue: self.queue.clone() });
+    }
+
+    /// The one way from phase to phase.
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.revision += 1;
+    }
+
+    fn step_id(&self, step: u32) -> StepId {
+        StepId::new(&self.id, step)
+    }
+
+    fn calls(&self) -> &[OpenCall] {
+        match &self.phase {
+            Phase::Streaming(streaming) => &streaming.calls,
+            Phase::Tools(tools) => &tools.calls,
+            Phase::Backoff(_) | Phase::Sealed(_) => &[],
+        }
+    }
+}

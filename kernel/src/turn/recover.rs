@@ -1,0 +1,95 @@
+//! Going on after the process ended: decided here, so that every shell does the same.
+
+use alloc::format;
+
+use everturn_wire::{Category, EventBody, Failure};
+
+use super::Turn;
+use crate::{
+    Effects, Millis, Op,
+    call::CallState,
+    phase::{Phase, Piece, Streaming},
+};
+
+const RESTARTED: &str = "the server was restarted while this step was streamed";
+
+impl Turn {
+    pub(super) fn on_recover(&mut self, now: Millis, fx: &mut Effects) {
+        match &mut self.phase {
+            Phase::Streaming(_) => self.recover_stream(now, fx),
+            Phase::Backoff(backoff) => {
+                // Keeps what is left of the wait; a clock that was set back cannot make it longer than was decided.
+                backoff.resume_at = backoff.resume_at.min(now.plus(backoff.decided_ms));
+                self.revision += 1;
+            }
+            Phase::Tools(_) => {
+                if self.may_recover(now, fx) {
+                    self.recover_tools(now, fx);
+                }
+            }
+            Phase::Sealed(_) => {}
+        }
+    }
+
+    /// The text is streamed again from its start, unless tools of this very step were already started.
+    fn recover_stream(&mut self, now: Millis, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        let Op { step, attempt } = streaming.op;
+        let tools_started = streaming.calls.iter().any(|open| open.state != CallState::Pending);
+        fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: RESTARTED.into() });
+        if tools_started {
+            // To ask again would run them again: the step ends with what is known of it.
+            self.tell_again(fx);
+            let recoveries = self.recoveries;
+            self.complete_step(now, fx);
+            self.recoveries = recoveries;
+            if self.may_recover(now, fx) {
+                self.recover_tools(now, fx);
+            }
+            return;
+        }
+        let op = Op { step, attempt: attempt.saturating_add(1) };
+        let fresh = Streaming::new(op, streaming.tally, now);
+        self.enter(Phase::Streaming(fresh));
+        self.may_recover(now, fx);
+    }
+
+    fn recover_tools(&mut self, now: Millis, fx: &mut Effects) {
+        let idempotent = self.settings.idempotent_tools.clone();
+        self.answer_where(now, |open| open.after_crash(&idempotent), fx);
+        self.start_tools(now, fx);
+    }
+
+    /// Counts the recoveries of a step; one too many ends the turn, so that a turn that kills its process is not
+    /// revived for ever.
+    fn may_recover(&mut self, now: Millis, fx: &mut Effects) -> bool {
+        self.recoveries += 1;
+        self.revision += 1;
+        if self.recoveries <= self.settings.max_recoveries {
+            return true;
+        }
+        let times = self.recoveries;
+        let message =
+            format!("the process ended {times} times while this step ran; the turn is not tried again");
+        self.fail(now, Failure::new(Category::Internal, false, message), fx);
+        false
+    }
+
+    /// After a rewind: shows again what is kept of the step.
+    fn tell_again(&self, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        let step_id = self.step_id(streaming.op.step);
+        for piece in &streaming.pieces {
+            fx.tell(match piece.clone() {
+                Piece::Text(delta) => EventBody::TextDelta { delta },
+                Piece::Thinking(delta) => EventBody::ReasoningDelta { delta },
+            });
+        }
+        for open in &streaming.calls {
+            fx.tell(open.called_event(&step_id));
+            if let Some(answer) = open.answer() {
+                fx.tell(open.result_event(&step_id, answer, None));
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A provider call failed: wait and try again, or give up.
+
+use alloc::format;
+
+use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
+
+use super::Turn;
+use crate::{
+    Effects, Millis, Op, Schedule,
+    millis::{LONGEST_WAIT_MS, wait_ms},
+    phase::{Backoff, Phase, Tally},
+};
+
+impl Turn {
+    pub(super) fn on_failed(
+        &mut self,
+        now: Millis,
+        mut failure: Failure,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        if streaming.has_content() {
+            return self.fail(now, failure, fx);
+        }
+        let (op, tally) = (streaming.op, streaming.tally);
+        match self.decide(now, tally, &mut failure, schedule) {
+            Ok(delay_ms) => {
+                self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx)
+            }
+            Err(outcome) => {
+                if tally.retries > 0 {
+                    let message = Some(failure.message.clone());
+                    fx.tell(EventBody::RetryEnded { attempts: tally.retries, outcome, message });
+                }
+                self.fail(now, failure, fx);
+            }
+        }
+    }
+
+    /// A stream that ended well without saying anything is no answer: it is retried like a failure.
+    pub(super) fn on_empty(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let (usage, step) = (streaming.usage.take(), streaming.op.step);
+        self.settle_usage(usage, &self.step_id(step), fx);
+        let message = "the provider ended its answer without any content";
+        self.on_failed(now, Failure::new(Category::InvalidResponse, true, message), schedule, fx);
+    }
+
+    /// The wait before the next retry in milliseconds, or why there is none. A failure that is given up because of its
+    /// wait says so.
+    fn decide(
+        &self,
+        now: Millis,
+        tally: Tally,
+        failure: &mut Failure,
+        schedule: &dyn Schedule,
+    ) -> Result<u64, RetryOutcome> {
+        if !failure.retryable {
+            return Err(RetryOutcome::NotRetryable);
+        }
+        let delay = schedule.delay_for(tally.retries, failure).ok_or(RetryOutcome::Exhausted)?;
+        // A hint only lengthens a wait: to ask again earlier than told is to be refused again.
+        let delay_ms = wait_ms(delay).max(failure.hint_ms.unwrap_or(0)).min(LONGEST_WAIT_MS);
+        match self.settings.budget.left(now, tally.waited_ms) {
+            Some(left_ms) if delay_ms > left_ms => {
+                failure.message = format!(
+                    "{} (not retried: the next attempt would be in {} s, the budget leaves {} s)",
+                    failure.message,
+                    delay_ms.div_ceil(1000),
+                    left_ms / 1000
+                );
+                Err(RetryOutcome::TooLong)
+            }
+            _ => Ok(delay_ms),
+        }
+    }
+
+    fn back_off(&mut self, backoff: Backoff, failure: Failure, max_attempts: Option<u32>, fx: &mut Effects) {
+        let delay_ms = backoff.decided_ms;
+        let waited_ms = backoff.tally.waited_ms;
+        fx.tell(EventBody::ProviderRetry {
+            attempt: backoff.tally.retries - 1,
+            delay_ms,
+            message: failure.message,
+            code: failure.code,
+            next_at: Some(backoff.resume_at.0),
+            category: Some(failure.category),
+            max_attempts,
+            budget_left_ms: self.settings.budget.max_wait_ms.map(|max| max.saturating_sub(waited_ms)),
+            target: None,
+            hinted: failure.hint_ms.is_some_and(|hint_ms| hint_ms == delay_ms).then_some(true),
+        });
+        self.enter(Phase::Backoff(backoff));
+    }
+}
+
+impl Backoff {
+    fn after(now: Millis, failed: Op, tally: Tally, delay_ms: u64) -> Self {
+        Self {
+            op: Op { step: failed.step, attempt: failed.attempt.saturating_add(1) },
+            tally: Tally {
+                retries: tally.retries.saturating_add(1),
+                waited_ms: tally.waited_ms.saturating_add(delay_ms),
+            },
+            resume_at: now.plus(delay_ms),
+            decided_ms: delay_ms,
+        }
+    }
+}

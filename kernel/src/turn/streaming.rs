@@ -1,0 +1,183 @@
+//! Leaving `Streaming`: the provider said something.
+
+use alloc::{format, string::String};
+use core::mem;
+
+use everturn_wire::{DoneReason, EventBody, RetryOutcome, Role, StepId, Usage};
+
+use super::Turn;
+use crate::{
+    Effects, FinishReason, Millis, Op, Schedule, StreamEvent, ToolAnswer, ToolCall,
+    call::{INTERRUPTED, OpenCall, promote, with_unique_id},
+    phase::{Phase, Piece, Streaming, Tools},
+};
+
+impl Turn {
+    pub(super) fn on_provider(
+        &mut self,
+        now: Millis,
+        op: Op,
+        event: StreamEvent,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        if streaming.op != op {
+            return;
+        }
+        match event {
+            StreamEvent::Text(delta) => streaming.on_text(now, delta, fx),
+            StreamEvent::Reasoning(delta) => streaming.on_reasoning(now, delta, fx),
+            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, fx),
+            StreamEvent::Usage(usage) => streaming.usage = Some(usage),
+            StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
+            StreamEvent::Failed(failure) => self.on_failed(now, failure, schedule, fx),
+        }
+    }
+
+    fn on_tool_call(&mut self, now: Millis, call: ToolCall, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        streaming.saw_content(now, fx);
+        let open = OpenCall::new(with_unique_id(call, &streaming.calls));
+        fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
+        streaming.calls.push(open);
+        if self.settings.eager_tools {
+            promote(&mut streaming.calls, self.settings.max_parallel_tools, now);
+            // What is about to start must be known to have started, should the process end now.
+            self.revision += 1;
+        }
+    }
+
+    fn on_finished(&mut self, now: Millis, reason: &FinishReason, schedule: &dyn Schedule, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        if streaming.pieces.is_empty() && streaming.calls.is_empty() {
+            return self.on_empty(now, schedule, fx);
+        }
+        let cut = matches!(reason, FinishReason::Length | FinishReason::ContentFilter);
+        let reason = done_reason(reason);
+        self.complete_step(now, fx);
+        match &self.phase {
+            Phase::Tools(tools) if tools.calls.is_empty() => self.seal(now, reason, None, fx),
+            _ if cut => {
+                // The last call may be cut where it still parses: none is run.
+                let why = format!("(tool failed: not run, the reply was cut: {})", reason.as_str());
+                self.answer_all(now, &ToolAnswer::error(why), fx);
+                self.seal(now, reason, None, fx);
+            }
+            _ => self.start_tools(now, fx),
+        }
+    }
+
+    /// Ends the step's stream well: usage, `step-complete`, and what was said goes into history. Then come the tools.
+    pub(super) fn complete_step(&mut self, now: Millis, fx: &mut Effects) {
+        let Some((streaming, step_id)) = self.take_stream(fx) else { return };
+        fx.tell(streaming.timings(now, step_id.clone()));
+        for piece in streaming.pieces {
+            fx.keep(Role::Assistant, piece.into_chunk());
+        }
+        for open in &streaming.calls {
+            fx.keep(Role::Assistant, open.call_chunk(&step_id));
+        }
+        for open in &streaming.calls {
+            if let Some(answer) = open.answer() {
+                fx.keep(Role::Tool, open.result_chunk(&step_id, answer));
+            }
+        }
+        self.recoveries = 0;
+        self.enter(Phase::Tools(Tools { step: streaming.op.step, calls: streaming.calls }));
+    }
+
+    /// Ends the step's stream before its end: the text stays, calls stay if they have their result. A call that was
+    /// shown gets its one result for those who watch, but leaves no trace that the next request would trip over.
+    pub(super) fn abandon_step(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
+        let (mut streaming, step_id) = self.take_stream(fx)?;
+        for piece in mem::take(&mut streaming.pieces) {
+            fx.keep(Role::Assistant, piece.into_chunk());
+        }
+        let answered = streaming.calls.iter().filter_map(|open| open.answer().map(|answer| (open, answer)));
+        for (open, _) in answered.clone() {
+            fx.keep(Role::Assistant, open.call_chunk(&step_id));
+        }
+        for (open, answer) in answered {
+            fx.keep(Role::Tool, open.result_chunk(&step_id, answer));
+        }
+        for open in streaming.calls.iter().filter(|open| open.answer().is_none()) {
+            fx.tell(open.result_event(&step_id, &ToolAnswer::error(INTERRUPTED), None));
+        }
+        Some((streaming, step_id))
+    }
+
+    /// Takes what was streamed out of the phase and settles its token counts. The caller enters the next phase.
+    fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
+        let Phase::Streaming(streaming) = &mut self.phase else { return None };
+        let empty = Streaming::new(streaming.op, streaming.tally, streaming.since);
+        let streaming = mem::replace(streaming, empty);
+        let step_id = self.step_id(streaming.op.step);
+        self.context_size =
+            streaming.usage.map(|usage| usage.input_tokens.saturating_add(usage.output_tokens));
+        self.settle_usage(streaming.usage, &step_id, fx);
+        Some((streaming, step_id))
+    }
+
+    pub(super) fn settle_usage(&mut self, usage: Option<Usage>, step_id: &StepId, fx: &mut Effects) {
+        if let Some(usage) = usage {
+            self.usage.get_or_insert_default().add(&usage);
+            fx.tell(EventBody::Usage { step_id: Some(step_id.clone()), usage });
+        }
+    }
+}
+
+impl Streaming {
+    fn on_text(&mut self, now: Millis, delta: String, fx: &mut Effects) {
+        if delta.is_empty() {
+            return;
+        }
+        self.saw_content(now, fx);
+        match self.pieces.last_mut() {
+            Some(Piece::Text(text)) => text.push_str(&delta),
+            _ => self.pieces.push(Piece::Text(delta.clone())),
+        }
+        fx.tell(EventBody::TextDelta { delta });
+    }
+
+    fn on_reasoning(&mut self, now: Millis, delta: String, fx: &mut Effects) {
+        if delta.is_empty() {
+            return;
+        }
+        self.saw_content(now, fx);
+        match self.pieces.last_mut() {
+            Some(Piece::Thinking(text)) => text.push_str(&delta),
+            _ => self.pieces.push(Piece::Thinking(delta.clone())),
+        }
+        fx.tell(EventBody::ReasoningDelta { delta });
+    }
+
+    /// Notes the first token; after retries it says that they are over.
+    fn saw_content(&mut self, now: Millis, fx: &mut Effects) {
+        if self.first_token_at.is_some() {
+            return;
+        }
+        self.first_token_at = Some(now);
+        if self.tally.retries > 0 {
+            let (attempts, outcome) = (self.tally.retries, RetryOutcome::Recovered);
+            fx.tell(EventBody::RetryEnded { attempts, outcome, message: None });
+        }
+    }
+
+    pub(super) fn timings(&self, now: Millis, step_id: StepId) -> EventBody {
+        let ttft_ms = self.first_token_at.map(|first| first.since(self.since));
+        let decode_ms = self.first_token_at.map(|first| now.since(first));
+        let gen_total_ms = ttft_ms.zip(decode_ms).map(|(a, b)| a.saturating_add(b));
+        EventBody::StepComplete { step_id, ttft_ms, decode_ms, gen_total_ms }
+    }
+}
+
+fn done_reason(reason: &FinishReason) -> DoneReason {
+    match reason {
+        FinishReason::Stop => DoneReason::Stop,
+        FinishReason::ToolCalls => DoneReason::ToolCalls,
+        FinishReason::Length => DoneReason::Length,
+        FinishReason::ContentFilter => DoneReason::ContentFilter,
+        FinishReason::Other(word) => DoneReason::Other(word.clone()),
+    }
+}
