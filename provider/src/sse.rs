@@ -1,0 +1,161 @@
+//! Server-sent events: bytes in, events out.
+
+use std::{borrow::Cow, mem};
+
+use memchr::{memchr, memchr2};
+
+#[cfg(test)]
+mod tests;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// One event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// Its `event` field; `message` where it has none.
+    pub name: Cow<'a, str>,
+    /// Its `data` lines, joined with a line feed.
+    pub data: Cow<'a, str>,
+}
+
+/// An event is larger than the decoder was told to take. The stream cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an event of the stream has more than {limit} bytes: raise the limit if the endpoint really sends that much"
+)]
+pub struct EventTooLarge {
+    /// The limit, in bytes.
+    pub limit: usize,
+}
+
+/// Decodes a stream of server-sent events, however its bytes are split.
+///
+/// Pure and linear in the bytes fed; holds at most one event, itself at most `limit` bytes. Lines end with LF, CR or
+/// CRLF; a byte order mark, comments, `id`, `retry` and unknown fields are skipped; bytes that are no UTF-8 become
+/// U+FFFD, as the format demands; an event that the end of the stream cuts short is never seen.
+#[derive(Debug)]
+pub struct SseDecoder {
+    limit: usize,
+    /// The beginning of a line whose end has not arrived.
+    line: Vec<u8>,
+    name: Vec<u8>,
+    /// The data lines so far, each followed by a line feed.
+    data: Vec<u8>,
+    /// The last line ended with CR: a line feed right after it belongs to that end.
+    after_cr: bool,
+    /// No line has ended yet: the next one may begin with a byte order mark.
+    at_start: bool,
+    /// The last call lent `name` and `data` out.
+    lent: bool,
+}
+
+impl SseDecoder {
+    /// What an event may have, in bytes, where nothing else is asked for: 16 MiB.
+    pub const DEFAULT_LIMIT: usize = 16 << 20;
+
+    /// A decoder at the start of a stream. `limit` bounds, in bytes, an event with its unfinished line.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            line: Vec::new(),
+            name: Vec::new(),
+            data: Vec::new(),
+            after_cr: false,
+            at_start: true,
+            lent: false,
+        }
+    }
+
+    /// Takes bytes off the front of `input` until an event is complete. `None` means that `input` is used up.
+    ///
+    /// # Errors
+    /// When an event exceeds the limit; every later call fails as well.
+    pub fn next<'a>(&'a mut self, input: &mut &[u8]) -> Result<Option<SseEvent<'a>>, EventTooLarge> {
+        if mem::take(&mut self.lent) {
+            self.name.clear();
+            self.data.clear();
+        }
+        while let Some(&first) = input.first() {
+            if mem::take(&mut self.after_cr) && first == b'\n' {
+                *input = &input[1..];
+                continue;
+            }
+            let Some(end) = memchr2(b'\r', b'\n', input) else {
+                self.keep(input)?;
+                *input = &[];
+                break;
+            };
+            if self.take_line(&input[..end])? {
+                self.after_cr = input[end] == b'\r';
+                *input = &input[end + 1..];
+                self.lent = true;
+                return Ok(Some(self.event()));
+            }
+            self.after_cr = input[end] == b'\r';
+            *input = &input[end + 1..];
+        }
+        Ok(None)
+    }
+
+    /// Takes a line's last bytes; says whether the line completes an event.
+    fn take_line(&mut self, tail: &[u8]) -> Result<bool, EventTooLarge> {
+        if self.line.is_empty() {
+            self.check(tail.len())?;
+            return Ok(self.read(tail));
+        }
+        self.keep(tail)?;
+        let mut line = mem::take(&mut self.line);
+        let complete = self.read(&line);
+        line.clear();
+        self.line = line;
+        Ok(complete)
+    }
+
+    fn read(&mut self, line: &[u8]) -> bool {
+        let first = mem::take(&mut self.at_start);
+        let line = if first { line.strip_prefix(BOM).unwrap_or(line) } else { line };
+        if line.is_empty() {
+            if self.data.is_empty() {
+                self.name.clear();
+            }
+            return !self.data.is_empty();
+        }
+        let (field, value) = match memchr(b':', line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &line[line.len()..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                self.data.extend_from_slice(value);
+                self.data.push(b'\n');
+            }
+            b"event" => {
+                self.name.clear();
+                self.name.extend_from_slice(value);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn event(&self) -> SseEvent<'_> {
+        let name = match self.name.as_slice() {
+            [] => Cow::Borrowed("message"),
+            name => String::from_utf8_lossy(name),
+        };
+        let data = self.data.strip_suffix(b"\n").unwrap_or(&self.data);
+        SseEvent { name, data: String::from_utf8_lossy(data) }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
+        self.check(bytes.len())?;
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn check(&self, more: usize) -> Result<(), EventTooLarge> {
+        let held = self.line.len() + self.name.len() + self.data.len();
+        if held + more > self.limit { Err(EventTooLarge { limit: self.limit }) } else { Ok(()) }
+    }
+}
