@@ -25,6 +25,8 @@ pub struct Snapshot {
     phase: PhaseRecord,
     revision: u64,
     started_at: Millis,
+    #[serde(default)]
+    steps: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +72,7 @@ impl Turn {
             phase: PhaseRecord::from(&self.phase),
             revision: self.revision,
             started_at: self.started_at,
+            steps: self.steps,
             usage: self.usage,
             context_size: self.context_size,
             recoveries: self.recoveries,
@@ -91,6 +94,7 @@ impl Turn {
             phase: snapshot.phase.into(),
             revision: snapshot.revision,
             started_at: snapshot.started_at,
+            steps: snapshot.steps,
             usage: snapshot.usage,
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,

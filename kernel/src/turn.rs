@@ -30,6 +30,8 @@ pub struct Turn {
     pub(crate) phase: Phase,
     pub(crate) revision: u64,
     pub(crate) started_at: Millis,
+    /// Streams that ended, well or not.
+    pub(crate) steps: u32,
     /// Sum over the calls so far.
     pub(crate) usage: Option<Usage>,
     /// Input plus output tokens of the last step.
@@ -64,6 +66,7 @@ impl Turn {
             phase: Phase::Streaming(Streaming::new(Op::default(), Tally::default(), now)),
             revision: 1,
             started_at: now,
+            steps: 0,
             usage: None,
             context_size: None,
             recoveries: 0,
@@ -130,6 +133,21 @@ impl Turn {
     /// When it began.
     pub fn started_at(&self) -> Millis {
         self.started_at
+    }
+
+    /// Model round trips that ended.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Token counts, summed over the steps that ended.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// Input plus output tokens of the last step that ended, where the provider told them.
+    pub fn context_size(&self) -> Option<u64> {
+        self.context_size
     }
 
     /// The user messages that still wait; what is left when the turn is sealed belongs to the next one.

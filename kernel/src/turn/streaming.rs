@@ -113,6 +113,7 @@ impl Turn {
         let empty = Streaming::new(streaming.op, streaming.tally, streaming.since);
         let streaming = mem::replace(streaming, empty);
         let step_id = self.step_id(streaming.op.step);
+        self.steps += 1;
         self.context_size =
             streaming.usage.map(|usage| usage.input_tokens.saturating_add(usage.output_tokens));
         self.settle_usage(streaming.usage, &step_id, fx);
