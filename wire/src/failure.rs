@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it is. Decides, with [`Failure::retryable`], what a turn does about it.
+/// What kind of failure it is. Decides, together with `retryable`, what a turn does about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

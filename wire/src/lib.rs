@@ -5,7 +5,8 @@
 //! Unknown fields are ignored by every reader; an unknown command type is answered, never dropped.
 //!
 //! This crate does *not* decide anything, does no I/O and knows neither the kernel nor the transports.
-//! With the feature `schema` every type also has a JSON Schema, from which the TypeScript is made.
+//! With the feature `schema` every type also has a JSON Schema, from which the TypeScript, OpenAPI and AsyncAPI documents
+//! are made; [`document`] has them as text without that feature.
 
 #![no_std]
 
@@ -15,11 +16,14 @@ extern crate std;
 
 mod chunk;
 mod command;
+pub mod document;
 mod event;
 mod failure;
 mod http;
 mod id;
 mod message;
+#[cfg(feature = "schema")]
+mod schema;
 
 pub use chunk::{Chunk, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
@@ -35,4 +39,6 @@ pub use http::{
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
+#[cfg(feature = "schema")]
+pub use schema::{asyncapi, generated, json_schema, openapi, typescript};
 pub use serde_json::Value;

@@ -74,8 +74,11 @@ impl schemars::JsonSchema for DoneReason {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "Why the model finished: stop, tool-calls, length, content-filter, max-steps, error, aborted, or a provider's own word.",
-            "type": "string"
+            "description": "Why the model finished: a known word or the provider's own.",
+            "anyOf": [
+                { "enum": ["stop", "tool-calls", "length", "content-filter", "max-steps", "error", "aborted"] },
+                { "type": "string" }
+            ]
         })
     }
 }

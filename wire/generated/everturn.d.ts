@@ -1,0 +1,920 @@
+// Made from the Rust types by `cargo xtask generate`. Do not edit.
+//
+// An optional field is absent when it is unknown, never null. Unions are told apart by `type`:
+// `switch (event.type) { case "provider-retry": event.delayMs; }`.
+
+/** One event, as every transport sends it. */
+export type AgentEvent =
+  | StatusEvent
+  | UserMessageEvent
+  | TurnStartEvent
+  | TextDeltaEvent
+  | ReasoningDeltaEvent
+  | ToolCallEvent
+  | ToolOutputEvent
+  | ToolResultEvent
+  | UsageEvent
+  | StepCompleteEvent
+  | ProviderRetryEvent
+  | ErrorEvent
+  | SteeringEvent
+  | DoneEvent
+  | TurnSealedEvent
+  | StepRewoundEvent
+  | RetryEndedEvent
+  | QueueChangedEvent
+  | TargetSwitchedEvent
+  | TargetRestoredEvent
+  | ApprovalRequestedEvent
+  | ApprovalResolvedEvent
+  | ReviewStartedEvent
+  | ReviewCompletedEvent;
+
+/** Extension: a tool call waits for a person's permission. Transient. */
+export interface ApprovalRequestedEvent {
+  type: "approval-requested";
+  /** The step that asked. */
+  stepId: StepId;
+  /** The call. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** The arguments: any JSON. */
+  input: unknown;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** Why permission is needed, for people. */
+  reason?: string;
+}
+
+/** Extension: the wait for a person's permission is over. Transient. */
+export interface ApprovalResolvedEvent {
+  type: "approval-resolved";
+  /** The call. */
+  toolCallId: string;
+  /** How it ended. */
+  verdict: Verdict;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** What kind of failure it is. Decides, together with `retryable`, what a turn does about it. */
+export type Category =
+  /** Our own rate limit at the provider; passes by itself. */
+  | "rate_limited"
+  /** The provider's capacity; passes by itself. */
+  | "overloaded"
+  /** The provider broke. */
+  | "server_error"
+  /** The connection could not be made or was cut. */
+  | "network"
+  /** Nothing arrived in time. */
+  | "timeout"
+  /** The answer could not be understood, was cut short or was empty. */
+  | "invalid_response"
+  /** A plan, credit or daily wall; waiting in this turn does not help. */
+  | "quota_exhausted"
+  /** The request has more tokens than the model takes. */
+  | "context_overflow"
+  /** The provider refuses the request as it is. */
+  | "invalid_request"
+  /** No such model or address. */
+  | "not_found"
+  /** Refused for what it says. */
+  | "content_policy"
+  /** The credential is missing, wrong or expired. */
+  | "auth"
+  /** The credential is good but may not do this. */
+  | "permission"
+  /** Cancelled by the caller or the provider's operator. */
+  | "cancelled"
+  /** A fault on our own side of the wire, such as a panic in a provider adapter. */
+  | "internal"
+  /** Not recognized. */
+  | "unknown";
+
+/** An event, verbatim. */
+export interface ChatDeltaMessage {
+  type: "chat.delta";
+  /** The event. */
+  event: AgentEvent;
+  /** The place in the event stream right after it. */
+  cursor?: string;
+}
+
+/** A command about a conversation could not be carried out. */
+export interface ChatErrorMessage {
+  type: "chat.error";
+  /** What is wrong and what to do. */
+  message: string;
+  /** The conversation, when one was named. */
+  conversationId?: ConversationId;
+}
+
+/** Take a queued message back. */
+export interface ChatQueueCancelCommand {
+  type: "chat.queue.cancel";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The message. */
+  messageId: string;
+}
+
+/** Queue a user message: injected at the next tool-result boundary, or the next turn. */
+export interface ChatQueueCommand {
+  type: "chat.queue";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The user message. */
+  text: string;
+  /** A name of the client's choice for cancelling it; the server makes one when absent. */
+  messageId?: string;
+}
+
+/** Start a turn; without a conversation, in a new one. Subscribes the sender. */
+export interface ChatSendCommand {
+  type: "chat.send";
+  /** The user message. */
+  message: string;
+  /** The conversation; a new one when absent. */
+  conversationId?: ConversationId;
+  /** Whether to be sent extension events too. */
+  extensions?: boolean;
+  /** Images that go with it. */
+  images?: Array<Image>;
+  /** `credential/model`; the server's default when absent. */
+  model?: string;
+  /** How hard the model should think, in the provider's words. */
+  reasoningEffort?: string;
+}
+
+/** End the running turn. */
+export interface ChatStopCommand {
+  type: "chat.stop";
+  /** The conversation. */
+  conversationId: ConversationId;
+}
+
+/** Be sent a conversation's events: what follows the cursor, else the running turn from its start. */
+export interface ChatSubscribeCommand {
+  type: "chat.subscribe";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The last cursor seen. */
+  cursor?: string;
+  /** Whether to be sent extension events too. */
+  extensions?: boolean;
+}
+
+/** No longer be sent a conversation's events. */
+export interface ChatUnsubscribeCommand {
+  type: "chat.unsubscribe";
+  /** The conversation. */
+  conversationId: ConversationId;
+}
+
+/** One persisted piece of a message. */
+export type Chunk =
+  | TextChunk
+  | ThinkingChunk
+  | ToolCallChunk
+  | ToolResultChunk
+  | ErrorChunk
+  | SystemChunk
+  | ImageChunk;
+
+/** A frame from client to server. */
+export type Command =
+  | ChatSendCommand
+  | ChatSubscribeCommand
+  | ChatUnsubscribeCommand
+  | ChatQueueCommand
+  | ChatQueueCancelCommand
+  | ChatStopCommand
+  | RetryAbortCommand
+  | RetryNowCommand
+  | RetrySetCommand;
+
+/** Names a conversation: an append-only log of chunks with one writer. */
+export type ConversationId = string;
+
+export type ConversationList = Array<ConversationSummary>;
+
+/** Answer of `GET /conversations/:id/status`. */
+export interface ConversationState {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether a turn runs or waits. */
+  isActive: boolean;
+  /** Its status. */
+  status: ConversationStatus;
+  /** Whether failures are retried by themselves. */
+  autoRetry?: boolean;
+  /** The wait that is under way. */
+  retry?: RetryState;
+}
+
+/** The status of a conversation. */
+export type ConversationStatus =
+  /** A turn runs or waits. */
+  | "active"
+  /** A turn is wanted but has not begun. */
+  | "queued"
+  /** Nothing runs. */
+  | "idle"
+  /** Closed by someone; a new message opens it again. */
+  | "closed";
+
+/** A conversation's status changed; sent to every client. */
+export interface ConversationStatusChangedMessage {
+  type: "conversation.statusChanged";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** What its status is now. */
+  status: ConversationStatus;
+  /** The workspace it belongs to. */
+  workspaceId: string;
+}
+
+/** A conversation in a list. */
+export interface ConversationSummary {
+  /** The conversation. */
+  id: ConversationId;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds of its latest chunk. */
+  lastActivityAt: number;
+  /** The beginning of its first message. */
+  title: string;
+  /** Its status. */
+  status: ConversationStatus;
+  /** The workspace it belongs to. */
+  workspaceId: string;
+}
+
+/** The model finished. */
+export interface DoneEvent {
+  type: "done";
+  /** Why. */
+  reason: DoneReason;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** Input plus output tokens of the last step: what the next request starts from. */
+  contextSize?: number;
+  /** From the start of the turn, in milliseconds. */
+  durationMs?: number;
+  /** Sum over the steps. */
+  usage?: Usage;
+}
+
+/** Why the model finished: a known word or the provider's own. */
+export type DoneReason =
+  | "stop" | "tool-calls" | "length" | "content-filter" | "max-steps" | "error" | "aborted"
+  | (string & {});
+
+/** Every answer that is not a success. */
+export interface ErrorBody {
+  /** What is wrong and what to do. */
+  error: string;
+}
+
+/** The failure that ended a turn. For people; never sent to a model. */
+export interface ErrorChunk {
+  type: "error";
+  /** The failure, verbatim. */
+  message: string;
+  /** The HTTP code as text, when known. */
+  code?: string;
+}
+
+/** The failure that ends the turn; once, and persisted as an error chunk too. */
+export interface ErrorEvent {
+  type: "error";
+  /** The failure, verbatim. */
+  message: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** What kind of failure it was. */
+  category?: Category;
+  /** The HTTP code as text, when known. */
+  code?: string;
+}
+
+/** A frame that could not be understood. */
+export interface ErrorMessage {
+  type: "error";
+  /** What is wrong and what to do. */
+  message: string;
+}
+
+/** A diagnosed provider error. */
+export interface Failure {
+  /** What kind of failure it is. */
+  category: Category;
+  /** Whether the same request with the same credential can succeed later in the same turn. */
+  retryable: boolean;
+  /** The provider's error, verbatim but capped and with secrets removed, e.g. `HTTP 429: {"error":...}`. */
+  message: string;
+  /** What a person can do about it, in one sentence. */
+  advice?: string;
+  /** The HTTP status as text, when one was received. */
+  code?: string;
+  /** The wait that the provider asked for, in milliseconds. */
+  hintMs?: number;
+  /** The provider's own type or code of the error, e.g. `overloaded_error`. */
+  providerCode?: string;
+}
+
+/** Answer of `GET /health`. */
+export interface Health {
+  /** Always true: a server that cannot serve does not answer. */
+  ok: boolean;
+}
+
+/** Answer of `GET /conversations/:id`. */
+export interface HistoryWindow {
+  /** Ascending by `seq`. */
+  chunks: Array<StoredChunk>;
+  /** The last chunk's `seq`; the asked-for `sinceSeq` when there is none. */
+  latestSeq: number;
+}
+
+/** An image that goes with a message. */
+export interface Image {
+  /** Where it is: `https:` or `data:`. */
+  url: string;
+  /** Its media type, when known. */
+  mimeType?: string;
+}
+
+/** An image of the person. */
+export interface ImageChunk {
+  type: "image";
+  /** Where it is: `https:` or `data:`. */
+  url: string;
+  /** Its media type, when known. */
+  mimeType?: string;
+}
+
+/** Consecutive chunks of one role. */
+export interface Message {
+  /** Who it is from. */
+  role: Role;
+  /** Its pieces, in order. */
+  chunks: Array<Chunk>;
+}
+
+/** What is known about a model. */
+export interface ModelInfo {
+  /** The most tokens a request may have. */
+  contextWindow?: number;
+  /** The most tokens an answer may have. */
+  maxOutputTokens?: number;
+}
+
+/** Answer of `GET /models`. */
+export interface Models {
+  /** Each as `credential/model`; the first is the default. */
+  models: Array<string>;
+  /** What is known about them, by the same names. */
+  modelInfo?: Record<string, ModelInfo>;
+}
+
+/** Which stream of a tool. */
+export type OutputStream =
+  /** Standard output. */
+  | "stdout"
+  /** Standard error. */
+  | "stderr";
+
+/** A retry was scheduled: sent once per retry, before its wait. Transient. */
+export interface ProviderRetryEvent {
+  type: "provider-retry";
+  /** 0-based: the Nth retry of this step that is about to happen. */
+  attempt: number;
+  /** The scheduled wait, in milliseconds. */
+  delayMs: number;
+  /** The provider's error, verbatim. */
+  message: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** What is left of the cumulative wait after this one, in milliseconds. */
+  budgetLeftMs?: number;
+  /** What kind of failure it was. */
+  category?: Category;
+  /** The HTTP code as text, when known. */
+  code?: string;
+  /** True when the provider asked for this wait. */
+  hinted?: boolean;
+  /** How many retries the schedule has in all, when it is bounded. */
+  maxAttempts?: number;
+  /** When the wait ends, in epoch milliseconds. */
+  nextAt?: number;
+  /** Who is asked next, as `credential/model`. */
+  target?: string;
+}
+
+/** Answer of `DELETE /conversations/:id/queue/:messageId`. */
+export interface QueueCancelled {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether the message was still waiting. */
+  cancelled: boolean;
+  /** All that waits now, oldest first. */
+  queue: Array<QueuedMessage>;
+}
+
+/** Extension: the messages that wait for the next tool-result boundary changed. Transient. */
+export interface QueueChangedEvent {
+  type: "queue-changed";
+  /** All that wait now, oldest first. */
+  queue: Array<QueuedMessage>;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Body of `POST /conversations/:id/queue`. */
+export interface QueueRequest {
+  /** The user message. */
+  text: string;
+  /** A name of the client's choice for cancelling it; the server makes one when absent. */
+  messageId?: string;
+}
+
+/** Answer of `POST /conversations/:id/queue`. */
+export interface Queued {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether nothing was running, so that the message started a turn at once. */
+  startedTurn: boolean;
+  /** All that waits now, oldest first. */
+  queue: Array<QueuedMessage>;
+}
+
+/** A user message that waits for the next tool-result boundary, or for the end of the turn. */
+export interface QueuedMessage {
+  /** Names it for cancelling. */
+  messageId: string;
+  /** Its text. */
+  text: string;
+}
+
+/** Thinking. */
+export interface ReasoningDeltaEvent {
+  type: "reasoning-delta";
+  /** The next piece. */
+  delta: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** End the running turn if it waits for a retry. */
+export interface RetryAbortCommand {
+  type: "retry.abort";
+  /** The conversation. */
+  conversationId: ConversationId;
+}
+
+/** Answer of `POST /conversations/:id/retry/abort` and `/retry/now`. */
+export interface RetryControl {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether it was waiting for a retry. */
+  wasRetrying: boolean;
+}
+
+/** Extension: a series of retries is over. Transient. */
+export interface RetryEndedEvent {
+  type: "retry-ended";
+  /** How many retries there were. */
+  attempts: number;
+  /** How it ended. */
+  outcome: RetryOutcome;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** More about it, for people. */
+  message?: string;
+}
+
+/** Skip the wait for the next retry. */
+export interface RetryNowCommand {
+  type: "retry.now";
+  /** The conversation. */
+  conversationId: ConversationId;
+}
+
+/** How a series of retries ended. */
+export type RetryOutcome =
+  /** The provider answered. */
+  | "recovered"
+  /** The schedule or the budget has no further retry. */
+  | "exhausted"
+  /** Someone ended the wait. */
+  | "cancelled"
+  /** The next wait would be longer than is allowed. */
+  | "too-long"
+  /** The next failure was of a kind that waiting does not cure. */
+  | "not-retryable";
+
+/** Turn automatic retries on or off, for one conversation or for all. */
+export interface RetrySetCommand {
+  type: "retry.set";
+  /** Whether failures are retried. */
+  enabled: boolean;
+  /** The conversation; all of them when absent. */
+  conversationId?: ConversationId;
+}
+
+/** A wait that is under way. */
+export interface RetryState {
+  /** 0-based: the retry of this step that comes next. */
+  attempt: number;
+  /** When it comes, in epoch milliseconds. */
+  nextAt: number;
+}
+
+/** Extension: the review is over; once per `review-started`. Transient. */
+export interface ReviewCompletedEvent {
+  type: "review-completed";
+  /** The call. */
+  toolCallId: string;
+  /** How it ended. */
+  verdict: Verdict;
+  /** How often the reviewer was asked. */
+  attemptCount: number;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** Why it decided so. */
+  rationale?: string;
+  /** How dangerous the reviewer thinks the call is, in its own word. */
+  riskLevel?: string;
+  /** How far the reviewer thinks the person asked for it, in its own word. */
+  userAuthorization?: string;
+}
+
+/** Extension: a reviewer model looks at a tool call before it runs. Transient. */
+export interface ReviewStartedEvent {
+  type: "review-started";
+  /** The call. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Who a message is from. */
+export type Role =
+  /** Instructions of the embedder. */
+  | "system"
+  /** The person. */
+  | "user"
+  /** The model. */
+  | "assistant"
+  /** Results of tools. */
+  | "tool";
+
+/** Body of `POST /chat`. */
+export interface SendRequest {
+  /** The user message. */
+  message: string;
+  /** The conversation; a new one when absent. */
+  conversationId?: ConversationId;
+  /** Whether to be sent extension events too. */
+  extensions?: boolean;
+  /** Images that go with it. */
+  images?: Array<Image>;
+  /** `credential/model`; the server's default when absent. */
+  model?: string;
+  /** How hard the model should think, in the provider's words. */
+  reasoningEffort?: string;
+}
+
+/** A frame from server to client. */
+export type ServerMessage =
+  | ChatDeltaMessage
+  | ChatErrorMessage
+  | ConversationStatusChangedMessage
+  | ErrorMessage;
+
+/** The conversation's status changed. */
+export interface StatusEvent {
+  type: "status";
+  /** What it is now. */
+  status: ConversationStatus;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId?: TurnId;
+}
+
+/** A queued user message was injected at the tool-result boundary. */
+export interface SteeringEvent {
+  type: "steering";
+  /** Its text. */
+  text: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** After the step's stream ended. */
+export interface StepCompleteEvent {
+  type: "step-complete";
+  /** The step. */
+  stepId: StepId;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** From the first token to the end of the stream, in milliseconds. */
+  decodeMs?: number;
+  /** `ttftMs + decodeMs` when a first token was seen. */
+  genTotalMs?: number;
+  /** From the provider call to its first token, in milliseconds. */
+  ttftMs?: number;
+}
+
+/** Names a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step. */
+export type StepId = string;
+
+/** Extension: drop what was shown of this step; it will be streamed again. Transient. */
+export interface StepRewoundEvent {
+  type: "step-rewound";
+  /** The step. */
+  stepId: StepId;
+  /** Why, for people. */
+  reason: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Answer of `POST /conversations/:id/stop` and `/close`. */
+export interface Stopped {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether a turn was running. */
+  abortedTurn: boolean;
+}
+
+/** A chunk with its place in the conversation. */
+export interface StoredChunk {
+  /** Per conversation, starts at 1, never skips, in append order. */
+  seq: number;
+  /** Who it is from. */
+  role: Role;
+  /** The chunk. */
+  chunk: Chunk;
+}
+
+/** Text of the embedder for the model. */
+export interface SystemChunk {
+  type: "system";
+  /** The text. */
+  text: string;
+}
+
+/** Extension: the turn is back at the target it prefers. Transient. */
+export interface TargetRestoredEvent {
+  type: "target-restored";
+  /** The target, as `credential/model`. */
+  to: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: the turn asks another target from now on. Transient. */
+export interface TargetSwitchedEvent {
+  type: "target-switched";
+  /** The target that failed, as `credential/model`. */
+  from: string;
+  /** The target asked next, as `credential/model`. */
+  to: string;
+  /** Why, for people. */
+  reason: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Visible text. */
+export interface TextChunk {
+  type: "text";
+  /** The text. */
+  text: string;
+}
+
+/** Visible text. */
+export interface TextDeltaEvent {
+  type: "text-delta";
+  /** The next piece. */
+  delta: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** The model's reasoning. */
+export interface ThinkingChunk {
+  type: "thinking";
+  /** The text. */
+  text: string;
+}
+
+/** The model asked for a tool. Has exactly one `tool-result` in the same history. */
+export interface ToolCallChunk {
+  type: "tool-call";
+  /** The provider's id of the call, unique in its step. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** The arguments: any JSON; the raw text where they did not parse. */
+  input: unknown;
+  /** The step that asked. */
+  stepId?: StepId;
+}
+
+/** The model asked for a tool; the arguments are complete. */
+export interface ToolCallEvent {
+  type: "tool-call";
+  /** The step that asked. */
+  stepId: StepId;
+  /** The provider's id of the call. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** The arguments: any JSON. */
+  input: unknown;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Live output of a running tool. Transient. */
+export interface ToolOutputEvent {
+  type: "tool-output";
+  /** The call. */
+  toolCallId: string;
+  /** The next piece. */
+  data: string;
+  /** Which of its streams. */
+  stream: OutputStream;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** What a tool answered. */
+export interface ToolResultChunk {
+  type: "tool-result";
+  /** The call that this answers. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** What the model is told. */
+  content: string;
+  /** Whether the tool failed, was interrupted or could not be run. */
+  isError: boolean;
+  /** The step that asked. */
+  stepId?: StepId;
+}
+
+/** What a tool answered: exactly one per call. */
+export interface ToolResultEvent {
+  type: "tool-result";
+  /** The step that asked. */
+  stepId: StepId;
+  /** The call that this answers. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** What the model is told. */
+  content: string;
+  /** Whether the tool failed, was interrupted or could not be run. */
+  isError: boolean;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** How long it ran, in milliseconds. */
+  durationMs?: number;
+}
+
+/** Names a turn: one user message until sealed. */
+export type TurnId = string;
+
+/** One turn's figures. */
+export interface TurnMetrics {
+  /** The turn. */
+  turnId: TurnId;
+  /** Sum over its steps. */
+  usage: Usage;
+  /** Model round trips. */
+  steps: number;
+  /** Input plus output tokens of its last step. */
+  contextSize?: number;
+  /** From start to seal, in milliseconds; absent while it runs. */
+  durationMs?: number;
+}
+
+/** Answer of `GET /conversations/:id/metrics`. */
+export interface TurnMetricsList {
+  /** Sealed turns, oldest first. */
+  turns: Array<TurnMetrics>;
+}
+
+/** All chunks are persisted, history is final. The last event of every turn. */
+export interface TurnSealedEvent {
+  type: "turn-sealed";
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Before the first step. */
+export interface TurnStartEvent {
+  type: "turn-start";
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Token counts. */
+export interface Usage {
+  /** Tokens of the request, those read from a cache included. */
+  inputTokens: number;
+  /** Tokens of the answer, reasoning included. */
+  outputTokens: number;
+  /** Of the request's tokens, those read from a cache. */
+  cacheReadTokens?: number;
+  /** Of the request's tokens, those written to a cache. */
+  cacheWriteTokens?: number;
+}
+
+/** Token counts of a step. */
+export interface UsageEvent {
+  type: "usage";
+  /** The counts. */
+  usage: Usage;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** The step. */
+  stepId?: StepId;
+}
+
+/** The prompt: first event of a turn, so that a pure watcher sees it. */
+export interface UserMessageEvent {
+  type: "user-message";
+  /** The prompt's text. */
+  text: string;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** How a question for permission ended. Only `allowed` lets the tool run. */
+export type Verdict =
+  /** The tool may run. */
+  | "allowed"
+  /** The tool may not run. */
+  | "denied"
+  /** Nobody could decide: the reviewer broke. */
+  | "failed"
+  /** Nobody decided in time. */
+  | "timed-out"
+  /** The turn was ended first. */
+  | "cancelled";

@@ -1,0 +1,189 @@
+//! JSON Schema of everything on the wire, made from the types themselves; the other documents are made from it.
+
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator,
+    generate::SchemaSettings,
+    transform::{RecursiveTransform, Transform},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, Failure, Health,
+    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, RetryControl, SendRequest,
+    ServerMessage, Stopped, TurnMetricsList,
+};
+
+mod asyncapi;
+mod openapi;
+mod typescript;
+
+pub use asyncapi::asyncapi;
+pub use openapi::openapi;
+pub use typescript::typescript;
+
+/// Largest integer that JavaScript holds exactly.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// The unions that are told apart by `type`, each with what the names of its members end with.
+const UNIONS: [(&str, &str); 4] =
+    [("AgentEvent", "Event"), ("Chunk", "Chunk"), ("Command", "Command"), ("ServerMessage", "Message")];
+
+/// The generated documents: file name and content.
+pub fn generated() -> [(&'static str, String); 4] {
+    let pretty = |document: Value| format!("{document:#}\n");
+    [
+        ("schema.json", pretty(json_schema())),
+        ("everturn.d.ts", typescript()),
+        ("openapi.json", pretty(openapi())),
+        ("asyncapi.json", pretty(asyncapi())),
+    ]
+}
+
+/// One JSON Schema (2020-12) document with a definition for every type.
+///
+/// Members of a union have definitions of their own, such as `ProviderRetryEvent`. A field that may be absent is not
+/// required, and never null.
+pub fn json_schema() -> Value {
+    let mut document = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Everturn",
+        "description": "Everything that crosses a process boundary.",
+        "$defs": definitions(),
+    });
+    // Another crate of the build may have asked serde_json to keep the order of insertion.
+    document.sort_all_objects();
+    document
+}
+
+fn definitions() -> Map<String, Value> {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with_transform(RecursiveTransform(absent_not_null))
+        .with_transform(RecursiveTransform(exact_integers))
+        .into_generator();
+    let list = generator.subschema_for::<ConversationList>();
+    define::<(AgentEvent, Chunk, Message, Failure, Command, ServerMessage)>(&mut generator);
+    define::<(SendRequest, HistoryWindow, ConversationState, TurnMetricsList, Stopped, RetryControl)>(
+        &mut generator,
+    );
+    define::<(QueueRequest, Queued, QueueCancelled, Models, Health, ErrorBody)>(&mut generator);
+    let mut definitions = generator.take_definitions(true);
+    definitions.insert("ConversationList".to_owned(), list.to_value());
+    for (union, suffix) in UNIONS {
+        name_members(&mut definitions, union, suffix);
+    }
+    definitions
+}
+
+/// Defines each type of a tuple.
+fn define<T: JsonSchema>(generator: &mut SchemaGenerator) {
+    T::json_schema(generator);
+}
+
+/// Takes the null out of what schemars makes of an `Option`: the wire leaves such a field out.
+fn absent_not_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        choices.retain(|choice| choice["type"] != "null");
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            schema.remove("anyOf");
+            for (key, value) in only {
+                schema.ensure_object().entry(key).or_insert(value);
+            }
+        }
+    }
+}
+
+/// Bounds integers by what every reader holds exactly.
+fn exact_integers(schema: &mut Schema) {
+    if schema.get("format").is_some_and(|format| format == "uint64") {
+        schema.insert("maximum".to_owned(), MAX_SAFE_INTEGER.into());
+    }
+}
+
+/// Gives each member of a union a definition of its own, with the fields that all members share.
+fn name_members(definitions: &mut Map<String, Value>, union: &str, suffix: &str) {
+    let Some(Value::Object(whole)) = definitions.get_mut(union) else { return };
+    let shared = whole.remove("properties");
+    let shared_required = whole.remove("required");
+    whole.remove("type");
+    let Some(Value::Array(members)) = whole.remove("oneOf") else { return };
+    let mut references = Vec::with_capacity(members.len());
+    let mut named = Vec::with_capacity(members.len());
+    for mut member in members {
+        let tag = tag(&member).to_owned();
+        add_shared(&mut member, shared.as_ref(), shared_required.as_ref());
+        if union == "AgentEvent" && tag != "status" {
+            require(&mut member, "turnId");
+        }
+        let name = format!("{}{suffix}", pascal(&tag));
+        references.push(json!({ "$ref": format!("#/$defs/{name}") }));
+        named.push((name, member));
+    }
+    whole.insert("oneOf".to_owned(), references.into());
+    definitions.extend(named);
+}
+
+fn add_shared(member: &mut Value, properties: Option<&Value>, required: Option<&Value>) {
+    for (name, schema) in properties.and_then(Value::as_object).into_iter().flatten() {
+        member["properties"][name] = schema.clone();
+    }
+    for name in required.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        require(member, name);
+    }
+}
+
+fn require(member: &mut Value, field: &str) {
+    if let Some(required) = member["required"].as_array_mut() {
+        required.push(field.into());
+    }
+}
+
+/// The value of `type` by which a member of a union is known.
+fn tag(member: &Value) -> &str {
+    member["properties"]["type"]["const"].as_str().unwrap_or_default()
+}
+
+/// `provider-retry` and `chat.queue.cancel` as names of types.
+fn pascal(tag: &str) -> String {
+    tag.split(['-', '.'])
+        .flat_map(|word| {
+            word.chars().take(1).map(|first| first.to_ascii_uppercase()).chain(word.chars().skip(1))
+        })
+        .collect()
+}
+
+/// The definitions that the named ones need, with references as OpenAPI and AsyncAPI want them.
+fn components(roots: impl IntoIterator<Item = &'static str>) -> Value {
+    let mut definitions = definitions();
+    let mut wanted: Vec<String> = roots.into_iter().map(ToOwned::to_owned).collect();
+    let mut taken = Map::new();
+    while let Some(name) = wanted.pop() {
+        let Some(mut definition) = definitions.remove(&name) else { continue };
+        let mut rebase = RecursiveTransform(|schema: &mut Schema| {
+            if let Some(name) = reference(schema.get("$ref")).map(ToOwned::to_owned) {
+                schema.insert("$ref".to_owned(), format!("#/components/schemas/{name}").into());
+                wanted.push(name);
+            }
+        });
+        if let Ok(schema) = (&mut definition).try_into() {
+            rebase.transform(schema);
+        }
+        taken.insert(name, definition);
+    }
+    taken.into()
+}
+
+/// The name that a `$ref` points to.
+fn reference(value: Option<&Value>) -> Option<&str> {
+    value?.as_str()?.strip_prefix("#/$defs/")
+}

@@ -1,0 +1,247 @@
+//! The OpenAPI 3.1 document of the HTTP calls.
+
+use alloc::{format, string::ToString, vec::Vec};
+
+use serde_json::{Map, Value, json};
+
+use super::{MAX_SAFE_INTEGER, components};
+
+/// What a call answers when all is well.
+enum Answer {
+    /// A JSON body of a defined type.
+    Body(&'static str),
+    /// One event after another, in this media type.
+    Events(&'static str),
+    /// A generated JSON document.
+    Document,
+    /// Prometheus text.
+    Metrics,
+}
+
+/// One call.
+struct Call {
+    /// Method and path, as in `GET /health`.
+    name: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    /// Names of entries under `components/parameters`, those in the path included.
+    parameters: &'static [&'static str],
+    /// The type of the body it takes.
+    takes: Option<&'static str>,
+    answer: Answer,
+}
+
+const fn get(name: &'static str, id: &'static str, summary: &'static str, answer: Answer) -> Call {
+    Call { name, id, summary, parameters: &[], takes: None, answer }
+}
+
+const fn of_conversation(
+    name: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    answer: &'static str,
+) -> Call {
+    Call { name, id, summary, parameters: &["id"], takes: None, answer: Answer::Body(answer) }
+}
+
+const CALLS: [Call; 18] = [
+    Call {
+        name: "POST /chat",
+        id: "send",
+        summary: "Start a turn and follow its events, one per line, until `turn-sealed`.",
+        parameters: &["extensions"],
+        takes: Some("SendRequest"),
+        answer: Answer::Events("application/x-ndjson"),
+    },
+    get(
+        "GET /conversations",
+        "listConversations",
+        "All conversations, newest activity first.",
+        Answer::Body("ConversationList"),
+    ),
+    Call {
+        name: "GET /conversations/{id}",
+        id: "readHistory",
+        summary: "Persisted chunks with sinceSeq < seq < beforeSeq; with a limit the newest of them; ascending.",
+        parameters: &["id", "sinceSeq", "beforeSeq", "limit"],
+        takes: None,
+        answer: Answer::Body("HistoryWindow"),
+    },
+    of_conversation(
+        "GET /conversations/{id}/status",
+        "readStatus",
+        "Whether a turn runs or waits.",
+        "ConversationState",
+    ),
+    of_conversation(
+        "GET /conversations/{id}/metrics",
+        "readMetrics",
+        "Figures of its sealed turns.",
+        "TurnMetricsList",
+    ),
+    Call {
+        name: "GET /conversations/{id}/events",
+        id: "followEvents",
+        summary: "Live events as SSE, one per message; `id:` is the cursor to resume from.",
+        parameters: &["id", "extensions", "lastEventId"],
+        takes: None,
+        answer: Answer::Events("text/event-stream"),
+    },
+    of_conversation("POST /conversations/{id}/stop", "stop", "End the running turn. Idempotent.", "Stopped"),
+    of_conversation(
+        "POST /conversations/{id}/close",
+        "close",
+        "End the running turn and close the conversation. Idempotent.",
+        "Stopped",
+    ),
+    of_conversation(
+        "POST /conversations/{id}/retry/abort",
+        "abortRetry",
+        "End the running turn if it waits for a retry. Idempotent.",
+        "RetryControl",
+    ),
+    of_conversation(
+        "POST /conversations/{id}/retry/now",
+        "retryNow",
+        "Skip the wait for the next retry. Idempotent.",
+        "RetryControl",
+    ),
+    Call {
+        name: "POST /conversations/{id}/queue",
+        id: "queueMessage",
+        summary: "Queue a user message for the next tool-result boundary; starts a turn where none runs.",
+        parameters: &["id"],
+        takes: Some("QueueRequest"),
+        answer: Answer::Body("Queued"),
+    },
+    Call {
+        name: "DELETE /conversations/{id}/queue/{messageId}",
+        id: "cancelQueued",
+        summary: "Take a queued message back. Idempotent.",
+        parameters: &["id", "messageId"],
+        takes: None,
+        answer: Answer::Body("QueueCancelled"),
+    },
+    get(
+        "GET /models",
+        "listModels",
+        "Models that can be asked for; the first is the default.",
+        Answer::Body("Models"),
+    ),
+    get("GET /health", "health", "Whether the server serves.", Answer::Body("Health")),
+    get("GET /openapi.json", "openapi", "This document.", Answer::Document),
+    get("GET /asyncapi.json", "asyncapi", "The WebSocket, as AsyncAPI 3.0.", Answer::Document),
+    get("GET /schema.json", "schema", "Every type, as JSON Schema.", Answer::Document),
+    get("GET /metrics", "metrics", "Figures of the server for Prometheus.", Answer::Metrics),
+];
+
+/// The HTTP calls as an OpenAPI 3.1 document.
+pub fn openapi() -> Value {
+    let mut paths = Map::new();
+    for call in &CALLS {
+        let Some((method, path)) = call.name.split_once(' ') else { continue };
+        let item = paths.entry(path).or_insert_with(|| json!({}));
+        item[method.to_lowercase()] = operation(call);
+    }
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Everturn",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Agent turns that survive passing provider failures.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": { "schemas": components(types()), "parameters": parameters() },
+    });
+    document.sort_all_objects();
+    document
+}
+
+/// The types that the calls name.
+fn types() -> impl Iterator<Item = &'static str> {
+    let answered = CALLS.iter().filter_map(|call| match call.answer {
+        Answer::Body(name) => Some(name),
+        Answer::Events(_) => Some("AgentEvent"),
+        Answer::Document | Answer::Metrics => None,
+    });
+    let taken = CALLS.iter().filter_map(|call| call.takes);
+    answered.chain(taken).chain(["ErrorBody", "ConversationId"])
+}
+
+fn operation(call: &Call) -> Value {
+    let parameters: Vec<Value> = call
+        .parameters
+        .iter()
+        .map(|name| json!({ "$ref": format!("#/components/parameters/{name}") }))
+        .collect();
+    let mut operation = json!({
+        "operationId": call.id,
+        "summary": call.summary,
+        "responses": { "200": answer(&call.answer) },
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = call.takes {
+        operation["requestBody"] = json!({ "required": true, "content": content("application/json", body) });
+    }
+    operation["responses"]["default"] = json!({ "description": "What is wrong and what to do.", "content": content("application/json", "ErrorBody") });
+    operation
+}
+
+fn answer(answer: &Answer) -> Value {
+    match *answer {
+        Answer::Body(name) => json!({ "description": "Done.", "content": content("application/json", name) }),
+        Answer::Events(media) => {
+            let mut response = json!({ "description": "Events, one after another.", "content": content(media, "AgentEvent") });
+            if media == "application/x-ndjson" {
+                response["headers"]["X-Conversation-Id"] =
+                    json!({ "description": "The conversation.", "schema": schema("ConversationId") });
+            }
+            response
+        }
+        Answer::Document => {
+            json!({ "description": "The document.", "content": { "application/json": { "schema": { "type": "object" } } } })
+        }
+        Answer::Metrics => {
+            json!({ "description": "Prometheus text.", "content": { "text/plain": { "schema": { "type": "string" } } } })
+        }
+    }
+}
+
+fn content(media: &str, name: &str) -> Value {
+    let mut content = Map::new();
+    content.insert(media.to_string(), json!({ "schema": schema(name) }));
+    content.into()
+}
+
+fn schema(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn parameters() -> Value {
+    let seq = || json!({ "type": "integer", "minimum": 0, "maximum": MAX_SAFE_INTEGER });
+    json!({
+        "id": {
+            "name": "id", "in": "path", "required": true, "description": "The conversation.",
+            "schema": { "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$" },
+        },
+        "messageId": {
+            "name": "messageId", "in": "path", "required": true, "description": "The queued message.",
+            "schema": { "type": "string" },
+        },
+        "sinceSeq": { "name": "sinceSeq", "in": "query", "description": "Only chunks after this one.", "schema": seq() },
+        "beforeSeq": { "name": "beforeSeq", "in": "query", "description": "Only chunks before this one.", "schema": seq() },
+        "limit": { "name": "limit", "in": "query", "description": "At most so many, the newest.", "schema": seq() },
+        "extensions": {
+            "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",
+            "schema": { "type": "boolean", "default": false },
+        },
+        "lastEventId": {
+            "name": "Last-Event-ID", "in": "header", "description": "The last cursor seen; what follows it is sent.",
+            "schema": { "type": "string" },
+        },
+    })
+}

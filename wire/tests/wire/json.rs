@@ -1,0 +1,88 @@
+//! Names and types on the wire, to the letter.
+
+use everturn_wire::{AgentEvent, Command};
+use serde_json::Value;
+
+use crate::sample::{Family, families};
+
+/// What existing clients know. Their readers take no other type.
+const BASE: [&str; 15] = [
+    "status",
+    "user-message",
+    "turn-start",
+    "text-delta",
+    "reasoning-delta",
+    "tool-call",
+    "tool-output",
+    "tool-result",
+    "usage",
+    "step-complete",
+    "provider-retry",
+    "error",
+    "steering",
+    "done",
+    "turn-sealed",
+];
+
+#[test]
+fn every_type_has_its_exact_json() {
+    let lines =
+        |family: &Family| family.lines.iter().map(|line| format!("{} {line}\n", family.name)).collect();
+    let text: Vec<String> = families().iter().map(lines).collect();
+    insta::assert_snapshot!("wire", text.join("\n"));
+}
+
+#[test]
+fn unknown_fields_are_ignored_at_every_depth() {
+    for family in families() {
+        for (line, mut value) in family.lines.iter().zip(family.values()) {
+            add_unknown_field(&mut value);
+            assert_eq!(&(family.rewrite)(&value.to_string()), line);
+        }
+    }
+}
+
+/// Adds a field to every object whose fields the wire defines.
+fn add_unknown_field(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let free = |name: &str| matches!(name, "input" | "modelInfo");
+            fields.iter_mut().filter(|(name, _)| !free(name)).for_each(|(_, field)| add_unknown_field(field));
+            fields.insert("addedLater".into(), serde_json::json!({ "deep": [1] }));
+        }
+        Value::Array(items) => items.iter_mut().for_each(add_unknown_field),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_is_unknown_is_absent_never_null() {
+    for line in
+        families().iter().filter(|family| family.name != "AgentEvent").flat_map(|family| &family.lines)
+    {
+        assert!(!line.contains("null"), "{line}");
+    }
+}
+
+#[test]
+fn only_the_fifteen_base_events_go_to_every_subscriber() {
+    let events = families().into_iter().filter(|family| family.name == "AgentEvent");
+    for line in events.flat_map(|family| family.lines) {
+        let event: AgentEvent = serde_json::from_str(&line).unwrap();
+        let value: Value = serde_json::from_str(&line).unwrap();
+        let base = BASE.contains(&value["type"].as_str().unwrap());
+        assert_eq!(event.body.is_extension(), !base, "{line}");
+    }
+}
+
+#[test]
+fn every_command_is_parsed_and_listed() {
+    let commands = families().into_iter().find(|family| family.name == "Command").unwrap();
+    let mut seen = Vec::new();
+    for (line, value) in commands.lines.iter().zip(commands.values()) {
+        assert_eq!(serde_json::to_string(&Command::parse(line).unwrap()).unwrap(), *line);
+        seen.push(value["type"].as_str().unwrap().to_owned());
+    }
+    seen.dedup();
+    assert_eq!(seen, Command::TYPES);
+}

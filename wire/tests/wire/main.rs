@@ -1,0 +1,7 @@
+//! The exact JSON of everything on the wire, and the documents that describe it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod document;
+mod json;
+mod sample;
+mod schema;

@@ -1,0 +1,59 @@
+//! One value of each shape: with every optional field, and with none.
+
+use std::fmt::Debug;
+
+use everturn_wire::{ErrorBody, Health};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+mod chunk;
+mod event;
+mod frame;
+mod http;
+
+/// The samples of one type, as the JSON that leaves the process.
+pub(crate) struct Family {
+    /// The type's name in the schema.
+    pub(crate) name: &'static str,
+    /// One JSON text per sample.
+    pub(crate) lines: Vec<String>,
+    /// Reads JSON as the type and writes it again.
+    pub(crate) rewrite: fn(&str) -> String,
+}
+
+impl Family {
+    /// Writes the samples, and checks that reading gives them back.
+    fn new<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &'static str, samples: &[T]) -> Self {
+        let write = |sample: &T| {
+            let line = serde_json::to_string(sample).unwrap();
+            assert_eq!(&serde_json::from_str::<T>(&line).unwrap(), sample, "{line}");
+            line
+        };
+        let rewrite = |text: &str| serde_json::to_string(&serde_json::from_str::<T>(text).unwrap()).unwrap();
+        Self { name, lines: samples.iter().map(write).collect(), rewrite }
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = Value> {
+        self.lines.iter().map(|line| serde_json::from_str(line).unwrap())
+    }
+}
+
+/// Everything that crosses a process boundary.
+pub(crate) fn families() -> Vec<Family> {
+    let mut families = vec![
+        Family::new("AgentEvent", &event::base()),
+        Family::new("AgentEvent", &event::extension()),
+        Family::new("Chunk", &chunk::chunks()),
+        Family::new("StoredChunk", &chunk::stored()),
+        Family::new("Message", &chunk::messages()),
+        Family::new("Failure", &chunk::failures()),
+        Family::new("Command", &frame::commands()),
+        Family::new("ServerMessage", &frame::messages()),
+        Family::new("Models", &http::models()),
+        Family::new("Health", &[Health { ok: true }]),
+        Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),
+    ];
+    families.extend(http::conversation());
+    families.extend(http::control());
+    families
+}

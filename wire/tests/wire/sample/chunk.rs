@@ -1,0 +1,81 @@
+//! What is persisted.
+
+use everturn_wire::{Category, Chunk, Failure, Message, Role, StepId, StoredChunk};
+use serde_json::json;
+
+use super::event::step;
+
+pub(crate) fn chunks() -> Vec<Chunk> {
+    let call = |step_id: Option<StepId>| Chunk::ToolCall {
+        tool_call_id: "call_1".into(),
+        tool_name: "shell".into(),
+        input: json!({ "cmd": "ls" }),
+        step_id,
+    };
+    let result = |step_id: Option<StepId>| Chunk::ToolResult {
+        tool_call_id: "call_1".into(),
+        tool_name: "shell".into(),
+        content: "interrupted".into(),
+        is_error: true,
+        step_id,
+    };
+    vec![
+        text("Hello"),
+        Chunk::Thinking { text: "hm".into() },
+        call(None),
+        call(Some(step())),
+        result(None),
+        result(Some(step())),
+        Chunk::Error { message: "HTTP 529: busy".into(), code: None },
+        Chunk::Error { message: "HTTP 529: busy".into(), code: Some("529".into()) },
+        Chunk::System { text: "Be brief.".into() },
+        Chunk::Image { url: "https://example.com/a.png".into(), mime_type: None },
+        Chunk::Image { url: "data:image/png;base64,AA==".into(), mime_type: Some("image/png".into()) },
+    ]
+}
+
+pub(crate) fn stored() -> Vec<StoredChunk> {
+    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    roles.into_iter().zip(1..).map(|(role, seq)| StoredChunk { seq, role, chunk: text("Hello") }).collect()
+}
+
+pub(crate) fn messages() -> Vec<Message> {
+    vec![
+        Message { role: Role::User, chunks: vec![] },
+        Message { role: Role::Assistant, chunks: vec![text("a"), text("b")] },
+    ]
+}
+
+pub(crate) fn failures() -> Vec<Failure> {
+    let categories = [
+        Category::RateLimited,
+        Category::Overloaded,
+        Category::ServerError,
+        Category::Network,
+        Category::Timeout,
+        Category::InvalidResponse,
+        Category::QuotaExhausted,
+        Category::ContextOverflow,
+        Category::InvalidRequest,
+        Category::NotFound,
+        Category::ContentPolicy,
+        Category::Auth,
+        Category::Permission,
+        Category::Cancelled,
+        Category::Internal,
+        Category::Unknown,
+    ];
+    let full = Failure {
+        hint_ms: Some(20_000),
+        code: Some("429".into()),
+        provider_code: Some("rate_limit_error".into()),
+        advice: Some("Wait, or use another key.".into()),
+        ..Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
+    };
+    let bare = |category| Failure::new(category, false, "HTTP 400: no");
+    categories.map(bare).into_iter().chain([full]).collect()
+}
+
+pub(crate) fn text(text: &str) -> Chunk {
+    Chunk::Text { text: text.into() }
+}

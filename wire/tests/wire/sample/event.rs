@@ -1,0 +1,212 @@
+//! Events.
+
+use everturn_wire::{
+    AgentEvent, Category, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage,
+    RetryOutcome, StepId, Usage, Verdict,
+};
+use serde_json::json;
+
+pub(crate) fn bare_usage() -> Usage {
+    Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() }
+}
+
+pub(crate) fn full_usage() -> Usage {
+    Usage { input_tokens: 10, output_tokens: 2, cache_read_tokens: Some(7), cache_write_tokens: Some(0) }
+}
+
+pub(crate) fn step() -> StepId {
+    StepId::new(&"t1".into(), 0)
+}
+
+/// The event of a turn.
+pub(crate) fn event(body: EventBody) -> AgentEvent {
+    AgentEvent { body, conversation_id: "c1".into(), turn_id: Some("t1".into()) }
+}
+
+fn status(status: ConversationStatus, turn: Option<&str>) -> AgentEvent {
+    AgentEvent {
+        body: EventBody::Status { status },
+        conversation_id: "c1".into(),
+        turn_id: turn.map(Into::into),
+    }
+}
+
+fn done(reason: DoneReason) -> EventBody {
+    EventBody::Done { reason, duration_ms: None, usage: None, context_size: None }
+}
+
+/// The fifteen base events.
+pub(crate) fn base() -> Vec<AgentEvent> {
+    let statuses = [
+        status(ConversationStatus::Active, Some("t1")),
+        status(ConversationStatus::Queued, None),
+        status(ConversationStatus::Idle, None),
+        status(ConversationStatus::Closed, None),
+    ];
+    let calm = [
+        EventBody::UserMessage { text: "Hi \"you\"\n😀".into() },
+        EventBody::TurnStart,
+        EventBody::TextDelta { delta: "Hel".into() },
+        EventBody::ReasoningDelta { delta: "hm".into() },
+        EventBody::Steering { text: "faster".into() },
+        EventBody::TurnSealed,
+    ];
+    let bodies = calm.into_iter().chain(tool()).chain(figures()).chain(trouble()).chain(ends());
+    statuses.into_iter().chain(bodies.map(event)).collect()
+}
+
+fn tool() -> Vec<EventBody> {
+    let result = |duration_ms| EventBody::ToolResult {
+        step_id: step(),
+        tool_call_id: "call_1".into(),
+        tool_name: "shell".into(),
+        content: "ok".into(),
+        is_error: false,
+        duration_ms,
+    };
+    let output = |stream| EventBody::ToolOutput { tool_call_id: "call_1".into(), data: "a\n".into(), stream };
+    vec![
+        EventBody::ToolCall {
+            step_id: step(),
+            tool_call_id: "call_1".into(),
+            tool_name: "shell".into(),
+            input: json!({ "cmd": ["ls", null, 1.5] }),
+        },
+        output(OutputStream::Stdout),
+        output(OutputStream::Stderr),
+        result(None),
+        result(Some(12)),
+    ]
+}
+
+fn figures() -> Vec<EventBody> {
+    vec![
+        EventBody::Usage { step_id: None, usage: bare_usage() },
+        EventBody::Usage { step_id: Some(step()), usage: full_usage() },
+        EventBody::StepComplete { step_id: step(), ttft_ms: None, decode_ms: None, gen_total_ms: None },
+        EventBody::StepComplete {
+            step_id: step(),
+            ttft_ms: Some(300),
+            decode_ms: Some(1200),
+            gen_total_ms: Some(1500),
+        },
+    ]
+}
+
+fn trouble() -> Vec<EventBody> {
+    let overloaded = r#"HTTP 429: {"error":{"type":"overloaded_error"}}"#;
+    vec![
+        EventBody::ProviderRetry {
+            attempt: 0,
+            delay_ms: 5000,
+            message: overloaded.into(),
+            code: None,
+            next_at: None,
+            category: None,
+            max_attempts: None,
+            budget_left_ms: None,
+            target: None,
+            hinted: None,
+        },
+        EventBody::ProviderRetry {
+            attempt: 20,
+            delay_ms: 1_800_000,
+            message: overloaded.into(),
+            code: Some("429".into()),
+            next_at: Some(1_790_000_000_000),
+            category: Some(Category::Overloaded),
+            max_attempts: Some(21),
+            budget_left_ms: Some(1_695_000),
+            target: Some("main/large".into()),
+            hinted: Some(true),
+        },
+        EventBody::Error { message: "connection refused".into(), code: None, category: None },
+        EventBody::Error {
+            message: "HTTP 401: no".into(),
+            code: Some("401".into()),
+            category: Some(Category::Auth),
+        },
+    ]
+}
+
+fn ends() -> Vec<EventBody> {
+    let full = EventBody::Done {
+        reason: DoneReason::Stop,
+        duration_ms: Some(2000),
+        usage: Some(full_usage()),
+        context_size: Some(12),
+    };
+    let bare = [
+        DoneReason::Stop,
+        DoneReason::ToolCalls,
+        DoneReason::Length,
+        DoneReason::ContentFilter,
+        DoneReason::MaxSteps,
+        DoneReason::Error,
+        DoneReason::Aborted,
+        DoneReason::Other("pause_turn".into()),
+    ];
+    bare.into_iter().map(done).chain([full]).collect()
+}
+
+/// The events for subscribers that asked for more.
+pub(crate) fn extension() -> Vec<AgentEvent> {
+    let queued = QueuedMessage { message_id: "m1".into(), text: "faster".into() };
+    let rest = [
+        EventBody::StepRewound { step_id: step(), reason: "the server restarted".into() },
+        EventBody::QueueChanged { queue: vec![] },
+        EventBody::QueueChanged { queue: vec![queued] },
+        EventBody::TargetSwitched {
+            from: "main/large".into(),
+            to: "spare/large".into(),
+            reason: "HTTP 429".into(),
+        },
+        EventBody::TargetRestored { to: "main/large".into() },
+    ];
+    retries_ended().into_iter().chain(rest).chain(permission()).map(event).collect()
+}
+
+fn retries_ended() -> Vec<EventBody> {
+    let ended = |outcome, message: Option<&str>| EventBody::RetryEnded {
+        attempts: 3,
+        outcome,
+        message: message.map(Into::into),
+    };
+    vec![
+        ended(RetryOutcome::Recovered, None),
+        ended(RetryOutcome::Exhausted, Some("HTTP 529")),
+        ended(RetryOutcome::Cancelled, None),
+        ended(RetryOutcome::TooLong, None),
+        ended(RetryOutcome::NotRetryable, None),
+    ]
+}
+
+fn permission() -> Vec<EventBody> {
+    let requested = |reason: Option<&str>| EventBody::ApprovalRequested {
+        step_id: step(),
+        tool_call_id: "call_1".into(),
+        tool_name: "shell".into(),
+        input: json!({}),
+        reason: reason.map(Into::into),
+    };
+    let resolved = |verdict| EventBody::ApprovalResolved { tool_call_id: "call_1".into(), verdict };
+    let reviewed = |word: Option<&str>| EventBody::ReviewCompleted {
+        tool_call_id: "call_1".into(),
+        verdict: Verdict::Denied,
+        attempt_count: 1,
+        risk_level: word.map(Into::into),
+        user_authorization: word.map(Into::into),
+        rationale: word.map(Into::into),
+    };
+    let verdicts =
+        [Verdict::Allowed, Verdict::Denied, Verdict::Failed, Verdict::TimedOut, Verdict::Cancelled]
+            .map(resolved);
+    let rest = [
+        requested(None),
+        requested(Some("writes outside the project")),
+        EventBody::ReviewStarted { tool_call_id: "call_1".into(), tool_name: "shell".into() },
+        reviewed(None),
+        reviewed(Some("high")),
+    ];
+    rest.into_iter().chain(verdicts).collect()
+}

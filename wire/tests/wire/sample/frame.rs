@@ -1,0 +1,75 @@
+//! Frames of the WebSocket.
+
+use everturn_wire::{Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, ServerMessage};
+
+use super::event::event;
+
+pub(crate) fn images() -> Vec<Image> {
+    vec![
+        Image { url: "https://example.com/a.png".into(), mime_type: None },
+        Image { url: "data:image/png;base64,AA==".into(), mime_type: Some("image/png".into()) },
+    ]
+}
+
+pub(crate) fn commands() -> Vec<Command> {
+    let queue = |message_id: Option<&str>| Command::ChatQueue {
+        conversation_id: "c1".into(),
+        text: "faster".into(),
+        message_id: message_id.map(Into::into),
+    };
+    vec![
+        Command::ChatSend {
+            conversation_id: None,
+            message: "Hi".into(),
+            model: None,
+            images: None,
+            reasoning_effort: None,
+            extensions: None,
+        },
+        Command::ChatSend {
+            conversation_id: Some("c1".into()),
+            message: "Hi".into(),
+            model: Some("main/large".into()),
+            images: Some(images()),
+            reasoning_effort: Some("high".into()),
+            extensions: Some(true),
+        },
+        Command::ChatSubscribe { conversation_id: "c1".into(), cursor: None, extensions: None },
+        Command::ChatSubscribe {
+            conversation_id: "c1".into(),
+            cursor: Some("17.3".into()),
+            extensions: Some(true),
+        },
+        Command::ChatUnsubscribe { conversation_id: "c1".into() },
+        queue(None),
+        queue(Some("m1")),
+        Command::ChatQueueCancel { conversation_id: "c1".into(), message_id: "m1".into() },
+        Command::ChatStop { conversation_id: "c1".into() },
+        Command::RetryAbort { conversation_id: "c1".into() },
+        Command::RetryNow { conversation_id: "c1".into() },
+        Command::RetrySet { conversation_id: None, enabled: false },
+        Command::RetrySet { conversation_id: Some("c1".into()), enabled: true },
+    ]
+}
+
+pub(crate) fn messages() -> Vec<ServerMessage> {
+    let delta = |cursor: Option<&str>| ServerMessage::ChatDelta {
+        event: event(EventBody::TextDelta { delta: "Hel".into() }),
+        cursor: cursor.map(Into::into),
+    };
+    vec![
+        delta(None),
+        delta(Some("17.3")),
+        ServerMessage::ChatError {
+            conversation_id: None,
+            message: "chat.send: missing field `message`".into(),
+        },
+        ServerMessage::ChatError { conversation_id: Some("c1".into()), message: "a turn is running".into() },
+        ServerMessage::StatusChanged {
+            conversation_id: "c1".into(),
+            status: ConversationStatus::Active,
+            workspace_id: DEFAULT_WORKSPACE.into(),
+        },
+        ServerMessage::Error { message: "the frame is not JSON".into() },
+    ]
+}
