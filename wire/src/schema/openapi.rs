@@ -152,6 +152,7 @@ pub fn openapi() -> Value {
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
+        "security": [],
         "paths": paths,
         "components": { "schemas": components(types()), "parameters": parameters() },
     });

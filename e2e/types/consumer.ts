@@ -1,0 +1,113 @@
+// A client of the generated declarations. It is only compiled: what it must not be able to do is marked as an error.
+import type {
+  AgentEvent,
+  Chunk,
+  Command,
+  DoneReason,
+  HistoryWindow,
+  ProviderRetryEvent,
+  ServerMessage,
+} from "../../wire/generated/everturn";
+
+/** Narrowing on `type` gives each event its own fields; leaving one out would not compile. */
+export function line(event: AgentEvent): string {
+  switch (event.type) {
+    case "status":
+      return event.status;
+    case "user-message":
+    case "steering":
+      return event.text;
+    case "text-delta":
+    case "reasoning-delta":
+      return event.delta;
+    case "tool-call":
+      return `${event.toolName}(${JSON.stringify(event.input)})`;
+    case "tool-output":
+      return event.stream === "stderr" ? `! ${event.data}` : event.data;
+    case "tool-result":
+      return `${event.isError ? "failed" : "done"} in ${event.durationMs?.toFixed(0) ?? "?"} ms: ${event.content}`;
+    case "usage":
+      return `${event.usage.inputTokens + (event.usage.cacheReadTokens ?? 0)}`;
+    case "step-complete":
+      return `${event.stepId} ${event.ttftMs ?? 0}`;
+    case "provider-retry":
+      return countdown(event);
+    case "error":
+      return `${event.code ?? ""} ${event.message}`;
+    case "done":
+      return finished(event.reason);
+    case "turn-start":
+    case "turn-sealed":
+      return event.turnId;
+    case "step-rewound":
+    case "target-switched":
+      return event.reason;
+    case "retry-ended":
+      return event.outcome === "too-long" ? "too long" : `${event.attempts}`;
+    case "queue-changed":
+      return event.queue.map((queued) => queued.messageId).join();
+    case "target-restored":
+      return event.to;
+    case "approval-requested":
+    case "review-started":
+      return event.toolName;
+    case "approval-resolved":
+    case "review-completed":
+      return event.verdict;
+    default:
+      return impossible(event);
+  }
+}
+
+function impossible(nothing: never): never {
+  throw new Error(`unknown event ${JSON.stringify(nothing)}`);
+}
+
+/** Integers are numbers, an absent field is undefined. */
+function countdown(event: ProviderRetryEvent): string {
+  const seconds: number = Math.ceil(event.delayMs / 1000);
+  const until: Date | undefined = event.nextAt === undefined ? undefined : new Date(event.nextAt);
+  return `retrying in ${seconds} s ${until?.toISOString() ?? ""}`;
+}
+
+/** A known word narrows; a provider's own word is still a reason. */
+function finished(reason: DoneReason): string {
+  const own: DoneReason = "pause_turn";
+  return reason === "stop" ? own : reason;
+}
+
+/** The turn is readable without narrowing; only a status may lack it. */
+export function turnOf(event: AgentEvent): string | undefined {
+  return event.turnId;
+}
+
+/** Frames of the WebSocket. */
+export function receive(message: ServerMessage): Command | undefined {
+  switch (message.type) {
+    case "chat.delta":
+      return { type: "chat.subscribe", conversationId: message.event.conversationId, extensions: true };
+    case "conversation.statusChanged":
+      return { type: "chat.stop", conversationId: message.conversationId };
+    case "chat.error":
+    case "error":
+      return undefined;
+  }
+}
+
+/** Bodies of HTTP. */
+export function texts(history: HistoryWindow): string[] {
+  return history.chunks.map(({ chunk }) => text(chunk)).filter((part) => part !== "");
+}
+
+function text(chunk: Chunk): string {
+  return chunk.type === "text" || chunk.type === "thinking" ? chunk.text : "";
+}
+
+// @ts-expect-error a field of another event
+export const foreign = (event: AgentEvent) => event.type === "text-delta" && event.status;
+// @ts-expect-error null is never sent
+export const nothing: Command = { type: "retry.set", conversationId: null, enabled: true };
+// @ts-expect-error a required field is missing
+export const incomplete: Command = { type: "chat.queue", conversationId: "c1" };
+// @ts-expect-error a type that does not exist
+export const unknown: Command = { type: "chat.shout", conversationId: "c1" };
