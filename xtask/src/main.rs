@@ -8,6 +8,9 @@ use std::{
 };
 
 mod generate;
+mod step;
+mod test;
+mod tool;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
@@ -18,6 +21,7 @@ usage: cargo xtask <command>
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["test"] => test::all(&root()),
         ["generate"] => generate::write(&root()),
         _ => {
             eprintln!("{USAGE}");

@@ -1,0 +1,111 @@
+//! Every check and test, in order; the first failure ends the run.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::{
+    generate,
+    step::{run, step},
+    tool,
+};
+
+/// A hanging end-to-end test fails after this long, in milliseconds.
+const E2E_TIMEOUT: &str = "--test-timeout=300000";
+
+/// Runs everything.
+pub(crate) fn all(root: &Path) -> Result<()> {
+    let begun = Instant::now();
+    step("tools", || tool::install(root))?;
+    step("formatting", || cargo(root, &["fmt", "--all", "--check"]))?;
+    step("generated files", || generate::check(root))?;
+    step("lints", || {
+        cargo(root, &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    })?;
+    step("Rust tests", || cargo(root, &["test", "--locked", "--workspace"]))?;
+    step("examples", || examples(root))?;
+    step("TypeScript", || typescript(root))?;
+    step("end to end", || end_to_end(root))?;
+    println!("\nall steps passed in {:.0} s", begun.elapsed().as_secs_f32());
+    Ok(())
+}
+
+fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
+    run(Command::new(cargo_path()).args(arguments).current_dir(root))
+}
+
+fn cargo_path() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// What cargo knows about the workspace.
+fn metadata(root: &Path) -> Result<Value> {
+    let mut command = Command::new(cargo_path());
+    command.args(["metadata", "--no-deps", "--format-version=1"]).current_dir(root);
+    let output = command.output().context("cannot start `cargo metadata`")?;
+    serde_json::from_slice(&output.stdout).context("`cargo metadata` printed no JSON")
+}
+
+/// The folder of what `cargo test` built: one profile serves all steps.
+fn built(metadata: &Value) -> PathBuf {
+    Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join("debug")
+}
+
+/// Runs the examples that the Rust tests built. An example ends by itself.
+fn examples(root: &Path) -> Result<()> {
+    let metadata = metadata(root)?;
+    let folder = built(&metadata).join("examples");
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let examples = targets.filter(|target| target["kind"][0] == "example");
+    for name in examples.filter_map(|target| target["name"].as_str()) {
+        println!("--- {name}");
+        run(Command::new(folder.join(name)).current_dir(root))?;
+    }
+    Ok(())
+}
+
+/// Compiles a client against the generated declarations.
+fn typescript(root: &Path) -> Result<()> {
+    let folder = root.join(tool::E2E);
+    run(Command::new("node")
+        .arg(folder.join("node_modules/typescript/bin/tsc"))
+        .arg("-p")
+        .arg(folder.join("types")))
+}
+
+/// Runs the Node and browser tests against the server's binary.
+fn end_to_end(root: &Path) -> Result<()> {
+    // With the targets that `cargo test` chose, nothing is built twice.
+    cargo(root, &["build", "--locked", "--workspace", "--bins", "--tests"])?;
+    let mut command = Command::new("node");
+    command
+        .args(["--test", "--test-reporter=spec", E2E_TIMEOUT])
+        .args(end_to_end_files(root)?)
+        .current_dir(root);
+    command.env("EVERTURN_BIN", built(&metadata(root)?).join("everturn"));
+    if let Some(chromium) = tool::chromium() {
+        command.env("EVERTURN_CHROMIUM", chromium);
+    }
+    run(&mut command)
+}
+
+fn end_to_end_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let folder = root.join(tool::E2E);
+    let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "mjs"));
+    files.sort();
+    if files.is_empty() {
+        bail!("there are no end-to-end tests in {}", folder.display());
+    }
+    Ok(files)
+}

@@ -1,0 +1,109 @@
+//! What the tests need besides Rust: found, or installed where that is possible.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Result, bail};
+
+use crate::step::run;
+
+/// Debian package, and the programs of which it brings one.
+const PACKAGES: [(&str, &[&str]); 4] =
+    [("nodejs", &["node"]), ("npm", &["npm"]), ("chromium", &CHROMIUM), ("tmux", &["tmux"])];
+
+const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Where the end-to-end tests and their `package.json` are.
+pub(crate) const E2E: &str = "e2e";
+
+/// Sees to it that everything is there.
+pub(crate) fn install(root: &Path) -> Result<()> {
+    rust_components()?;
+    debian_packages()?;
+    node_packages(&root.join(E2E))
+}
+
+/// The browser of the page's tests.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    find(&CHROMIUM)
+}
+
+/// The first of the programs that is on the path.
+fn find(programs: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .flat_map(|folder| programs.iter().map(move |program| folder.join(program)))
+        .find(|file| file.is_file())
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn rust_components() -> Result<()> {
+    let missing: Vec<&str> = [("fmt", "rustfmt"), ("clippy", "clippy")]
+        .into_iter()
+        .filter(|(command, _)| !succeeds("cargo", &[command, "--version"]))
+        .map(|(_, component)| component)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if find(&["rustup"]).is_none() {
+        bail!("{} is missing and there is no rustup to add it: install it by hand", missing.join(", "));
+    }
+    run(Command::new("rustup").args(["component", "add"]).args(missing))
+}
+
+fn missing_packages() -> Vec<&'static str> {
+    PACKAGES.iter().filter(|(_, programs)| find(programs).is_none()).map(|(package, _)| *package).collect()
+}
+
+fn debian_packages() -> Result<()> {
+    let missing = missing_packages();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = missing.join(" ");
+    let advice =
+        format!("install them by hand, or run only the Rust tests with `cargo test --workspace`: {names}");
+    if find(&["apt-get"]).is_none() {
+        bail!("programs are missing and there is no apt-get to install them; {advice}");
+    }
+    let as_root = if succeeds("sh", &["-c", "test \"$(id -u)\" = 0"]) {
+        None
+    } else if succeeds("sudo", &["-n", "true"]) {
+        Some("sudo")
+    } else {
+        bail!("programs are missing, and installing them needs root or a sudo that does not ask; {advice}");
+    };
+    let apt = |arguments: &[&str]| {
+        let words: Vec<&str> =
+            as_root.into_iter().chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]).collect();
+        run(Command::new(words[0]).args(&words[1..]).args(arguments))
+    };
+    println!("installing {names}");
+    apt(&["update"])?;
+    apt(&[["install", "-y", "--no-install-recommends"].as_slice(), &missing].concat())?;
+    match missing_packages().as_slice() {
+        [] => Ok(()),
+        still => bail!("apt-get brought no {}; {advice}", still.join(", ")),
+    }
+}
+
+/// Installs what the lock file names, unless that was done since it last changed.
+fn node_packages(folder: &Path) -> Result<()> {
+    let changed = |name: &str| fs::metadata(folder.join(name)).and_then(|file| file.modified());
+    let installed = changed("node_modules/.package-lock.json");
+    if let (Ok(installed), Ok(locked)) = (installed, changed("package-lock.json"))
+        && installed >= locked
+    {
+        return Ok(());
+    }
+    run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))
+}

@@ -1,0 +1,205 @@
+//! Who may import whom, and what may come from outside.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
+
+use serde_json::Value;
+
+/// The packages of the workspace that each one may use. What tests alone use is not asked.
+const ALLOWED: [(&str, &[&str]); 11] = [
+    ("everturn-wire", &[]),
+    ("everturn-kernel", &["everturn-wire"]),
+    ("everturn-diagnosis", &["everturn-wire"]),
+    ("everturn-provider", &["everturn-kernel", "everturn-wire", "everturn-diagnosis"]),
+    ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
+    ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-wire"]),
+    // A transport relays, it does not decide: it never sees the kernel.
+    ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
+    ("everturn-transport-http", &["everturn-orchestrator", "everturn-wire"]),
+    (
+        "everturn",
+        &[
+            "everturn-kernel",
+            "everturn-orchestrator",
+            "everturn-provider",
+            "everturn-store-sqlite",
+            "everturn-transport-http",
+            "everturn-transport-ws",
+            "everturn-wire",
+        ],
+    ),
+    ("everturn-sim", &["everturn-kernel", "everturn-wire", "everturn-provider", "everturn-orchestrator"]),
+    ("xtask", &["everturn-wire"]),
+];
+
+/// It measures everything, so it may use everything.
+const BENCH: &str = "everturn-bench";
+
+/// All that the kernel takes from outside.
+const KERNEL: [&str; 4] = ["async-trait", "futures-core", "futures-util", "serde"];
+
+/// What decides nothing about turns has no runtime, network, disk or randomness below it.
+const PURE: [&str; 3] = ["everturn-wire", "everturn-kernel", "everturn-diagnosis"];
+const IMPURE: [&str; 9] =
+    ["tokio", "mio", "socket2", "hyper", "reqwest", "axum", "rusqlite", "rand", "getrandom"];
+
+/// Crates that would retry, wait or decode in our place, or bring a second TLS.
+const BANNED: [&str; 12] = [
+    "again",
+    "async-openai",
+    "backoff",
+    "backon",
+    "eventsource-stream",
+    "genai",
+    "native-tls",
+    "openssl-sys",
+    "reqwest-middleware",
+    "reqwest-retry",
+    "tokio-retry",
+    "tokio-retry2",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn cargo(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// One dependency that is not only for tests.
+struct Dependency {
+    name: String,
+    ours: bool,
+}
+
+/// The packages of the workspace and what each one depends on.
+fn workspace() -> BTreeMap<String, Vec<Dependency>> {
+    let text = cargo(&["metadata", "--no-deps", "--offline", "--format-version=1"]);
+    let metadata: Value = serde_json::from_str(&text).unwrap();
+    let dependencies = |package: &Value| {
+        let all = package["dependencies"].as_array().unwrap().iter();
+        all.filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| Dependency {
+                name: dependency["name"].as_str().unwrap().to_owned(),
+                ours: dependency["path"].is_string(),
+            })
+            .collect()
+    };
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages.map(|package| (package["name"].as_str().unwrap().to_owned(), dependencies(package))).collect()
+}
+
+/// The names of everything that a build of these packages needs, and their licences.
+fn tree(selection: &[&str]) -> BTreeMap<String, String> {
+    let format = ["--offline", "--locked", "--prefix=none", "--format={p}\t{l}"];
+    cargo(&[&["tree"], selection, &format].concat())
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(package, licence)| {
+            (package.split(' ').next().unwrap().to_owned(), licence.replace(" (*)", ""))
+        })
+        .collect()
+}
+
+#[test]
+fn a_package_uses_only_what_is_below_it() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    let workspace = workspace();
+    assert!(workspace.len() > 8);
+    for (package, dependencies) in workspace.iter().filter(|(package, _)| *package != BENCH) {
+        let allowed =
+            allowed.get(package.as_str()).unwrap_or_else(|| panic!("{package} is in no layer: add it"));
+        for dependency in dependencies.iter().filter(|dependency| dependency.ours) {
+            assert!(
+                allowed.contains(&dependency.name.as_str()),
+                "{package} must not use {}",
+                dependency.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_kernel_takes_four_crates_from_outside() {
+    let workspace = workspace();
+    let outside = workspace["everturn-kernel"].iter().filter(|dependency| !dependency.ours);
+    assert_eq!(outside.map(|dependency| dependency.name.as_str()).collect::<BTreeSet<_>>(), KERNEL.into());
+}
+
+#[test]
+fn the_kernel_and_the_wire_have_no_standard_library() {
+    for library in ["kernel/src/lib.rs", "wire/src/lib.rs"] {
+        let text = fs::read_to_string(root().join(library)).unwrap();
+        assert!(text.lines().any(|line| line == "#![no_std]"), "{library}");
+    }
+}
+
+#[test]
+fn nothing_below_the_pure_packages_does_anything_but_compute() {
+    for package in PURE {
+        let tree = tree(&["-p", package, "--edges=normal"]);
+        assert!(tree.contains_key("serde"), "{package}: {tree:?}");
+        for impure in IMPURE {
+            assert!(!tree.contains_key(impure), "{package} brings {impure}");
+        }
+    }
+}
+
+#[test]
+fn dependencies_come_from_the_registry_and_none_is_banned() {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let registry = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+    for source in lock.lines().filter(|line| line.starts_with("source = ")) {
+        assert_eq!(source, registry);
+    }
+    for banned in BANNED {
+        assert!(!lock.contains(&format!("name = \"{banned}\"\n")), "{banned} is banned");
+    }
+}
+
+/// Licences that ask for no more than to be named.
+const LICENCES: [&str; 13] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Whether every part that must be kept has an alternative that may be taken.
+fn is_permissive(licence: &str) -> bool {
+    let spelled = licence.replace(['(', ')'], "").replace(" / ", "/").replace('/', " OR ");
+    spelled.split(" AND ").all(|part| part.split(" OR ").any(|choice| LICENCES.contains(&choice)))
+}
+
+#[test]
+fn every_dependency_has_a_permissive_licence() {
+    let tree = tree(&["--workspace", "--edges=normal,build,dev"]);
+    assert!(tree.len() > 50);
+    let others: BTreeMap<_, _> = tree.iter().filter(|(_, licence)| !is_permissive(licence)).collect();
+    assert!(others.is_empty(), "look at these licences: {others:?}");
+}
+
+#[test]
+fn licences_are_read_part_by_part() {
+    assert!(is_permissive("(MIT OR GPL-3.0) AND Unicode-3.0"));
+    assert!(is_permissive("Apache-2.0 / MIT"));
+    assert!(!is_permissive("MIT AND MPL-2.0"));
+    assert!(!is_permissive(""));
+}

@@ -1,0 +1,128 @@
+//! What is written about the code stays true, and the code stays readable.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+/// Longest source file, without its tests.
+const SOURCE_LINES: usize = 500;
+/// A newcomer reads the architecture in one sitting.
+const ARCHITECTURE_LINES: usize = 150;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The committed files, relative to the root.
+fn files() -> Vec<String> {
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
+    let names = String::from_utf8(output.stdout).unwrap();
+    let names = names.split_terminator('\0').map(str::to_owned);
+    // A file that was removed but not yet committed so.
+    names.filter(|name| root().join(name).exists()).collect()
+}
+
+/// A committed file's text; none for a binary file.
+fn text(name: &str) -> Option<String> {
+    String::from_utf8(fs::read(root().join(name)).unwrap()).ok()
+}
+
+/// What stands between single backticks outside of fenced blocks.
+fn quoted(text: &str) -> Vec<&str> {
+    let mut fenced = false;
+    let prose = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        !fenced && !fence
+    });
+    prose.flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
+}
+
+/// Whether it can only be meant as a path of the repository.
+fn is_path(word: &str, top: &BTreeSet<&str>) -> bool {
+    let plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
+    let source = [".rs", ".mjs"].iter().any(|ending| word.ends_with(ending));
+    let below = word.split_once('/').is_some_and(|(first, _)| top.contains(first));
+    plain && !word.starts_with('/') && (source || below)
+}
+
+#[test]
+fn every_path_in_the_prose_exists() {
+    let files = files();
+    let top: BTreeSet<&str> = files.iter().filter_map(|file| Some(file.split_once('/')?.0)).collect();
+    let prose = files.iter().filter(|file| {
+        let top_level = ["README.md", "tasks.md"].contains(&file.as_str());
+        top_level || (file.starts_with("notes/") && file.ends_with(".md"))
+    });
+    for file in prose {
+        for word in quoted(&text(file).unwrap()).into_iter().filter(|word| is_path(word, &top)) {
+            assert!(root().join(word).exists(), "{file} names `{word}`, which does not exist");
+        }
+    }
+}
+
+#[test]
+fn paths_are_told_from_other_words() {
+    let top = BTreeSet::from(["kernel", "wire"]);
+    let words = quoted(
+        "a `kernel/src/turn.rs` and\n```\n`kernel/fenced`\n```\n`cargo test`, `/ws`, `main/large`, `gone.rs`",
+    );
+    let paths: Vec<&str> = words.into_iter().filter(|word| is_path(word, &top)).collect();
+    assert_eq!(paths, ["kernel/src/turn.rs", "gone.rs"]);
+}
+
+#[test]
+fn the_architecture_is_short() {
+    if let Ok(text) = fs::read_to_string(root().join("notes/architecture.md")) {
+        let lines = text.lines().count();
+        assert!(
+            lines <= ARCHITECTURE_LINES,
+            "notes/architecture.md has {lines} lines, {ARCHITECTURE_LINES} is the most"
+        );
+    }
+}
+
+/// The lines of a source file before its test module.
+fn source_lines(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let test = lines.windows(2).position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "));
+    test.unwrap_or(lines.len())
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    let test = |file: &str| file.split('/').any(|part| part == "tests" || part == "tests.rs");
+    let sources: Vec<String> =
+        files().into_iter().filter(|file| file.ends_with(".rs") && !test(file)).collect();
+    assert!(sources.len() > 10);
+    for file in sources {
+        let lines = source_lines(&text(&file).unwrap());
+        assert!(
+            lines <= SOURCE_LINES,
+            "{file} has {lines} lines without its tests, {SOURCE_LINES} is the most: split it"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_open_and_nothing_outside_is_named() {
+    // Put together here so that this file does not name them itself.
+    let open = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+    let outside = [concat!("/wo", "rk"), concat!("../sha", "red")];
+    let word = |text: &str, words: &[&str]| {
+        words.iter().any(|word| {
+            text.match_indices(word).any(|(at, _)| {
+                let before = text[..at].chars().next_back();
+                let after = text[at + word.len()..].chars().next();
+                let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+                !part(after) && (word.starts_with('/') || !part(before))
+            })
+        })
+    };
+    for file in files() {
+        for (line, content) in text(&file).iter().flat_map(|text| text.lines()).enumerate() {
+            assert!(!word(content, &open), "{file}:{} leaves something open", line + 1);
+            assert!(!word(content, &outside), "{file}:{} names something outside the repository", line + 1);
+        }
+    }
+}
