@@ -1,5 +1,20 @@
 //! Adapters from model APIs to the kernel's provider contract.
+//!
+//! An adapter makes one HTTP request per call, reads its stream, and tells facts. It bounds what a peer may send and
+//! how long it may be silent. This crate does *not* retry, wait, pick targets or judge failures: it hands what it
+//! knows of a failure to `everturn-diagnosis`.
 
+mod assembly;
+mod chat;
+mod config;
+mod endpoint;
+mod exchange;
+mod http;
+mod secret;
 mod sse;
 
+pub use chat::{ChatCompletions, ChatConfig, OutputLimit};
+pub use config::{ConfigError, EndpointConfig, Limits};
+pub use http::{HttpClient, HttpConfig, Timeouts};
+pub use secret::Secret;
 pub use sse::{EventTooLarge, SseDecoder, SseEvent};

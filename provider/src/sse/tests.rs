@@ -8,6 +8,9 @@ use super::*;
 
 type Owned = (String, String);
 
+/// What is tried, its bytes, and the names and data of the events in them.
+type Row = (&'static str, &'static [u8], &'static [(&'static str, &'static str)]);
+
 /// Everything `pieces` decode to, and whether the limit was met in the end.
 fn decode_within<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Owned>, bool) {
     let mut decoder = SseDecoder::new(limit);
@@ -30,7 +33,7 @@ fn decode(bytes: &[u8]) -> Vec<Owned> {
 
 #[test]
 fn every_form_of_the_format() {
-    let table: [(&str, &[u8], &[(&str, &str)]); 22] = [
+    let table: [Row; 22] = [
         ("line feed", b"data: a\n\ndata: b\n\n", &[("message", "a"), ("message", "b")]),
         ("carriage return", b"data: a\r\rdata: b\r\r", &[("message", "a"), ("message", "b")]),
         ("both", b"data: a\r\n\r\ndata: b\r\n\r\n", &[("message", "a"), ("message", "b")]),

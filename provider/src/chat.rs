@@ -1,0 +1,98 @@
+//! OpenAI's Chat Completions API, which most servers speak.
+
+mod frame;
+mod reader;
+mod request;
+
+use std::sync::Arc;
+
+use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_wire::Value;
+use futures_core::stream::BoxStream;
+use serde_json::Map;
+
+use crate::{
+    ConfigError, EndpointConfig, HttpClient, Limits,
+    endpoint::{self, Credential, Endpoint},
+    exchange::{self, Body},
+};
+use reader::ChatReader;
+
+/// How to speak to one endpoint of the Chat Completions API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatConfig {
+    /// Where it is, up to and without `/chat/completions`. The key is sent as a bearer token.
+    pub endpoint: EndpointConfig,
+    /// What the field is called that bounds an answer's tokens.
+    pub output_limit: OutputLimit,
+    /// Whether token counts are asked for. Yes unless set; some servers refuse the field.
+    pub include_usage: bool,
+    /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
+    pub extra_body: Map<String, Value>,
+    /// How much an answer may have.
+    pub limits: Limits,
+}
+
+/// The name of the field that bounds an answer's tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputLimit {
+    /// `max_completion_tokens`, as OpenAI calls it.
+    #[default]
+    MaxCompletionTokens,
+    /// `max_tokens`, as most others do.
+    MaxTokens,
+}
+
+/// An endpoint of the Chat Completions API.
+///
+/// A call succeeds when a `finish_reason` came **and** the stream then ended with `[DONE]` or in good order; tool
+/// calls and token counts are told at that moment, text and reasoning as they come. Everything else is a failure: an
+/// error at any place of the stream, an end without a `finish_reason`, an empty answer.
+#[derive(Clone, Debug)]
+pub struct ChatCompletions {
+    endpoint: Arc<Endpoint>,
+    config: Arc<ChatConfig>,
+}
+
+impl ChatConfig {
+    /// An endpoint with everything else as most servers want it.
+    pub fn new(endpoint: EndpointConfig) -> Self {
+        Self {
+            endpoint,
+            output_limit: OutputLimit::default(),
+            include_usage: true,
+            extra_body: Map::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl OutputLimit {
+    fn field(self) -> &'static str {
+        match self {
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::MaxTokens => "max_tokens",
+        }
+    }
+}
+
+impl ChatCompletions {
+    /// Makes the adapter; connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the address, the key or a header cannot be used.
+    pub fn new(http: HttpClient, config: ChatConfig) -> Result<Self, ConfigError> {
+        let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer)?;
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+    }
+}
+
+impl Provider for ChatCompletions {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        let body = request::body(&self.config, &request);
+        let seed = format!("call_{:x}", endpoint::now());
+        let reader = ChatReader::new(seed, self.config.limits.answer);
+        let post = self.endpoint.post(&["chat", "completions"], &body);
+        exchange::run(Arc::clone(&self.endpoint), post, Body::new(reader, self.config.limits.event))
+    }
+}

@@ -1,0 +1,257 @@
+//! Streams as servers really send them.
+
+use std::borrow::Cow;
+
+use everturn_kernel::{Arguments, ToolCall};
+use serde_json::json;
+
+use super::*;
+
+fn read_within(limit: usize, payloads: &[&str]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
+    let mut reader = ChatReader::new("call_s".into(), limit);
+    let mut facts = Facts::new();
+    for payload in payloads {
+        let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Borrowed(payload) };
+        match reader.event(&event, &mut facts) {
+            Ok(Reading::More) => {}
+            Ok(Reading::Complete) => return (facts.into(), Ok(())),
+            Err(flaw) => return (facts.into(), Err(flaw)),
+        }
+    }
+    let end = reader.end(&mut facts);
+    (facts.into(), end)
+}
+
+/// The facts of an answer that is complete.
+fn facts(payloads: &[&str]) -> Vec<StreamEvent> {
+    let (facts, end) = read_within(1 << 20, payloads);
+    assert_eq!(end, Ok(()), "{facts:?}");
+    facts
+}
+
+/// The flaw of an answer that is not.
+fn flaw_of(payloads: &[&str]) -> Flaw {
+    let (facts, end) = read_within(1 << 20, payloads);
+    assert!(!facts.iter().any(|fact| matches!(fact, StreamEvent::Finished(_) | StreamEvent::ToolCall(_))));
+    end.expect_err("the answer was taken")
+}
+
+fn delta(delta: &Value) -> String {
+    json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}).to_string()
+}
+
+fn finish(reason: &str) -> String {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}).to_string()
+}
+
+fn text(text: &str) -> StreamEvent {
+    StreamEvent::Text(text.into())
+}
+
+const STOP: StreamEvent = StreamEvent::Finished(FinishReason::Stop);
+
+#[test]
+fn text_and_reasoning_in_every_dress() {
+    let thought = |text: &str| StreamEvent::Reasoning(text.into());
+    let table = [
+        (json!({"role": "assistant", "content": "a"}), vec![text("a")]),
+        (json!({"content": ""}), vec![]),
+        (json!({"content": null, "refusal": "no"}), vec![text("no")]),
+        (json!({"reasoning_content": "r"}), vec![thought("r")]),
+        (json!({"reasoning": "r", "reasoning_details": [{"text": "r"}]}), vec![thought("r")]),
+        (json!({"reasoning": "r", "reasoning_content": "r"}), vec![thought("r")]),
+        (json!({"reasoning_content": "", "reasoning": "r"}), vec![thought("r")]),
+        (json!({"content": "a", "reasoning_content": "r"}), vec![thought("r"), text("a")]),
+        (
+            json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "r"}]}, {"type": "text", "text": "a"}]}),
+            vec![thought("r"), text("a")],
+        ),
+        (json!({"content": {"odd": 1}}), vec![]),
+    ];
+    for (body, mut expected) in table {
+        let read = facts(&[&delta(&body), &delta(&json!({"content": "."})), &finish("stop"), DONE]);
+        expected.extend([text("."), STOP]);
+        assert_eq!(read, expected, "{body}");
+    }
+}
+
+#[test]
+fn finish_reasons() {
+    let table = [
+        ("stop", FinishReason::Stop),
+        ("length", FinishReason::Length),
+        ("content_filter", FinishReason::ContentFilter),
+        ("tool_calls", FinishReason::Stop),
+        ("eos", FinishReason::Other("eos".into())),
+    ];
+    for (reason, expected) in table {
+        let read = facts(&[&delta(&json!({"content": "a"})), &finish(reason), DONE]);
+        assert_eq!(read, [text("a"), StreamEvent::Finished(expected)]);
+    }
+    let late = [delta(&json!({"content": "a"})), finish("length"), finish("")];
+    let late: Vec<_> = late.iter().map(String::as_str).collect();
+    assert_eq!(
+        facts(&late).last(),
+        Some(&StreamEvent::Finished(FinishReason::Length)),
+        "an empty one is none"
+    );
+}
+
+#[test]
+fn token_counts_wherever_they_are() {
+    let counts =
+        json!({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}});
+    let expected =
+        Usage { input_tokens: 9, output_tokens: 2, cache_read_tokens: Some(4), cache_write_tokens: None };
+    let a = delta(&json!({"content": "a"}));
+    let after = json!({"choices": [], "usage": counts}).to_string();
+    let inside = json!({"choices": [{"delta": {}, "finish_reason": "stop", "usage": counts}]}).to_string();
+    let beside = json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": counts}).to_string();
+    let null = json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": null}).to_string();
+    for end in
+        [vec![&*finish("stop"), &*after, DONE], vec![&*inside, DONE], vec![&*beside], vec![&*after, &*null]]
+    {
+        let read = facts(&[vec![&*a], end.clone()].concat());
+        assert_eq!(read, [text("a"), StreamEvent::Usage(expected), STOP], "{end:?}");
+    }
+    assert_eq!(facts(&[&a, &null, DONE]), [text("a"), STOP]);
+    let odd =
+        json!({"choices": [], "usage": {"prompt_tokens": -1, "prompt_cache_hit_tokens": 3}}).to_string();
+    assert_eq!(facts(&[&a, &null, &odd, DONE]), [text("a"), STOP], "counts that are none");
+}
+
+#[test]
+fn calls_are_told_when_the_answer_is_complete_and_not_before() {
+    let first = delta(
+        &json!({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}]}),
+    );
+    let rest = delta(&json!({"tool_calls": [{"index": 0, "function": {"arguments": "{\"x\":1}"}}]}));
+    let call = ToolCall { id: "c".into(), name: "f".into(), arguments: Arguments::Parsed(json!({"x": 1})) };
+    let expected = [StreamEvent::ToolCall(call), StreamEvent::Finished(FinishReason::ToolCalls)];
+    for reason in ["tool_calls", "stop", "function_call"] {
+        assert_eq!(facts(&[&first, &rest, &finish(reason), DONE]), expected, "{reason}");
+    }
+    assert!(
+        matches!(flaw_of(&[&first, &rest]), Flaw::Truncated(_)),
+        "arguments are whole, the answer is not"
+    );
+    assert!(matches!(flaw_of(&[&first, &rest, DONE]), Flaw::Truncated(_)));
+    let error = r#"{"error":{"message":"no"}}"#;
+    assert_eq!(flaw_of(&[&first, &rest, &finish("tool_calls"), error]), Flaw::Payload(error.into()));
+}
+
+#[test]
+fn other_forms_of_calls() {
+    let as_object = json!({"tool_calls": [{"id": "c", "function": {"name": "f", "arguments": {"x": 1}}}]});
+    let legacy = json!({"function_call": {"name": "f", "arguments": "{\"x\":1}"}});
+    for body in [as_object, legacy] {
+        let read = facts(&[&delta(&body), &finish("tool_calls"), DONE]);
+        let [StreamEvent::ToolCall(call), _] = read.as_slice() else { panic!("{read:?}") };
+        assert_eq!(
+            (call.name.as_str(), &call.arguments),
+            ("f", &Arguments::Parsed(json!({"x": 1}))),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn truncated_arguments_are_never_taken_for_whole() {
+    let call = delta(
+        &json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{\"x\":"}}]}),
+    );
+    for reason in ["tool_calls", "length"] {
+        let read = facts(&[&call, &finish(reason), DONE]);
+        let StreamEvent::ToolCall(ToolCall { arguments: Arguments::Malformed { raw, .. }, .. }) = &read[0]
+        else {
+            panic!("{read:?}")
+        };
+        assert_eq!(raw, "{\"x\":");
+    }
+}
+
+#[test]
+fn an_error_is_an_error_at_any_place_and_in_any_form() {
+    let a = delta(&json!({"content": "a"}));
+    for error in [
+        r#"{"error":{"message":"no","code":429}}"#,
+        r#"{"error":"no"}"#,
+        r#"{"id":"x","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"error":{"code":502}}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
+        r#"{"choices":[{"index":0,"error":{"code":502},"finish_reason":"stop"}]}"#,
+        r#"{"choices":[],"error":{"message":"no"}}"#,
+        r#"{"object":"error","message":"no","code":500}"#,
+        r#"{"detail":"no"}"#,
+        r#"{"type":"tokens","code":"rate_limit_exceeded","message":"no"}"#,
+        r#"{"internalServerException":{"message":"no"}}"#,
+        "upstream sent opaque plain text",
+        "<html>502</html>",
+        r#"{"choices":[{"index":0,"delta":{"content":"cu"#,
+        "[]",
+        "7",
+    ] {
+        for payloads in [vec![error], vec![&a, error], vec![&a, &finish("stop"), error, DONE]] {
+            assert_eq!(flaw_of(&payloads), Flaw::Payload(error.into()), "{payloads:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_named_error_needs_no_further_sign() {
+    let mut reader = ChatReader::new("call_s".into(), 100);
+    let event = SseEvent { name: Cow::Borrowed("error"), data: Cow::Borrowed("{\"choices\":[]}") };
+    assert_eq!(reader.event(&event, &mut Facts::new()), Err(Flaw::Payload("{\"choices\":[]}".into())));
+}
+
+#[test]
+fn what_is_no_answer_and_no_error_is_passed_over() {
+    let a = delta(&json!({"content": "a"}));
+    let second = r#"{"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"}]}"#;
+    for other in [
+        "",
+        ": OPENROUTER PROCESSING",
+        r#"{"type":"ping"}"#,
+        r#"{"choices":null,"prompt_filter_results":[]}"#,
+        r#"{"choices":[],"prompt_filter_results":[{"prompt_index":0}],"error":null}"#,
+        r#"{"choices":[{"index":0,"delta":null,"finish_reason":null,"content_filter_results":{}}]}"#,
+        second,
+    ] {
+        assert_eq!(facts(&[other, &a, other, &finish("stop"), other, DONE]), [text("a"), STOP], "{other}");
+    }
+}
+
+#[test]
+fn an_end_before_the_answers_end_is_a_truncation() {
+    let a = delta(&json!({"content": "a"}));
+    for payloads in [vec![DONE], vec![], vec![&*a], vec![&*a, DONE]] {
+        assert!(matches!(flaw_of(&payloads), Flaw::Truncated(_)), "{payloads:?}");
+    }
+    assert_eq!(facts(&[&a, &finish("stop")]), [text("a"), STOP], "an end in good order is as good as [DONE]");
+}
+
+#[test]
+fn an_empty_answer_is_none() {
+    let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":36000,"completion_tokens":0}}"#;
+    assert_eq!(flaw_of(&[stop, DONE]), Flaw::Payload(format!("data: {stop}\n\ndata: [DONE]\n\n")));
+    assert!(matches!(flaw_of(&[stop]), Flaw::Payload(_)));
+    assert!(matches!(flaw_of(&[&finish("tool_calls"), DONE]), Flaw::Payload(_)));
+    let limit = StreamEvent::Finished(FinishReason::Length);
+    assert_eq!(facts(&[&finish("length"), DONE]), [limit], "a limit that was met says so itself");
+}
+
+#[test]
+fn an_answer_has_a_limit() {
+    let five = |key: &str| delta(&json!({key: "12345"}));
+    let call = delta(
+        &json!({"tool_calls": [{"index": 0, "id": "1", "function": {"name": "2", "arguments": "345"}}]}),
+    );
+    for second in [five("content"), five("reasoning"), call] {
+        let payloads = [five("content"), second, finish("length")];
+        let payloads: Vec<_> = payloads.iter().map(String::as_str).collect();
+        assert_eq!(read_within(10, &payloads).1, Ok(()));
+        let (facts, end) = read_within(9, &payloads);
+        assert_eq!(facts, [text("12345")]);
+        let Err(Flaw::Excess(why)) = end else { panic!("{end:?}") };
+        assert!(why.contains("9 bytes"), "{why}");
+    }
+}

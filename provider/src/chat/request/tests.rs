@@ -1,0 +1,115 @@
+//! Requests as the API takes them.
+
+use everturn_kernel::Op;
+
+use super::*;
+use crate::{EndpointConfig, OutputLimit};
+
+fn config() -> ChatConfig {
+    ChatConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
+}
+
+fn asking(messages: Vec<Message>) -> Request {
+    Request {
+        op: Op::default(),
+        model: "m".into(),
+        messages,
+        tools: [].into(),
+        max_output_tokens: None,
+        reasoning_effort: None,
+    }
+}
+
+fn message(role: Role, chunks: &[Value]) -> Message {
+    let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
+    Message { role, chunks }
+}
+
+fn messages(messages: Vec<Message>) -> Value {
+    body(&config(), &asking(messages))["messages"].take()
+}
+
+#[test]
+fn a_plain_question() {
+    let request = asking(vec![message(Role::User, &[json!({"type": "text", "text": "hi"})])]);
+    let expected = json!({
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    assert_eq!(body(&config(), &request), expected);
+}
+
+#[test]
+fn tools_limits_and_effort() {
+    let mut request = asking(vec![]);
+    let spec = |name: &str, parameters| ToolSpec { name: name.into(), description: "d".into(), parameters };
+    request.tools = [spec("f", json!({"type": "object"})), spec("g", Value::Null)].into();
+    request.max_output_tokens = Some(7);
+    request.reasoning_effort = Some("high".into());
+    let asked = body(&config(), &request);
+    assert_eq!(asked["max_completion_tokens"], 7);
+    assert_eq!(asked["reasoning_effort"], "high");
+    let function = json!({"name": "f", "description": "d", "parameters": {"type": "object"}});
+    assert_eq!(asked["tools"][0], json!({"type": "function", "function": function}));
+    assert_eq!(asked["tools"][1]["function"]["parameters"], json!({"type": "object", "properties": {}}));
+    let asked = body(&ChatConfig { output_limit: OutputLimit::MaxTokens, ..config() }, &request);
+    assert_eq!((&asked["max_tokens"], asked.get("max_completion_tokens")), (&json!(7), None));
+}
+
+#[test]
+fn extra_fields_replace_all_but_the_stream() {
+    let mut config = config();
+    config.include_usage = false;
+    config.extra_body = serde_json::from_value(json!({"model": "x", "top_k": 3, "stream": false})).unwrap();
+    let expected = json!({"model": "x", "messages": [], "top_k": 3, "stream": true});
+    assert_eq!(body(&config, &asking(vec![])), expected);
+}
+
+#[test]
+fn a_conversation_with_tools() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let call = |id: &str, input: Value| json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": input});
+    let result = |id: &str, content: &str| json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": content, "isError": false});
+    let thought = json!({"type": "thinking", "text": "hm"});
+    let error = json!({"type": "error", "message": "HTTP 500: secret"});
+    let sent = messages(vec![
+        message(Role::System, &[json!({"type": "system", "text": "be brief"}), text("and kind")]),
+        message(Role::User, &[text("one"), error.clone(), text("two")]),
+        message(
+            Role::Assistant,
+            &[thought.clone(), text("a"), text("b"), call("1", json!({"x": 1})), call("2", json!("{bad"))],
+        ),
+        message(Role::Tool, &[result("1", "r"), result("2", "")]),
+        message(Role::Assistant, &[thought.clone(), call("3", Value::Null)]),
+        message(Role::Tool, &[result("3", "r")]),
+        message(Role::Assistant, &[thought, error]),
+        message(Role::Assistant, &[text("")]),
+        message(Role::User, &[text("")]),
+        message(Role::User, &[text("three")]),
+    ]);
+    let called = |id: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}});
+    let expected = json!([
+        {"role": "system", "content": "be brief\n\nand kind"},
+        {"role": "user", "content": "one\n\ntwo"},
+        {"role": "assistant", "content": "ab", "tool_calls": [called("1", "{\"x\":1}"), called("2", "{\"malformed\":\"{bad\"}")]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+        {"role": "tool", "tool_call_id": "2", "content": ""},
+        {"role": "assistant", "content": null, "tool_calls": [called("3", "{}")]},
+        {"role": "tool", "tool_call_id": "3", "content": "r"},
+        {"role": "user", "content": "three"},
+    ]);
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn images_are_parts_of_a_message() {
+    let image = json!({"type": "image", "url": "data:image/png;base64,AA", "mimeType": "image/png"});
+    let sent = messages(vec![message(Role::User, &[json!({"type": "text", "text": "what?"}), image])]);
+    let parts = json!([
+        {"type": "text", "text": "what?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}},
+    ]);
+    assert_eq!(sent, json!([{"role": "user", "content": parts}]));
+}

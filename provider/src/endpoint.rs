@@ -1,0 +1,172 @@
+//! An endpoint: makes its requests, and tells its failures without its secrets.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
+use everturn_wire::{Failure, Value};
+use reqwest::{
+    Method, Request, Url,
+    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+
+use crate::{
+    ConfigError, EndpointConfig, HttpClient, Secret,
+    http::{Fault, Response},
+};
+
+/// How an API takes its credential.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Credential {
+    /// `Authorization: Bearer <key>`.
+    Bearer,
+}
+
+/// The status and headers of a response, kept to explain what goes wrong after them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Head {
+    status: u16,
+    headers: Vec<(String, String)>,
+}
+
+impl From<&Response> for Head {
+    fn from(response: &Response) -> Self {
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
+        Self { status: response.status(), headers: headers.collect() }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    http: HttpClient,
+    base: Url,
+    headers: HeaderMap,
+    secrets: Vec<Secret>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(
+        http: HttpClient,
+        config: EndpointConfig,
+        way: Credential,
+    ) -> Result<Self, ConfigError> {
+        let base = base(&config.base_url)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(key) = &config.api_key {
+            let (name, value) = match way {
+                Credential::Bearer => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+            };
+            headers.insert(name, sensitive(&value).ok_or(ConfigError::ApiKey)?);
+        }
+        for (name, value) in &config.headers {
+            let wrong = |part| ConfigError::Header { name: name.clone(), part };
+            let header = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
+            headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
+        }
+        let in_query = base.query_pairs().map(|(_, value)| Secret::new(value));
+        let in_headers = config.headers.into_iter().map(|(_, value)| value);
+        let secrets = config.api_key.into_iter().chain(in_headers).chain(in_query).collect();
+        Ok(Self { http, base, headers, secrets })
+    }
+
+    pub(crate) fn http(&self) -> &HttpClient {
+        &self.http
+    }
+
+    /// A request to a path below the base URL.
+    pub(crate) fn post(&self, path: &[&str], body: &Value) -> Request {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let mut request = Request::new(Method::POST, url);
+        *request.headers_mut() = self.headers.clone();
+        *request.body_mut() = Some(body.to_string().into());
+        request
+    }
+
+    /// A response that is no stream.
+    pub(crate) fn refused(&self, head: &Head, body: &[u8]) -> Failure {
+        let mut failure =
+            self.diagnose(Stage::Http, Some(head), String::from_utf8_lossy(body).into_owned(), None);
+        if body.trim_ascii().is_empty() {
+            failure.message.push_str("(empty body)");
+        }
+        failure
+    }
+
+    /// An error inside a stream.
+    pub(crate) fn broken(&self, head: &Head, payload: String) -> Failure {
+        self.diagnose(Stage::InStream, Some(head), payload, None)
+    }
+
+    /// A stream that ended, in good order, too early.
+    pub(crate) fn truncated(&self, what: &str) -> Failure {
+        self.lost(Fault { kind: Transport::Truncated, text: what.to_owned() })
+    }
+
+    /// A connection that could not be made or did not last.
+    pub(crate) fn lost(&self, fault: Fault) -> Failure {
+        let mut failure = self.diagnose(Stage::Transport, None, fault.text, Some(fault.kind));
+        failure.message = format!("{}: {}", self.authority(), failure.message);
+        failure
+    }
+
+    fn diagnose(
+        &self,
+        stage: Stage,
+        head: Option<&Head>,
+        mut body: String,
+        transport: Option<Transport>,
+    ) -> Failure {
+        for secret in &self.secrets {
+            secret.hide_in(&mut body);
+        }
+        let headers: Vec<_> = head
+            .iter()
+            .flat_map(|head| &head.headers)
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        diagnose(&Evidence {
+            stage,
+            status: head.map(|head| head.status),
+            headers: &headers,
+            body: &body,
+            transport,
+            now: now(),
+        })
+    }
+
+    /// The host, and the port where it is not the usual one.
+    fn authority(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+}
+
+/// The wall clock, in epoch milliseconds.
+pub(crate) fn now() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn base(text: &str) -> Result<Url, ConfigError> {
+    let url = Url::parse(text.trim()).map_err(|error| ConfigError::BaseUrl(error.to_string()))?;
+    let wrong = |what: &str| Err(ConfigError::BaseUrl(what.to_owned()));
+    if !matches!(url.scheme(), "http" | "https") {
+        return wrong("it is neither http nor https");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return wrong("it names a user or password, which belong into the API key or a header");
+    }
+    Ok(url)
+}
+
+fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}

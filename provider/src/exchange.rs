@@ -1,0 +1,160 @@
+//! One provider call: a request, its response, and the facts read from it.
+
+use std::{collections::VecDeque, mem, sync::Arc};
+
+use everturn_kernel::StreamEvent;
+use everturn_wire::{Category, Failure};
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, stream};
+use reqwest::Request;
+
+use crate::{
+    SseDecoder, SseEvent,
+    endpoint::{Endpoint, Head},
+    http::{BODY_LIMIT, Response},
+};
+
+/// What was read and not yet handed on.
+pub(crate) type Facts = VecDeque<StreamEvent>;
+
+/// Reads the events of one API's streams.
+pub(crate) trait Reader: Send + 'static {
+    /// Takes an event. After [`Reading::Complete`], or a flaw, nothing more is read.
+    fn event(&mut self, event: &SseEvent<'_>, facts: &mut Facts) -> Result<Reading, Flaw>;
+
+    /// The stream ended in good order.
+    fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw>;
+}
+
+/// Whether there is more to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    More,
+    /// The terminal event came, and `Finished` is among the facts.
+    Complete,
+}
+
+/// Why an answer cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// The provider says so, in this payload; or sent this, which is no answer.
+    Payload(String),
+    /// It stopped too early.
+    Truncated(&'static str),
+    /// It is more than the embedder allows.
+    Excess(String),
+}
+
+/// Runs a call. Dropping the stream closes the connection.
+pub(crate) fn run<R: Reader>(
+    endpoint: Arc<Endpoint>,
+    request: Request,
+    body: Body<R>,
+) -> BoxStream<'static, StreamEvent> {
+    let exchange = Exchange { endpoint, facts: Facts::new(), phase: Phase::Asking(Box::new(request), body) };
+    stream::unfold(exchange, |mut exchange| async move {
+        let fact = exchange.next().await?;
+        Some((fact, exchange))
+    })
+    .boxed()
+}
+
+struct Exchange<R> {
+    endpoint: Arc<Endpoint>,
+    facts: Facts,
+    phase: Phase<R>,
+}
+
+enum Phase<R> {
+    /// The response's head is awaited.
+    Asking(Box<Request>, Body<R>),
+    /// The body's next piece is awaited.
+    Reading(Response, Body<R>),
+    Over,
+}
+
+/// A body as a stream of events.
+pub(crate) struct Body<R> {
+    reader: R,
+    decoder: SseDecoder,
+    head: Head,
+    /// The beginning of the body until an event is found in it: what has none may be an error in plain JSON.
+    opening: Option<Vec<u8>>,
+}
+
+impl<R: Reader> Exchange<R> {
+    async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(fact) = self.facts.pop_front() {
+                return Some(fact);
+            }
+            let step = match mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Asking(request, body) => self.ask(*request, body).await,
+                Phase::Reading(response, body) => self.read(response, body).await,
+                Phase::Over => return None,
+            };
+            match step {
+                Ok(phase) => self.phase = phase,
+                Err(failure) => self.facts.push_back(StreamEvent::Failed(failure)),
+            }
+        }
+    }
+
+    async fn ask(&mut self, request: Request, mut body: Body<R>) -> Result<Phase<R>, Failure> {
+        let mut response =
+            self.endpoint.http().send(request).await.map_err(|fault| self.endpoint.lost(fault))?;
+        body.head = Head::from(&response);
+        if (200..300).contains(&response.status()) {
+            return Ok(Phase::Reading(response, body));
+        }
+        let explanation = response.body().await;
+        Err(self.endpoint.refused(&body.head, &explanation))
+    }
+
+    async fn read(&mut self, mut response: Response, mut body: Body<R>) -> Result<Phase<R>, Failure> {
+        let chunk = response.chunk().await.map_err(|fault| self.endpoint.lost(fault))?;
+        let reading = match (&chunk, &body.opening) {
+            (Some(chunk), _) => body.take(chunk, &mut self.facts),
+            (None, Some(opening)) => return Err(self.endpoint.refused(&body.head, opening)),
+            (None, None) => body.reader.end(&mut self.facts).map(|()| Reading::Complete),
+        };
+        match reading {
+            Ok(Reading::More) => Ok(Phase::Reading(response, body)),
+            Ok(Reading::Complete) => Ok(Phase::Over),
+            Err(Flaw::Payload(payload)) => Err(self.endpoint.broken(&body.head, payload)),
+            Err(Flaw::Truncated(what)) => Err(self.endpoint.truncated(what)),
+            Err(Flaw::Excess(what)) => Err(Failure::new(Category::InvalidResponse, false, what)),
+        }
+    }
+}
+
+impl<R: Reader> Body<R> {
+    pub(crate) fn new(reader: R, event_limit: usize) -> Self {
+        Self {
+            reader,
+            decoder: SseDecoder::new(event_limit),
+            head: Head::default(),
+            opening: Some(Vec::new()),
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8], facts: &mut Facts) -> Result<Reading, Flaw> {
+        if let Some(opening) = &mut self.opening {
+            let room = BODY_LIMIT - opening.len();
+            opening.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        }
+        let mut rest = chunk;
+        loop {
+            match self.decoder.next(&mut rest) {
+                Ok(None) => return Ok(Reading::More),
+                Ok(Some(event)) => {
+                    self.opening = None;
+                    if self.reader.event(&event, facts)? == Reading::Complete {
+                        return Ok(Reading::Complete);
+                    }
+                }
+                Err(excess) => return Err(Flaw::Excess(excess.to_string())),
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What went wrong below HTTP, told by structure: texts contain addresses, and ports look like status codes.
+
+use std::{error::Error, fmt::Write as _, io, time::Duration};
+
+use everturn_diagnosis::Transport;
+
+/// A connection that could not be made or did not last.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: Transport,
+    /// What happened, without any address.
+    pub(crate) text: String,
+}
+
+impl Fault {
+    /// `what` did not happen within `limit`.
+    pub(super) fn silent(kind: Transport, what: &str, limit: Duration) -> Self {
+        Self { kind, text: format!("{what} within {limit:?}") }
+    }
+}
+
+impl From<reqwest::Error> for Fault {
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        Self { kind: kind(&error), text: chain(&error) }
+    }
+}
+
+fn kind(error: &reqwest::Error) -> Transport {
+    if error.is_dns() {
+        return Transport::Dns;
+    }
+    let refused = || causes(error).any(<dyn Error>::is::<rustls::Error>);
+    match (error.is_connect(), error.is_timeout()) {
+        (true, true) => Transport::ConnectTimeout,
+        (true, false) if refused() => Transport::Tls,
+        (true, false) => Transport::Connect,
+        (false, _) if causes(error).any(is_cut) => Transport::Cut,
+        (false, _) => Transport::Other,
+    }
+}
+
+fn is_cut(cause: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut, UnexpectedEof,
+    };
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        return error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+    }
+    cause.downcast_ref::<io::Error>().is_some_and(|error| {
+        matches!(
+            error.kind(),
+            BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut | UnexpectedEof
+        )
+    })
+}
+
+/// An error and what caused it, outermost first.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
+        let error: &'a (dyn Error + 'static) = *error;
+        // What an I/O error wraps is not its `source`, but itself.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        match wrapped {
+            Some(inner) => Some(inner as &'a (dyn Error + 'static)),
+            None => error.source(),
+        }
+    })
+}
+
+/// An error and its causes as one line, each said once.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in causes(error).skip(1) {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, ": {cause}");
+        }
+    }
+    text
+}

@@ -1,0 +1,62 @@
+//! A response: its head is there, its body comes in pieces.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use everturn_diagnosis::Transport;
+use reqwest::header::HeaderMap;
+use tokio::time::timeout;
+
+use super::Fault;
+
+/// What is read of a body that is no stream, in bytes.
+pub(crate) const BODY_LIMIT: usize = 64 << 10;
+
+/// A response whose body is read under the idle timeout. Dropping it ends the exchange.
+#[derive(Debug)]
+pub(crate) struct Response {
+    inner: reqwest::Response,
+    idle: Duration,
+}
+
+impl Response {
+    pub(super) fn new(inner: reqwest::Response, idle: Duration) -> Self {
+        Self { inner, idle }
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.inner.headers()
+    }
+
+    /// The body's next piece; `None` at its proper end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        match timeout(self.idle, self.inner.chunk()).await {
+            Ok(chunk) => Ok(chunk?),
+            Err(_) => {
+                Err(Fault::silent(Transport::IdleTimeout, "the stream fell silent: no bytes", self.idle))
+            }
+        }
+    }
+
+    /// As much of the body as comes within the idle timeout and fits the limit: what explains a failure is worth
+    /// having, but not worth waiting for.
+    pub(crate) async fn body(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let read = async {
+            while let Ok(Some(chunk)) = self.inner.chunk().await {
+                let room = BODY_LIMIT - body.len();
+                body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                if body.len() == BODY_LIMIT {
+                    break;
+                }
+            }
+        };
+        // Whether it ended or time ran out, what came is what there is.
+        let _ = timeout(self.idle, read).await;
+        body
+    }
+}
