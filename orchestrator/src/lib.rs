@@ -1,1 +1,39 @@
-//! Empty.
+//! The embeddable shell around the kernel: it runs conversations.
+//!
+//! [`Orchestrator::builder`] takes models, tools, a schedule, a journal and a clock; the [`Orchestrator`] starts turns,
+//! takes commands about them and hands out [`Subscription`]s. One conversation has one writer, one turn at a time, any
+//! number of watchers. What a watcher is told is in the journal first, except streamed text.
+//!
+//! This crate does *not* decide what a turn does next (the kernel does), does not speak HTTP or WebSocket (transports
+//! do) and knows no model API (providers do).
+
+mod builder;
+mod clock;
+mod conversation;
+mod cursor;
+mod error;
+mod frame;
+mod journal;
+mod log;
+mod model;
+mod orchestrator;
+mod registry;
+mod schedule;
+mod session;
+mod subscription;
+mod tool;
+
+pub use builder::Builder;
+pub use clock::{Clock, SystemClock};
+pub use cursor::Cursor;
+pub use error::{Error, Fault};
+pub use frame::Frame;
+pub use journal::{
+    Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version, Window,
+};
+pub use orchestrator::{Orchestrator, StartTurn, Started, StatusChange};
+pub use schedule::{Exponential, Patient};
+pub use subscription::Subscription;
+pub use tool::{Invocation, Output, Tool};
+
+pub use everturn_kernel as kernel;

@@ -77,6 +77,9 @@ pub struct ConversationState {
     /// Whether failures are retried by themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_retry: Option<bool>,
+    /// The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_seq: Option<u64>,
     /// The wait that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryState>,

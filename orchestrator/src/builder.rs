@@ -1,0 +1,120 @@
+//! Putting an orchestrator together.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use everturn_kernel::{Provider, Schedule, Settings};
+
+use crate::{
+    Clock, Journal, MemoryJournal, Orchestrator, Patient, SystemClock, Tool,
+    model::{Model, Models},
+    orchestrator::Shared,
+    registry::Registry,
+    tool::ToolSet,
+};
+
+/// Puts an [`Orchestrator`] together. Everything has a default but the models.
+pub struct Builder {
+    models: Models,
+    tools: Vec<Arc<dyn Tool>>,
+    schedule: Arc<dyn Schedule + Send + Sync>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+    system_prompt: Option<String>,
+    max_output_tokens: Option<u32>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        let mut settings = Settings::default();
+        settings.budget.max_wait_ms = u64::try_from(Patient::BUDGET.as_millis()).ok();
+        Self {
+            models: Models::default(),
+            tools: Vec::new(),
+            schedule: Arc::new(Patient),
+            journal: Arc::new(MemoryJournal::new()),
+            clock: Arc::new(SystemClock::new()),
+            settings,
+            system_prompt: None,
+            max_output_tokens: None,
+        }
+    }
+
+    /// Adds a model. Clients name it `credential/name`; the provider is asked for `name`. The first one added is the
+    /// default.
+    #[must_use]
+    pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
+        self.models.0.push(Model { id: format!("{credential}/{name}"), name: name.to_owned(), provider });
+        self
+    }
+
+    /// Adds a tool; one of the same name is replaced.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// How long to wait before each retry. Default: [`Patient`].
+    #[must_use]
+    pub fn schedule(mut self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
+        self.schedule = Arc::new(schedule);
+        self
+    }
+
+    /// Where conversations are kept. Default: in memory.
+    #[must_use]
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = journal;
+        self
+    }
+
+    /// Where the time comes from. Default: the machine's clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// What every turn begins with. Default: [`Settings::default`], with all waits of a step bounded by 8 h.
+    /// The names of idempotent tools are filled in.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Instructions that come first in every request.
+    #[must_use]
+    pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.system_prompt = Some(text.into());
+        self
+    }
+
+    /// The most tokens that an answer may have.
+    #[must_use]
+    pub fn max_output_tokens(mut self, tokens: u32) -> Self {
+        self.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// The orchestrator. Turns run on the tokio runtime that calls it.
+    #[must_use]
+    pub fn build(self) -> Orchestrator {
+        let tools = ToolSet::new(self.tools);
+        let settings = Settings { idempotent_tools: tools.idempotent(), ..self.settings };
+        Orchestrator::new(Shared {
+            models: self.models,
+            tools,
+            schedule: self.schedule,
+            journal: self.journal,
+            clock: self.clock,
+            settings,
+            system_prompt: self.system_prompt,
+            max_output_tokens: self.max_output_tokens,
+            auto_retry: Arc::new(AtomicBool::new(true)),
+            registry: Registry::default(),
+            status: Shared::status_channel(),
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! A conversation: its history, its live events, and the place of its one writer.
+
+mod batch;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
+
+use everturn_kernel::{Input, Millis, Turn, Want};
+use everturn_wire::{
+    ConversationId, ConversationStatus, EventBody, QueuedMessage, RetryState, StoredChunk, TurnId,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::{Cursor, Error, Frame, Head, Stored, Version, log::EventLog};
+
+pub(crate) use batch::Batch;
+
+/// Commands that may wait for a turn to take them in.
+const CONTROL_PLACES: usize = 64;
+
+/// A conversation in memory.
+pub(crate) struct Conversation {
+    pub(crate) id: ConversationId,
+    /// Whether failures are retried by themselves.
+    pub(crate) auto_retry: Arc<AtomicBool>,
+    state: Mutex<State>,
+    /// Moves with the end of the event stream.
+    moved: watch::Sender<u64>,
+}
+
+/// Held for moments only, never across an await.
+pub(crate) struct State {
+    pub(crate) version: Version,
+    pub(crate) head: Head,
+    pub(crate) chunks: Vec<Arc<StoredChunk>>,
+    pub(crate) log: EventLog,
+    /// Up to where the event stream is in the journal; beyond is streamed text.
+    pub(crate) journaled: Cursor,
+    /// The one writer, while there is one.
+    pub(crate) writer: Option<Writer>,
+    /// The running turn's queue, as last committed.
+    pub(crate) queue: Vec<QueuedMessage>,
+}
+
+/// The running turn, as others see it.
+pub(crate) struct Writer {
+    pub(crate) control: mpsc::Sender<Control>,
+    /// Set with the turn's first commit.
+    pub(crate) turn: Option<RunningTurn>,
+    /// Close the conversation when the turn is sealed.
+    pub(crate) closing: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct RunningTurn {
+    pub(crate) id: TurnId,
+    /// Where its first event begins.
+    pub(crate) from: Cursor,
+    /// The `seq` of its first chunk.
+    pub(crate) first_seq: u64,
+    /// The wait that is under way.
+    pub(crate) retry: Option<RetryState>,
+}
+
+/// A command for the running turn.
+pub(crate) struct Control {
+    pub(crate) input: Input,
+    /// Answered when the turn has taken the command in and what came of it is durable.
+    pub(crate) taken: Option<oneshot::Sender<()>>,
+}
+
+impl Conversation {
+    /// A new one: nothing of it is durable yet.
+    pub(crate) fn new(id: ConversationId, now: Millis) -> Self {
+        let head = Head {
+            created_at: now,
+            last_activity_at: now,
+            title: String::new(),
+            status: ConversationStatus::Idle,
+            model: None,
+            end: Cursor::default(),
+            last_seq: 0,
+        };
+        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new())
+    }
+
+    /// One that the journal has.
+    pub(crate) fn from_journal(id: ConversationId, stored: Stored, chunks: Vec<Arc<StoredChunk>>) -> Self {
+        let end = stored.head.end;
+        let state = State {
+            version: stored.version,
+            head: stored.head,
+            chunks,
+            log: EventLog::new(end),
+            journaled: end,
+            writer: None,
+            queue: Vec::new(),
+        };
+        let moved = watch::Sender::new(end.value());
+        Self { id, auto_retry: Arc::new(AtomicBool::new(true)), state: Mutex::new(state), moved }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the writer's place.
+    pub(crate) fn claim(&self) -> Result<mpsc::Receiver<Control>, Error> {
+        let mut state = self.state();
+        if state.writer.is_some() {
+            return Err(Error::Busy { id: self.id.clone() });
+        }
+        let (control, inbox) = mpsc::channel(CONTROL_PLACES);
+        state.writer = Some(Writer { control, turn: None, closing: false });
+        Ok(inbox)
+    }
+
+    /// Gives the writer's place back, unless messages are left over for a next turn: then they are returned.
+    ///
+    /// Under the same lock under which commands are sent, so that none is lost in between.
+    pub(crate) fn release(
+        &self,
+        inbox: &mut mpsc::Receiver<Control>,
+        left: Vec<QueuedMessage>,
+    ) -> Vec<QueuedMessage> {
+        let mut state = self.state();
+        let mut left = left;
+        while let Ok(Control { input, taken: _ }) = inbox.try_recv() {
+            match input {
+                Input::Steer(message) => left.push(message),
+                Input::Unsteer { message_id } => left.retain(|waiting| waiting.message_id != message_id),
+                _ => {}
+            }
+        }
+        state.queue.clear();
+        if left.is_empty() || state.writer.as_ref().is_none_or(|writer| writer.closing) {
+            state.writer = None;
+            left.clear();
+        }
+        left
+    }
+
+    /// Sends a command to the running turn. `None` when there is none.
+    pub(crate) fn send(&self, control: Control) -> Option<Result<(), Error>> {
+        let state = self.state();
+        let writer = state.writer.as_ref()?;
+        Some(writer.control.try_send(control).map_err(|_| Error::Busy { id: self.id.clone() }))
+    }
+
+    /// Tells streamed text at once; it becomes durable with the next commit.
+    pub(crate) fn tell(&self, turn_id: &TurnId, bodies: impl Iterator<Item = EventBody>) {
+        let mut state = self.state();
+        for body in bodies {
+            let frame = Frame::new(state.log.end(), &self.id, Some(turn_id), body);
+            state.log.push(frame);
+        }
+        let end = state.log.end();
+        drop(state);
+        self.moved.send_replace(end.value());
+    }
+
+    /// Shows what was made durable.
+    pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn) {
+        let mut state = self.state();
+        state.version = version;
+        state.head = batch.head;
+        state.chunks.extend(batch.chunks);
+        for frame in batch.frames {
+            state.log.push(frame);
+        }
+        state.journaled = state.log.end();
+        state.queue = turn.queue().to_vec();
+        let sealed = turn.outcome().is_some();
+        if let Some(writer) = &mut state.writer {
+            writer.turn = (!sealed).then(|| RunningTurn {
+                id: turn.id().clone(),
+                from: batch.from,
+                first_seq: batch.first_seq,
+                retry: waiting(turn),
+            });
+        }
+        let keep_from = if sealed { state.log.end() } else { batch.from };
+        state.log.trim(keep_from);
+        let end = state.log.end();
+        drop(state);
+        self.moved.send_replace(end.value());
+    }
+
+    /// Shows what was made durable while no turn runs.
+    pub(crate) fn publish_idle(&self, batch: Batch, version: Version) {
+        let mut state = self.state();
+        state.version = version;
+        state.head = batch.head;
+        for frame in batch.frames {
+            state.log.push(frame);
+        }
+        state.journaled = state.log.end();
+        let end = state.log.end();
+        drop(state);
+        self.moved.send_replace(end.value());
+    }
+
+    /// Whether the running turn waits for a retry.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let state = self.state();
+        let turn = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
+        turn.is_some_and(|turn| turn.retry.is_some())
+    }
+
+    /// Shows events that are in no journal: the last resort when the journal fails.
+    pub(crate) fn publish_unsaved(&self, frames: Vec<Frame>) {
+        let mut state = self.state();
+        for frame in frames {
+            state.log.push(frame);
+        }
+        state.writer = None;
+        state.head.status = ConversationStatus::Idle;
+        let end = state.log.end();
+        drop(state);
+        self.moved.send_replace(end.value());
+    }
+
+    /// Told whenever the event stream grew.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.moved.subscribe()
+    }
+}
+
+fn waiting(turn: &Turn) -> Option<RetryState> {
+    let Want::Wake(_, at) = turn.want() else { return None };
+    Some(RetryState { attempt: turn.retry_attempt()?, next_at: at.0 })
+}

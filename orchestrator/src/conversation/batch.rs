@@ -1,0 +1,120 @@
+//! What one commit adds to a conversation: first to the journal, then to what watchers see.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Effect, Millis, Turn, Want};
+use everturn_wire::{
+    Chunk, ConversationId, ConversationStatus, EventBody, Role, StoredChunk, TurnId, TurnMetrics,
+};
+
+use super::State;
+use crate::{Cursor, Entry, Frame, Head, TurnRecord};
+
+/// Longest title, in characters.
+const TITLE_CHARS: usize = 80;
+
+/// What one commit adds to a conversation.
+pub(crate) struct Batch {
+    pub(crate) head: Head,
+    pub(crate) chunks: Vec<Arc<StoredChunk>>,
+    pub(crate) frames: Vec<Frame>,
+    /// Where the turn's first event begins.
+    pub(crate) from: Cursor,
+    /// The `seq` of the turn's first chunk.
+    pub(crate) first_seq: u64,
+    /// Streamed text that was told since the last commit and is made durable by this one.
+    told: Vec<Frame>,
+    id: ConversationId,
+}
+
+impl Batch {
+    pub(crate) fn new(id: &ConversationId, state: &State) -> Self {
+        let running = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
+        Self {
+            head: Head { end: state.log.end(), ..state.head.clone() },
+            chunks: Vec::new(),
+            frames: Vec::new(),
+            from: running.map_or(state.log.end(), |turn| turn.from),
+            first_seq: running.map_or(state.head.last_seq + 1, |turn| turn.first_seq),
+            told: state.log.merged_after(state.journaled),
+            id: id.clone(),
+        }
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect, turn_id: &TurnId, now: Millis) {
+        match effect {
+            Effect::Tell(body) => self.event(Some(turn_id), body),
+            Effect::Keep(role, chunk) => self.chunk(role, chunk, now),
+        }
+    }
+
+    /// Changes the conversation's status, if it is another one. Before the turn's first event, its start moves along.
+    pub(crate) fn status(&mut self, status: ConversationStatus) {
+        if self.head.status == status {
+            return;
+        }
+        self.head.status = status;
+        let begins_here = self.from == self.head.end;
+        self.event(None, EventBody::Status { status });
+        if begins_here {
+            self.from = self.head.end;
+        }
+    }
+
+    fn event(&mut self, turn_id: Option<&TurnId>, body: EventBody) {
+        let frame = Frame::new(self.head.end, &self.id, turn_id, body);
+        self.head.end = frame.end();
+        self.frames.push(frame);
+    }
+
+    fn chunk(&mut self, role: Role, chunk: Chunk, now: Millis) {
+        if let (true, Role::User, Chunk::Text { text }) = (self.head.title.is_empty(), role, &chunk) {
+            self.head.title = title(text);
+        }
+        self.head.last_seq += 1;
+        self.head.last_activity_at = now;
+        self.chunks.push(Arc::new(StoredChunk { seq: self.head.last_seq, role, chunk }));
+    }
+
+    /// All of it as journal entries.
+    pub(crate) fn entries(&self, turn: &Turn, reasoning_effort: Option<&String>, now: Millis) -> Vec<Entry> {
+        let mut entries: Vec<_> = self.chunks.iter().cloned().map(Entry::Chunk).collect();
+        entries.extend(self.told.iter().chain(&self.frames).map(|frame| Entry::Event(frame.to_stored())));
+        entries.push(if turn.outcome().is_some() {
+            Entry::Sealed(metrics(turn, now))
+        } else {
+            let wake_at = match turn.want() {
+                Want::Wake(_, at) => Some(at),
+                Want::Stream(_) | Want::Tools { .. } | Want::Nothing => None,
+            };
+            Entry::Turn(Box::new(TurnRecord {
+                snapshot: turn.snapshot(),
+                wake_at,
+                from: self.from,
+                first_seq: self.first_seq,
+                reasoning_effort: reasoning_effort.cloned(),
+            }))
+        });
+        entries.push(Entry::Head(self.head.clone()));
+        entries
+    }
+}
+
+fn metrics(turn: &Turn, now: Millis) -> TurnMetrics {
+    TurnMetrics {
+        turn_id: turn.id().clone(),
+        usage: turn.usage().unwrap_or_default(),
+        duration_ms: Some(now.since(turn.started_at())),
+        steps: turn.steps(),
+        context_size: turn.context_size(),
+    }
+}
+
+/// The first line that says something.
+fn title(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(TITLE_CHARS) {
+        Some((at, _)) => format!("{}…", line[..at].trim_end()),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,38 @@
+//! Cursors: places in a conversation's event stream.
+
+use std::{fmt, str::FromStr};
+
+use crate::Error;
+
+/// A place between two events of a conversation.
+///
+/// It counts one for each event and, for streamed text, one for each byte of it: so a place inside a text stays what
+/// it is when many small deltas are later kept as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cursor(pub(crate) u64);
+
+impl Cursor {
+    /// The count, for storing it.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+
+    /// The cursor of a stored count.
+    pub fn from_value(value: u64) -> Self {
+        Self(value)
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.parse().map(Self).map_err(|_| Error::BadCursor { shown: text.chars().take(64).collect() })
+    }
+}

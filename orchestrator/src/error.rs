@@ -1,0 +1,91 @@
+//! What can go wrong when the orchestrator is asked for something.
+
+use everturn_wire::ConversationId;
+
+use crate::JournalError;
+
+/// What can go wrong when the orchestrator is asked for something. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A turn is running.
+    #[error("conversation {id} is busy with a turn: wait until it is sealed, stop it, or queue the message")]
+    Busy {
+        /// The conversation.
+        id: ConversationId,
+    },
+    /// There is no such conversation.
+    #[error("there is no conversation {id}")]
+    UnknownConversation {
+        /// What was asked for.
+        id: ConversationId,
+    },
+    /// There is no such model.
+    #[error("unknown model {model:?}; known models: {}", .known.join(", "))]
+    UnknownModel {
+        /// What was asked for.
+        model: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A message that cannot be sent.
+    #[error("the message cannot be sent: {why}")]
+    BadMessage {
+        /// Why.
+        why: String,
+    },
+    /// An id that cannot be used.
+    #[error(transparent)]
+    BadId(#[from] everturn_wire::InvalidId),
+    /// A cursor that this server never gave out.
+    #[error("{shown:?} is no cursor: send back the last one received, or none")]
+    BadCursor {
+        /// What was sent.
+        shown: String,
+    },
+    /// The conversation's queue is full.
+    #[error(
+        "conversation {id} has {limit} queued messages already: wait until they are taken up, or cancel some"
+    )]
+    QueueFull {
+        /// The conversation.
+        id: ConversationId,
+        /// How many fit.
+        limit: usize,
+    },
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The turn ended before it could be saved.
+    #[error("conversation {id} could not begin the turn; the server's log says why")]
+    NotStarted {
+        /// The conversation.
+        id: ConversationId,
+    },
+}
+
+/// Who is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The caller: the same request will fail again.
+    Caller,
+    /// The caller named something that does not exist.
+    Missing,
+    /// Something else is in the way for now.
+    Conflict,
+    /// We are.
+    Server,
+}
+
+impl Error {
+    /// Who is at fault; transports derive their codes from it.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Busy { .. } | Self::QueueFull { .. } => Fault::Conflict,
+            Self::UnknownConversation { .. } => Fault::Missing,
+            Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor { .. } => {
+                Fault::Caller
+            }
+            Self::Journal(_) | Self::NotStarted { .. } => Fault::Server,
+        }
+    }
+}

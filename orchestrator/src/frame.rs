@@ -1,0 +1,247 @@
+//! One event, serialized once, for everyone who watches.
+
+use bytes::Bytes;
+use everturn_wire::{AgentEvent, ConversationId, EventBody, TurnId};
+
+use crate::{Cursor, StoredEvent};
+
+/// An event, serialized once into shared bytes that serve every transport. Cheap to clone.
+///
+/// The bytes are the WebSocket frame `{"type":"chat.delta","cursor":"..","event":{..}}`; the event alone is a part of
+/// them.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    start: Cursor,
+    end: Cursor,
+    bytes: Bytes,
+    event_at: u32,
+    /// Where the text of a delta is, as escaped JSON.
+    delta: Option<Delta>,
+    extension: bool,
+    ends_turn: bool,
+}
+
+/// A delta's place in the event's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Delta {
+    /// Reasoning, not visible text.
+    reasoning: bool,
+    from: u32,
+    to: u32,
+}
+
+impl Frame {
+    /// Serializes an event that begins at `start`.
+    pub(crate) fn new(
+        start: Cursor,
+        conversation_id: &ConversationId,
+        turn_id: Option<&TurnId>,
+        body: EventBody,
+    ) -> Self {
+        let length = body.delta().map_or(1, |delta| delta.len().max(1)) as u64;
+        let (extension, ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
+        let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
+        let is_delta = body.delta().is_some();
+        let event = AgentEvent { body, conversation_id: conversation_id.clone(), turn_id: turn_id.cloned() };
+        let json = to_json(&event);
+        let mut frame = Self::envelope(start, Cursor(start.0 + length), &json);
+        (frame.extension, frame.ends_turn) = (extension, ends_turn);
+        frame.delta = is_delta.then(|| delta_at(&json, reasoning)).flatten();
+        frame
+    }
+
+    /// Brings back an event that was stored.
+    pub(crate) fn stored(event: &StoredEvent) -> Self {
+        let mut frame = Self::envelope(event.start, event.end, &event.json);
+        if let Ok(AgentEvent { body, .. }) = serde_json::from_slice(&event.json) {
+            (frame.extension, frame.ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
+            let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
+            frame.delta = body.delta().and_then(|_| delta_at(&event.json, reasoning));
+        }
+        frame
+    }
+
+    /// Where the event begins.
+    pub(crate) fn start(&self) -> Cursor {
+        self.start
+    }
+
+    /// The cursor of those who have seen it.
+    pub fn end(&self) -> Cursor {
+        self.end
+    }
+
+    /// The event's JSON: for NDJSON and SSE.
+    pub fn event(&self) -> Bytes {
+        self.bytes.slice(self.event_at as usize..self.bytes.len() - 1)
+    }
+
+    /// The `chat.delta` frame of the WebSocket.
+    pub fn chat_delta(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    /// Whether it is for those only who asked for extensions.
+    pub fn is_extension(&self) -> bool {
+        self.extension
+    }
+
+    /// Whether it is the last event of its turn.
+    pub fn ends_turn(&self) -> bool {
+        self.ends_turn
+    }
+
+    pub(crate) fn to_stored(&self) -> StoredEvent {
+        StoredEvent { start: self.start, end: self.end, json: self.event() }
+    }
+
+    /// What the process holds for it, in bytes.
+    pub(crate) fn cost(&self) -> usize {
+        self.bytes.len() + size_of::<Self>()
+    }
+
+    /// The part of it after `cursor`, which lies inside it. Only text can be parted; a cursor inside a character
+    /// counts as before it.
+    pub(crate) fn rest(&self, cursor: Cursor) -> Self {
+        let Ok(AgentEvent { body, conversation_id, turn_id }) = serde_json::from_slice(&self.event()) else {
+            return self.clone();
+        };
+        let cut = |text: &str| {
+            let at = text.floor_char_boundary((cursor.0 - self.start.0) as usize);
+            (Cursor(self.start.0 + at as u64), text[at..].to_owned())
+        };
+        let (start, body) = match &body {
+            EventBody::TextDelta { delta } => {
+                let (start, delta) = cut(delta);
+                (start, EventBody::TextDelta { delta })
+            }
+            EventBody::ReasoningDelta { delta } => {
+                let (start, delta) = cut(delta);
+                (start, EventBody::ReasoningDelta { delta })
+            }
+            _ => return self.clone(),
+        };
+        Self::new(start, &conversation_id, turn_id.as_ref(), body)
+    }
+
+    /// Joins runs of deltas of one kind into one event each. The text is copied as it is, still escaped.
+    pub(crate) fn merge(frames: &[Self]) -> Vec<Self> {
+        let joinable = |a: &Self, b: &Self| match (a.delta, b.delta) {
+            (Some(x), Some(y)) => x.reasoning == y.reasoning && a.end == b.start,
+            _ => false,
+        };
+        frames.chunk_by(joinable).map(Self::join).collect()
+    }
+
+    fn join(run: &[Self]) -> Self {
+        let (first, last) = (&run[0], &run[run.len() - 1]);
+        let (Some(place), true) = (first.delta, run.len() > 1) else { return first.clone() };
+        let texts = run.iter().filter_map(|frame| {
+            frame.delta.map(|delta| frame.event().slice(delta.from as usize..delta.to as usize))
+        });
+        let event = first.event();
+        let mut json = event[..place.from as usize].to_vec();
+        for text in texts {
+            json.extend_from_slice(&text);
+        }
+        let to = json.len() as u32;
+        json.extend_from_slice(&event[place.to as usize..]);
+        let delta = Some(Delta { to, ..place });
+        Self { delta, ..Self::envelope(first.start, last.end, &json) }
+    }
+
+    fn envelope(start: Cursor, end: Cursor, json: &[u8]) -> Self {
+        let mut bytes = format!(r#"{{"type":"chat.delta","cursor":"{end}","event":"#).into_bytes();
+        let event_at = bytes.len() as u32;
+        bytes.reserve_exact(json.len() + 1);
+        bytes.extend_from_slice(json);
+        bytes.push(b'}');
+        Self { start, end, bytes: bytes.into(), event_at, delta: None, extension: false, ends_turn: false }
+    }
+}
+
+/// A wire type as JSON. Its maps have string keys and its numbers are finite, so this cannot fail.
+fn to_json(event: &AgentEvent) -> Vec<u8> {
+    serde_json::to_vec(event).unwrap_or_default()
+}
+
+/// Finds the text of a delta: the wire puts `type` first, then `delta`.
+fn delta_at(json: &[u8], reasoning: bool) -> Option<Delta> {
+    let head: &[u8] = if reasoning {
+        br#"{"type":"reasoning-delta","delta":""#
+    } else {
+        br#"{"type":"text-delta","delta":""#
+    };
+    let text = json.strip_prefix(head)?;
+    let mut at = 0;
+    while *text.get(at)? != b'"' {
+        at += if text[at] == b'\\' { 2 } else { 1 };
+    }
+    Some(Delta { reasoning, from: head.len() as u32, to: (head.len() + at) as u32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_wire::ServerMessage;
+
+    use super::*;
+
+    fn frames(deltas: &[&str]) -> Vec<Frame> {
+        let mut start = Cursor(7);
+        let mut frames = Vec::new();
+        for delta in deltas {
+            let body = EventBody::TextDelta { delta: (*delta).into() };
+            let frame = Frame::new(start, &"c".into(), Some(&"t".into()), body);
+            start = frame.end();
+            frames.push(frame);
+        }
+        frames
+    }
+
+    fn text(frame: &Frame) -> String {
+        let event: AgentEvent = serde_json::from_slice(&frame.event()).unwrap();
+        event.body.delta().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_bytes_are_the_wire_types() {
+        let frame = &frames(&["a\"\\\n\u{2028}ü"])[0];
+        let event: AgentEvent = serde_json::from_slice(&frame.event()).unwrap();
+        let message: ServerMessage = serde_json::from_slice(&frame.chat_delta()).unwrap();
+        assert_eq!(message, ServerMessage::ChatDelta { event, cursor: Some(frame.end().to_string()) });
+    }
+
+    #[test]
+    fn merged_deltas_are_one_event_with_all_the_text() {
+        let merged = Frame::merge(&frames(&["a\"", "\\", "", "ü\n", "end"]));
+        assert_eq!(merged.len(), 1);
+        assert_eq!(text(&merged[0]), "a\"\\ü\nend");
+        assert_eq!(text(&Frame::merge(&[merged[0].clone(), merged[0].clone()])[0]), "a\"\\ü\nend");
+    }
+
+    #[test]
+    fn what_is_not_a_delta_parts_the_runs() {
+        let mut all = frames(&["a", "b"]);
+        all.insert(1, Frame::new(all[0].end(), &"c".into(), None, EventBody::TurnStart));
+        assert_eq!(Frame::merge(&all).len(), 3);
+    }
+
+    #[test]
+    fn every_place_inside_a_text_has_its_rest() {
+        let whole = "aü\"€b";
+        let frame = &Frame::merge(&frames(&["aü", "\"€b"]))[0];
+        for at in 0..whole.len() {
+            let rest = frame.rest(Cursor(frame.start().0 + at as u64));
+            assert_eq!(text(&rest), &whole[whole.floor_char_boundary(at)..]);
+            assert_eq!(rest.end(), frame.end());
+        }
+    }
+
+    #[test]
+    fn a_stored_event_comes_back_the_same() {
+        for frame in Frame::merge(&frames(&["a", "b"])) {
+            let back = Frame::stored(&frame.to_stored());
+            assert_eq!((back.chat_delta(), back.delta), (frame.chat_delta(), frame.delta));
+        }
+    }
+}

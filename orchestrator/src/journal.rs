@@ -1,0 +1,162 @@
+//! The journal: what a conversation is made of, durably.
+//!
+//! One primitive writes: [`Journal::append`], compare-and-append for one conversation. The rest reads.
+
+mod memory;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use everturn_kernel::{Millis, Snapshot};
+use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics};
+
+use crate::Cursor;
+
+pub use memory::MemoryJournal;
+
+/// How often a conversation was appended to; 0 = it does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u64);
+
+/// Durable storage of conversations.
+#[async_trait]
+pub trait Journal: Send + Sync + 'static {
+    /// Adds the entries, all or none, if the conversation is still at `expected`. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`JournalError::Stale`] when someone else wrote in between; then nothing was written.
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError>;
+
+    /// What is needed to go on with a conversation; `None` when there is none of that id.
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError>;
+
+    /// A window of its history, ascending.
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError>;
+
+    /// Its events that end after `after`, ascending, at most `limit`.
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError>;
+
+    /// The figures of its sealed turns, oldest first.
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError>;
+
+    /// All conversations, newest activity first.
+    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError>;
+
+    /// Conversations with an unsealed turn that must go on before `before`, the earliest first.
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError>;
+}
+
+/// One thing that an append adds or replaces.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// Adds a chunk to the history. Its `seq` is the last one plus 1.
+    Chunk(Arc<StoredChunk>),
+    /// Adds an event to the event stream.
+    Event(StoredEvent),
+    /// Replaces the running turn.
+    Turn(Box<TurnRecord>),
+    /// The running turn is sealed: drops it and adds its figures.
+    Sealed(TurnMetrics),
+    /// Replaces what is known of the conversation as a whole.
+    Head(Head),
+}
+
+/// What is known of a conversation as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// When it was made.
+    pub created_at: Millis,
+    /// When its latest chunk was added.
+    pub last_activity_at: Millis,
+    /// The beginning of its first message.
+    pub title: String,
+    /// Its status.
+    pub status: ConversationStatus,
+    /// The model of its last turn, as `credential/model`.
+    pub model: Option<String>,
+    /// The end of its event stream.
+    pub end: Cursor,
+    /// The `seq` of its last chunk; 0 = none.
+    pub last_seq: u64,
+}
+
+/// A running turn at rest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnRecord {
+    /// The turn.
+    pub snapshot: Snapshot,
+    /// When it must go on; at once when absent.
+    pub wake_at: Option<Millis>,
+    /// Where its first event begins.
+    pub from: Cursor,
+    /// The `seq` of its first chunk.
+    pub first_seq: u64,
+    /// What it was asked to think with.
+    pub reasoning_effort: Option<String>,
+}
+
+/// An event as it left the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Where it begins.
+    pub start: Cursor,
+    /// Where it ends: the cursor of those who have seen it.
+    pub end: Cursor,
+    /// Its JSON.
+    pub json: Bytes,
+}
+
+/// What is needed to go on with a conversation.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// How often it was appended to.
+    pub version: Version,
+    /// What is known of it as a whole.
+    pub head: Head,
+    /// Its unsealed turn.
+    pub turn: Option<TurnRecord>,
+}
+
+/// Which chunks: `since < seq < before`, of those the newest `limit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Only those after this.
+    pub since_seq: Option<u64>,
+    /// Only those before this.
+    pub before_seq: Option<u64>,
+    /// At most so many; the newest.
+    pub limit: Option<usize>,
+}
+
+/// Why the journal did not do it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// Someone else wrote to the conversation.
+    #[error("conversation {id} was written to by someone else (expected version {expected}, found {found})", expected = .expected.0, found = .found.0)]
+    Stale {
+        /// The conversation.
+        id: ConversationId,
+        /// What the writer thought.
+        expected: Version,
+        /// What it is.
+        found: Version,
+    },
+    /// The storage failed.
+    #[error("the journal failed: {0}")]
+    Storage(String),
+}

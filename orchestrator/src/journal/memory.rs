@@ -1,0 +1,133 @@
+//! A journal that lasts as long as the process.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use everturn_kernel::Millis;
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+
+use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, TurnRecord, Version, Window};
+use crate::Cursor;
+
+/// A journal that lasts as long as the process.
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    conversations: Mutex<HashMap<ConversationId, Record>>,
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    version: Version,
+    head: Option<Head>,
+    turn: Option<TurnRecord>,
+    chunks: Vec<Arc<StoredChunk>>,
+    events: Vec<StoredEvent>,
+    metrics: Vec<TurnMetrics>,
+}
+
+impl MemoryJournal {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Record>> {
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T: Default>(&self, id: &ConversationId, read: impl FnOnce(&Record) -> T) -> T {
+        self.lock().get(id).map(read).unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError> {
+        let mut conversations = self.lock();
+        let found = conversations.get(id).map(|record| record.version).unwrap_or_default();
+        if found != expected {
+            return Err(JournalError::Stale { id: id.clone(), expected, found });
+        }
+        let record = conversations.entry(id.clone()).or_default();
+        for entry in entries {
+            match entry {
+                Entry::Chunk(chunk) => record.chunks.push(chunk),
+                Entry::Event(event) => record.events.push(event),
+                Entry::Turn(turn) => record.turn = Some(*turn),
+                Entry::Sealed(metrics) => {
+                    record.turn = None;
+                    record.metrics.push(metrics);
+                }
+                Entry::Head(head) => record.head = Some(head),
+            }
+        }
+        record.version = Version(expected.0 + 1);
+        Ok(record.version)
+    }
+
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        Ok(self.read(id, |record| {
+            let head = record.head.clone()?;
+            Some(Stored { version: record.version, head, turn: record.turn.clone() })
+        }))
+    }
+
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
+        Ok(self.read(id, |record| {
+            let after = window.since_seq.unwrap_or(0);
+            let from = record.chunks.partition_point(|chunk| chunk.seq <= after);
+            let to = window.before_seq.map_or(record.chunks.len(), |before| {
+                record.chunks.partition_point(|chunk| chunk.seq < before)
+            });
+            let all = record.chunks.get(from..to).unwrap_or_default();
+            let newest = all.len().saturating_sub(window.limit.unwrap_or(usize::MAX));
+            all[newest..].to_vec()
+        }))
+    }
+
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        Ok(self.read(id, |record| {
+            let from = record.events.partition_point(|event| event.end <= after);
+            record.events[from..].iter().take(limit).cloned().collect()
+        }))
+    }
+
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
+        Ok(self.read(id, |record| record.metrics.clone()))
+    }
+
+    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        let mut all: Vec<_> =
+            self.lock().iter().filter_map(|(id, record)| Some((id.clone(), record.head.clone()?))).collect();
+        all.sort_by(|a, b| b.1.last_activity_at.cmp(&a.1.last_activity_at).then_with(|| a.0.cmp(&b.0)));
+        Ok(all)
+    }
+
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError> {
+        let mut waiting: Vec<_> = self
+            .lock()
+            .iter()
+            .filter_map(|(id, record)| Some((id.clone(), record.turn.as_ref()?.wake_at.unwrap_or_default())))
+            .filter(|(_, wake_at)| *wake_at < before)
+            .collect();
+        waiting.sort_by_key(|(_, wake_at)| *wake_at);
+        Ok(waiting)
+    }
+}

@@ -1,0 +1,237 @@
+//! What the orchestrator is told to do.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use everturn_kernel::{Input, Prompt};
+use everturn_wire::{ConversationId, ConversationStatus, QueueCancelled, Queued, QueuedMessage};
+use tokio::sync::oneshot;
+
+use super::{Orchestrator, StartTurn, Started, StatusChange};
+use crate::{
+    Entry, Error,
+    conversation::{Batch, Control, Conversation},
+    registry,
+    session::{self, Begin},
+};
+
+/// Longest user message, in bytes.
+const MAX_MESSAGE: usize = 1 << 20;
+/// Most images of a message, and the longest of them, in bytes of its URL.
+const MAX_IMAGES: usize = 16;
+const MAX_IMAGE: usize = 16 << 20;
+/// Longest name that a client may give a queued message, in bytes.
+const MAX_MESSAGE_ID: usize = 128;
+/// Messages that may wait in a conversation.
+const MAX_QUEUE: usize = 32;
+
+impl Orchestrator {
+    /// Starts a turn. Returns when it has begun, durably; it goes on by itself.
+    ///
+    /// # Errors
+    /// When the message or the model is no good, a turn is running in the conversation, or the journal fails.
+    pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
+        check(&start)?;
+        let id = match &start.conversation_id {
+            Some(id) => ConversationId::parse(id.as_str())?,
+            None => registry::new_conversation_id(),
+        };
+        // An unknown model makes no conversation.
+        self.shared.models.choose(start.model.as_deref(), None)?;
+        let (journal, now) = (self.shared.journal.as_ref(), self.shared.clock.now());
+        let conversation = self.shared.registry.get_or_make(&id, journal, now).await?;
+        self.begin(&conversation, start).await
+    }
+
+    async fn begin(&self, conversation: &Arc<Conversation>, start: StartTurn) -> Result<Started, Error> {
+        let last_model = conversation.state().head.model.clone();
+        let model = self.shared.models.choose(start.model.as_deref(), last_model.as_deref())?;
+        let inbox = conversation.claim()?;
+        let turn_id = registry::new_turn_id();
+        let (started, begun) = oneshot::channel();
+        let begin = Begin {
+            turn_id: turn_id.clone(),
+            prompt: Prompt { text: start.text, images: start.images },
+            model,
+            reasoning_effort: start.reasoning_effort,
+            queue: Vec::new(),
+            started: Some(started),
+        };
+        tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, begin));
+        let id = conversation.id.clone();
+        match begun.await {
+            Ok(from) => Ok(Started { conversation_id: id, turn_id, from }),
+            Err(_) => Err(Error::NotStarted { id }),
+        }
+    }
+
+    /// Queues a user message: it is injected at the running turn's next tool-result boundary, else it is the next
+    /// turn. When nothing runs it starts a turn at once. Returns when it is durable.
+    ///
+    /// # Errors
+    /// When there is no such conversation, the message is no good, or the queue is full.
+    pub async fn enqueue(
+        &self,
+        id: &ConversationId,
+        text: String,
+        message_id: Option<String>,
+    ) -> Result<Queued, Error> {
+        let conversation = self.find(id).await?;
+        let start = StartTurn { conversation_id: Some(id.clone()), text, ..StartTurn::default() };
+        check(&start)?;
+        let message_id = message_id.unwrap_or_else(registry::new_message_id);
+        if message_id.is_empty() || message_id.len() > MAX_MESSAGE_ID {
+            let why = format!("its messageId must have 1 to {MAX_MESSAGE_ID} bytes");
+            return Err(Error::BadMessage { why });
+        }
+        if conversation.state().queue.len() >= MAX_QUEUE {
+            return Err(Error::QueueFull { id: id.clone(), limit: MAX_QUEUE });
+        }
+        let message = QueuedMessage { message_id, text: start.text.clone() };
+        let started_turn = match self.tell(&conversation, Input::Steer(message)).await? {
+            true => false,
+            false => {
+                self.begin(&conversation, start).await?;
+                true
+            }
+        };
+        let queue = conversation.state().queue.clone();
+        Ok(Queued { conversation_id: id.clone(), started_turn, queue })
+    }
+
+    /// Takes a queued message back.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn cancel_queued(
+        &self,
+        id: &ConversationId,
+        message_id: &str,
+    ) -> Result<QueueCancelled, Error> {
+        let conversation = self.find(id).await?;
+        let waits = conversation.state().queue.iter().any(|waiting| waiting.message_id == message_id);
+        if waits {
+            self.tell(&conversation, Input::Unsteer { message_id: message_id.to_owned() }).await?;
+        }
+        let queue = conversation.state().queue.clone();
+        let cancelled = waits && !queue.iter().any(|waiting| waiting.message_id == message_id);
+        Ok(QueueCancelled { conversation_id: id.clone(), cancelled, queue })
+    }
+
+    /// Ends the running turn. Says whether there was one. Queued messages then start the next turn.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
+        let conversation = self.find(id).await?;
+        Self::order(&conversation, Input::Abort)
+    }
+
+    /// Ends the running turn if it waits for a retry. Says whether it did.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn abort_retry(&self, id: &ConversationId) -> Result<bool, Error> {
+        let conversation = self.find(id).await?;
+        Ok(conversation.is_waiting() && Self::order(&conversation, Input::AbortRetry)?)
+    }
+
+    /// Skips the wait for a retry. Says whether there was one.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn retry_now(&self, id: &ConversationId) -> Result<bool, Error> {
+        let conversation = self.find(id).await?;
+        Ok(conversation.is_waiting() && Self::order(&conversation, Input::RetryNow)?)
+    }
+
+    /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn set_auto_retry(&self, id: Option<&ConversationId>, enabled: bool) -> Result<(), Error> {
+        match id {
+            Some(id) => self.find(id).await?.auto_retry.store(enabled, Ordering::Relaxed),
+            None => self.shared.auto_retry.store(enabled, Ordering::Relaxed),
+        }
+        Ok(())
+    }
+
+    /// Closes a conversation: ends its running turn and drops its queue. A new message opens it again. Says whether a
+    /// turn was running.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or the journal fails.
+    pub async fn close(&self, id: &ConversationId) -> Result<bool, Error> {
+        let conversation = self.find(id).await?;
+        if let Some(writer) = &mut conversation.state().writer {
+            writer.closing = true;
+        }
+        if Self::order(&conversation, Input::Abort)? {
+            return Ok(true);
+        }
+        let mut inbox = conversation.claim()?;
+        let closed = self.mark_closed(&conversation).await;
+        conversation.release(&mut inbox, Vec::new());
+        closed.map(|()| false)
+    }
+
+    async fn mark_closed(&self, conversation: &Conversation) -> Result<(), Error> {
+        let (mut batch, expected) = {
+            let state = conversation.state();
+            (Batch::new(&conversation.id, &state), state.version)
+        };
+        batch.status(ConversationStatus::Closed);
+        if batch.frames.is_empty() {
+            return Ok(());
+        }
+        let mut entries: Vec<_> = batch.frames.iter().map(|frame| Entry::Event(frame.to_stored())).collect();
+        entries.push(Entry::Head(batch.head.clone()));
+        let version = self.shared.journal.append(&conversation.id, expected, entries).await?;
+        conversation.publish_idle(batch, version);
+        let (conversation_id, status) = (conversation.id.clone(), ConversationStatus::Closed);
+        self.shared.status_changed(StatusChange { conversation_id, status });
+        Ok(())
+    }
+
+    /// Sends a command to the running turn without waiting for it. `false` when there is none.
+    fn order(conversation: &Conversation, input: Input) -> Result<bool, Error> {
+        conversation.send(Control { input, taken: None }).map_or(Ok(false), |sent| sent.map(|()| true))
+    }
+
+    /// Sends a command to the running turn and waits until it was taken in. `false` when there is none.
+    async fn tell(&self, conversation: &Conversation, input: Input) -> Result<bool, Error> {
+        let (taken, answer) = oneshot::channel();
+        match conversation.send(Control { input, taken: Some(taken) }) {
+            None => Ok(false),
+            Some(sent) => {
+                sent?;
+                // Dropped when the turn was sealed first: then the message starts the next turn.
+                let _ = answer.await;
+                Ok(true)
+            }
+        }
+    }
+
+    pub(super) async fn find(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
+        self.shared.registry.get(id, self.shared.journal.as_ref()).await
+    }
+}
+
+fn check(start: &StartTurn) -> Result<(), Error> {
+    let why = if start.text.trim().is_empty() && start.images.is_empty() {
+        "it is empty".to_owned()
+    } else if start.text.len() > MAX_MESSAGE {
+        format!("it has {} bytes, the most is {MAX_MESSAGE}", start.text.len())
+    } else if start.images.len() > MAX_IMAGES {
+        format!("it has {} images, the most is {MAX_IMAGES}", start.images.len())
+    } else if let Some(at) = start.images.iter().position(|image| !is_image_url(&image.url)) {
+        format!("image {at} must be an https: or data: URL of at most {MAX_IMAGE} bytes")
+    } else {
+        return Ok(());
+    };
+    Err(Error::BadMessage { why })
+}
+
+fn is_image_url(url: &str) -> bool {
+    url.len() <= MAX_IMAGE && ["https:", "data:image/"].iter().any(|scheme| url.starts_with(scheme))
+}

@@ -1,0 +1,97 @@
+//! What the orchestrator is asked.
+
+use std::sync::atomic::Ordering;
+
+use everturn_wire::{
+    ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, HistoryWindow, TurnMetrics,
+};
+
+use super::Orchestrator;
+use crate::{Cursor, Error, Subscription, Window};
+
+impl Orchestrator {
+    /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
+    /// next. A cursor beyond the end counts as the end.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn subscribe(
+        &self,
+        id: &ConversationId,
+        cursor: Option<Cursor>,
+        extensions: bool,
+    ) -> Result<Subscription, Error> {
+        let conversation = self.find(id).await?;
+        let (running, end) = {
+            let state = conversation.state();
+            let turn = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
+            (turn.map(|turn| turn.from), state.log.end())
+        };
+        let from = cursor.or(running).unwrap_or(end).min(end);
+        Ok(Subscription::new(conversation, self.shared.journal.clone(), from, extensions))
+    }
+
+    /// A window of a conversation's history.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or the journal fails.
+    pub async fn history(&self, id: &ConversationId, window: Window) -> Result<HistoryWindow, Error> {
+        self.find(id).await?;
+        let chunks = self.shared.journal.chunks(id, window).await?;
+        let latest_seq = chunks.last().map_or(window.since_seq.unwrap_or(0), |chunk| chunk.seq);
+        let chunks = chunks.iter().map(|chunk| (**chunk).clone()).collect();
+        Ok(HistoryWindow { chunks, latest_seq })
+    }
+
+    /// What a conversation does right now.
+    ///
+    /// # Errors
+    /// When there is no such conversation.
+    pub async fn status(&self, id: &ConversationId) -> Result<ConversationState, Error> {
+        let conversation = self.find(id).await?;
+        let auto_retry = [&self.shared.auto_retry, &conversation.auto_retry]
+            .iter()
+            .all(|switch| switch.load(Ordering::Relaxed));
+        let state = conversation.state();
+        let turn = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
+        Ok(ConversationState {
+            conversation_id: id.clone(),
+            is_active: turn.is_some(),
+            status: state.head.status,
+            auto_retry: Some(auto_retry),
+            turn_seq: turn.map(|turn| turn.first_seq),
+            retry: turn.and_then(|turn| turn.retry.clone()),
+        })
+    }
+
+    /// The figures of a conversation's sealed turns, oldest first.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or the journal fails.
+    pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
+        self.find(id).await?;
+        Ok(self.shared.journal.metrics(id).await?)
+    }
+
+    /// All conversations, newest activity first.
+    ///
+    /// # Errors
+    /// When the journal fails.
+    pub async fn conversations(&self) -> Result<Vec<ConversationSummary>, Error> {
+        let all = self.shared.journal.conversations().await?;
+        let summary = |(id, head): (ConversationId, crate::Head)| ConversationSummary {
+            id,
+            created_at: head.created_at.0,
+            last_activity_at: head.last_activity_at.0,
+            title: head.title,
+            status: head.status,
+            workspace_id: DEFAULT_WORKSPACE.to_owned(),
+        };
+        Ok(all.into_iter().map(summary).collect())
+    }
+
+    /// The models there are, each as `credential/model`; the first is the default.
+    pub fn models(&self) -> Vec<String> {
+        self.shared.models.ids()
+    }
+}

@@ -1,0 +1,57 @@
+//! The server's default: quick at first, then patient, for a working day.
+
+use std::time::Duration;
+
+use everturn_kernel::Schedule;
+use everturn_wire::Failure;
+
+/// The first waits, in seconds; the last one repeats.
+const WAITS: [u64; 8] = [5, 10, 30, 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60];
+
+/// What the waits add up to at most, in seconds: 8 h.
+const BUDGET: u64 = 8 * 60 * 60;
+
+/// 5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then 30 min again and again while they add up to at most 8 h:
+/// 21 retries, 27,105 s in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Patient;
+
+impl Patient {
+    /// The most that the waits of a step add up to, hints of the provider included.
+    pub const BUDGET: Duration = Duration::from_secs(BUDGET);
+
+    fn waits() -> impl Iterator<Item = u64> {
+        let last = WAITS[WAITS.len() - 1];
+        let endless = WAITS.into_iter().chain(std::iter::repeat(last));
+        endless.scan(0, |sum, wait| {
+            *sum += wait;
+            (*sum <= BUDGET).then_some(wait)
+        })
+    }
+}
+
+impl Schedule for Patient {
+    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
+        Self::waits().nth(attempt as usize).map(Duration::from_secs)
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        u32::try_from(Self::waits().count()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_wire::Category;
+
+    use super::*;
+
+    #[test]
+    fn twenty_one_retries_that_add_up_to_27_105_seconds() {
+        let failure = Failure::new(Category::Overloaded, true, "");
+        let waits: Vec<_> = (0..).map_while(|attempt| Patient.delay_for(attempt, &failure)).collect();
+        assert_eq!(waits.len(), 21);
+        assert_eq!(waits.iter().sum::<Duration>(), Duration::from_millis(27_105_000));
+        assert_eq!(Patient.max_retries(), Some(21));
+    }
+}

@@ -1,0 +1,210 @@
+//! What the kernel's driver needs from outside, for one turn.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use everturn_kernel::{
+    Arguments, Effect, Effects, Host, Input, Millis, Op, Request, StreamEvent, ToolAnswer, ToolCall, Turn,
+};
+use everturn_wire::{Category, ConversationStatus, DoneReason, EventBody, Failure, TurnId, Value};
+use futures_core::{future::BoxFuture, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, future, stream};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Begin, panic_text, request};
+use crate::{
+    Cursor, Frame, Invocation, JournalError, Output,
+    conversation::{Batch, Control, Conversation},
+    model::Model,
+    orchestrator::{Shared, StatusChange},
+};
+
+/// Pieces of live tool output that may wait to be told; a tool that prints faster waits.
+const OUTPUT_PLACES: usize = 64;
+
+pub(super) struct TurnHost<'s> {
+    shared: &'s Arc<Shared>,
+    conversation: &'s Arc<Conversation>,
+    /// Commands from outside.
+    control: &'s mut mpsc::Receiver<Control>,
+    /// What running tools print, and their panics.
+    output: mpsc::Receiver<Input>,
+    output_sender: mpsc::Sender<Input>,
+    /// To be answered when the command just taken in has been dealt with.
+    taken: Option<oneshot::Sender<()>>,
+    turn_id: TurnId,
+    model: Model,
+    reasoning_effort: Option<String>,
+    pub(super) started: Option<oneshot::Sender<Cursor>>,
+}
+
+impl<'s> TurnHost<'s> {
+    pub(super) fn new(
+        shared: &'s Arc<Shared>,
+        conversation: &'s Arc<Conversation>,
+        control: &'s mut mpsc::Receiver<Control>,
+        begin: &Begin,
+    ) -> Self {
+        let (output_sender, output) = mpsc::channel(OUTPUT_PLACES);
+        Self {
+            shared,
+            conversation,
+            control,
+            output,
+            output_sender,
+            taken: None,
+            turn_id: begin.turn_id.clone(),
+            model: begin.model.clone(),
+            reasoning_effort: begin.reasoning_effort.clone(),
+            started: None,
+        }
+    }
+
+    /// The journal failed: watchers are told, nothing is pretended to be durable.
+    pub(super) fn fail_closed(&self, error: &JournalError) {
+        let failure =
+            EventBody::Error { message: error.to_string(), code: None, category: Some(Category::Internal) };
+        let done =
+            EventBody::Done { reason: DoneReason::Error, duration_ms: None, usage: None, context_size: None };
+        let mut end = self.conversation.state().log.end();
+        let frames = [failure, done, EventBody::TurnSealed].map(|body| {
+            let frame = Frame::new(end, &self.conversation.id, Some(&self.turn_id), body);
+            end = frame.end();
+            frame
+        });
+        self.conversation.publish_unsaved(frames.into());
+    }
+
+    /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.
+    fn batch(&self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
+        let state = self.conversation.state();
+        let mut batch = Batch::new(&self.conversation.id, &state);
+        let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
+        drop(state);
+        batch.head.model = Some(self.model.id.clone());
+        batch.status(ConversationStatus::Active);
+        for effect in effects.drain() {
+            batch.effect(effect, &self.turn_id, now);
+        }
+        if turn.outcome().is_some() && closing {
+            batch.status(ConversationStatus::Closed);
+        } else if turn.outcome().is_some() && turn.queue().is_empty() {
+            batch.status(ConversationStatus::Idle);
+        }
+        batch
+    }
+}
+
+#[async_trait]
+impl Host for TurnHost<'_> {
+    type Error = JournalError;
+
+    fn now(&self) -> Millis {
+        self.shared.clock.now()
+    }
+
+    async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), JournalError> {
+        let now = self.now();
+        let batch = self.batch(turn, effects, now);
+        let entries = batch.entries(turn, self.reasoning_effort.as_ref(), now);
+        let (id, expected) = (&self.conversation.id, self.conversation.state().version);
+        let was = self.conversation.state().head.status;
+        let version = self.shared.journal.append(id, expected, entries).await?;
+        let (status, from) = (batch.head.status, batch.from);
+        self.conversation.publish(batch, version, turn);
+        if status != was {
+            self.shared.status_changed(StatusChange { conversation_id: id.clone(), status });
+        }
+        if let Some(started) = self.started.take() {
+            let _ = started.send(from);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, _: &Turn, effects: &mut Effects) {
+        let bodies = effects.drain().filter_map(|effect| match effect {
+            Effect::Tell(body) => Some(body),
+            Effect::Keep(..) => None,
+        });
+        self.conversation.tell(&self.turn_id, bodies);
+    }
+
+    fn stream(&mut self, _: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        let messages =
+            request::messages(self.shared.system_prompt.as_deref(), &self.conversation.state().chunks);
+        let request = Request {
+            op,
+            model: self.model.name.clone(),
+            messages,
+            tools: self.shared.tools.specs(),
+            max_output_tokens: self.shared.max_output_tokens,
+            reasoning_effort: self.reasoning_effort.clone(),
+        };
+        let provider = self.model.provider.clone();
+        let name = self.model.id.clone();
+        let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
+        let stream =
+            started.unwrap_or_else(|panic| stream::once(future::ready(broke(&name, panic.as_ref()))).boxed());
+        AssertUnwindSafe(stream)
+            .catch_unwind()
+            .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())))
+            .boxed()
+    }
+
+    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+        let Some(tool) = self.shared.tools.get(&call.name) else {
+            let known: Vec<_> = self.shared.tools.names().collect();
+            let text =
+                format!("(tool failed: there is no tool {:?}; there are: {})", call.name, known.join(", "));
+            return future::ready(ToolAnswer::error(text)).boxed();
+        };
+        let input = match &call.arguments {
+            Arguments::Parsed(value) => value.clone(),
+            Arguments::Malformed { raw, .. } => Value::String(raw.clone()),
+        };
+        let invocation = Invocation {
+            conversation_id: self.conversation.id.clone(),
+            turn_id: self.turn_id.clone(),
+            step,
+            call_id: call.id.clone(),
+            input,
+            output: Output { call_id: call.id.clone(), inbox: self.output_sender.clone() },
+        };
+        let (name, inbox) = (call.name.clone(), self.output_sender.clone());
+        async move {
+            match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await {
+                Ok(answer) => answer,
+                Err(panic) => {
+                    let text = format!("the tool {name:?} panicked: {}", panic_text(panic.as_ref()));
+                    let _ = inbox.send(Input::Fault(Failure::new(Category::Internal, false, text))).await;
+                    future::pending().await
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
+        // Being asked for the next input means that the last one was dealt with and committed.
+        if let Some(taken) = self.taken.take() {
+            let _ = taken.send(());
+        }
+        if let Poll::Ready(Some(Control { input, taken })) = self.control.poll_recv(cx) {
+            self.taken = taken;
+            return Poll::Ready(input);
+        }
+        match self.output.poll_recv(cx) {
+            Poll::Ready(Some(input)) => Poll::Ready(input),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+fn broke(model: &str, panic: &(dyn std::any::Any + Send)) -> StreamEvent {
+    let text = format!("the provider of {model} panicked: {}", panic_text(panic));
+    StreamEvent::Failed(Failure::new(Category::Internal, false, text))
+}

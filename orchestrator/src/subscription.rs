@@ -1,0 +1,75 @@
+//! A subscription: one watcher's way through a conversation's event stream.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use tokio::sync::watch;
+
+use crate::{Cursor, Error, Frame, Journal, conversation::Conversation};
+
+/// Events taken over at once: what a subscriber holds is bounded by so many.
+const TAKEN_AT_ONCE: usize = 64;
+
+/// One watcher's way through a conversation's event stream. Costs a running turn nothing: it reads at its own pace,
+/// from the live tail or, when it is further behind, from the journal.
+pub struct Subscription {
+    conversation: Arc<Conversation>,
+    journal: Arc<dyn Journal>,
+    moved: watch::Receiver<u64>,
+    next: Cursor,
+    taken: VecDeque<Frame>,
+    extensions: bool,
+}
+
+impl Subscription {
+    pub(crate) fn new(
+        conversation: Arc<Conversation>,
+        journal: Arc<dyn Journal>,
+        next: Cursor,
+        extensions: bool,
+    ) -> Self {
+        let moved = conversation.watch();
+        Self { conversation, journal, moved, next, taken: VecDeque::new(), extensions }
+    }
+
+    /// The place right after the last event that was handed out.
+    pub fn cursor(&self) -> Cursor {
+        self.next
+    }
+
+    /// The next event. Pending until there is one; a conversation has no end. May be dropped at any time.
+    ///
+    /// # Errors
+    /// When the journal fails while catching up.
+    pub async fn next(&mut self) -> Result<Frame, Error> {
+        loop {
+            while let Some(frame) = self.taken.pop_front() {
+                self.next = frame.end();
+                if self.extensions || !frame.is_extension() {
+                    return Ok(frame);
+                }
+            }
+            self.moved.borrow_and_update();
+            let live = self.conversation.state().log.after(self.next, TAKEN_AT_ONCE);
+            match live {
+                Some(frames) if frames.is_empty() => {
+                    // The sender lives in the conversation that is held here.
+                    let _ = self.moved.changed().await;
+                }
+                Some(frames) => self.taken = frames.into(),
+                None => self.catch_up().await?,
+            }
+        }
+    }
+
+    async fn catch_up(&mut self) -> Result<(), Error> {
+        let stored = self.journal.events(&self.conversation.id, self.next, TAKEN_AT_ONCE).await?;
+        self.taken = stored.iter().map(Frame::stored).collect();
+        match self.taken.front_mut() {
+            Some(first) if first.start() < self.next => *first = first.rest(self.next),
+            Some(_) => {}
+            // Nothing is kept of what lies before the live tail.
+            None => self.next = self.conversation.state().log.start(),
+        }
+        Ok(())
+    }
+}
