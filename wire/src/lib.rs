@@ -11,8 +11,6 @@
 #![no_std]
 
 extern crate alloc;
-#[cfg(test)]
-extern crate std;
 
 mod chunk;
 mod command;

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::step::run;
 
@@ -16,6 +16,9 @@ const PACKAGES: [(&str, &[&str]); 4] =
 
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
+/// Oldest major version with the test runner's options that are used.
+const OLDEST_NODE: u32 = 20;
+
 /// Where the end-to-end tests and their `package.json` are.
 pub(crate) const E2E: &str = "e2e";
 
@@ -23,6 +26,7 @@ pub(crate) const E2E: &str = "e2e";
 pub(crate) fn install(root: &Path) -> Result<()> {
     rust_components()?;
     debian_packages()?;
+    node_version()?;
     node_packages(&root.join(E2E))
 }
 
@@ -94,6 +98,17 @@ fn debian_packages() -> Result<()> {
         [] => Ok(()),
         still => bail!("apt-get brought no {}; {advice}", still.join(", ")),
     }
+}
+
+fn node_version() -> Result<()> {
+    let output = Command::new("node").arg("--version").output().context("cannot start node")?;
+    let version = String::from_utf8_lossy(&output.stdout);
+    let major =
+        version.trim().trim_start_matches('v').split('.').next().and_then(|word| word.parse::<u32>().ok());
+    if major.is_none_or(|major| major < OLDEST_NODE) {
+        bail!("node is {}, the end-to-end tests need {OLDEST_NODE} or newer", version.trim());
+    }
+    Ok(())
 }
 
 /// Installs what the lock file names, unless that was done since it last changed.
