@@ -216,6 +216,8 @@ export interface ConversationState {
   autoRetry?: boolean;
   /** The wait that is under way. */
   retry?: RetryState;
+  /** The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again. */
+  turnSeq?: number;
 }
 
 /** The status of a conversation. */

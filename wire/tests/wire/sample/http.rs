@@ -52,12 +52,14 @@ fn states() -> [ConversationState; 2] {
         is_active: false,
         status: ConversationStatus::Idle,
         auto_retry: None,
+        turn_seq: None,
         retry: None,
     };
     let waiting = ConversationState {
         is_active: true,
         status: ConversationStatus::Active,
         auto_retry: Some(true),
+        turn_seq: Some(7),
         retry: Some(RetryState { attempt: 2, next_at: 1_790_000_030_000 }),
         ..idle.clone()
     };
