@@ -12,8 +12,8 @@ use futures_core::stream::BoxStream;
 use serde_json::Map;
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Limits,
-    endpoint::{self, Credential, Endpoint},
+    ConfigError, EndpointConfig, HttpClient, Limits, clock,
+    endpoint::{Credential, Endpoint},
     exchange::{self, Body},
 };
 use reader::ChatReader;
@@ -90,7 +90,7 @@ impl ChatCompletions {
 impl Provider for ChatCompletions {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let body = request::body(&self.config, &request);
-        let seed = format!("call_{:x}", endpoint::now());
+        let seed = format!("call_{:x}", clock::now());
         let reader = ChatReader::new(seed, self.config.limits.answer);
         let post = self.endpoint.post(&["chat", "completions"], &body);
         exchange::run(Arc::clone(&self.endpoint), post, Body::new(reader, self.config.limits.event))

@@ -1,7 +1,5 @@
 //! An endpoint: makes its requests, and tells its failures without its secrets.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use everturn_wire::{Failure, Value};
 use reqwest::{
@@ -10,7 +8,7 @@ use reqwest::{
 };
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Secret,
+    ConfigError, EndpointConfig, HttpClient, Secret, clock,
     http::{Fault, Response},
 };
 
@@ -136,7 +134,7 @@ impl Endpoint {
             headers: &headers,
             body: &body,
             transport,
-            now: now(),
+            now: clock::now(),
         })
     }
 
@@ -145,12 +143,6 @@ impl Endpoint {
         let host = self.base.host_str().unwrap_or_default();
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
-}
-
-/// The wall clock, in epoch milliseconds.
-pub(crate) fn now() -> u64 {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn base(text: &str) -> Result<Url, ConfigError> {

@@ -6,15 +6,20 @@
 
 mod assembly;
 mod chat;
+mod clock;
 mod config;
+mod demo;
 mod endpoint;
 mod exchange;
 mod http;
+mod scripted;
 mod secret;
 mod sse;
 
 pub use chat::{ChatCompletions, ChatConfig, OutputLimit};
 pub use config::{ConfigError, EndpointConfig, Limits};
+pub use demo::Demo;
 pub use http::{HttpClient, HttpConfig, Timeouts};
+pub use scripted::{Cue, Scripted};
 pub use secret::Secret;
 pub use sse::{EventTooLarge, SseDecoder, SseEvent};
