@@ -26,7 +26,7 @@ impl Turn {
         let (op, tally) = (streaming.op, streaming.tally);
         match self.decide(now, tally, &mut failure, schedule) {
             Ok(delay_ms) => {
-                self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx)
+                self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx);
             }
             Err(outcome) => {
                 if tally.retries > 0 {
