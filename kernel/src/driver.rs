@@ -14,6 +14,9 @@ use futures_core::{future::BoxFuture, stream::BoxStream};
 use crate::{Effects, Input, Millis, NoRetry, Op, RetryStrategy, StreamEvent, ToolAnswer, ToolCall, Turn};
 use work::Work;
 
+/// Streamed text that is there already is told together, up to so many pieces; none is held back to wait for more.
+const TOLD_AT_ONCE: usize = 32;
+
 /// What a turn needs from outside while it is driven.
 #[async_trait]
 pub trait Host: Send {
@@ -59,14 +62,21 @@ pub async fn run_turn<H: Host>(
         if effects.is_binding() || durable != Some(turn.revision()) {
             host.commit(turn, effects).await?;
             durable = Some(turn.revision());
-        } else if !effects.is_empty() {
+        } else if effects.len() >= TOLD_AT_ONCE {
             host.tell(turn, effects);
         }
         if turn.outcome().is_some() {
             return Ok(());
         }
         work.align(turn, host);
-        let input = poll_fn(|cx| work.poll(cx, host)).await;
+        let input = poll_fn(|cx| {
+            let next = work.poll(cx, host);
+            if next.is_pending() && !effects.is_empty() {
+                host.tell(turn, effects);
+            }
+            next
+        })
+        .await;
         turn.handle(host.now(), input, retry, effects);
     }
 }

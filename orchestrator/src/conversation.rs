@@ -8,7 +8,7 @@ use everturn_kernel::{Input, Millis, Turn, Want};
 use everturn_wire::{
     ConversationId, ConversationStatus, EventBody, QueuedMessage, RetryState, StoredChunk, TurnId,
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::{Cursor, Error, Frame, Head, Stored, Version, log::EventLog};
 
@@ -23,8 +23,8 @@ pub(crate) struct Conversation {
     /// Whether failures are retried by themselves.
     pub(crate) auto_retry: Arc<AtomicBool>,
     state: Mutex<State>,
-    /// Moves with the end of the event stream.
-    moved: watch::Sender<u64>,
+    /// Told whenever the event stream grew.
+    pub(crate) grew: Notify,
 }
 
 /// Held for moments only, never across an await.
@@ -43,7 +43,8 @@ pub(crate) struct State {
 
 /// The running turn, as others see it.
 pub(crate) struct Writer {
-    pub(crate) control: mpsc::Sender<Control>,
+    /// Boxed, as the channel makes room for many at once.
+    pub(crate) control: mpsc::Sender<Box<Control>>,
     /// Set with the turn's first commit.
     pub(crate) turn: Option<RunningTurn>,
     /// Close the conversation when the turn is sealed.
@@ -52,7 +53,6 @@ pub(crate) struct Writer {
 
 #[derive(Clone)]
 pub(crate) struct RunningTurn {
-    pub(crate) id: TurnId,
     /// Where its first event begins.
     pub(crate) from: Cursor,
     /// The `seq` of its first chunk.
@@ -95,8 +95,12 @@ impl Conversation {
             writer: None,
             queue: Vec::new(),
         };
-        let moved = watch::Sender::new(end.value());
-        Self { id, auto_retry: Arc::new(AtomicBool::new(true)), state: Mutex::new(state), moved }
+        Self {
+            id,
+            auto_retry: Arc::new(AtomicBool::new(true)),
+            state: Mutex::new(state),
+            grew: Notify::new(),
+        }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -104,7 +108,7 @@ impl Conversation {
     }
 
     /// Takes the writer's place.
-    pub(crate) fn claim(&self) -> Result<mpsc::Receiver<Control>, Error> {
+    pub(crate) fn claim(&self) -> Result<mpsc::Receiver<Box<Control>>, Error> {
         let mut state = self.state();
         if state.writer.is_some() {
             return Err(Error::Busy { id: self.id.clone() });
@@ -119,13 +123,13 @@ impl Conversation {
     /// Under the same lock under which commands are sent, so that none is lost in between.
     pub(crate) fn release(
         &self,
-        inbox: &mut mpsc::Receiver<Control>,
+        inbox: &mut mpsc::Receiver<Box<Control>>,
         left: Vec<QueuedMessage>,
     ) -> Vec<QueuedMessage> {
         let mut state = self.state();
         let mut left = left;
-        while let Ok(Control { input, taken: _ }) = inbox.try_recv() {
-            match input {
+        while let Ok(control) = inbox.try_recv() {
+            match control.input {
                 Input::Steer(message) => left.push(message),
                 Input::Unsteer { message_id } => left.retain(|waiting| waiting.message_id != message_id),
                 _ => {}
@@ -143,7 +147,7 @@ impl Conversation {
     pub(crate) fn send(&self, control: Control) -> Option<Result<(), Error>> {
         let state = self.state();
         let writer = state.writer.as_ref()?;
-        Some(writer.control.try_send(control).map_err(|_| Error::Busy { id: self.id.clone() }))
+        Some(writer.control.try_send(Box::new(control)).map_err(|_| Error::Busy { id: self.id.clone() }))
     }
 
     /// Tells streamed text at once; it becomes durable with the next commit.
@@ -153,9 +157,8 @@ impl Conversation {
             let frame = Frame::new(state.log.end(), &self.id, Some(turn_id), body);
             state.log.push(frame);
         }
-        let end = state.log.end();
         drop(state);
-        self.moved.send_replace(end.value());
+        self.grew.notify_waiters();
     }
 
     /// Shows what was made durable.
@@ -172,7 +175,6 @@ impl Conversation {
         let sealed = turn.outcome().is_some();
         if let Some(writer) = &mut state.writer {
             writer.turn = (!sealed).then(|| RunningTurn {
-                id: turn.id().clone(),
                 from: batch.from,
                 first_seq: batch.first_seq,
                 retry: waiting(turn),
@@ -180,9 +182,8 @@ impl Conversation {
         }
         let keep_from = if sealed { state.log.end() } else { batch.from };
         state.log.trim(keep_from);
-        let end = state.log.end();
         drop(state);
-        self.moved.send_replace(end.value());
+        self.grew.notify_waiters();
     }
 
     /// Shows what was made durable while no turn runs.
@@ -194,9 +195,8 @@ impl Conversation {
             state.log.push(frame);
         }
         state.journaled = state.log.end();
-        let end = state.log.end();
         drop(state);
-        self.moved.send_replace(end.value());
+        self.grew.notify_waiters();
     }
 
     /// Whether the running turn waits for a retry.
@@ -214,14 +214,8 @@ impl Conversation {
         }
         state.writer = None;
         state.head.status = ConversationStatus::Idle;
-        let end = state.log.end();
         drop(state);
-        self.moved.send_replace(end.value());
-    }
-
-    /// Told whenever the event stream grew.
-    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
-        self.moved.subscribe()
+        self.grew.notify_waiters();
     }
 }
 

@@ -1,9 +1,14 @@
 //! One event, serialized once, for everyone who watches.
 
+use std::io::Write as _;
+
 use bytes::Bytes;
 use everturn_wire::{AgentEvent, ConversationId, EventBody, TurnId};
 
 use crate::{Cursor, StoredEvent};
+
+/// Room for an envelope, a delta's tag and its two ids, in bytes.
+const ENVELOPE: usize = 256;
 
 /// An event, serialized once into shared bytes that serve every transport. Cheap to clone.
 ///
@@ -43,16 +48,20 @@ impl Frame {
         let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
         let is_delta = body.delta().is_some();
         let event = AgentEvent { body, conversation_id: conversation_id.clone(), turn_id: turn_id.cloned() };
-        let json = to_json(&event);
-        let mut frame = Self::envelope(start, Cursor(start.0 + length), &json);
+        let mut frame = Self::envelope(start, Cursor(start.0 + length), length as usize, |bytes| {
+            // A wire type has string keys and finite numbers, and memory takes all that is written: it cannot fail.
+            let _ = serde_json::to_writer(bytes, &event);
+        });
         (frame.extension, frame.ends_turn) = (extension, ends_turn);
-        frame.delta = is_delta.then(|| delta_at(&json, reasoning)).flatten();
+        frame.delta = is_delta.then(|| delta_at(&frame.event(), reasoning)).flatten();
         frame
     }
 
     /// Brings back an event that was stored.
     pub(crate) fn stored(event: &StoredEvent) -> Self {
-        let mut frame = Self::envelope(event.start, event.end, &event.json);
+        let mut frame = Self::envelope(event.start, event.end, event.json.len(), |bytes| {
+            bytes.extend_from_slice(&event.json)
+        });
         if let Ok(AgentEvent { body, .. }) = serde_json::from_slice(&event.json) {
             (frame.extension, frame.ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
             let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
@@ -140,29 +149,29 @@ impl Frame {
             frame.delta.map(|delta| frame.event().slice(delta.from as usize..delta.to as usize))
         });
         let event = first.event();
-        let mut json = event[..place.from as usize].to_vec();
-        for text in texts {
-            json.extend_from_slice(&text);
-        }
-        let to = json.len() as u32;
-        json.extend_from_slice(&event[place.to as usize..]);
-        let delta = Some(Delta { to, ..place });
-        Self { delta, ..Self::envelope(first.start, last.end, &json) }
+        let (before, after) = (&event[..place.from as usize], &event[place.to as usize..]);
+        let mut to = place.to;
+        let mut joined = Self::envelope(first.start, last.end, run.iter().map(Self::cost).sum(), |bytes| {
+            let event_at = bytes.len();
+            bytes.extend_from_slice(before);
+            texts.for_each(|text| bytes.extend_from_slice(&text));
+            to = (bytes.len() - event_at) as u32;
+            bytes.extend_from_slice(after);
+        });
+        joined.delta = Some(Delta { to, ..place });
+        joined
     }
 
-    fn envelope(start: Cursor, end: Cursor, json: &[u8]) -> Self {
-        let mut bytes = format!(r#"{{"type":"chat.delta","cursor":"{end}","event":"#).into_bytes();
+    /// Puts the event that `write` writes, of about `size` bytes, into its envelope.
+    fn envelope(start: Cursor, end: Cursor, size: usize, write: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut bytes = Vec::with_capacity(size + ENVELOPE);
+        // Memory takes all that is written.
+        let _ = write!(bytes, r#"{{"type":"chat.delta","cursor":"{end}","event":"#);
         let event_at = bytes.len() as u32;
-        bytes.reserve_exact(json.len() + 1);
-        bytes.extend_from_slice(json);
+        write(&mut bytes);
         bytes.push(b'}');
         Self { start, end, bytes: bytes.into(), event_at, delta: None, extension: false, ends_turn: false }
     }
-}
-
-/// A wire type as JSON. Its maps have string keys and its numbers are finite, so this cannot fail.
-fn to_json(event: &AgentEvent) -> Vec<u8> {
-    serde_json::to_vec(event).unwrap_or_default()
 }
 
 /// Finds the text of a delta: the wire puts `type` first, then `delta`.

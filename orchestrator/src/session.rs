@@ -36,7 +36,7 @@ pub(crate) struct Begin {
 pub(crate) async fn run(
     shared: Arc<Shared>,
     conversation: Arc<Conversation>,
-    mut inbox: mpsc::Receiver<Control>,
+    mut inbox: mpsc::Receiver<Box<Control>>,
     first: Begin,
 ) {
     let mut next = Some(first);

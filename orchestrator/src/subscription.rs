@@ -1,8 +1,6 @@
 //! A subscription: one watcher's way through a conversation's event stream.
 
-use std::{collections::VecDeque, sync::Arc};
-
-use tokio::sync::watch;
+use std::{collections::VecDeque, pin::pin, sync::Arc};
 
 use crate::{Cursor, Error, Frame, Journal, conversation::Conversation};
 
@@ -14,7 +12,6 @@ const TAKEN_AT_ONCE: usize = 64;
 pub struct Subscription {
     conversation: Arc<Conversation>,
     journal: Arc<dyn Journal>,
-    moved: watch::Receiver<u64>,
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
@@ -27,8 +24,7 @@ impl Subscription {
         next: Cursor,
         extensions: bool,
     ) -> Self {
-        let moved = conversation.watch();
-        Self { conversation, journal, moved, next, taken: VecDeque::new(), extensions }
+        Self { conversation, journal, next, taken: VecDeque::new(), extensions }
     }
 
     /// The place right after the last event that was handed out.
@@ -48,16 +44,22 @@ impl Subscription {
                     return Ok(frame);
                 }
             }
-            self.moved.borrow_and_update();
             let live = self.conversation.state().log.after(self.next, TAKEN_AT_ONCE);
             match live {
-                Some(frames) if frames.is_empty() => {
-                    // The sender lives in the conversation that is held here.
-                    let _ = self.moved.changed().await;
-                }
+                Some(frames) if frames.is_empty() => self.growth().await,
                 Some(frames) => self.taken = frames.into(),
                 None => self.catch_up().await?,
             }
+        }
+    }
+
+    /// Waits until there is something after the cursor.
+    async fn growth(&self) {
+        let mut grew = pin!(self.conversation.grew.notified());
+        // Listens before it looks, so that nothing falls in between.
+        grew.as_mut().enable();
+        if self.conversation.state().log.end() <= self.next {
+            grew.await;
         }
     }
 

@@ -43,7 +43,7 @@ pub struct Invocation {
 #[derive(Clone, Debug)]
 pub struct Output {
     pub(crate) call_id: String,
-    pub(crate) inbox: mpsc::Sender<Input>,
+    pub(crate) inbox: mpsc::Sender<Box<Input>>,
 }
 
 impl Output {
@@ -51,7 +51,7 @@ impl Output {
     pub async fn write(&self, stream: OutputStream, data: impl Into<String> + Send) {
         let input = Input::ToolOutput { call_id: self.call_id.clone(), stream, data: data.into() };
         // Nobody listens any more when the turn is over: then there is nobody to show it to.
-        let _ = self.inbox.send(input).await;
+        let _ = self.inbox.send(Box::new(input)).await;
     }
 }
 

@@ -30,10 +30,10 @@ pub(super) struct TurnHost<'s> {
     shared: &'s Arc<Shared>,
     conversation: &'s Arc<Conversation>,
     /// Commands from outside.
-    control: &'s mut mpsc::Receiver<Control>,
+    control: &'s mut mpsc::Receiver<Box<Control>>,
     /// What running tools print, and their panics.
-    output: mpsc::Receiver<Input>,
-    output_sender: mpsc::Sender<Input>,
+    output: mpsc::Receiver<Box<Input>>,
+    output_sender: mpsc::Sender<Box<Input>>,
     /// To be answered when the command just taken in has been dealt with.
     taken: Option<oneshot::Sender<()>>,
     turn_id: TurnId,
@@ -46,7 +46,7 @@ impl<'s> TurnHost<'s> {
     pub(super) fn new(
         shared: &'s Arc<Shared>,
         conversation: &'s Arc<Conversation>,
-        control: &'s mut mpsc::Receiver<Control>,
+        control: &'s mut mpsc::Receiver<Box<Control>>,
         begin: &Begin,
     ) -> Self {
         let (output_sender, output) = mpsc::channel(OUTPUT_PLACES);
@@ -180,7 +180,8 @@ impl Host for TurnHost<'_> {
                 Ok(answer) => answer,
                 Err(panic) => {
                     let text = format!("the tool {name:?} panicked: {}", panic_text(panic.as_ref()));
-                    let _ = inbox.send(Input::Fault(Failure::new(Category::Internal, false, text))).await;
+                    let fault = Input::Fault(Failure::new(Category::Internal, false, text));
+                    let _ = inbox.send(Box::new(fault)).await;
                     future::pending().await
                 }
             }
@@ -193,12 +194,13 @@ impl Host for TurnHost<'_> {
         if let Some(taken) = self.taken.take() {
             let _ = taken.send(());
         }
-        if let Poll::Ready(Some(Control { input, taken })) = self.control.poll_recv(cx) {
+        if let Poll::Ready(Some(control)) = self.control.poll_recv(cx) {
+            let Control { input, taken } = *control;
             self.taken = taken;
             return Poll::Ready(input);
         }
         match self.output.poll_recv(cx) {
-            Poll::Ready(Some(input)) => Poll::Ready(input),
+            Poll::Ready(Some(input)) => Poll::Ready(*input),
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
