@@ -1,19 +1,75 @@
 //! The wait that the provider asked for, in milliseconds.
+//!
+//! Zero, negative, past, absurd and unreadable values are no hint. What is read later never overrules what is
+//! read earlier: headers that ask for a wait, the reset of an exhausted bucket, fields of the body, its words.
 
+mod date;
+mod duration;
+mod field;
 mod header;
+mod prose;
 
 use crate::Evidence;
+use crate::kind::Kind;
+use crate::prose::Prose;
+use crate::shape::Findings;
 
-/// The longest wait that is believed: a year. More is a unit mistaken or a number mangled.
+pub(crate) use field::Field;
+
+/// The longest wait that is believed: a year. More is a mistaken unit or a mangled number.
 const LONGEST_MS: f64 = 366.0 * 24.0 * 3_600_000.0;
 
-pub(crate) fn of(evidence: &Evidence<'_>) -> Option<u64> {
-    header::of(evidence)
+/// Above this, a number of seconds or milliseconds is a point in time.
+const EPOCH_SECONDS: f64 = 1e9;
+const EPOCH_MILLIS: f64 = 1e11;
+
+/// The wait, given what kind of failure it is: a reset time matters only to a limit, and words may be an echo.
+pub(crate) fn of(evidence: &Evidence<'_>, found: &Findings, prose: &Prose, kind: Kind) -> Option<u64> {
+    let quoted: Vec<_> = found.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let now = header::clock(evidence.headers).unwrap_or(evidence.now);
+    let buckets = |headers| kind.waits().then(|| header::exhausted(headers, now)).flatten();
+    let spoken =
+        || (kind.waits() || kind.is_passing()).then(|| prose::read(prose.words(), evidence.now)).flatten();
+    header::asked(evidence.headers, now)
+        .or_else(|| buckets(evidence.headers))
+        .or_else(|| header::asked(&quoted, now))
+        .or_else(|| buckets(&quoted))
+        .or_else(|| field::longest(&found.waits, now))
+        .or_else(spoken)
 }
 
-/// A whole number of milliseconds, rounded up. Nothing for zero, negative, not finite, or absurd.
+/// A whole number of milliseconds, rounded up.
 fn wait(millis: f64) -> Option<u64> {
-    // A float like 7.66 s must not become 7661 ms by its last bit.
+    // The last bit of a float must not turn 7660 into 7661.
     let rounded = (millis - 1e-6).ceil();
     (rounded > 0.0 && rounded <= LONGEST_MS).then_some(rounded as u64)
+}
+
+/// The wait until a point in time.
+fn until(epoch_ms: f64, now: u64) -> Option<u64> {
+    wait(epoch_ms - now as f64)
+}
+
+/// A value whose form nobody declared: seconds, a point in time as a number or a date, or `6m0s`.
+fn value(text: &str, now: u64) -> Option<u64> {
+    if let Some(number) = number(text) {
+        return match number {
+            _ if number >= EPOCH_MILLIS => until(number, now),
+            _ if number >= EPOCH_SECONDS => until(number * 1000.0, now),
+            _ => wait(number * 1000.0),
+        };
+    }
+    let lower = text.to_ascii_lowercase();
+    let date = || date::http(text).or_else(|| date::rfc3339(&lower).map(|(at, _)| at));
+    duration::whole(&lower).map_or_else(|| until(date()?, now), wait)
+}
+
+/// The number that a text begins with.
+pub(crate) fn amount(text: &str) -> Option<f64> {
+    duration::amount(text).map(|(amount, _)| amount)
+}
+
+/// A plain decimal number. Rust would also read `inf`, `nan` and `1e9`.
+fn number(text: &str) -> Option<f64> {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| text.parse().ok()).flatten()
 }

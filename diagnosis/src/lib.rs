@@ -6,11 +6,20 @@
 //! Pure: no I/O, no clock (the caller says what time it is), no panic whatever the input, bounded output.
 //! This crate does *not* decide what a turn does about a failure.
 
+mod code;
 mod diagnose;
 mod evidence;
 mod hint;
+mod kind;
+mod measure;
 mod message;
+mod phrase;
+mod prose;
 mod redaction;
+mod shape;
+mod status;
+mod table;
+mod transport;
 
 pub use diagnose::diagnose;
 pub use evidence::{Evidence, Stage, Transport};

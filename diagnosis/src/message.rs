@@ -15,3 +15,8 @@ pub(crate) fn of(evidence: &Evidence<'_>) -> String {
     message.push_str(&redact(evidence.body.trim(), room));
     message
 }
+
+/// A provider's code, which is nobody's place for a novel.
+pub(crate) fn short(code: &str) -> String {
+    redact(code, 96)
+}

@@ -1,0 +1,75 @@
+//! A provider's own code for an error, and what the table says about it.
+
+use crate::kind::Kind;
+use crate::table;
+
+/// How much a code proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Decides alone.
+    Exact,
+    /// Decides over the status, but words can make it more precise.
+    Broad,
+    /// A catch-all of its provider: words and an error status say more.
+    Vague,
+}
+
+/// The longest text that is taken for a code, in bytes.
+const LONGEST: usize = 96;
+
+/// The meaning of a code, where it is known. Case and punctuation do not matter.
+pub(crate) fn meaning(code: &str) -> Option<(Rank, Kind)> {
+    let code = core_of(code);
+    if code.is_empty() || code.len() > LONGEST {
+        return None;
+    }
+    find(code).or_else(|| find(code.rsplit_once('.')?.1)).or_else(|| find(code.split_once('.')?.0))
+}
+
+/// Without an AWS namespace (`com.example#Name`) or locator (`Name:http://...`).
+fn core_of(code: &str) -> &str {
+    let code = code.rsplit_once('#').map_or(code, |(_, name)| name);
+    code.split_once(':').map_or(code, |(name, _)| name).trim()
+}
+
+fn find(code: &str) -> Option<(Rank, Kind)> {
+    let mut buffer = [0; LONGEST];
+    let full = squeeze(code, &mut buffer)?;
+    let short = full.strip_suffix(b"error").or_else(|| full.strip_suffix(b"exception")).unwrap_or(full);
+    let known = |name: &str| is(name, full) || (!short.is_empty() && is(name, short));
+    table::CODES
+        .iter()
+        .find(|(_, _, names)| names.iter().any(|name| known(name)))
+        .map(|(rank, kind, _)| (*rank, *kind))
+}
+
+/// Letters and digits only, in lower case.
+fn squeeze<'b>(code: &str, buffer: &'b mut [u8; LONGEST]) -> Option<&'b [u8]> {
+    let mut length = 0;
+    for byte in code.bytes().filter(|byte| !is_filler(*byte)) {
+        *buffer.get_mut(length)? = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    Some(&buffer[..length])
+}
+
+fn is_filler(byte: u8) -> bool {
+    byte.is_ascii() && !byte.is_ascii_alphanumeric()
+}
+
+/// Whether a name of the table, which is in snake case, is this squeezed code.
+fn is(name: &str, squeezed: &[u8]) -> bool {
+    name.bytes().filter(|byte| !is_filler(*byte)).eq(squeezed.iter().copied())
+}
+
+/// A code as words: `GoUsageLimitError` becomes `Go Usage Limit Error`.
+pub(crate) fn words(code: &str, out: &mut String) {
+    let mut after_small = false;
+    for letter in core_of(code).chars() {
+        if after_small && letter.is_ascii_uppercase() {
+            out.push(' ');
+        }
+        after_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        out.push(letter);
+    }
+}

@@ -1,0 +1,120 @@
+//! Hints in words: "Please try again in 6m0s", "resets at 2026-09-01T09:44:51Z".
+
+use super::{EPOCH_MILLIS, EPOCH_SECONDS, date, duration, until, wait};
+
+/// What may follow a trigger.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A duration or a point in time.
+    Any,
+    /// A point in time only: a duration there is the length of the window.
+    Moment,
+    /// Also a number without a unit, which is seconds.
+    Bare,
+}
+
+/// The words after which a wait is named.
+const TRIGGERS: &[(&str, Form)] = &[
+    ("try again in", Form::Any),
+    ("try again after", Form::Any),
+    ("try again at", Form::Moment),
+    ("retry again in", Form::Any),
+    ("retry in", Form::Any),
+    ("retrying in", Form::Any),
+    ("retry after", Form::Bare),
+    ("retry delay", Form::Any),
+    ("retry at", Form::Moment),
+    ("reset in", Form::Any),
+    ("resets in", Form::Any),
+    ("reset after", Form::Any),
+    ("resets after", Form::Any),
+    ("reset at", Form::Moment),
+    ("resets at", Form::Moment),
+    ("reset on", Form::Moment),
+    ("resets on", Form::Moment),
+    ("resets", Form::Moment),
+    ("limit reached", Form::Moment),
+    ("available in", Form::Any),
+    ("available again in", Form::Any),
+    ("available at", Form::Moment),
+    ("replenished in", Form::Any),
+    ("refreshes in", Form::Any),
+    ("renews in", Form::Any),
+    ("back in", Form::Any),
+    ("wait", Form::Any),
+    ("until", Form::Moment),
+];
+
+/// Words between a trigger and its wait.
+const FILLERS: &[&str] = &[
+    "about",
+    "approximately",
+    "around",
+    "roughly",
+    "at",
+    "least",
+    "another",
+    "for",
+    "up",
+    "to",
+    "the",
+    "next",
+    "a",
+    "more",
+    "after",
+    "|",
+];
+
+/// The first wait that is named. `words` as of [`crate::prose::Prose`].
+pub(super) fn read(words: &str, now: u64) -> Option<u64> {
+    if !words.bytes().any(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let triggered =
+        TRIGGERS.iter().flat_map(|(trigger, form)| occurrences(words, trigger).map(move |at| (at, *form)));
+    let named =
+        triggered.filter_map(|(at, form)| Some((at, after(fillers_skipped(&words[at..]), form, now)?)));
+    named.min_by_key(|(at, _)| *at).map(|(_, wait)| wait).or_else(|| before_later(words))
+}
+
+/// Where the text after each whole occurrence begins.
+fn occurrences<'a>(words: &'a str, trigger: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let whole = |end: usize| words.as_bytes().get(end) == Some(&b' ');
+    let starts = words.match_indices(trigger).filter(|(at, _)| words[..*at].ends_with(' '));
+    starts.map(|(at, _)| at + trigger.len()).filter(move |end| whole(*end)).map(|end| end + 1)
+}
+
+fn fillers_skipped(mut text: &str) -> &str {
+    while let Some((_, rest)) = text.split_once(' ').filter(|(word, _)| FILLERS.contains(word)) {
+        text = rest;
+    }
+    text
+}
+
+fn after(text: &str, form: Form, now: u64) -> Option<u64> {
+    if let Some((at, _)) = date::rfc3339(text) {
+        return until(at, now);
+    }
+    let bare = text.split(' ').next().and_then(super::number);
+    match bare {
+        Some(number) if number >= EPOCH_MILLIS => return until(number, now),
+        Some(number) if number >= EPOCH_SECONDS => return until(number * 1000.0, now),
+        _ if form == Form::Moment => return None,
+        _ => {}
+    }
+    let (millis, _) =
+        duration::leading(text).or_else(|| Some((bare.filter(|_| form == Form::Bare)? * 1000.0, "")))?;
+    wait(millis)
+}
+
+/// Chinese names the wait first: "请在 30 秒后重试".
+fn before_later(words: &str) -> Option<u64> {
+    words.match_indices('后').find_map(|(end, _)| {
+        let start = words[..end].rfind(|c: char| c.is_ascii_digit())?;
+        let start = words[..start]
+            .rfind(|c: char| !c.is_ascii_digit() && c != '.')
+            .map_or(0, |at| at + words[at..].chars().next().map_or(1, char::len_utf8));
+        let (millis, rest) = duration::leading(&words[start..])?;
+        rest.trim_start().starts_with('后').then(|| wait(millis)).flatten()
+    })
+}

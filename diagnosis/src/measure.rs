@@ -1,0 +1,25 @@
+//! Numbers that mean something where they stand: a status in a sentence, a request beyond its limit.
+
+use crate::hint::amount;
+use crate::prose::Prose;
+use crate::status::is_error;
+
+/// Words that a status follows.
+const BEFORE_STATUS: &[&str] = &["status code", "status", "http", "error code", "api error"];
+
+/// The HTTP status that a sentence names: "Server responded with status 429", "429 Too Many Requests".
+pub(crate) fn status(prose: &Prose) -> Option<u16> {
+    let named = BEFORE_STATUS.iter().find_map(|phrase| leading_status(&prose.words()[prose.find(phrase)?..]));
+    named.or_else(|| leading_status(prose.words()))
+}
+
+fn leading_status(text: &str) -> Option<u16> {
+    let word = text.split_ascii_whitespace().next().filter(|word| word.len() == 3)?;
+    word.parse().ok().filter(|status| is_error(*status))
+}
+
+/// Whether one request is larger than its whole budget: "Limit 30000, Requested 31538". No wait helps then.
+pub(crate) fn asks_too_much(prose: &Prose) -> bool {
+    let after = |word| amount(prose.words()[prose.find(word)?..].trim_start());
+    after("limit").zip(after("requested")).is_some_and(|(limit, requested)| requested > limit)
+}

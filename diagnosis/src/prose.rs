@@ -1,0 +1,190 @@
+//! Text made fit for matching whole words: lower case, one space between words, without URLs.
+//!
+//! Ports, identifiers and the digits of URLs are what misleads a search in raw text.
+
+/// The most text that is looked at, in bytes. What matters in an error comes early.
+const LONGEST: usize = 8192;
+
+/// The fewest words that make a quotation, rather than a quoted name.
+const QUOTATION: usize = 3;
+
+/// Stands between texts of different origin, so that no phrase crosses them.
+const SEAM: char = '|';
+
+/// Words to match phrases against.
+#[derive(Default)]
+pub(crate) struct Prose {
+    /// Begins and ends with a space.
+    words: String,
+    /// Which pairs of first letters occur, to dismiss most phrases at once.
+    starts: [u64; 16],
+}
+
+impl Prose {
+    /// The words of several texts. With `unquoted`, longer quotations are left out: they echo a request.
+    pub(crate) fn new<'a>(texts: impl IntoIterator<Item = &'a str>, unquoted: bool) -> Self {
+        let mut words = String::from(" ");
+        for text in texts {
+            if words.len() >= LONGEST {
+                break;
+            }
+            let end = text.floor_char_boundary(LONGEST - words.len());
+            append(&mut words, &text[..end], unquoted && !text.trim_start().starts_with(['{', '[']));
+            words.push(SEAM);
+            words.push(' ');
+        }
+        let starts = starts_of(&words);
+        Self { words, starts }
+    }
+
+    /// The words, each with a space before and after it.
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// Whether the phrase occurs as whole words. A final `*` lets its last word go on.
+    pub(crate) fn has(&self, phrase: &str) -> bool {
+        self.find(phrase).is_some()
+    }
+
+    pub(crate) fn has_any(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.has(phrase))
+    }
+
+    /// Where the text after the phrase's first occurrence begins.
+    pub(crate) fn find(&self, phrase: &str) -> Option<usize> {
+        let (phrase, open) = phrase.strip_suffix('*').map_or((phrase, false), |stem| (stem, true));
+        let words = self.words.as_bytes();
+        // Scripts without spaces have no word boundaries to respect.
+        let bounded = phrase.is_ascii();
+        if bounded && !self.starts_with_pair(phrase) {
+            return None;
+        }
+        self.words.match_indices(phrase).map(|(at, _)| (at, at + phrase.len())).find_map(|(at, end)| {
+            let whole = !bounded || (words[at - 1] == b' ' && (open || words[end] == b' '));
+            whole.then_some(end)
+        })
+    }
+
+    fn starts_with_pair(&self, phrase: &str) -> bool {
+        let pair = pair_of(phrase.as_bytes());
+        self.starts[pair / 64] & (1 << (pair % 64)) != 0
+    }
+}
+
+fn starts_of(words: &str) -> [u64; 16] {
+    let mut starts = [0; 16];
+    let bytes = words.as_bytes();
+    for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b' ') {
+        let pair = pair_of(&bytes[at + 1..]);
+        starts[pair / 64] |= 1 << (pair % 64);
+    }
+    starts
+}
+
+/// Ten bits of the first two letters.
+fn pair_of(word: &[u8]) -> usize {
+    let bits = |at: usize| usize::from(word.get(at).copied().unwrap_or(b' ') & 31);
+    bits(0) * 32 + bits(1)
+}
+
+fn append(words: &mut String, text: &str, unquoted: bool) {
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(letter) = rest.chars().next() {
+        let skipped = if let Some(length) = url_length(rest, before) {
+            space(words);
+            length
+        } else if let Some(length) = unquoted.then(|| quotation_length(rest, before)).flatten() {
+            space(words);
+            length
+        } else {
+            push(words, before, letter, &rest[letter.len_utf8()..]);
+            letter.len_utf8()
+        };
+        before = letter;
+        rest = &rest[skipped..];
+    }
+    space(words);
+}
+
+fn space(words: &mut String) {
+    if !words.ends_with(' ') {
+        words.push(' ');
+    }
+}
+
+fn push(words: &mut String, before: char, letter: char, rest: &str) {
+    let after = rest.chars().next().unwrap_or(' ');
+    match letter {
+        _ if letter.is_alphanumeric() => words.extend(letter.to_lowercase()),
+        // Inside a number, a date or a clock time; or the sign of a number.
+        '.' | ',' | ':' | '+' | '-' if before.is_ascii_digit() && after.is_ascii_digit() => {
+            words.push(letter)
+        }
+        '-' if before == ' ' && after.is_ascii_digit() => words.push(letter),
+        // "you've" is one word.
+        '\'' | '\u{2019}' if before.is_ascii_alphabetic() && after.is_ascii_alphabetic() => {}
+        _ => space(words),
+    }
+}
+
+/// How long the URL is that begins here.
+fn url_length(text: &str, before: char) -> Option<usize> {
+    let starts =
+        matches!(text.as_bytes().first(), Some(b'h' | b'H' | b'w')) && !before.is_ascii_alphanumeric();
+    let known = |scheme: &str| text.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
+    if !starts || !["http://", "https://", "ws://", "wss://"].iter().any(|scheme| known(scheme)) {
+        return None;
+    }
+    let ends = |c: char| {
+        c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ')' | ']' | '}' | '<' | '>' | ',' | '\\')
+    };
+    Some(text.find(ends).unwrap_or(text.len()))
+}
+
+/// How long the quotation is that begins here, where it is one of several words.
+fn quotation_length(text: &str, before: char) -> Option<usize> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    if before.is_alphanumeric() {
+        return None;
+    }
+    let inside = &text[1..];
+    let closes = |(at, _): &(usize, &str)| !inside[at + 1..].starts_with(|c: char| c.is_alphanumeric());
+    let (end, _) = inside.match_indices(quote).find(closes)?;
+    (inside[..end].split_whitespace().count() >= QUOTATION).then_some(end + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Prose;
+
+    fn words(text: &str, unquoted: bool) -> String {
+        Prose::new([text], unquoted).words().trim_end_matches(['|', ' ']).trim_start().to_owned()
+    }
+
+    #[test]
+    fn words_are_plain_and_urls_are_gone() {
+        assert_eq!(
+            words("Rate-limited! See https://x.test/429?a=500, then.", false),
+            "rate limited see then"
+        );
+        assert_eq!(words("You've hit 40,000 (got -186) at 2026-09-01T09:44:51Z", false), {
+            "youve hit 40,000 got -186 at 2026-09-01t09:44:51z"
+        });
+    }
+
+    #[test]
+    fn quotations_go_and_quoted_names_stay() {
+        let text = "Invalid 'name' in \"rate limit reached, wait\" of the model's input";
+        assert_eq!(words(text, true), "invalid name in of the models input");
+        assert_eq!(words(text, false), "invalid name in rate limit reached wait of the models input");
+    }
+
+    #[test]
+    fn phrases_match_whole_words_within_one_text() {
+        let prose = Prose::new(["the rate", "limits, exceeded. 超过最大长度"], false);
+        assert!(prose.has("exceed*") && prose.has("the rate") && prose.has("最大长度"));
+        assert!(!prose.has("exceed") && !prose.has("rate limits") && !prose.has("he rate"));
+    }
+}

@@ -1,0 +1,93 @@
+//! What a body says in its structure: codes, statuses, waits and messages, whatever envelope they come in.
+
+mod json;
+mod markup;
+mod repr;
+mod sse;
+mod text;
+
+use crate::Evidence;
+use crate::hint::Field;
+
+/// Headers that name the error. The first two are those of AWS.
+const CODE_HEADERS: &[&str] = &[
+    "x-amzn-errortype",
+    ":exception-type",
+    ":error-code",
+    "x-ms-error-code",
+    "x-error-code",
+    "x-error-type",
+];
+
+/// How deep errors within errors are followed.
+const DEEPEST: usize = 6;
+
+/// The most findings of one sort that are kept.
+const MOST: usize = 32;
+
+/// What was found in a body, in its order.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// The provider's own codes and types.
+    pub(crate) codes: Vec<String>,
+    /// The names of limits that were hit.
+    pub(crate) limits: Vec<String>,
+    /// What is said to people.
+    pub(crate) texts: Vec<String>,
+    /// The innermost HTTP status that the body itself names, and its depth.
+    status: Option<(usize, u16)>,
+    /// Waits, by field.
+    pub(crate) waits: Vec<(Field, String)>,
+    /// Headers of an upstream response, quoted in the body.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The parameter at fault.
+    pub(crate) param: Option<String>,
+    /// Whether something in the body calls itself an error.
+    pub(crate) is_error: bool,
+}
+
+impl Findings {
+    /// Reads all structure there is.
+    pub(crate) fn of(evidence: &Evidence<'_>) -> Self {
+        let mut found = Self::default();
+        for name in CODE_HEADERS {
+            if let Some(code) = evidence.header(name) {
+                found.code(code);
+                found.is_error = true;
+            }
+        }
+        let body = evidence.body.trim_start_matches('\u{feff}').trim();
+        if body.starts_with("data:") || body.starts_with("event:") {
+            sse::read(body, &mut found);
+        } else if body.starts_with('<') {
+            markup::read(body, &mut found);
+        } else {
+            text::read(body, 0, &mut found);
+        }
+        found
+    }
+
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.status.map(|(_, status)| status)
+    }
+
+    fn code(&mut self, code: &str) {
+        if !code.is_empty() && self.codes.len() < MOST {
+            self.codes.push(code.to_owned());
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let text = text.trim();
+        if !text.is_empty() && self.texts.len() < MOST {
+            self.texts.push(text.to_owned());
+        }
+    }
+
+    /// A gateway wraps what its upstream said, so the innermost status is the true one.
+    fn saw_status(&mut self, depth: usize, status: u16) {
+        if self.status.is_none_or(|(known, _)| depth > known) {
+            self.status = Some((depth, status));
+        }
+    }
+}

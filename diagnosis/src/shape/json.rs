@@ -1,0 +1,158 @@
+//! Errors as JSON. Only fields that describe errors are followed: others may echo the request.
+
+use serde_json::{Map, Value};
+
+use super::{DEEPEST, Findings, MOST, text};
+use crate::hint::Field;
+use crate::{code, status};
+
+/// What a field is for.
+enum Role {
+    /// Names the error, or is its number.
+    Code,
+    /// A code only where its value is a known one.
+    Finish,
+    /// Tells a person.
+    Text,
+    /// Leads to more of the error.
+    Inner,
+    /// Names the limit that was hit.
+    Limit,
+    /// How much that limit allows.
+    Allowance,
+    /// Holds an upstream's headers.
+    Headers,
+    /// Is there only when the content was refused.
+    Refusal,
+    Param,
+    Wait(Field),
+    /// Not about the error.
+    Other,
+}
+
+fn role(key: &str) -> Role {
+    match key {
+        "type" | "code" | "status" | "reason" | "__type" | "error_type" | "errorType" | "error_code"
+        | "errorCode" | "err_code" | "status_code" | "statusCode" | "http_status" | "raw_status_code"
+        | "upstream_status" | "object" => Role::Code,
+        "finish_reason" | "finishReason" | "stop_reason" | "native_finish_reason" | "name" => Role::Finish,
+        "message" | "msg" | "error_message" | "errorMessage" | "error_msg" | "error_description"
+        | "status_msg" | "title" | "raw" | "detail" | "body" | "response_body" | "responseBody" => Role::Text,
+        "error" | "errors" | "details" | "metadata" | "innererror" | "inner_error" | "response" | "cause"
+        | "violations" | "base_resp" | "incomplete_details" | "status_details" | "choices" | "candidates"
+        | "delta" | "data" | "upstream_error" | "provider_error" | "last_error" | "original_error"
+        | "error_details" | "promptFeedback" => Role::Inner,
+        "quotaId" | "quota_limit" | "quotaLimit" | "limit_name" => Role::Limit,
+        "quotaValue" | "quota_limit_value" => Role::Allowance,
+        "headers" => Role::Headers,
+        "blockReason" | "flagged_input" => Role::Refusal,
+        "param" => Role::Param,
+        _ => Field::named(key).map_or(Role::Other, Role::Wait),
+    }
+}
+
+/// Follows one value.
+pub(super) fn read(value: &Value, depth: usize, found: &mut Findings) {
+    match value {
+        _ if depth > DEEPEST => {}
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                field(key, value, depth, fields, found);
+            }
+        }
+        Value::Array(items) => items.iter().take(MOST).for_each(|item| read(item, depth + 1, found)),
+        Value::String(text) => text::read(text, depth + 1, found),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn field(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, found: &mut Findings) {
+    if value.is_null() {
+        return;
+    }
+    match role(key) {
+        Role::Code => named(key, value, depth, fields, found),
+        Role::Finish => finish(value, found),
+        Role::Text => read(value, depth, found),
+        Role::Inner => inner(key, value, depth, found),
+        Role::Limit => found.limits.extend(value.as_str().map(str::to_owned)),
+        // An allowance of nothing is no limit that passes.
+        Role::Allowance if plain(value).as_deref() == Some("0") => found.code("insufficient_quota"),
+        Role::Headers => headers(value, found),
+        Role::Refusal => found
+            .code(value.as_str().filter(|code| code::meaning(code).is_some()).unwrap_or("content_filter")),
+        Role::Param => found.param = value.as_str().map(str::to_owned),
+        Role::Wait(field) => wait(field, value, found),
+        // Bedrock names an event after its exception.
+        Role::Other if key.ends_with("Exception") => {
+            found.is_error = true;
+            found.code(key);
+            read(value, depth + 1, found);
+        }
+        Role::Allowance | Role::Other => {}
+    }
+}
+
+fn named(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, found: &mut Findings) {
+    let Some(name) = plain(value) else {
+        return read(value, depth + 1, found);
+    };
+    match name.parse::<u16>() {
+        Ok(number) if status::is_error(number) => found.saw_status(depth, number),
+        // One provider's numbers, told apart by their envelope from another's.
+        Ok(number) if key == "status_code" && fields.contains_key("status_msg") => {
+            found.code(&format!("base_resp.{number}"));
+        }
+        Ok(0 | 200..=299) => {}
+        _ if name == "error" => found.is_error = true,
+        _ if key != "object" => found.code(&name),
+        _ => {}
+    }
+}
+
+fn finish(value: &Value, found: &mut Findings) {
+    if let Some(reason) =
+        value.as_str().filter(|reason| code::meaning(reason).is_some() || *reason == "error")
+    {
+        found.is_error |= reason == "error";
+        found.code(reason);
+    }
+}
+
+fn inner(key: &str, value: &Value, depth: usize, found: &mut Findings) {
+    let is_error = key.starts_with("error") || key.ends_with("error");
+    found.is_error |= is_error;
+    match value.as_str() {
+        // `{"error": "invalid_grant"}`
+        Some(name) if is_error && !name.contains(char::is_whitespace) && !name.contains(['{', '[']) => {
+            found.code(name)
+        }
+        _ => read(value, depth + 1, found),
+    }
+}
+
+fn headers(value: &Value, found: &mut Findings) {
+    for (name, value) in value.as_object().into_iter().flatten().take(MOST) {
+        if let Some(value) = plain(value) {
+            found.headers.push((name.clone(), value));
+        }
+    }
+}
+
+fn wait(field: Field, value: &Value, found: &mut Findings) {
+    let text = match value {
+        // `{"seconds": 12, "nanos": 5}`
+        Value::Object(parts) => parts.get("seconds").and_then(plain),
+        value => plain(value),
+    };
+    found.waits.extend(text.map(|text| (field, text)));
+}
+
+/// A string or a number as text.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}

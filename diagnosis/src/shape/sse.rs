@@ -1,0 +1,25 @@
+//! Raw event-stream text: each event's payload is read as a body of its own.
+
+use super::{Findings, text};
+
+pub(super) fn read(body: &str, found: &mut Findings) {
+    let mut payload = String::new();
+    for line in body.lines().chain([""]) {
+        if let Some(data) = line.strip_prefix("data:") {
+            payload.push_str(data);
+            payload.push('\n');
+        } else if let Some(event) = line.strip_prefix("event:") {
+            found.is_error |= event.trim() == "error";
+        } else if line.is_empty() {
+            event(payload.trim(), found);
+            payload.clear();
+        }
+    }
+}
+
+/// A comment that a gateway wrapped as data, and the end mark, say nothing.
+fn event(payload: &str, found: &mut Findings) {
+    if !payload.starts_with(':') && payload != "[DONE]" {
+        text::read(payload, 0, found);
+    }
+}

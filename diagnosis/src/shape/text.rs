@@ -1,0 +1,65 @@
+//! Text that is an error, or has one inside: gateways and SDKs wrap what they got.
+
+use serde_json::{Deserializer, Value};
+
+use super::{DEEPEST, Findings, json, repr};
+use crate::code;
+
+/// How many places are tried as the beginning of an embedded object.
+const TRIES: usize = 4;
+
+/// The longest text that is searched for structure, in bytes.
+const LONGEST: usize = 256 * 1024;
+
+/// Takes the structure out of a text, and keeps the words around it.
+pub(super) fn read(text: &str, depth: usize, found: &mut Findings) {
+    let text = text.trim();
+    if depth > DEEPEST || text.len() > LONGEST {
+        return words(text, found);
+    }
+    match embedded(text) {
+        Some((start, value, end)) => {
+            words(&text[..start], found);
+            json::read(&value, depth, found);
+            words(&text[end..], found);
+        }
+        None => words(text, found),
+    }
+}
+
+/// The first object, or array of objects, in a text, and where it begins and ends.
+fn embedded(text: &str) -> Option<(usize, Value, usize)> {
+    if let Some(quoted) = text.starts_with('"').then(|| serde_json::from_str(text).ok()).flatten() {
+        return Some((0, Value::String(quoted), text.len()));
+    }
+    text.match_indices(['{', '[']).filter(|(at, _)| opens(&text[*at..])).take(TRIES).find_map(|(start, _)| {
+        let rest = &text[start..];
+        let mut values = Deserializer::from_str(rest).into_iter::<Value>();
+        if let Some(Ok(value)) = values.next() {
+            return Some((start, value, start + values.byte_offset()));
+        }
+        let (value, length) = repr::parse(rest)?;
+        Some((start, value, start + length))
+    })
+}
+
+/// Whether an object with at least one key could begin here.
+fn opens(text: &str) -> bool {
+    let inside = text.trim_start_matches(['[', '{']).trim_start().trim_start_matches(['[', '{']).trim_start();
+    inside.starts_with(['"', '\'', '\\']) && text[..text.len() - inside.len()].contains('{')
+}
+
+fn words(text: &str, found: &mut Findings) {
+    let is_name = |word: &&str| {
+        (word.ends_with("Exception") || word.ends_with("Error"))
+            && word.starts_with(|c: char| c.is_ascii_alphabetic())
+    };
+    let head = &text[..text.floor_char_boundary(1024)];
+    for name in head.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(is_name) {
+        // "Error" alone, and wrappers named after their provider, say nothing.
+        if name.len() > "Exception".len() && code::meaning(name).is_some() {
+            found.code(name);
+        }
+    }
+    found.text(text);
+}

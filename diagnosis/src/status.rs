@@ -1,0 +1,51 @@
+//! What an HTTP status says by itself, and which explanations it leaves believable.
+
+use crate::kind::Kind;
+
+/// Whether a number is an HTTP error status.
+pub(crate) fn is_error(status: u16) -> bool {
+    (400..=599).contains(&status)
+}
+
+/// The kind, where nothing better than the status is known.
+pub(crate) fn kind(status: u16) -> Kind {
+    match status {
+        401 | 407 => Kind::Auth,
+        402 => Kind::Wall,
+        403 | 451 => Kind::Permission,
+        404 | 410 => Kind::NotFound,
+        408 | 504 | 522 | 524 | 598 | 599 => Kind::Timeout,
+        413 => Kind::Overflow,
+        421 => Kind::Network,
+        429 => Kind::RateLimited,
+        // Two providers' own numbers for "no capacity in this tier" and "overloaded".
+        498 | 503 | 529 => Kind::Overloaded,
+        499 => Kind::Cancelled,
+        // A lock, an upstream or a replay that failed: the same request may pass.
+        409 | 424 | 425 | 500..=599 => Kind::Server,
+        400..=498 => Kind::Request,
+        _ => Kind::Unknown,
+    }
+}
+
+/// Whether words that say `kind` can be meant under this status, rather than quoted or in passing.
+pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
+    use Kind::{
+        Auth, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Timeout, Wall, Window,
+    };
+    let Some(status) = status else { return true };
+    match status {
+        401 | 407 => matches!(kind, Auth | Wall),
+        402 => matches!(kind, Wall | Window),
+        403 => matches!(kind, Wall | Window | Policy | Auth | Permission | RateLimited),
+        404 | 410 => matches!(kind, Wall | Window | Permission | NotFound),
+        429 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited),
+        503 | 529 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited | Permission),
+        408 | 504 | 522 | 524 => matches!(kind, Timeout | Overflow),
+        500..=599 => !matches!(kind, Auth | Permission | NotFound),
+        _ => {
+            matches!(kind, Wall | Window | Overflow | Policy | Auth | Permission | NotFound | Request)
+                || matches!(kind, RateLimited | Overloaded)
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The codes of the providers, as data.
+//!
+//! Names are compared without case and punctuation, and match with or without a final `Error` or `Exception`,
+//! so one row serves `overloaded_error`, `OverloadedException` and `OVERLOADED`.
+
+use crate::code::Rank::{self, Broad, Exact, Vague};
+use crate::kind::Kind;
+
+/// (how much it proves, what it means, the names). Names of one meaning are grouped by who uses them.
+pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
+    (Exact, Kind::Overflow, OVERFLOW),
+    (Exact, Kind::Wall, WALL),
+    (Exact, Kind::Window, WINDOW),
+    (Exact, Kind::Policy, POLICY),
+    (Exact, Kind::Auth, AUTH),
+    (Exact, Kind::Permission, REGION),
+    (Broad, Kind::Permission, PERMISSION),
+    (Exact, Kind::Overloaded, OVERLOADED),
+    (Broad, Kind::Overloaded, UNAVAILABLE),
+    (Broad, Kind::RateLimited, RATE_LIMITED),
+    (Broad, Kind::NotFound, NOT_FOUND),
+    (Exact, Kind::Timeout, TIMEOUT),
+    (Exact, Kind::Response, RESPONSE),
+    (Broad, Kind::Network, NETWORK),
+    (Exact, Kind::Request, REQUEST),
+    (Exact, Kind::Cancelled, CANCELLED),
+    (Vague, Kind::Request, BAD_REQUEST),
+    (Vague, Kind::Server, SERVER),
+];
+
+#[rustfmt::skip]
+const OVERFLOW: &[&str] = &[
+    "context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded",
+    "model_max_context_length_exceeded", "exceed_context_size", "context_too_long", "context_overflow",
+    "prompt_too_long", "input_too_long", "max_input_tokens_exceeded", "tokens_limit_reached", "request_too_large",
+    "request_entity_too_large", "payload_too_large", "content_too_large",
+    // Zhipu
+    "1261",
+];
+
+#[rustfmt::skip]
+const WALL: &[&str] = &[
+    // OpenAI and those who copy it
+    "insufficient_quota", "billing", "billing_not_active", "billing_hard_limit_reached",
+    "organization_spend_limit_exceeded", "organization_usage_limit_exceeded", "project_spend_limit_exceeded",
+    "project_usage_limit_exceeded", "usage_not_included", "payment_required", "insufficient_balance",
+    "insufficient_credits", "insufficient_funds", "credits", "credits_exhausted", "credit_balance_too_low",
+    "credit_limit_reached", "out_of_credits", "budget_exceeded", "exceeded_budget",
+    // Moonshot
+    "exceeded_current_quota",
+    // Alibaba, Volcengine
+    "arrearage", "account_overdue", "allocation_quota.free_tier_only",
+    // one-api and new-api
+    "insufficient_user_quota", "pre_consume_token_quota_failed",
+    // Zhipu
+    "1113",
+];
+
+#[rustfmt::skip]
+const WINDOW: &[&str] = &[
+    "usage_limit", "usage_limit_reached", "usage_limit_exceeded", "go_usage_limit", "free_usage_limit",
+    "plan_limit_reached", "quota_exceeded", "quota_exhausted", "daily_limit_exceeded", "daily_quota_exceeded",
+    "monthly_limit_exceeded", "free_tier_limit_exceeded", "service_quota_exceeded",
+    // Zhipu: a window of hours, of a day, of a week or month
+    "1308", "1304", "1310",
+];
+
+#[rustfmt::skip]
+const POLICY: &[&str] = &[
+    "content_policy_violation", "content_filter", "content_filtered", "content_blocked", "content_moderation",
+    "moderation_blocked", "policy_violation", "responsible_ai_policy_violation", "refusal", "guardrail_intervened",
+    // Google, as finish and block reasons
+    "safety", "prohibited_content", "blocklist", "recitation", "spii", "image_safety", "image_prohibited_content",
+    "jailbreak", "model_armor",
+    // Alibaba, Volcengine, Zhipu
+    "data_inspection_failed", "input_text_sensitive_content_detected", "output_text_sensitive_content_detected",
+    "sensitive_content_detected", "sensitive", "1301",
+];
+
+#[rustfmt::skip]
+const AUTH: &[&str] = &[
+    "authentication", "authentication_failed", "invalid_authentication", "unauthenticated", "unauthorized",
+    "invalid_api_key", "incorrect_api_key", "missing_api_key", "no_api_key", "api_key_invalid", "api_key_expired",
+    "expired_api_key", "invalid_token", "token_expired", "expired_token", "access_token_expired",
+    "access_token_type_unsupported", "credentials_missing", "invalid_credentials", "invalid_grant", "login_required",
+    "no_organization", "invalid_organization", "mismatched_organization", "account_deactivated",
+    "the request does not have valid authentication credentials",
+    // AWS
+    "unrecognized_client", "missing_authentication_token", "invalid_signature", "incomplete_signature",
+    "signature_does_not_match", "invalid_client_token_id",
+];
+
+#[rustfmt::skip]
+const REGION: &[&str] = &[
+    "unsupported_country_region_territory", "region", "region_not_supported", "model_terms_required",
+    "service_disabled", "model_access_denied",
+];
+
+#[rustfmt::skip]
+const PERMISSION: &[&str] = &[
+    "permission", "permission_denied", "access_denied", "forbidden", "request_forbidden", "not_authorized",
+    "insufficient_permissions", "missing_scope",
+    "the caller does not have permission to execute the specified operation",
+    // Zhipu
+    "1220",
+];
+
+#[rustfmt::skip]
+const OVERLOADED: &[&str] = &[
+    "overloaded", "server_overloaded", "server_is_overloaded", "engine_overloaded", "model_overloaded",
+    "service_overloaded", "model_capacity_exhausted", "capacity_exceeded", "flex_capacity_exceeded",
+    "service_tier_capacity_exceeded", "insufficient_capacity", "no_capacity", "no_capacity_available", "server_busy",
+    "model_not_ready", "model_loading", "insufficient_system_resource",
+    // Mistral, Zhipu
+    "3505", "1305", "1312",
+];
+
+#[rustfmt::skip]
+const UNAVAILABLE: &[&str] = &[
+    "unavailable", "service_unavailable", "temporarily_unavailable", "model_unavailable", "backend_unavailable",
+    "the service is currently unavailable",
+];
+
+#[rustfmt::skip]
+const RATE_LIMITED: &[&str] = &[
+    "rate_limit", "rate_limited", "rate_limit_exceeded", "rate_limit_reached", "user_rate_limit_exceeded",
+    "too_many_requests", "requests_limit_exceeded", "request_limit_exceeded", "tokens_limit_exceeded",
+    "concurrency_limit_exceeded", "throttled", "throttling", "throttling_error", "request_throttled",
+    "resource_exhausted", "some resource has been exhausted",
+    // OpenAI names the bucket in `type`
+    "tokens", "requests",
+    // AWS
+    "provisioned_throughput_exceeded", "too_many_requests_exception",
+    // Cerebras
+    "token_quota_exceeded", "request_quota_exceeded", "too_many_tokens",
+    // Alibaba
+    "throttling.rate_quota", "throttling.burst_rate", "throttling.allocation_quota", "limit_burst_rate",
+    "limit_requests",
+    // Mistral, Zhipu
+    "1300", "1302", "1303",
+];
+
+#[rustfmt::skip]
+const NOT_FOUND: &[&str] = &[
+    "not_found", "model_not_found", "model_not_exist", "model_decommissioned", "model_deprecated", "unknown_model",
+    "no_such_model", "deployment_not_found", "endpoint_not_found", "resource_not_found", "specified_api_not_found",
+    "unknown_url", "some requested entity was not found",
+    // Zhipu
+    "1211",
+];
+
+#[rustfmt::skip]
+const TIMEOUT: &[&str] = &[
+    "timeout", "request_timeout", "gateway_timeout", "upstream_timeout", "model_timeout", "stream_timeout",
+    "deadline_exceeded", "idle_timeout", "api_timeout", "api_connection_timeout",
+];
+
+#[rustfmt::skip]
+const RESPONSE: &[&str] = &[
+    "malformed_function_call", "malformed_response", "unexpected_tool_call", "too_many_tool_calls",
+    "missing_thought_signature", "tool_use_failed", "json_validate_failed", "empty_response", "invalid_response",
+    "incomplete_generation", "stream_incomplete",
+];
+
+const NETWORK: &[&str] =
+    &["connection", "api_connection", "network", "connection_reset", "upstream_connection"];
+
+#[rustfmt::skip]
+const REQUEST: &[&str] = &[
+    "unknown_parameter", "invalid_value", "invalid_type", "invalid_json", "invalid_encrypted_content",
+    "invalid_function_parameters", "invalid_image", "invalid_image_format", "invalid_image_url", "image_parse",
+    "unsupported_parameter", "unsupported_value", "unsupported_model", "missing_required_parameter",
+    "string_above_max_length", "string_below_min_length", "array_above_max_length", "array_below_min_length",
+    "integer_above_max_value", "integer_below_min_value", "decimal_above_max_value", "decimal_below_min_value",
+    "empty_array",
+    // pydantic
+    "extra_forbidden", "json_invalid", "string_type", "value_error",
+];
+
+const CANCELLED: &[&str] =
+    &["cancelled", "canceled", "client_closed_request", "response.cancelled", "request_cancelled", "abort"];
+
+#[rustfmt::skip]
+const BAD_REQUEST: &[&str] = &[
+    "invalid_request", "invalid_request_prompt", "invalid_prompt", "invalid_argument", "invalid_parameter",
+    "bad_request", "badrequest", "validation", "unprocessable_entity", "failed_precondition", "out_of_range",
+    "client specified an invalid argument",
+    // Zhipu
+    "1210", "1214",
+];
+
+#[rustfmt::skip]
+const SERVER: &[&str] = &[
+    "server", "server_error", "internal", "internal_error", "internal_server", "internal_failure", "api", "api_error",
+    "backend", "provider", "upstream", "upstream_error", "model_error", "model_stream", "model_stream_error",
+    "generation", "aborted", "data_loss", "bad_gateway",
+    // Zhipu
+    "1230", "1234",
+];

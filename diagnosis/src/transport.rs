@@ -1,0 +1,28 @@
+//! Failures without a response: by the transport's own kind first, by its words second.
+
+use crate::kind::Kind;
+use crate::phrase;
+use crate::prose::Prose;
+use crate::{Evidence, Transport};
+
+/// What a broken or never-made connection means. Anything unknown is the network's fault.
+pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
+    use Transport::{
+        Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated,
+    };
+    let words = || phrase::kind(&Prose::new([evidence.body], false), phrase::TRANSPORT, |_| true);
+    match evidence.transport {
+        Some(Dns) => Kind::Network,
+        Some(ConnectTimeout | FirstByteTimeout | IdleTimeout) => Kind::Timeout,
+        Some(Truncated) => Kind::Response,
+        // A handshake that was cut passes; one that was refused does not.
+        Some(Tls) => match words() {
+            Some(Kind::Timeout) => Kind::Timeout,
+            Some(Kind::Network) => Kind::Network,
+            _ if Prose::new([evidence.body], false).has_any(&["eof", "bad record mac"]) => Kind::Network,
+            _ => Kind::Untrusted,
+        },
+        // A refused certificate also counts as a failed connect.
+        Some(Connect | Cut | Other) | None => words().unwrap_or(Kind::Network),
+    }
+}
