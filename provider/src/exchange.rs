@@ -120,7 +120,10 @@ impl<R: Reader> Exchange<R> {
         };
         match reading {
             Ok(Reading::More) => Ok(Phase::Reading(response, body)),
-            Ok(Reading::Complete) => Ok(Phase::Over),
+            Ok(Reading::Complete) => {
+                response.release();
+                Ok(Phase::Over)
+            }
             Err(Flaw::Payload(payload)) => Err(self.endpoint.broken(&body.head, payload)),
             Err(Flaw::Truncated(what)) => Err(self.endpoint.truncated(what)),
             Err(Flaw::Excess(what)) => Err(Failure::new(Category::InvalidResponse, false, what)),

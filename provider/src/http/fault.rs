@@ -80,3 +80,6 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,9 @@ use super::Fault;
 /// What is read of a body that is no stream, in bytes.
 pub(crate) const BODY_LIMIT: usize = 64 << 10;
 
+/// How long the end of a body may follow the last event of an answer.
+const MOMENT: Duration = Duration::from_secs(1);
+
 /// A response whose body is read under the idle timeout. Dropping it ends the exchange.
 #[derive(Debug)]
 pub(crate) struct Response {
@@ -58,5 +61,11 @@ impl Response {
         // Whether it ended or time ran out, what came is what there is.
         let _ = timeout(self.idle, read).await;
         body
+    }
+
+    /// Lets go of a body whose rest nobody needs. Its end is given a moment to arrive, so that the connection can serve
+    /// the next call; a peer that goes on sending or holds the end back loses the connection.
+    pub(crate) fn release(mut self) {
+        tokio::spawn(timeout(MOMENT, async move { self.body().await }));
     }
 }

@@ -1,0 +1,71 @@
+//! The Chat Completions API, for the suite.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
+use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
+use everturn_sim::chat::Answer;
+use everturn_wire::Usage;
+use serde_json::json;
+
+use crate::dialect::{Dialect, Sample, Setup};
+
+pub(crate) struct Chat;
+
+impl Dialect for Chat {
+    const PATH: &'static str = "/v1/chat/completions";
+    const AUTHORIZATION: (&'static str, &'static str) =
+        ("authorization", "Bearer correct horse battery staple");
+
+    fn provider(setup: Setup) -> Arc<dyn Provider> {
+        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let mut config = ChatConfig::new(EndpointConfig {
+            base_url: setup.base_url,
+            api_key: Some(setup.key),
+            headers: setup.headers,
+        });
+        config.limits = setup.limits;
+        Arc::new(ChatCompletions::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn sample() -> Sample {
+        let answer = Answer::new()
+            .role()
+            .comment("keep-alive")
+            .reasoning("Hm.")
+            .text("Grüße, ")
+            .text("\u{1F600}\u{2028}!")
+            .tool_begin(0, "c0", "f")
+            .tool_begin(1, "c1", "g")
+            .tool_fragment(1, "{\"y\":[")
+            .tool_fragment(0, "{\"x\":")
+            .tool_fragment(1, "2]}")
+            .tool_fragment(0, "\"1\"}")
+            .finish("tool_calls")
+            .usage(9, 7)
+            .done();
+        let call = |id: &str, name: &str, arguments| {
+            let arguments = Arguments::Parsed(arguments);
+            StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments })
+        };
+        let facts = vec![
+            StreamEvent::Reasoning("Hm.".into()),
+            StreamEvent::Text("Grüße, ".into()),
+            StreamEvent::Text("\u{1F600}\u{2028}!".into()),
+            call("c0", "f", json!({"x": "1"})),
+            call("c1", "g", json!({"y": [2]})),
+            StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
+            StreamEvent::Finished(FinishReason::ToolCalls),
+        ];
+        let parts = answer.frames().to_vec();
+        Sample { sufficient: parts.len() - 2, parts, facts }
+    }
+
+    fn text(text: &str) -> String {
+        Answer::new().text(text).frames().concat()
+    }
+
+    fn error(message: &str) -> String {
+        Answer::new().error(503, message).frames().concat()
+    }
+}

@@ -1,0 +1,114 @@
+//! What an adapter says of its API, and what the tests do with any adapter.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Op, Provider, Request, StreamEvent};
+use everturn_provider::{Limits, Secret, Timeouts};
+use everturn_wire::{Chunk, Failure, Message, Role};
+use futures_util::StreamExt as _;
+
+/// A key that the tests look for everywhere it must not be. No rule about the look of keys would find it.
+pub(crate) const KEY: &str = "correct horse battery staple";
+
+/// The value of a further header, as secret.
+pub(crate) const HEADER: (&str, &str) = ("x-team", "four-words-all-lowercase");
+
+/// One API, for the suite.
+pub(crate) trait Dialect {
+    /// The path that calls arrive at, for a base URL with the path `/v1`.
+    const PATH: &'static str;
+
+    /// The header that carries [`KEY`], and its value.
+    const AUTHORIZATION: (&'static str, &'static str);
+
+    /// The adapter.
+    fn provider(setup: Setup) -> Arc<dyn Provider>;
+
+    /// An answer with text, reasoning, tool calls and token counts.
+    fn sample() -> Sample;
+
+    /// An event that carries this much text.
+    fn text(text: &str) -> String;
+
+    /// An event that fails the stream, with a message of the provider's.
+    fn error(message: &str) -> String;
+}
+
+/// How the tests make an adapter.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) base_url: String,
+    pub(crate) key: Secret,
+    pub(crate) headers: Vec<(String, Secret)>,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) limits: Limits,
+}
+
+impl Setup {
+    /// As an embedder would who changes nothing, for a server at this address.
+    pub(crate) fn at(server: &str) -> Self {
+        Self {
+            base_url: format!("{server}/v1"),
+            key: KEY.into(),
+            headers: vec![(HEADER.0.to_owned(), HEADER.1.into())],
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A recorded answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    /// Its events, as sent.
+    pub(crate) parts: Vec<String>,
+    /// What they say.
+    pub(crate) facts: Vec<StreamEvent>,
+    /// How many of the parts say all that the answer is, so that an end in good order after them is no truncation.
+    pub(crate) sufficient: usize,
+}
+
+impl Sample {
+    pub(crate) fn bytes(&self) -> String {
+        self.parts.concat()
+    }
+
+    /// How many bytes must arrive for the last of the first `parts` parts to be understood.
+    pub(crate) fn bytes_of(&self, parts: usize) -> usize {
+        // Of the blank line that ends a part, the event only needs the beginning, which is its one byte.
+        self.parts[..parts].iter().map(String::len).sum()
+    }
+}
+
+/// A request that asks nothing special.
+pub(crate) fn request() -> Request {
+    let chunks = vec![Chunk::Text { text: "hi".into() }];
+    Request {
+        op: Op::default(),
+        model: "model-1".into(),
+        messages: vec![Message { role: Role::User, chunks }],
+        tools: [].into(),
+        max_output_tokens: None,
+        reasoning_effort: None,
+    }
+}
+
+/// Makes a call and takes everything it tells.
+pub(crate) async fn call(provider: &Arc<dyn Provider>) -> Vec<StreamEvent> {
+    let facts: Vec<_> = provider.stream(request()).collect().await;
+    let last = facts.last().expect("a call tells something");
+    let terminal = |fact: &StreamEvent| matches!(fact, StreamEvent::Finished(_) | StreamEvent::Failed(_));
+    assert!(
+        terminal(last) && facts.iter().filter(|fact| terminal(fact)).count() == 1,
+        "one end, at the end: {facts:?}"
+    );
+    facts
+}
+
+/// A failed call: what it told before, and its failure.
+pub(crate) fn failed(mut facts: Vec<StreamEvent>) -> (Vec<StreamEvent>, Failure) {
+    match facts.pop() {
+        Some(StreamEvent::Failed(failure)) => (facts, failure),
+        last => panic!("the call did not fail: {facts:?} {last:?}"),
+    }
+}

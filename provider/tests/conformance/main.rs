@@ -1,0 +1,81 @@
+//! One body of tests for every adapter, against a real server on the loopback interface.
+//!
+//! An adapter takes part by describing its API as a [`dialect::Dialect`] and naming itself in [`conformance!`].
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+mod chat;
+mod dialect;
+mod suite;
+
+/// Runs the whole suite for a dialect, as a module of that name.
+macro_rules! conformance {
+    ($name:ident, $dialect:ty) => {
+        mod $name {
+            use super::suite::{answer, breakage, manners, refusal, silence};
+
+            conformance!(@tests $dialect, answer: [
+                a_calm_stream,
+                every_byte_its_own_write,
+                other_framings,
+                comments_and_fields_nobody_asked_for,
+                a_large_event,
+                an_event_over_the_limit,
+                an_answer_over_the_limit,
+            ]);
+            conformance!(@tests $dialect, breakage: [
+                cut_at_every_byte,
+                reset_at_every_byte,
+                a_clean_end_at_every_byte,
+                an_error_after_every_part,
+                no_head_at_all,
+                no_http_at_all,
+                nothing_listens,
+                no_such_host,
+            ]);
+            conformance!(@tests $dialect, refusal: [
+                every_status,
+                a_body_is_read_within_bounds,
+                a_success_without_a_stream,
+                a_redirect_is_not_followed,
+            ]);
+            conformance!(@tests $dialect, manners: [
+                the_request_is_well_formed,
+                a_connection_is_used_again,
+                a_dropped_call_closes_its_connection,
+                a_call_that_was_never_polled_sends_nothing,
+                a_broken_pooled_connection_is_not_retried,
+                a_server_that_closes_after_each_reply,
+                no_secret_is_shown,
+            ]);
+            conformance!(@paused $dialect, silence: [
+                no_response_at_all,
+                no_body_after_the_head,
+                silence_after_every_part,
+                silence_inside_an_event,
+                a_silent_explanation,
+                an_hour_of_words,
+                an_hour_of_comments,
+                no_handshake,
+            ]);
+        }
+    };
+    (@tests $dialect:ty, $module:ident: [$($test:ident),* $(,)?]) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                $module::$test::<$dialect>().await;
+            }
+        )*
+    };
+    (@paused $dialect:ty, $module:ident: [$($test:ident),* $(,)?]) => {
+        $(
+            #[tokio::test(start_paused = true)]
+            async fn $test() {
+                $module::$test::<$dialect>().await;
+            }
+        )*
+    };
+}
+
+conformance!(chat_completions, crate::chat::Chat);

@@ -1,0 +1,7 @@
+//! What every adapter does, whatever its API.
+
+pub(crate) mod answer;
+pub(crate) mod breakage;
+pub(crate) mod manners;
+pub(crate) mod refusal;
+pub(crate) mod silence;

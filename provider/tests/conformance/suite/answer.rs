@@ -1,0 +1,77 @@
+//! Answers that arrive, in every shape.
+
+use everturn_kernel::StreamEvent;
+use everturn_provider::Limits;
+use everturn_sim::{Loopback, Reply};
+use everturn_wire::Category;
+
+use crate::dialect::{Dialect, Setup, call, failed};
+
+async fn answered<D: Dialect>(reply: Reply) -> Vec<StreamEvent> {
+    let server = Loopback::start([reply]).await;
+    let facts = call(&D::provider(Setup::at(&server.base_url()))).await;
+    assert_eq!(server.counts().requests, 1);
+    facts
+}
+
+pub(crate) async fn a_calm_stream<D: Dialect>() {
+    let sample = D::sample();
+    assert_eq!(answered::<D>(Reply::sse(&sample.parts)).await, sample.facts);
+    assert_eq!(answered::<D>(Reply::sse(&sample.parts).unsplit()).await, sample.facts, "in one write");
+}
+
+pub(crate) async fn every_byte_its_own_write<D: Dialect>() {
+    let sample = D::sample();
+    assert_eq!(answered::<D>(Reply::sse(&sample.parts).split_every(1)).await, sample.facts);
+}
+
+pub(crate) async fn other_framings<D: Dialect>() {
+    let sample = D::sample();
+    let reply = Reply::sse(&sample.parts);
+    assert_eq!(answered::<D>(reply.clone().content_length()).await, sample.facts);
+    assert_eq!(answered::<D>(reply.close_delimited()).await, sample.facts);
+    for end in ["\r\n", "\r"] {
+        let reply = Reply::sse([sample.bytes().replace('\n', end)]).split_every(7);
+        assert_eq!(answered::<D>(reply).await, sample.facts, "lines that end with {end:?}");
+    }
+}
+
+pub(crate) async fn comments_and_fields_nobody_asked_for<D: Dialect>() {
+    let sample = D::sample();
+    let noise = ": keep-alive\n\nid: 7\nretry: 1\nunknown\n\n: another\n\n\n";
+    let parts = sample.parts.iter().flat_map(|part| [noise, part.as_str()]);
+    let marked = ["\u{FEFF}"].into_iter().chain(parts);
+    assert_eq!(answered::<D>(Reply::sse(marked)).await, sample.facts);
+    let unlabelled = Reply::status(200).body(sample.bytes());
+    assert_eq!(answered::<D>(unlabelled).await, sample.facts, "without a content type");
+}
+
+pub(crate) async fn a_large_event<D: Dialect>() {
+    let large = "0123456789abcdef".repeat(8 << 16);
+    let sample = D::sample();
+    let parts = [D::text(&large)].into_iter().chain(sample.parts);
+    let facts = answered::<D>(Reply::sse(parts)).await;
+    assert!(facts[0] == StreamEvent::Text(large), "the text is not what was sent");
+    assert_eq!(facts[1..], sample.facts);
+}
+
+pub(crate) async fn an_event_over_the_limit<D: Dialect>() {
+    let server = Loopback::start([Reply::sse([D::text("a"), D::text(&"b".repeat(2000))])]).await;
+    let mut setup = Setup::at(&server.base_url());
+    setup.limits = Limits { event: 2000, ..setup.limits };
+    let (told, failure) = failed(call(&D::provider(setup)).await);
+    assert_eq!(told, [StreamEvent::Text("a".into())]);
+    assert_eq!((failure.category, failure.retryable), (Category::InvalidResponse, false));
+    assert!(failure.message.contains("more than 2000 bytes"), "{}", failure.message);
+}
+
+pub(crate) async fn an_answer_over_the_limit<D: Dialect>() {
+    let endless = vec![D::text("0123456789"); 100];
+    let server = Loopback::start([Reply::sse(endless)]).await;
+    let mut setup = Setup::at(&server.base_url());
+    setup.limits = Limits { answer: 25, ..setup.limits };
+    let (told, failure) = failed(call(&D::provider(setup)).await);
+    assert_eq!(told, vec![StreamEvent::Text("0123456789".into()); 2]);
+    assert_eq!((failure.category, failure.retryable), (Category::InvalidResponse, false));
+    assert!(failure.message.contains("more than 25 bytes"), "{}", failure.message);
+}

@@ -1,0 +1,143 @@
+//! Connections that are not made or do not last, and streams that fail or end too early.
+
+use everturn_kernel::StreamEvent;
+use everturn_sim::{ClosedPort, Gate, Loopback, Reply};
+use everturn_wire::{Category, Failure};
+
+use crate::dialect::{Dialect, Sample, Setup, call, failed};
+
+/// What a call may tell before its answer is complete: nothing that only a complete answer has.
+fn told_at_most(sample: &Sample) -> Vec<StreamEvent> {
+    let streamed = |fact: &&StreamEvent| matches!(fact, StreamEvent::Text(_) | StreamEvent::Reasoning(_));
+    sample.facts.iter().filter(streamed).cloned().collect()
+}
+
+/// Calls once per offset of the sample. Where the bytes before the offset are enough, the answer is whole; where not,
+/// the call fails as `expected`, after a part of what it may tell.
+async fn broken_everywhere<D: Dialect>(
+    enough: impl Fn(&Sample) -> usize,
+    breaking: impl Fn(Reply, usize) -> Reply + Send + 'static,
+    expected: Category,
+) {
+    let sample = D::sample();
+    let reply = Reply::sse(&sample.parts);
+    let server = Loopback::with(move |request| breaking(reply.clone(), request.index)).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let (length, enough) = (sample.bytes().len(), enough(&sample));
+    let at_most = told_at_most(&sample);
+    let mut most_told = 0;
+    for offset in 0..=length {
+        let facts = call(&provider).await;
+        if offset >= enough {
+            assert_eq!(facts, sample.facts, "broken at {offset} of {length}, {enough} were enough");
+            continue;
+        }
+        let (told, failure) = failed(facts);
+        assert!(at_most.starts_with(&told), "broken at {offset}: {told:?}");
+        assert!(told.len() >= most_told, "less was told at {offset} than before");
+        most_told = told.len();
+        assert_eq!(
+            (failure.category, failure.retryable),
+            (expected, true),
+            "broken at {offset}: {failure:?}"
+        );
+    }
+    assert_eq!(most_told, at_most.len(), "what arrived was told");
+    assert_eq!(server.counts().requests, length + 1, "one request per call");
+}
+
+/// The event before the last byte of its blank line is complete; the line feed that ends the line is all it needs.
+fn all(sample: &Sample) -> usize {
+    sample.bytes_of(sample.parts.len())
+}
+
+pub(crate) async fn cut_at_every_byte<D: Dialect>() {
+    broken_everywhere::<D>(all, Reply::cut_at, Category::Network).await;
+}
+
+pub(crate) async fn reset_at_every_byte<D: Dialect>() {
+    broken_everywhere::<D>(all, Reply::reset_at, Category::Network).await;
+}
+
+pub(crate) async fn a_clean_end_at_every_byte<D: Dialect>() {
+    let enough = |sample: &Sample| sample.bytes_of(sample.sufficient);
+    let sample = D::sample();
+    let server = Loopback::with({
+        let reply = Reply::sse(&sample.parts).close_delimited();
+        move |request| reply.clone().cut_at(request.index)
+    })
+    .await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let at_most = told_at_most(&sample);
+    for offset in 0..=sample.bytes().len() {
+        let facts = call(&provider).await;
+        if offset < enough(&sample) {
+            let (told, failure) = failed(facts);
+            assert!(at_most.starts_with(&told), "ended at {offset}: {told:?}");
+            assert_eq!(
+                (failure.category, failure.retryable),
+                (Category::InvalidResponse, true),
+                "{failure:?}"
+            );
+        } else {
+            let streamed = |facts: &[StreamEvent]| facts.iter().filter(|fact| at_most.contains(fact)).count();
+            assert_eq!(streamed(&facts), at_most.len(), "ended at {offset}");
+            assert!(matches!(facts.last(), Some(StreamEvent::Finished(_))), "ended at {offset}: {facts:?}");
+        }
+    }
+}
+
+pub(crate) async fn an_error_after_every_part<D: Dialect>() {
+    let sample = D::sample();
+    let at_most = told_at_most(&sample);
+    for parts in 0..sample.parts.len() {
+        // The connection stays open after the error: it is acted on at once.
+        let gate = Gate::new();
+        let error = D::error("Everything is on fire");
+        let sent = sample.parts[..parts].iter().chain([&error]);
+        let server = Loopback::start([Reply::sse(sent).stall_before(parts + 1, &gate)]).await;
+        let (told, failure) = failed(call(&D::provider(Setup::at(&server.base_url()))).await);
+        assert!(at_most.starts_with(&told), "after {parts} parts: {told:?}");
+        assert!(failure.message.contains("Everything is on fire"), "{}", failure.message);
+        assert!(failure.retryable, "{failure:?}");
+        server.until(|seen| seen.abandoned == 1).await;
+        assert_eq!(server.counts().requests, 1);
+    }
+}
+
+async fn failure_of<D: Dialect>(reply: Reply) -> Failure {
+    let server = Loopback::start([reply]).await;
+    let (told, failure) = failed(call(&D::provider(Setup::at(&server.base_url()))).await);
+    assert_eq!((told, server.counts().requests), (vec![], 1));
+    let host = server.address().to_string();
+    assert!(failure.message.starts_with(&host), "it says where: {}", failure.message);
+    failure
+}
+
+pub(crate) async fn no_head_at_all<D: Dialect>() {
+    for reply in [Reply::hang_up(), Reply::reset(), Reply::raw("HTTP/1.1 200 OK\r\ncontent-le")] {
+        let failure = failure_of::<D>(reply).await;
+        assert_eq!((failure.category, failure.retryable), (Category::Network, true), "{failure:?}");
+    }
+}
+
+pub(crate) async fn no_http_at_all<D: Dialect>() {
+    let failure = failure_of::<D>(Reply::raw("SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n")).await;
+    assert_eq!(failure.category, Category::InvalidResponse, "{failure:?}");
+}
+
+pub(crate) async fn nothing_listens<D: Dialect>() {
+    let port = ClosedPort::reserve().unwrap();
+    let (told, failure) = failed(call(&D::provider(Setup::at(&port.base_url()))).await);
+    assert_eq!((told, failure.category, failure.retryable), (vec![], Category::Network, true));
+    assert!(failure.message.contains("refused"), "{}", failure.message);
+    assert!(!failure.message.contains("http://"), "{}", failure.message);
+}
+
+pub(crate) async fn no_such_host<D: Dialect>() {
+    // No label has more than 63 bytes, so that no resolver needs to ask a network for this name.
+    let host = format!("http://{}.invalid", "x".repeat(64));
+    let (told, failure) = failed(call(&D::provider(Setup::at(&host))).await);
+    assert_eq!((told, failure.category, failure.retryable), (vec![], Category::Network, true));
+    assert!(failure.message.contains("dns error"), "{}", failure.message);
+}

@@ -1,0 +1,142 @@
+//! What an adapter does to its peer: one request per call, nothing that was not asked for, and no secret told.
+
+use everturn_kernel::StreamEvent;
+use everturn_sim::{ClosedPort, Gate, Loopback, Reply, fault};
+use everturn_wire::Category;
+use futures_util::StreamExt as _;
+use serde_json::json;
+
+use crate::dialect::{Dialect, HEADER, KEY, Setup, call, failed, request};
+
+pub(crate) async fn the_request_is_well_formed<D: Dialect>() {
+    let sample = D::sample();
+    let server = Loopback::start([Reply::sse(&sample.parts)]).await;
+    call(&D::provider(Setup::at(&server.base_url()))).await;
+    let requests = server.requests();
+    let sent = &requests[0];
+    assert_eq!((sent.method.as_str(), sent.path.as_str()), ("POST", D::PATH));
+    assert_eq!(sent.header(D::AUTHORIZATION.0), Some(D::AUTHORIZATION.1));
+    assert_eq!(sent.header(HEADER.0), Some(HEADER.1));
+    assert_eq!(sent.header("content-type"), Some("application/json"));
+    assert_eq!(sent.header("accept-encoding"), Some("identity"), "compression holds a stream back");
+    assert!(sent.json().unwrap().is_object());
+    let queried = Setup { base_url: format!("{}/v1/?api-version=3", server.base_url()), ..Setup::at("") };
+    call(&D::provider(queried)).await;
+    assert_eq!(server.requests()[1].path, format!("{}?api-version=3", D::PATH), "a query is kept");
+}
+
+/// Lets everything run that can: the end of the last body arrives and its connection goes back to the pool.
+async fn settle() {
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) async fn a_connection_is_used_again<D: Dialect>() {
+    let sample = D::sample();
+    let server = Loopback::start([Reply::sse(&sample.parts)]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    for _ in 0..3 {
+        assert_eq!(call(&provider).await, sample.facts);
+        settle().await;
+    }
+    assert_eq!((server.counts().requests, server.counts().connections), (3, 1));
+}
+
+pub(crate) async fn a_dropped_call_closes_its_connection<D: Dialect>() {
+    let sample = D::sample();
+    let gate = Gate::new();
+    let held = Reply::sse(&sample.parts).hold(&gate);
+    let stalled = Reply::sse([D::text("a"), D::text("b")]).stall_before(1, &gate);
+    let server = Loopback::start([held, stalled]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let mut waiting = Box::pin(provider.stream(request()));
+    tokio::select! {
+        fact = waiting.next() => panic!("the server was silent: {fact:?}"),
+        () = server.arrived(1) => drop(waiting),
+    }
+    server.until(|seen| seen.abandoned == 1 && seen.open == 0).await;
+    let mut streaming = provider.stream(request());
+    assert_eq!(streaming.next().await, Some(StreamEvent::Text("a".into())));
+    drop(streaming);
+    server.until(|seen| seen.abandoned == 2 && seen.open == 0).await;
+}
+
+pub(crate) async fn a_call_that_was_never_polled_sends_nothing<D: Dialect>() {
+    let server = Loopback::start([Reply::sse(D::sample().parts)]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    drop(provider.stream(request()));
+    call(&provider).await;
+    assert_eq!((server.counts().requests, server.counts().connections), (1, 1));
+}
+
+pub(crate) async fn a_broken_pooled_connection_is_not_retried<D: Dialect>() {
+    let sample = D::sample();
+    for broken in [Reply::hang_up(), Reply::reset()] {
+        let server = Loopback::start([Reply::sse(&sample.parts), broken]).await;
+        let provider = D::provider(Setup::at(&server.base_url()));
+        assert_eq!(call(&provider).await, sample.facts);
+        settle().await;
+        let (told, failure) = failed(call(&provider).await);
+        assert_eq!((told, failure.category, failure.retryable), (vec![], Category::Network, true));
+        let counts = server.counts();
+        assert_eq!(
+            (counts.requests, counts.connections),
+            (2, 1),
+            "the second call met the first's connection"
+        );
+    }
+}
+
+pub(crate) async fn a_server_that_closes_after_each_reply<D: Dialect>() {
+    let sample = D::sample();
+    let end = sample.bytes().len();
+    // It promises to keep the connection, and does not.
+    let server = Loopback::start([Reply::sse(&sample.parts).content_length().cut_at(end)]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    for calls in 1..=20 {
+        let facts = call(&provider).await;
+        let requests = server.counts().requests;
+        match facts.last() {
+            // The request met the closing connection: whether it was received, nobody knows, so nobody repeats it.
+            Some(StreamEvent::Failed(failure)) => {
+                assert_eq!(failure.category, Category::Network, "{failure:?}");
+            }
+            _ => assert_eq!(facts, sample.facts),
+        }
+        assert!(requests <= calls, "{requests} requests for {calls} calls");
+    }
+}
+
+/// Everything that an error may quote: the key, the header's value, and a key in the address.
+fn echoing() -> Reply {
+    let message = format!("Incorrect API key {KEY} for team {} at /v1?key=in-the-address", HEADER.1);
+    Reply::json(401, &json!({"error": {"message": message}}))
+}
+
+pub(crate) async fn no_secret_is_shown<D: Dialect>() {
+    let port = ClosedPort::reserve().unwrap();
+    let tls = || "https://127.0.0.1:1".to_owned();
+    let error = D::error(&format!("no {KEY} {}", HEADER.1));
+    let stream = Reply::sse([error]);
+    let mut shown = Vec::new();
+    for reply in
+        [echoing(), stream, fault::overloaded(), Reply::reset(), Reply::status(200), Reply::raw("?\r\n\r\n")]
+    {
+        let server = Loopback::start([reply]).await;
+        let base_url = format!("{}/v1?key=in-the-address", server.base_url());
+        let setup = Setup { base_url, ..Setup::at("") };
+        shown.push(format!("{setup:?}").replace("in-the-address", "(the test's own)"));
+        shown.push(format!("{:?}", call(&D::provider(setup)).await));
+    }
+    for server in [port.base_url(), tls()] {
+        let base_url = format!("{server}/v1?key=in-the-address");
+        let (_, failure) = failed(call(&D::provider(Setup { base_url, ..Setup::at("") })).await);
+        shown.push(format!("{failure:?}"));
+    }
+    for text in shown {
+        for secret in [KEY, HEADER.1, "in-the-address"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}
