@@ -1,0 +1,407 @@
+// The page in states that a provider would have to fail for in just the right way: events come from a scripted server,
+// at the moment that a test chooses.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { answerText, launch, openPage, send } from './support/browser.mjs';
+import { ScriptedServer } from './support/scripted-server.mjs';
+
+let browser;
+let server;
+let page;
+
+before(async () => {
+  browser = await launch();
+});
+after(() => browser?.close());
+beforeEach(async () => {
+  server = await new ScriptedServer().listen();
+});
+afterEach(async () => {
+  await page?.context().close();
+  await server?.close();
+});
+
+async function open(path = '/') {
+  page = await openPage(browser, server.url + path);
+  await until(() => document.querySelector('#model option') !== null);
+}
+
+/** Sends a prompt; answers the turn that it began, shown on the page. */
+async function begin(text = 'What now?') {
+  const begun = new Promise((resolve) => (server.onTurn = resolve));
+  await send(page, text);
+  const turn = await begun;
+  server.onTurn = () => {};
+  await page.locator('.turn[aria-busy=true]').last().waitFor();
+  return turn;
+}
+
+const until = (condition, argument) => page.waitForFunction(condition, argument);
+const bubbles = () => page.locator('.bubble').allTextContents();
+const shows = (text) => until((wanted) => document.querySelector('#transcript').innerText.includes(wanted), text);
+const sealed = () => until(() => document.querySelector('.turn') && !document.querySelector('.turn[aria-busy=true]'));
+const commands = (type) => server.commands.filter((command) => command.type === type);
+/** Waits for a command of a client. */
+const commanded = (type) =>
+  new Promise((resolve) => {
+    server.onCommand = (command) => command.type === type && resolve(command);
+  });
+const step = (turn, number) => `${turn.id}#${number}`;
+
+test('Markdown becomes nodes, and nothing in it becomes markup', async () => {
+  await open();
+  const turn = await begin();
+  turn.say(
+    '# Title\n\nA **bold *and slanted* word**, `<b>code</b>`, snake_case_name, 2 * 3 * 4, and <img src=x onerror=alert(1)>.\n',
+    '[bad](javascript:alert(1)) [good](https://example.org/a_(b)) https://example.org/c.\n\n',
+    '1. one\n   - nested\n   ```html\n   <script>alert(1)</script>\n     kept\n   ```\n2. two\n\n> said\n> twice\n\n',
+    '| a | b |\n|---|---|\n| 1 | **2** |\n\n***\n\nunclosed **mark',
+  );
+  turn.end();
+  await sealed();
+  const html = await page.locator('.answer').evaluate((node) => {
+    node.querySelectorAll('.code-label').forEach((label) => label.remove());
+    node.querySelectorAll('[tabindex]').forEach((each) => each.removeAttribute('tabindex'));
+    return node.innerHTML;
+  });
+  const link = (url, text) => `<a href="${url}" target="_blank" rel="noopener noreferrer">${text}</a>`;
+  assert.equal(
+    html,
+    '<h3>Title</h3>' +
+      '<p>A <strong>bold <em>and slanted</em> word</strong>, <code>&lt;b&gt;code&lt;/b&gt;</code>, snake_case_name, ' +
+      '2 * 3 * 4, and &lt;img src=x onerror=alert(1)&gt;.\n' +
+      `[bad](javascript:alert(1)) ${link('https://example.org/a_(b)', 'good')} ` +
+      `${link('https://example.org/c', 'https://example.org/c')}.</p>` +
+      '<ol><li><p>one</p><ul><li><p>nested</p></li></ul>' +
+      '<div class="code"><pre><code data-language="html">&lt;script&gt;alert(1)&lt;/script&gt;\n  kept</code></pre></div></li>' +
+      '<li><p>two</p></li></ol>' +
+      '<blockquote><p>said\ntwice</p></blockquote>' +
+      '<div class="table"><table><tbody><tr><th scope="col">a</th><th scope="col">b</th></tr>' +
+      '<tr><td>1</td><td><strong>2</strong></td></tr></tbody></table></div>' +
+      '<hr><p>unclosed **mark</p>',
+  );
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('Markdown reads the same however the text is cut', async () => {
+  await open();
+  const different = await page.evaluate(async () => {
+    const { Markdown } = await import('/page/markdown.js');
+    const text =
+      '# Head\npara **bold** `code` *it* **a `b` c** [l](https://x.org/y) https://z.org/?q=1, end\nnext line\n\n' +
+      '- a\n  - b **c\n- d**\n\n  more of d\n  ~~~\n  x\n  ``` not the end\n  ~~~\n10. ten\n11. eleven\n\n' +
+      '> q\n>\n> r\n\n| h | i |\n|:-|-:|\n| `a|` | b |\n\n```rust\nfn main() {\n\n}\n```\nafter ** and __x__ *\n---\n**';
+    const render = (parts) => {
+      const root = document.createElement('div');
+      const markdown = new Markdown(root);
+      for (const part of parts) {
+        markdown.push(part);
+        markdown.flush();
+      }
+      markdown.end();
+      return root.innerHTML;
+    };
+    const whole = render([text]);
+    const cuts = [[...text]];
+    for (let at = 1; at < text.length; at += 1) cuts.push([text.slice(0, at), text.slice(at)]);
+    for (let size = 2; size < 12; size += 1) cuts.push(text.match(new RegExp(`[^]{1,${size}}`, 'g')));
+    return cuts.map(render).filter((html) => html !== whole).map((html) => `${html}\n is not \n${whole}`)[0];
+  });
+  assert.equal(different, undefined);
+});
+
+test('a tool call shows its input, its live output and its result', async () => {
+  await open();
+  const turn = await begin();
+  turn.tell({ type: 'reasoning-delta', delta: 'Let me think.' });
+  turn.say('Looking.');
+  const call = (toolCallId, toolName, input) => ({ type: 'tool-call', stepId: step(turn, 0), toolCallId, toolName, input });
+  turn.tell(call('a', 'shell', { command: 'ls <b>' }), call('b', 'fetch', {}));
+  turn.tell({ type: 'tool-output', toolCallId: 'a', data: 'Cargo.toml\n', stream: 'stdout' });
+  turn.tell({ type: 'step-complete', stepId: step(turn, 0) });
+  await page.locator('.tool.working', { hasText: 'Cargo.toml' }).waitFor({ state: 'attached' });
+  const result = (toolCallId, toolName, content, isError) =>
+    turn.tell({ type: 'tool-result', stepId: step(turn, 0), toolCallId, toolName, content, isError, durationMs: 1203 });
+  result('b', 'fetch', '(tool failed: refused)', true);
+  result('a', 'shell', 'one file', false);
+  turn.say('One file.');
+  turn.tell({ type: 'step-complete', stepId: step(turn, 1) });
+  turn.end();
+  await sealed();
+  const cards = await page.locator('.tool').allTextContents();
+  assert.deepEqual(cards, [
+    'shellls <b>done · 1.2 sInput{\n  "command": "ls <b>"\n}OutputCargo.toml\nResultone file',
+    'fetchfailed · 1.2 sInput{}Error(tool failed: refused)',
+  ]);
+  assert.equal(await answerText(page), 'Looking.\nOne file.');
+
+  await page.reload();
+  await page.locator('.history .tool.failed').waitFor();
+  assert.equal(await answerText(page), 'Looking.\nOne file.');
+  assert.equal(await page.locator('.thought').textContent(), 'Let me think.');
+  assert.equal(await page.locator('.tool').count(), 2);
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('a rewound step takes back what it showed, and only that', async () => {
+  await open();
+  const turn = await begin();
+  turn.say('First step.');
+  turn.tell({ type: 'tool-call', stepId: step(turn, 0), toolCallId: 'a', toolName: 'look', input: {} });
+  turn.tell({ type: 'step-complete', stepId: step(turn, 0) });
+  turn.tell({ type: 'tool-result', stepId: step(turn, 0), toolCallId: 'a', toolName: 'look', content: 'x', isError: false });
+  turn.tell({ type: 'steering', text: 'Be brief.' });
+  turn.say('Second, half');
+  turn.tell({ type: 'tool-call', stepId: step(turn, 1), toolCallId: 'a', toolName: 'look again', input: {} });
+  await shows('look again');
+  turn.tell({ type: 'step-rewound', stepId: step(turn, 1), reason: 'restart' });
+  turn.say('Second, whole.');
+  turn.end();
+  await sealed();
+  assert.equal(await answerText(page), 'First step.\nSecond, whole.');
+  assert.equal(await page.locator('.tool').count(), 1);
+  assert.deepEqual(await bubbles(), ['What now?', 'Be brief.']);
+});
+
+test('an error ends the turn in plain sight and can be tried again', async () => {
+  await open();
+  const turn = await begin('Try this.');
+  turn.say('Half an');
+  turn.tell({ type: 'error', message: 'HTTP 401: {"error":"bad key"}', code: '401', category: 'auth' });
+  turn.tell({ type: 'step-complete', stepId: step(turn, 0) });
+  turn.end('error');
+  await sealed();
+  const error = 'The provider did not accept the key (401)HTTP 401: {"error":"bad key"}';
+  assert.equal(await page.locator('.error').textContent(), error);
+  await page.reload();
+  await page.locator('.history .error').waitFor();
+  assert.equal(await answerText(page), 'Half an');
+  await page.locator('.again button').click();
+  await until(() => document.querySelectorAll('.bubble').length === 2 && !document.querySelector('.again'));
+  assert.deepEqual(commands('chat.send').map(({ message }) => message), ['Try this.', 'Try this.']);
+});
+
+test('an ending other than a stop is told', async () => {
+  await open();
+  (await begin()).end('length');
+  await sealed();
+  assert.match(await page.locator('.note').textContent(), /longest answer/);
+});
+
+test('the banner speaks of the failure, and an old wait has only its rest left', async () => {
+  await open();
+  const turn = await begin();
+  const retry = (fields) => turn.tell({ type: 'provider-retry', attempt: 0, message: 'm', ...fields });
+  const line = (text) => until((wanted) => document.querySelector('#wait-line').textContent === wanted, text);
+  retry({ delayMs: 3_600_000, code: '429' });
+  await line('Rate limited, retrying in 1 h 00 min');
+  retry({ delayMs: 90_000, category: 'network', attempt: 4, maxAttempts: 21, hinted: true });
+  await line('Connection to the provider lost, retrying in 1 min 30 s');
+  assert.equal(await page.locator('#wait-note').textContent(), 'Retry 5 of 21 · the provider asked for this wait');
+  retry({ delayMs: 5000, nextAt: Date.now() - 60_000, code: '529' });
+  await line('Server overloaded, retrying now');
+  turn.tell({ type: 'text-delta', delta: 'There.' });
+  await until(() => document.querySelector('#banner').hidden);
+});
+
+test('after a lost connection everything is there, once', async () => {
+  await open();
+  const turn = await begin();
+  turn.say('One ');
+  await shows('One');
+  const back = commanded('chat.subscribe');
+  server.cut();
+  turn.say('two ');
+  assert.equal((await back).cursor, '3');
+  turn.say('three.');
+  turn.end();
+  await sealed();
+  assert.equal(await answerText(page), 'One two three.');
+  assert.equal(await page.locator('#connection').textContent(), '');
+});
+
+test('the page says so while there is no connection, and keeps what was written', async () => {
+  await open();
+  await begin();
+  await server.close();
+  await page.locator('#connection', { hasText: 'Reconnecting' }).waitFor();
+  await send(page, 'Still here?');
+  await page.locator('.toast').waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), 'Still here?');
+  server = await Object.assign(new ScriptedServer(), { port: server.port }).listen();
+  await until(() => document.querySelector('#connection').textContent === '');
+});
+
+test('a reload takes nothing of the running turn twice, whatever its messages say', async () => {
+  await open();
+  const first = await begin('Again');
+  first.say('Done.');
+  first.end();
+  await sealed();
+  const turn = await begin('Again');
+  turn.say('A step.');
+  turn.tell({ type: 'step-complete', stepId: step(turn, 0) });
+  turn.tell({ type: 'steering', text: 'Again' });
+  turn.say('Another');
+  await shows('Another');
+  await page.reload();
+  await shows('Another');
+  turn.say(' step.');
+  turn.end();
+  await sealed();
+  assert.deepEqual(await bubbles(), ['Again', 'Again', 'Again']);
+  assert.equal(await answerText(page), 'Done.\nA step.\nAnother step.');
+});
+
+test('turns that begin and end while history is fetched are shown once', async () => {
+  const conversation = server.conversation();
+  const old = conversation.begin('Old');
+  old.say('Past.');
+  old.end();
+  const plays = [
+    () => {
+      const whole = conversation.begin('Quick');
+      whole.say('Over.');
+      whole.end();
+    },
+    () => conversation.begin('Slow').say('Still'),
+  ];
+  // A turn after the status was answered, before history is; and so on in the next round.
+  server.beforeAnswer = async (path) => path === `/conversations/${conversation.id}` && plays.shift()?.();
+  await open(`/#/c/${conversation.id}`);
+  await shows('Still');
+  conversation.turn.say(' going.');
+  await shows('Still going.');
+  assert.deepEqual(await bubbles(), ['Old', 'Quick', 'Slow']);
+  assert.equal(await answerText(page), 'Past.\nOver.\nStill going.');
+});
+
+test('what is written during a turn is queued, steers, and can be taken back', async () => {
+  await open();
+  const turn = await begin();
+  await send(page, 'First thing');
+  await page.locator('#queue li', { hasText: 'First thing' }).waitFor();
+  await send(page, 'Second thing');
+  await page.locator('#queue li', { hasText: 'Second thing' }).waitFor();
+  await page.locator('#queue li', { hasText: 'First thing' }).locator('button').click();
+  await until(() => document.querySelectorAll('#queue li').length === 1);
+  turn.conversation.queue = [];
+  turn.tell({ type: 'queue-changed', queue: [] }, { type: 'steering', text: 'Second thing' });
+  await page.locator('.steering', { hasText: 'Second thing' }).waitFor();
+  assert.equal(await page.locator('#queue').isHidden(), true);
+  const stopped = commanded('chat.stop');
+  await page.keyboard.press('Escape');
+  await stopped;
+  await sealed();
+});
+
+test('a refused message goes back into the field', async () => {
+  await open();
+  const turn = await begin();
+  turn.end();
+  await sealed();
+  turn.conversation.turn = { end() {} };
+  await send(page, 'Not now');
+  await page.locator('.toast', { hasText: 'a turn is running' }).waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), 'Not now');
+  assert.deepEqual(await bubbles(), ['What now?']);
+});
+
+test('it sticks to the end unless the reader scrolled up', async () => {
+  await open();
+  const turn = await begin();
+  const lines = (count) => turn.say(...Array.from({ length: count }, (_, index) => `Line ${index}.\n\n`));
+  const toEnd = () => {
+    const { scrollHeight, scrollTop, clientHeight } = document.querySelector('#scroll');
+    return scrollHeight - scrollTop - clientHeight;
+  };
+  lines(100);
+  await shows('Line 99.');
+  await until(`(${toEnd})() < 2`);
+  await page.locator('#scroll').evaluate((node) => node.scrollTo(0, 100));
+  await page.locator('#latest').waitFor();
+  turn.say('The end of it.');
+  await shows('The end of it.');
+  assert.equal(await page.locator('#scroll').evaluate((node) => node.scrollTop), 100);
+  await page.locator('#latest').click();
+  await until(`(${toEnd})() < 2`);
+  assert.equal(await page.locator('#latest').isHidden(), true);
+});
+
+test('older messages are loaded on demand, calls and results across windows joined', async () => {
+  const conversation = server.conversation();
+  for (let index = 1; index <= 99; index += 1) conversation.keep('user', { type: 'text', text: `Message ${index}.` });
+  const tool = { stepId: 't#0', toolCallId: 'a', toolName: 'look' };
+  conversation.keep('assistant', { type: 'tool-call', ...tool, input: { where: 'up' } });
+  conversation.keep('tool', { type: 'tool-result', ...tool, content: 'sky', isError: false });
+  for (let index = 1; index < 200; index += 1) conversation.keep('assistant', { type: 'text', text: `Answer ${index}.` });
+  await open(`/#/c/${conversation.id}`);
+  await shows('Answer 199.');
+  assert.equal(await page.locator('.tool').textContent(), 'lookdoneResultsky');
+  await page.locator('.older').click();
+  await until(() => document.querySelectorAll('.bubble').length === 99 && !document.querySelector('.older'));
+  assert.deepEqual(await page.locator('.tool').allTextContents(), ['lookupdoneInput{\n  "where": "up"\n}Resultsky']);
+});
+
+test('the status of every conversation is told by its dot, newest first', async () => {
+  const other = server.conversation();
+  other.begin('Elsewhere').end();
+  await open();
+  const turn = await begin('Here');
+  await until(() => document.querySelectorAll('#list .dot.active').length === 1);
+  assert.deepEqual(await page.locator('#list .name').allTextContents(), ['Here', 'Elsewhere']);
+  turn.end();
+  await until(() => document.querySelectorAll('#list .dot.idle').length === 2);
+  await page.locator('#list a', { hasText: 'Elsewhere' }).click();
+  await until(() => document.querySelector('.bubble')?.textContent === 'Elsewhere');
+  assert.equal(new URL(page.url()).hash, `#/c/${other.id}`);
+});
+
+test('a server with a token is asked with the token, over HTTP and WebSocket', async () => {
+  server.token = 'open sesame?';
+  page = await openPage(browser, `${server.url}/`);
+  const answer = async (token) => {
+    await page.locator('#token-field').fill(token);
+    await page.locator('#token button').click();
+  };
+  await answer('wrong');
+  await page.locator('#token-note', { hasText: 'not accepted' }).waitFor();
+  await answer(server.token);
+  await until(() => document.querySelector('#model option') !== null);
+  const turn = await begin();
+  turn.say('Come in.');
+  await shows('Come in.');
+  await page.reload();
+  await shows('Come in.');
+});
+
+test('an unknown conversation is told', async () => {
+  await open('/#/c/nowhere');
+  await page.locator('.gone').waitFor();
+  assert.equal(await page.locator('.toast').count(), 0);
+});
+
+test('twenty thousand deltas arrive whole, and the page stays usable', async () => {
+  await open();
+  const turn = await begin();
+  const words = Array.from({ length: 20_000 }, (_, index) => `w${index}${index % 40 === 39 ? '.\n\n' : ' '}`);
+  await page.evaluate(() => {
+    let last = performance.now();
+    window.longest = 0;
+    const tick = (now) => {
+      window.longest = Math.max(window.longest, now - last);
+      last = now;
+      requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  });
+  for (let at = 0; at < words.length; at += 500) {
+    turn.say(...words.slice(at, at + 500));
+    await shows(`w${at + 499}`);
+  }
+  turn.end();
+  await sealed();
+  const text = (await answerText(page)).replaceAll(/\s+/g, ' ').trim();
+  assert.equal(text, words.join('').replaceAll(/\s+/g, ' ').trim());
+  console.log(`# longest frame: ${Math.round(await page.evaluate(() => window.longest))} ms`);
+});

@@ -1,0 +1,32 @@
+// The server under test, as a process of its own.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+/** Starts it in memory on a free port. `url` is where it listens; `stop` ends it. */
+export async function startServer(extra = [], env = {}) {
+  const program = process.env.EVERTURN_BIN;
+  if (!program) throw new Error('set EVERTURN_BIN to the everturn binary, e.g. target/debug/everturn');
+  const child = spawn(program, ['serve', '--listen', '127.0.0.1:0', '--memory', ...extra], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = [];
+  const url = await new Promise((resolve, reject) => {
+    const read = (line) => {
+      said.push(line);
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
+      if (found) resolve(found[0]);
+    };
+    createInterface(child.stdout).on('line', read);
+    createInterface(child.stderr).on('line', read);
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`the server ended with ${code}:\n${said.join('\n')}`)));
+  });
+  const stop = () =>
+    new Promise((resolve) => {
+      if (child.exitCode !== null || child.signalCode !== null) return resolve();
+      child.once('exit', resolve);
+      child.kill();
+    });
+  return { url, stop };
+}

@@ -1,0 +1,46 @@
+// The HTTP calls of the page.
+import { ask, headers } from './token.js';
+
+/** An answer that is not a success. */
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** By how many milliseconds the server's clock is ahead of ours; 0 as long as they agree within two seconds. */
+export let clockAhead = 0;
+
+/** The JSON behind a path. Asks for the token when the server wants one. */
+async function get(path) {
+  const sent = headers();
+  const response = await fetch(new URL(path, document.baseURI), { headers: sent });
+  noteClock(response);
+  if (response.status === 401) {
+    await ask(sent.authorization);
+    return get(path);
+  }
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new ApiError(response.status, body.error ?? `The server answered ${response.status}.`);
+  return body;
+}
+
+function noteClock(response) {
+  const date = Date.parse(response.headers.get('date'));
+  if (Number.isNaN(date)) return;
+  const ahead = date + 500 - Date.now(); // the header has whole seconds
+  clockAhead = Math.abs(ahead) > 2000 ? ahead : 0;
+}
+
+const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
+
+export const getModels = () => get('models');
+export const getConversations = () => get('conversations');
+export const getStatus = (id) => get(`${conversation(id)}/status`);
+
+/** The newest `limit` chunks, of those before `beforeSeq` when it is given. */
+export function getHistory(id, limit, beforeSeq) {
+  const before = beforeSeq === undefined ? '' : `&beforeSeq=${beforeSeq}`;
+  return get(`${conversation(id)}?limit=${limit}${before}`);
+}

@@ -1,0 +1,98 @@
+// The field where one writes, the model picker, and the messages that wait for the running turn.
+import { getModels } from './api.js';
+import { byId, element } from './element.js';
+
+const MODEL_KEY = 'everturn.model';
+const field = byId('prompt');
+const send = byId('send');
+const stop = byId('stop');
+const picker = byId('model');
+
+// On a phone, Enter makes a line and the button sends.
+const enterSends = () => !matchMedia('(pointer: coarse)').matches;
+
+export class Composer {
+  /** `onSubmit(text)` answers whether the text was taken. */
+  constructor({ onSubmit, onStop }) {
+    byId('composer').addEventListener('submit', (event) => {
+      event.preventDefault();
+      const text = field.value.trim();
+      if (text && onSubmit(text)) this.text = '';
+    });
+    field.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !enterSends()) return;
+      event.preventDefault();
+      byId('composer').requestSubmit();
+    });
+    field.addEventListener('input', fit);
+    stop.addEventListener('click', onStop);
+    picker.addEventListener('change', () => localStorage.setItem(MODEL_KEY, picker.value));
+  }
+
+  get text() {
+    return field.value;
+  }
+
+  set text(text) {
+    field.value = text;
+    fit();
+  }
+
+  get model() {
+    return picker.value || undefined;
+  }
+
+  /** Whether a turn runs: then it can be stopped, and what is written waits for it. */
+  set running(running) {
+    if (stop.contains(document.activeElement) && !running) this.focus();
+    stop.hidden = !running;
+    const [label, hint] = running ? ['Queue', 'Write on: it waits for the next pause'] : ['Send', 'Message'];
+    if (send.textContent !== label) send.textContent = label;
+    if (field.placeholder !== hint) field.placeholder = hint;
+  }
+
+  focus() {
+    if (enterSends()) field.focus({ preventScroll: true });
+  }
+
+  async loadModels() {
+    const { models } = await getModels();
+    const remembered = localStorage.getItem(MODEL_KEY);
+    picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
+    if (models.includes(remembered)) picker.value = remembered;
+    picker.disabled = models.length < 2;
+  }
+}
+
+function fit() {
+  field.style.height = 'auto';
+  field.style.height = `${field.scrollHeight}px`;
+}
+
+/** The messages that wait for the next tool result or the next turn. */
+export class Queue {
+  #list = byId('queue');
+
+  /** `onCancel(messageId)` */
+  constructor({ onCancel }) {
+    this.onCancel = onCancel;
+  }
+
+  receive(event) {
+    if (event.type !== 'queue-changed') return;
+    this.#list.replaceChildren(...event.queue.map((message) => this.#item(message)));
+    this.#list.hidden = event.queue.length === 0;
+  }
+
+  hide() {
+    this.#list.replaceChildren();
+    this.#list.hidden = true;
+  }
+
+  #item({ messageId, text }) {
+    const cancel = element('button', { type: 'button', className: 'quiet icon', ariaLabel: 'Cancel this message' }, '×');
+    cancel.addEventListener('click', () => this.onCancel(messageId));
+    const mark = element('span', { className: 'mark' }, 'Queued');
+    return element('li', {}, mark, element('span', { className: 'text' }, text), cancel);
+  }
+}

@@ -1,0 +1,107 @@
+// What the model says in one step: text, reasoning, tool calls and errors, in their order.
+import { element } from './element.js';
+import { Markdown } from './markdown.js';
+import { ToolCard } from './tool.js';
+import { failure } from './wording.js';
+
+/** A part of the transcript that grows at its end. */
+export class Passage {
+  node = element('div', { className: 'passage' });
+  #open = null; // the piece that the next delta of its kind continues
+
+  text(delta) {
+    this.#piece(Answer).push(delta);
+  }
+
+  reasoning(delta) {
+    this.#piece(Reasoning).push(delta);
+  }
+
+  /** A tool call, without `input` when only its result is known. */
+  call(call) {
+    return this.add(new ToolCard(call));
+  }
+
+  error(error) {
+    this.add({ node: errorNode(error) });
+  }
+
+  note(text) {
+    this.add({ node: element('p', { className: 'note' }, text) });
+  }
+
+  add(piece) {
+    this.end();
+    this.node.append(piece.node);
+    return piece;
+  }
+
+  flush() {
+    this.#open?.flush();
+  }
+
+  /** Nothing continues the open piece. */
+  end() {
+    this.#open?.end();
+    this.#open = null;
+  }
+
+  #piece(Kind) {
+    if (!(this.#open instanceof Kind)) this.#open = this.add(new Kind());
+    return this.#open;
+  }
+}
+
+class Answer {
+  node = element('div', { className: 'answer' });
+  #markdown = new Markdown(this.node);
+
+  push(delta) {
+    this.#markdown.push(delta);
+  }
+
+  flush() {
+    this.#markdown.flush();
+  }
+
+  end() {
+    this.#markdown.end();
+  }
+}
+
+class Reasoning {
+  #summary = element('summary', {}, 'Thinking');
+  #text = document.createTextNode('');
+  #fresh = '';
+  node = element(
+    'details',
+    { className: 'reasoning working' },
+    this.#summary,
+    element('div', { className: 'thought' }, this.#text),
+  );
+
+  push(delta) {
+    this.#fresh += delta;
+  }
+
+  flush() {
+    if (this.#fresh) this.#text.appendData(this.#fresh);
+    this.#fresh = '';
+  }
+
+  end() {
+    this.flush();
+    this.#summary.textContent = 'Thoughts';
+    this.node.classList.remove('working');
+  }
+}
+
+function errorNode(error) {
+  const code = error.code ? ` (${error.code})` : '';
+  return element(
+    'div',
+    { className: 'error', role: 'alert' },
+    element('p', { className: 'error-title' }, `${failure(error)}${code}`),
+    element('pre', { tabIndex: 0 }, error.message),
+  );
+}

@@ -1,0 +1,92 @@
+// A tool call: folded, with its input, its live output and its result.
+import { element } from './element.js';
+import { took } from './wording.js';
+
+/** The most characters of live output that are kept on the page; older ones are dropped. */
+const MAX_OUTPUT = 200_000;
+
+const VERDICTS = {
+  allowed: 'Allowed',
+  denied: 'Denied',
+  failed: 'The reviewer failed',
+  'timed-out': 'Nobody decided in time',
+  cancelled: 'Cancelled',
+};
+
+/** One call. Its result comes once; output may come before it. */
+export class ToolCard {
+  answered = false;
+  #state = element('span', { className: 'state' }, 'running');
+  #preview = element('span', { className: 'preview' });
+  #body = element('div', { className: 'tool-body' });
+  #output = null;
+  #outputLength = 0;
+  node;
+
+  constructor({ toolCallId, toolName, input }) {
+    this.toolCallId = toolCallId;
+    const dot = element('span', { className: 'dot', ariaHidden: 'true' });
+    const name = element('span', { className: 'tool-name' }, toolName);
+    const summary = element('summary', {}, dot, name, this.#preview, this.#state);
+    this.node = element('details', { className: 'tool working' }, summary, this.#body);
+    if (input !== undefined) this.#input(input);
+  }
+
+  #input(input) {
+    const text = typeof input === 'string' ? input : JSON.stringify(input, null, 2);
+    this.#preview.textContent = preview(input).slice(0, 160);
+    this.#section('Input', text);
+  }
+
+  output({ data, stream }) {
+    this.#output ??= this.#section('Output', '');
+    this.#output.append(element('span', { className: stream }, data));
+    this.#outputLength += data.length;
+    while (this.#outputLength > MAX_OUTPUT && this.#output.childNodes.length > 1) {
+      this.#outputLength -= this.#output.firstChild.textContent.length;
+      this.#output.firstChild.remove();
+    }
+    this.#output.scrollTop = this.#output.scrollHeight;
+  }
+
+  result({ content, isError, durationMs }) {
+    this.answered = true;
+    this.node.classList.remove('working');
+    this.node.classList.toggle('failed', isError);
+    const time = durationMs === undefined ? '' : ` · ${took(durationMs)}`;
+    this.#state.textContent = (isError ? 'failed' : 'done') + time;
+    this.#section(isError ? 'Error' : 'Result', content);
+  }
+
+  /** The turn ended: nothing more comes. */
+  end() {
+    if (this.answered) return;
+    this.node.classList.remove('working');
+    this.#state.textContent = 'no result';
+  }
+
+  /** A person or a reviewer is asked for permission. */
+  asks(text) {
+    this.#state.textContent = text;
+  }
+
+  resolved({ verdict, rationale }) {
+    const word = VERDICTS[verdict] ?? verdict;
+    if (!this.answered) this.#state.textContent = verdict === 'allowed' ? 'running' : word.toLowerCase();
+    this.#section('Permission', rationale ? `${word}: ${rationale}` : word);
+  }
+
+  #section(title, text) {
+    const block = element('pre', { tabIndex: 0 }, text);
+    this.#body.append(element('div', { className: 'tool-part' }, title), block);
+    return block;
+  }
+}
+
+/** The input in one line: the value itself where there is but one. */
+function preview(input) {
+  if (typeof input === 'string') return input;
+  const values = Object.values(input ?? {});
+  if (values.length === 0) return '';
+  return values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(input);
+}

@@ -1,0 +1,64 @@
+// The scrolled column of messages: sticks to its end unless the reader scrolled up.
+import { byId, element } from './element.js';
+
+const scroll = byId('scroll');
+const column = byId('transcript');
+const latest = byId('latest');
+
+/** How near to the end still counts as the end, in pixels. */
+const NEAR = 48;
+
+let sticks = true;
+
+scroll.addEventListener(
+  'scroll',
+  () => {
+    sticks = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
+    latest.hidden = sticks;
+  },
+  { passive: true },
+);
+latest.addEventListener('click', toEnd);
+// The dock below grows and shrinks with the banner and the field.
+new ResizeObserver(settle).observe(scroll);
+
+/** Replaces all that is shown. */
+export function show(...nodes) {
+  column.replaceChildren(...nodes);
+  toEnd();
+}
+
+export function append(node) {
+  column.append(node);
+}
+
+/** After the content changed. */
+export function settle() {
+  if (sticks) scroll.scrollTop = scroll.scrollHeight;
+  else latest.hidden = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
+}
+
+export function toEnd() {
+  sticks = true;
+  latest.hidden = true;
+  scroll.scrollTop = scroll.scrollHeight;
+}
+
+/** Runs `change`, which adds content above what is in view, without moving what is in view. */
+export function above(change) {
+  const fromEnd = scroll.scrollHeight - scroll.scrollTop;
+  change();
+  scroll.scrollTop = scroll.scrollHeight - fromEnd;
+}
+
+/** The button that loads older messages. `load` answers whether there are more. */
+export function olderButton(load) {
+  const button = element('button', { type: 'button', className: 'button quiet older' }, 'Load older messages');
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    const more = await load();
+    button.disabled = false;
+    if (!more) button.remove();
+  });
+  return button;
+}

@@ -1,0 +1,99 @@
+// What the page says about failures, waits and figures.
+
+const FAILURES = {
+  rate_limited: 'Rate limited',
+  overloaded: 'Server overloaded',
+  server_error: 'Server error',
+  network: 'Connection to the provider lost',
+  timeout: 'The provider did not answer in time',
+  invalid_response: 'The answer was cut short',
+  quota_exhausted: 'Usage limit reached',
+  context_overflow: 'The conversation is too long for this model',
+  invalid_request: 'The provider refused the request',
+  not_found: 'No such model',
+  content_policy: 'Refused by the content policy',
+  auth: 'The provider did not accept the key',
+  permission: 'The key may not do this',
+  cancelled: 'Cancelled by the provider',
+  internal: 'Something broke inside Everturn',
+};
+
+const CODES = {
+  401: 'auth',
+  402: 'quota_exhausted',
+  403: 'permission',
+  404: 'not_found',
+  408: 'timeout',
+  429: 'rate_limited',
+  503: 'overloaded',
+  529: 'overloaded',
+};
+
+/** A failure in a few words, by its category, else by its HTTP code. */
+export function failure({ category, code, message = '' }) {
+  const known = FAILURES[category];
+  if (known) return known;
+  if (/overloaded/i.test(message)) return FAILURES.overloaded;
+  if (CODES[code]) return FAILURES[CODES[code]];
+  return /^5\d\d$/.test(code ?? '') ? FAILURES.server_error : 'The provider failed';
+}
+
+/** Why a turn ended, where that needs saying; else nothing. */
+export function ending(reason) {
+  switch (reason) {
+    case 'stop':
+    case 'error': // told by the error itself
+      return '';
+    case 'aborted':
+      return 'Stopped.';
+    case 'length':
+      return 'Cut off: the model reached its longest answer.';
+    case 'content-filter':
+      return 'Cut off by the content filter of the provider.';
+    case 'max-steps':
+      return 'Stopped: this turn had all the steps it may have.';
+    case 'tool-calls':
+      return 'Ended with tool calls.';
+    default:
+      return `Ended: ${reason}`;
+  }
+}
+
+/** A wait in whole seconds, minutes, hours: `5 s`, `1 min 05 s`, `2 h 03 min`. */
+export function wait(seconds) {
+  const two = (n) => String(n).padStart(2, '0');
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} min`;
+}
+
+/** A measured time: `340 ms`, `2.4 s`, `1 min 05 s`. */
+export function took(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 59_950 ? `${(ms / 1000).toFixed(1)} s` : wait(Math.round(ms / 1000));
+}
+
+/** How long ago, roughly. */
+export function ago(then, now = Date.now()) {
+  const minutes = Math.floor((now - then) / 60_000);
+  if (minutes < 1) return 'now';
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
+  return new Date(then).toLocaleDateString(undefined, { month: 'short', day: 'numeric' });
+}
+
+/** The figures of a turn in one line. */
+export function figures({ durationMs, ttftMs, usage, contextSize, retries, steps }) {
+  const count = (n) => n.toLocaleString('en');
+  const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
+  return [
+    durationMs !== undefined && took(durationMs),
+    ttftMs !== undefined && `first token ${took(ttftMs)}`,
+    steps > 1 && plural(steps, 'step'),
+    retries > 0 && `${count(retries)} ${retries === 1 ? 'retry' : 'retries'}`,
+    usage && `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out`,
+    contextSize !== undefined && `context ${count(contextSize)}`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
