@@ -123,7 +123,8 @@ pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCal
         call.id = "call".to_string();
     }
     if taken(&call.id) {
-        let free = (2..).map(|n: u32| format!("{}-{n}", call.id)).find(|id| !taken(id));
+        // From a number that is most likely free: a model that gives all its calls one id costs no search.
+        let free = (others.len() + 1..).map(|n| format!("{}-{n}", call.id)).find(|id| !taken(id));
         call.id = free.unwrap_or(call.id);
     }
     call

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Millis(pub u64);
 
-/// The longest wait that is ever scheduled: 2^53 - 1 ms, the largest integer that every JSON reader keeps.
-pub(crate) const LONGEST_WAIT_MS: u64 = (1 << 53) - 1;
+/// The longest wait that is ever scheduled, in milliseconds: its end is still below 2^53, up to which every JSON reader
+/// keeps integers.
+pub(crate) const LONGEST_WAIT_MS: u64 = 1 << 52;
 
 impl Millis {
     /// The moment that many milliseconds later; saturates.

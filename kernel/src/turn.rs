@@ -9,7 +9,9 @@ mod tools;
 
 use alloc::{string::String, vec::Vec};
 
-use everturn_wire::{Chunk, EventBody, Image, OutputStream, QueuedMessage, Role, StepId, TurnId, Usage};
+use everturn_wire::{
+    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, Role, StepId, TurnId, Usage,
+};
 
 use crate::{
     Effects, Input, Millis, Op, Outcome, Schedule, Settings, ToolCall, Want,
@@ -57,7 +59,10 @@ impl Turn {
         for Image { url, mime_type } in prompt.images {
             fx.keep(Role::User, Chunk::Image { url, mime_type });
         }
-        fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
+        // A provider refuses a message with an empty text in it.
+        if !prompt.text.is_empty() {
+            fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
+        }
         fx.tell(EventBody::UserMessage { text: prompt.text });
         fx.tell(EventBody::TurnStart);
         Self {
@@ -89,7 +94,7 @@ impl Turn {
             Input::AbortRetry => self.on_abort_retry(now, fx),
             Input::Steer(message) => self.on_steer(message, fx),
             Input::Unsteer { message_id } => self.on_unsteer(&message_id, fx),
-            Input::Fault(failure) => self.fail(now, failure, fx),
+            Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled, fx),
             Input::Recover => self.on_recover(now, fx),
         }
     }
@@ -167,7 +172,8 @@ impl Turn {
     }
 
     fn on_steer(&mut self, message: QueuedMessage, fx: &mut Effects) {
-        if self.queue.iter().any(|waiting| waiting.message_id == message.message_id) {
+        let known = self.queue.iter().any(|waiting| waiting.message_id == message.message_id);
+        if known || message.text.is_empty() {
             return;
         }
         self.queue.push(message);

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use everturn_wire::{Category, EventBody, Failure};
+use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
 
 use super::Turn;
 use crate::{
@@ -19,8 +19,11 @@ impl Turn {
             Phase::Streaming(_) => self.recover_stream(now, fx),
             Phase::Backoff(backoff) => {
                 // Keeps what is left of the wait; a clock that was set back cannot make it longer than was decided.
-                backoff.resume_at = backoff.resume_at.min(now.plus(backoff.decided_ms));
-                self.revision += 1;
+                let latest = now.plus(backoff.decided_ms);
+                if backoff.resume_at > latest {
+                    backoff.resume_at = latest;
+                    self.revision += 1;
+                }
             }
             Phase::Tools(_) => {
                 if self.may_recover(now, fx) {
@@ -40,9 +43,7 @@ impl Turn {
         if tools_started {
             // To ask again would run them again: the step ends with what is known of it.
             self.tell_again(fx);
-            let recoveries = self.recoveries;
             self.complete_step(now, fx);
-            self.recoveries = recoveries;
             if self.may_recover(now, fx) {
                 self.recover_tools(now, fx);
             }
@@ -63,7 +64,7 @@ impl Turn {
     /// Counts the recoveries of a step; one too many ends the turn, so that a turn that kills its process is not
     /// revived for ever.
     fn may_recover(&mut self, now: Millis, fx: &mut Effects) -> bool {
-        self.recoveries += 1;
+        self.recoveries = self.recoveries.saturating_add(1);
         self.revision += 1;
         if self.recoveries <= self.settings.max_recoveries {
             return true;
@@ -71,7 +72,7 @@ impl Turn {
         let times = self.recoveries;
         let message =
             format!("the process ended {times} times while this step ran; the turn is not tried again");
-        self.fail(now, Failure::new(Category::Internal, false, message), fx);
+        self.fail(now, Failure::new(Category::Internal, false, message), RetryOutcome::Cancelled, fx);
         false
     }
 

@@ -21,20 +21,14 @@ impl Turn {
     ) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         if streaming.has_content() {
-            return self.fail(now, failure, fx);
+            return self.fail(now, failure, RetryOutcome::NotRetryable, fx);
         }
         let (op, tally) = (streaming.op, streaming.tally);
         match self.decide(now, tally, &mut failure, schedule) {
             Ok(delay_ms) => {
                 self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx);
             }
-            Err(outcome) => {
-                if tally.retries > 0 {
-                    let message = Some(failure.message.clone());
-                    fx.tell(EventBody::RetryEnded { attempts: tally.retries, outcome, message });
-                }
-                self.fail(now, failure, fx);
-            }
+            Err(outcome) => self.fail(now, failure, outcome, fx),
         }
     }
 

@@ -8,12 +8,12 @@ use crate::{Effects, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phas
 impl Turn {
     /// Someone ends the turn: no error, what was said stays.
     pub(super) fn abort(&mut self, now: Millis, message: Option<&str>, fx: &mut Effects) {
-        self.leave(now, message, fx);
+        self.leave(now, RetryOutcome::Cancelled, message, fx);
         self.seal(now, DoneReason::Aborted, None, fx);
     }
 
-    /// A failure ends the turn: told once and kept for people.
-    pub(super) fn fail(&mut self, now: Millis, failure: Failure, fx: &mut Effects) {
+    /// A failure ends the turn: told once and kept for people. `retries` is what becomes of those that were under way.
+    pub(super) fn fail(&mut self, now: Millis, failure: Failure, retries: RetryOutcome, fx: &mut Effects) {
         let step_complete = match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.timings(now, self.step_id(streaming.op.step))),
             Phase::Backoff(backoff) => {
@@ -22,7 +22,7 @@ impl Turn {
             }
             Phase::Tools(_) | Phase::Sealed(_) => None,
         };
-        self.leave(now, Some(&failure.message), fx);
+        self.leave(now, retries, Some(&failure.message), fx);
         let Failure { message, code, category, .. } = failure.clone();
         fx.keep(Role::Assistant, Chunk::Error { message: message.clone(), code: code.clone() });
         fx.tell(EventBody::Error { message, code, category: Some(category) });
@@ -51,17 +51,26 @@ impl Turn {
     }
 
     /// Breaks off what the phase waits for, leaving a history that every provider accepts.
-    fn leave(&mut self, now: Millis, message: Option<&str>, fx: &mut Effects) {
+    fn leave(&mut self, now: Millis, retries: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
+        self.end_retries(retries, message, fx);
         match &self.phase {
             Phase::Streaming(_) => {
                 self.abandon_step(fx);
             }
-            Phase::Backoff(backoff) => {
-                let (attempts, outcome) = (backoff.tally.retries, RetryOutcome::Cancelled);
-                fx.tell(EventBody::RetryEnded { attempts, outcome, message: message.map(Into::into) });
-            }
             Phase::Tools(_) => self.answer_all(now, &ToolAnswer::error(INTERRUPTED), fx),
-            Phase::Sealed(_) => {}
+            Phase::Backoff(_) | Phase::Sealed(_) => {}
+        }
+    }
+
+    /// Tells that a series of retries is over which no token has ended yet.
+    fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
+        let attempts = match &self.phase {
+            Phase::Streaming(streaming) if streaming.first_token_at.is_none() => streaming.tally.retries,
+            Phase::Backoff(backoff) => backoff.tally.retries,
+            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => 0,
+        };
+        if attempts > 0 {
+            fx.tell(EventBody::RetryEnded { attempts, outcome, message: message.map(Into::into) });
         }
     }
 }

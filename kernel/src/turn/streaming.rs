@@ -53,15 +53,16 @@ impl Turn {
         if streaming.pieces.is_empty() && streaming.calls.is_empty() {
             return self.on_empty(now, schedule, fx);
         }
-        let cut = matches!(reason, FinishReason::Length | FinishReason::ContentFilter);
         let reason = done_reason(reason);
+        let cut = matches!(reason, DoneReason::Length | DoneReason::ContentFilter);
         self.complete_step(now, fx);
         match &self.phase {
             Phase::Tools(tools) if tools.calls.is_empty() => self.seal(now, reason, None, fx),
             _ if cut => {
                 // The last call may be cut where it still parses: none is run.
                 let why = format!("(tool failed: not run, the reply was cut: {})", reason.as_str());
-                self.answer_all(now, &ToolAnswer::error(why), fx);
+                let answer = |open: &OpenCall| if open.is_running() { INTERRUPTED } else { &why };
+                self.answer_where(now, |open| Some(ToolAnswer::error(answer(open))), fx);
                 self.seal(now, reason, None, fx);
             }
             _ => self.start_tools(now, fx),
@@ -83,7 +84,6 @@ impl Turn {
                 fx.keep(Role::Tool, open.result_chunk(&step_id, answer));
             }
         }
-        self.recoveries = 0;
         self.enter(Phase::Tools(Tools { step: streaming.op.step, calls: streaming.calls }));
     }
 
@@ -179,6 +179,12 @@ fn done_reason(reason: &FinishReason) -> DoneReason {
         FinishReason::ToolCalls => DoneReason::ToolCalls,
         FinishReason::Length => DoneReason::Length,
         FinishReason::ContentFilter => DoneReason::ContentFilter,
-        FinishReason::Other(word) => DoneReason::Other(word.clone()),
+        FinishReason::Other(word) => match DoneReason::from(word.clone()) {
+            // Words with a meaning of their own here, which the provider cannot know.
+            DoneReason::Error | DoneReason::Aborted | DoneReason::MaxSteps => {
+                DoneReason::Other(format!("provider-{word}"))
+            }
+            reason => reason,
+        },
     }
 }

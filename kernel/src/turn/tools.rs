@@ -81,7 +81,7 @@ impl Turn {
             Phase::Tools(tools) => {
                 promote(&mut tools.calls, places, now);
                 if tools.calls.iter().all(|open| open.answer().is_some()) {
-                    let step = tools.step + 1;
+                    let step = tools.step.saturating_add(1);
                     self.next_step(now, step, fx);
                 }
             }
@@ -101,6 +101,7 @@ impl Turn {
             fx.keep(Role::User, Chunk::Text { text: message.text.clone() });
             fx.tell(EventBody::Steering { text: message.text });
         }
+        self.recoveries = 0;
         self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, Tally::default(), now)));
     }
 }
