@@ -1,0 +1,6 @@
+//! The kernel from outside: what it does, what always holds, what a crash may cost, what it reads from disk.
+//!
+//! Nothing here needs a runtime or real time: `world` has a clock that moves when everyone waits.
+
+mod scenario;
+mod world;

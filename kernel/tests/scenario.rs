@@ -1,0 +1,8 @@
+//! What a turn does, told as stories: each a script and the transcript that must come of it.
+
+mod answer;
+mod fault;
+mod retry;
+mod steering;
+mod tool;
+mod wait;

@@ -1,0 +1,123 @@
+//! Calm answers: order, timings, tokens, reasons, stops.
+
+use everturn_kernel::{FinishReason, Input, StreamEvent};
+use everturn_wire::Image;
+use insta::assert_snapshot;
+
+use crate::world::{Beat, Script, call, finish, overloaded, play, says, text, usage};
+
+#[test]
+fn a_calm_turn() {
+    let answer = vec![
+        Beat::Wait(120),
+        Beat::Say(StreamEvent::Reasoning("hm, ".into())),
+        Beat::Say(StreamEvent::Reasoning("yes".into())),
+        Beat::Wait(30),
+        text("Hel"),
+        text(""),
+        text("lo"),
+        usage(10, 2),
+        usage(10, 4),
+        finish(FinishReason::Stop),
+    ];
+    assert_snapshot!(play(&Script { steps: vec![vec![answer]], ..Script::default() }), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+      120 reasoning-delta delta="hm, "
+      120 reasoning-delta delta="yes"
+      150 text-delta delta="Hel"
+      150 text-delta delta="lo"
+      150 usage usage={"inputTokens":10,"outputTokens":4}
+      150 step-complete decodeMs=30 genTotalMs=150 ttftMs=120
+      150 | Assistant thinking text="hm, yes"
+      150 | Assistant text text="Hello"
+      150 done contextSize=14 durationMs=150 reason="stop" usage={"inputTokens":10,"outputTokens":4}
+      150 turn-sealed
+    "#);
+}
+
+#[test]
+fn the_time_to_the_first_token_is_that_of_the_last_attempt() {
+    let slow = vec![Beat::Wait(70), text("Hello"), finish(FinishReason::Stop)];
+    let story = play(&Script { steps: vec![vec![overloaded(), slow]], ..Script::default() });
+    assert!(story.contains(" 5070 step-complete decodeMs=0 genTotalMs=70 ttftMs=70"), "{story}");
+}
+
+#[test]
+fn tokens_are_summed_and_the_context_is_that_of_the_last_step() {
+    let asks = vec![call("a", "read"), usage(100, 20), finish(FinishReason::ToolCalls)];
+    let answer = vec![text("Hello"), usage(130, 7), finish(FinishReason::Stop)];
+    let story = play(&Script { steps: vec![vec![asks], vec![answer]], ..Script::default() });
+    assert!(story.contains("done contextSize=137 durationMs=10 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}"), "{story}");
+}
+
+#[test]
+fn the_providers_reason_is_told() {
+    let other = |word: &str| FinishReason::Other(word.into());
+    for (reason, told) in [
+        (FinishReason::Stop, "stop"),
+        (FinishReason::ToolCalls, "tool-calls"),
+        (FinishReason::Length, "length"),
+        (FinishReason::ContentFilter, "content-filter"),
+        (other("end_turn"), "end_turn"),
+        (other("length"), "length"),
+        // These mean something else here.
+        (other("error"), "provider-error"),
+        (other("aborted"), "provider-aborted"),
+        (other("max-steps"), "provider-max-steps"),
+    ] {
+        let story = play(&Script { steps: vec![vec![vec![text("x"), finish(reason)]]], ..Script::default() });
+        assert!(story.contains(&format!("reason=\"{told}\"")), "{story}");
+    }
+}
+
+#[test]
+fn a_stop_keeps_the_partial_text() {
+    let speaks = vec![text("Hel"), Beat::Hang];
+    let script = Script {
+        steps: vec![vec![speaks]],
+        outside: vec![(50, Input::Abort), (60, Input::Abort)],
+        ..Script::default()
+    };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 text-delta delta="Hel"
+       50 > abort
+       50 | Assistant text text="Hel"
+       50 done durationMs=50 reason="aborted"
+       50 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_stop_of_a_retried_call_ends_its_series() {
+    let script = Script {
+        steps: vec![vec![overloaded(), vec![Beat::Hang]]],
+        outside: vec![(5_100, Input::Abort)],
+        ..Script::default()
+    };
+    let story = play(&script);
+    assert!(story.contains(" 5100 retry-ended attempts=1 outcome=\"cancelled\""), "{story}");
+}
+
+#[test]
+fn a_prompt_may_be_an_image_alone() {
+    let images = vec![Image { url: "https://x/y.png".into(), mime_type: None }];
+    let story = play(&Script { prompt: "", images, steps: vec![vec![says("a cat")]], ..Script::default() });
+    assert!(
+        story.starts_with("    0 | User image url=\"https://x/y.png\"\n    0 user-message text=\"\"\n"),
+        "{story}"
+    );
+}
+
+#[test]
+fn what_is_said_after_the_end_is_not_heard() {
+    let chatty = vec![text("Hello"), finish(FinishReason::Stop), text("more"), finish(FinishReason::Length)];
+    let calm = play(&Script { steps: vec![vec![says("Hello")]], ..Script::default() });
+    assert_eq!(play(&Script { steps: vec![vec![chatty]], ..Script::default() }), calm);
+}

@@ -1,0 +1,264 @@
+//! Failures before and after content.
+
+use everturn_kernel::{Budget, FinishReason, StreamEvent};
+use everturn_wire::{Category, EventBody, Failure};
+use insta::assert_snapshot;
+
+use crate::world::{
+    Beat, Fact, START, Script, World, failed, failure, finish, overloaded, play, says, text, usage,
+};
+
+#[test]
+fn three_overloads_and_then_an_answer_leave_no_trace() {
+    let script = Script {
+        steps: vec![vec![overloaded(), overloaded(), overloaded(), says("Hello")]],
+        ..Script::default()
+    };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 > sleep 5000
+     5000 > call 0.1
+     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 message="HTTP 429: busy"
+     5000 > sleep 10000
+    15000 > call 0.2
+    15000 provider-retry attempt=2 category="overloaded" code="429" delayMs=30000 message="HTTP 429: busy"
+    15000 > sleep 30000
+    45000 > call 0.3
+    45000 retry-ended attempts=3 outcome="recovered"
+    45000 text-delta delta="Hello"
+    45000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    45000 | Assistant text text="Hello"
+    45000 done durationMs=45000 reason="stop"
+    45000 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_retry_says_when_it_will_be() {
+    let mut world = World::new(Script { steps: vec![vec![overloaded(), says("Hi")]], ..Script::default() });
+    world.begin();
+    let told = world.log.pick(|fact| match fact {
+        Fact::Told(EventBody::ProviderRetry { next_at, max_attempts, hinted, .. }) => {
+            Some((*next_at, *max_attempts, *hinted))
+        }
+        _ => None,
+    });
+    assert_eq!(told, [(Some(START.plus(5000).0), None, None)]);
+}
+
+#[test]
+fn failing_for_ever_gives_up_with_the_last_failure() {
+    let mut attempts = vec![vec![failed(failure("not the last"))]; 21];
+    attempts.push(vec![failed(failure("the last"))]);
+    let mut world = World::new(Script { steps: vec![attempts], ..Script::default() });
+    let turn = world.begin().expect("it ends");
+
+    assert_eq!(world.log.sleeps().len(), 21);
+    assert_eq!(world.log.sleeps().iter().sum::<u64>(), 27_105_000);
+    assert_eq!(world.log.calls().len(), 22);
+    assert_eq!(
+        turn.outcome().and_then(|end| end.failure.clone()).map(|f| f.message),
+        Some("the last".into())
+    );
+    let story = world.log.story(START);
+    assert_eq!(story.matches("provider-retry").count(), 21);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> call 0.21")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+    27105000 > call 0.21
+    27105000 retry-ended attempts=21 message="the last" outcome="exhausted"
+    27105000 | Assistant error message="the last"
+    27105000 error category="network" message="the last"
+    27105000 step-complete
+    27105000 done durationMs=27105000 reason="error"
+    27105000 turn-sealed
+    "#);
+}
+
+#[test]
+fn without_a_strategy_nothing_is_retried() {
+    let script = Script { steps: vec![vec![overloaded()]], retries: false, ..Script::default() };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 | Assistant error code="429" message="HTTP 429: busy"
+        0 error category="overloaded" code="429" message="HTTP 429: busy"
+        0 step-complete
+        0 done durationMs=0 reason="error"
+        0 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_strategy_that_gives_up_at_once_is_as_good_as_none() {
+    let without = Script { steps: vec![vec![overloaded()]], retries: false, ..Script::default() };
+    let silent = Script { retries: true, silent: true, ..without.clone() };
+    assert_eq!(play(&silent), play(&without));
+}
+
+#[test]
+fn a_failure_that_stays_is_not_retried() {
+    let refused = Failure::new(Category::Auth, false, "HTTP 401: who are you?");
+    let script = Script { steps: vec![vec![vec![failed(refused)], says("no")]], ..Script::default() };
+    let story = play(&script);
+    assert!(!story.contains("provider-retry") && !story.contains("retry-ended"), "{story}");
+    assert!(story.contains("error category=\"auth\""), "{story}");
+}
+
+#[test]
+fn a_failure_that_stays_ends_a_series_of_retries() {
+    let refused = Failure::new(Category::Auth, false, "HTTP 401: expired");
+    let script = Script { steps: vec![vec![overloaded(), vec![failed(refused)]]], ..Script::default() };
+    let story = play(&script);
+    assert!(
+        story.contains("retry-ended attempts=1 message=\"HTTP 401: expired\" outcome=\"not-retryable\""),
+        "{story}"
+    );
+}
+
+#[test]
+fn a_stream_that_is_cut_before_content_is_retried() {
+    let script = Script { steps: vec![vec![vec![Beat::Wait(7)], says("Hello")]], ..Script::default() };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        7 provider-retry attempt=0 category="invalid_response" delayMs=5000 message="the provider's answer ended without its terminal event"
+        7 > sleep 5000
+     5007 > call 0.1
+     5007 retry-ended attempts=1 outcome="recovered"
+     5007 text-delta delta="Hello"
+     5007 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+     5007 | Assistant text text="Hello"
+     5007 done durationMs=5007 reason="stop"
+     5007 turn-sealed
+    "#);
+}
+
+#[test]
+fn after_text_nothing_is_retried() {
+    let cut = vec![text("Hel"), Beat::Wait(5), text("lo"), failed(failure("connection reset"))];
+    let script = Script { steps: vec![vec![cut, says("never")]], ..Script::default() };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 text-delta delta="Hel"
+        5 text-delta delta="lo"
+        5 | Assistant text text="Hello"
+        5 | Assistant error message="connection reset"
+        5 error category="network" message="connection reset"
+        5 step-complete decodeMs=5 genTotalMs=5 ttftMs=0
+        5 done durationMs=5 reason="error"
+        5 turn-sealed
+    "#);
+}
+
+#[test]
+fn reasoning_a_call_and_usage_count_as_content() {
+    let thought = Beat::Say(StreamEvent::Reasoning("hm".into()));
+    for content in [thought, crate::world::call("a", "read"), usage(3, 1)] {
+        let cut = vec![content, failed(failure("reset"))];
+        let story = play(&Script { steps: vec![vec![cut, says("never")]], ..Script::default() });
+        assert!(!story.contains("provider-retry"), "{story}");
+        assert_eq!(story.matches("> call").count(), 1, "{story}");
+    }
+}
+
+#[test]
+fn usage_after_retries_ends_their_series() {
+    let cut = vec![usage(3, 1), failed(failure("reset"))];
+    let story = play(&Script { steps: vec![vec![overloaded(), cut]], ..Script::default() });
+    assert!(story.contains("retry-ended attempts=1 message=\"reset\" outcome=\"not-retryable\""), "{story}");
+}
+
+#[test]
+fn an_answer_without_content_is_retried_and_its_tokens_count() {
+    let empty = vec![usage(3, 1), finish(FinishReason::Stop)];
+    let answer = vec![text("Hello"), usage(4, 2), finish(FinishReason::Stop)];
+    let script = Script { steps: vec![vec![empty, answer]], ..Script::default() };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 usage usage={"inputTokens":3,"outputTokens":1}
+        0 provider-retry attempt=0 category="invalid_response" delayMs=5000 message="the provider ended its answer without any content"
+        0 > sleep 5000
+     5000 > call 0.1
+     5000 retry-ended attempts=1 outcome="recovered"
+     5000 text-delta delta="Hello"
+     5000 usage usage={"inputTokens":4,"outputTokens":2}
+     5000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+     5000 | Assistant text text="Hello"
+     5000 done contextSize=6 durationMs=5000 reason="stop" usage={"inputTokens":7,"outputTokens":3}
+     5000 turn-sealed
+    "#);
+}
+
+#[test]
+fn attempts_start_anew_with_each_step() {
+    let asks = vec![crate::world::call("a", "read"), finish(FinishReason::ToolCalls)];
+    let script = Script {
+        steps: vec![vec![overloaded(), overloaded(), asks], vec![overloaded(), says("Hello")]],
+        ..Script::default()
+    };
+    let story = play(&script);
+    let retries: Vec<_> = story.lines().filter(|line| line.contains("provider-retry")).collect();
+    assert_snapshot!(retries.join("\n"), @r#"
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 message="HTTP 429: busy"
+    15010 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+    "#);
+}
+
+#[test]
+fn a_hint_only_lengthens_a_wait() {
+    for (hint_ms, waits, hinted) in [(1_000, 5_000, ""), (6_500, 6_500, " hinted=true")] {
+        let limited = Failure { hint_ms: Some(hint_ms), ..Failure::new(Category::RateLimited, true, "slow") };
+        let script = Script { steps: vec![vec![vec![failed(limited)], says("Hello")]], ..Script::default() };
+        let story = play(&script);
+        assert!(story.contains(&format!("delayMs={waits}{hinted} message")), "{story}");
+        assert!(story.contains(&format!("> sleep {waits}\n")), "{story}");
+    }
+}
+
+#[test]
+fn a_wait_that_the_budget_has_no_room_for_is_not_begun() {
+    let limited = Failure { hint_ms: Some(60_001), ..Failure::new(Category::RateLimited, true, "HTTP 429") };
+    let mut script = Script { steps: vec![vec![overloaded(), vec![failed(limited)]]], ..Script::default() };
+    script.settings.budget = Budget { max_wait_ms: Some(65_000), deadline: None };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 provider-retry attempt=0 budgetLeftMs=60000 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 > sleep 5000
+     5000 > call 0.1
+     5000 retry-ended attempts=1 message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)" outcome="too-long"
+     5000 | Assistant error message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)"
+     5000 error category="rate_limited" message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)"
+     5000 step-complete
+     5000 done durationMs=5000 reason="error"
+     5000 turn-sealed
+    "#);
+}
+
+#[test]
+fn no_wait_ends_after_the_deadline() {
+    let deadline = |ms| {
+        let mut script = Script { steps: vec![vec![overloaded(), says("Hello")]], ..Script::default() };
+        script.settings.budget = Budget { max_wait_ms: None, deadline: Some(START.plus(ms)) };
+        play(&script)
+    };
+    assert!(deadline(5_000).contains("reason=\"stop\""), "it ends at the deadline");
+    assert!(deadline(4_999).contains("the next attempt would be in 5 s, the budget leaves 4 s"));
+}

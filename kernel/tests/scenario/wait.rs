@@ -1,0 +1,112 @@
+//! The wait itself: ended early, never ending, skipped, cancelled.
+
+use everturn_kernel::Input;
+use insta::assert_snapshot;
+
+use crate::world::{Beat, Nap, Script, World, overloaded, play, says, text};
+
+fn overloaded_thrice() -> Script {
+    Script { steps: vec![vec![overloaded(), overloaded(), overloaded(), says("Hello")]], ..Script::default() }
+}
+
+#[test]
+fn a_stop_in_the_second_wait_is_no_error() {
+    let script = Script { outside: vec![(6_000, Input::Abort)], ..overloaded_thrice() };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 > sleep 5000
+     5000 > call 0.1
+     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 message="HTTP 429: busy"
+     5000 > sleep 10000
+     6000 > abort
+     6000 retry-ended attempts=2 outcome="cancelled"
+     6000 done durationMs=6000 reason="aborted"
+     6000 turn-sealed
+    "#);
+}
+
+#[test]
+fn cancelling_the_retry_seals_and_says_so() {
+    let script = Script { outside: vec![(6_000, Input::AbortRetry)], ..overloaded_thrice() };
+    let story = play(&script);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> abort retry")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+     6000 > abort retry
+     6000 retry-ended attempts=2 message="Retry cancelled" outcome="cancelled"
+     6000 done durationMs=6000 reason="aborted"
+     6000 turn-sealed
+    "#);
+}
+
+#[test]
+fn cancelling_the_retry_means_nothing_where_none_is() {
+    let speaks = vec![text("Hel"), Beat::Wait(10), text("lo"), Beat::Say(finished())];
+    let calm = Script { steps: vec![vec![speaks]], ..Script::default() };
+    let asked = Script { outside: vec![(5, Input::AbortRetry), (6, Input::RetryNow)], ..calm.clone() };
+    let story: String = play(&asked)
+        .lines()
+        .filter(|line| !line.contains("> abort retry") && !line.contains("> retry now"))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    assert_eq!(story, play(&calm));
+}
+
+#[test]
+fn a_wait_is_skipped_on_demand() {
+    let script = Script { outside: vec![(1_000, Input::RetryNow)], nap: Nap::Endless, ..Script::default() };
+    let script = Script { steps: vec![vec![overloaded(), says("Hello")]], ..script };
+    let story = play(&script);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> sleep")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+        0 > sleep 5000
+     1000 > retry now
+     1000 > call 0.1
+     1000 retry-ended attempts=1 outcome="recovered"
+     1000 text-delta delta="Hello"
+     1000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+     1000 | Assistant text text="Hello"
+     1000 done durationMs=1000 reason="stop"
+     1000 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_sleep_that_ends_early_is_slept_again_for_what_is_left() {
+    let script =
+        Script { steps: vec![vec![overloaded(), says("Hello")]], nap: Nap::Half, ..Script::default() };
+    let mut world = World::new(script);
+    world.begin().expect("it ends");
+    assert_eq!(world.log.sleeps(), [5000, 2500, 1250, 625, 312, 156, 78, 39, 19, 9, 4, 2, 1]);
+    let story = world.log.story(crate::world::START);
+    assert!(story.contains(" 5000 > call 0.1"), "{story}");
+}
+
+#[test]
+fn a_sleep_that_never_ends_does_not_stop_a_stop() {
+    let script = Script { outside: vec![(9_999, Input::Abort)], nap: Nap::Endless, ..overloaded_thrice() };
+    let story = play(&script);
+    assert!(story.contains(" 9999 done durationMs=9999 reason=\"aborted\""), "{story}");
+}
+
+#[test]
+fn without_a_word_from_outside_an_endless_sleep_is_endless() {
+    let story = play(&Script { nap: Nap::Endless, ..overloaded_thrice() });
+    assert!(story.ends_with("> sleep 5000\n(all wait for nothing)\n"), "{story}");
+}
+
+#[test]
+fn a_driver_that_is_dropped_in_the_wait_leaves_the_wait_saved() {
+    let mut world = World::new(Script { nap: Nap::Endless, ..overloaded_thrice() });
+    assert!(world.begin().is_none(), "it waits");
+    let saved = serde_json::to_value(world.saved().expect("it was saved")).expect("JSON");
+    assert_eq!(saved["phase"]["state"], "backoff");
+    assert_eq!(saved["phase"]["decidedMs"], 5000);
+}
+
+fn finished() -> everturn_kernel::StreamEvent {
+    everturn_kernel::StreamEvent::Finished(everturn_kernel::FinishReason::Stop)
+}
