@@ -83,13 +83,22 @@ impl<'a> Case<'a> {
         if self.evidence.status == Some(413) || measure::asks_too_much(&self.prose) {
             return Kind::Overflow;
         }
-        self.by_limit()
-            .or_else(|| self.by_code(Rank::Exact))
+        let kind = self
+            .by_code(Rank::Exact)
+            .or_else(|| self.by_limit())
             .or_else(|| self.by_words())
             .or_else(|| self.by_code(Rank::Broad))
             .or_else(|| self.by_status())
             .or_else(|| self.by_code(Rank::Vague))
-            .unwrap_or_else(|| self.by_stage())
+            .unwrap_or_else(|| self.by_stage());
+        if kind == Kind::Window && self.is_promised() { Kind::RateLimited } else { kind }
+    }
+
+    /// Whether "unpaid" is said of a window that comes round again, though not when.
+    fn is_promised(&self) -> bool {
+        self.status == Some(402)
+            && self.prose.has_any(&["retry", "try again", "reset*", "wait"])
+            && !self.prose.has_any(phrase::LONG)
     }
 
     /// A limit's name tells whether it is one of minutes or of days.
@@ -100,15 +109,17 @@ impl<'a> Case<'a> {
             names.push_str(" | ");
         }
         let names = Prose::new([names.as_str()], false);
-        let long = names.has_any(&["per day", "per week", "per month", "daily", "weekly", "monthly"]);
-        let short = names.has_any(&["per minute", "per second", "per hour"]);
-        long.then_some(Kind::Wall).or(short.then_some(Kind::RateLimited))
+        let long = names.has_any(phrase::LONG).then_some(Kind::Wall);
+        long.or_else(|| names.has_any(phrase::SHORT).then_some(Kind::RateLimited))
     }
 
     fn by_code(&self, wanted: Rank) -> Option<Kind> {
         let (rank, kind, at) = self.known?;
         // A parameter may be too long; the conversation itself being too long is another matter.
-        let is_input = || matches!(self.found.param.as_deref(), Some("messages" | "input" | "prompt"));
+        let is_input = || {
+            let param = self.found.param.as_deref().unwrap_or_default();
+            ["messages", "input", "prompt"].iter().any(|name| param.starts_with(name))
+        };
         if rank == Rank::Exact && self.found.codes[at].ends_with("_above_max_length") && is_input() {
             return Some(Kind::Overflow);
         }
@@ -130,7 +141,11 @@ impl<'a> Case<'a> {
         } else {
             self.status.or(implied)
         };
-        phrase::kind(&self.prose, phrase::BODY, |kind| status::allows(status, kind))
+        // A request that is refused may speak of limits without having hit one.
+        let hit = || !matches!(status, Some(400 | 422)) || self.prose.has_any(phrase::PASSED);
+        phrase::kind(&self.prose, phrase::BODY, |kind| {
+            status::allows(status, kind) && (kind != Kind::RateLimited || hit())
+        })
     }
 
     fn by_status(&self) -> Option<Kind> {

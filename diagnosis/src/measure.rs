@@ -5,12 +5,18 @@ use crate::prose::Prose;
 use crate::status::is_error;
 
 /// Words that a status follows.
-const BEFORE_STATUS: &[&str] = &["status code", "status", "http", "error code", "api error"];
+const BEFORE_STATUS: &[&str] =
+    &["status code", "status", "http", "error code", "api error", "client error", "server error"];
 
 /// The HTTP status that a sentence names: "Server responded with status 429", "429 Too Many Requests".
 pub(crate) fn status(prose: &Prose) -> Option<u16> {
-    let named = BEFORE_STATUS.iter().find_map(|phrase| leading_status(&prose.words()[prose.find(phrase)?..]));
-    named.or_else(|| leading_status(prose.words()))
+    named_status(prose).or_else(|| leading_status(prose.words()))
+}
+
+/// As [`status`], but only where the sentence says that the number is one.
+pub(crate) fn named_status(prose: &Prose) -> Option<u16> {
+    let after = |phrase| prose.ends(phrase).find_map(|end| leading_status(&prose.words()[end..]));
+    BEFORE_STATUS.iter().find_map(|phrase| after(phrase))
 }
 
 fn leading_status(text: &str) -> Option<u16> {
@@ -20,6 +26,6 @@ fn leading_status(text: &str) -> Option<u16> {
 
 /// Whether one request is larger than its whole budget: "Limit 30000, Requested 31538". No wait helps then.
 pub(crate) fn asks_too_much(prose: &Prose) -> bool {
-    let after = |word| amount(prose.words()[prose.find(word)?..].trim_start());
+    let after = |word| prose.ends(word).find_map(|end| amount(prose.words()[end..].trim_start()));
     after("limit").zip(after("requested")).is_some_and(|(limit, requested)| requested > limit)
 }

@@ -1,4 +1,4 @@
-//! Words that say what went wrong, as data. Asked after the codes.
+//! Words that say what went wrong, as data. Asked where no code decides.
 //!
 //! A phrase is whole words in lower case, without punctuation; a final `*` lets its last word go on.
 
@@ -10,14 +10,24 @@ pub(crate) struct Rule {
     kind: Kind,
     any: &'static [&'static str],
     with: &'static [&'static str],
-    unless: &'static [&'static str],
+    unless: &'static [&'static [&'static str]],
 }
 
 impl Rule {
-    pub(crate) fn matches(&self, prose: &Prose) -> bool {
+    fn matches(&self, prose: &Prose) -> bool {
         prose.has_any(self.any)
             && (self.with.is_empty() || prose.has_any(self.with))
-            && !prose.has_any(self.unless)
+            && !self.unless.iter().any(|phrases| prose.has_any(phrases))
+    }
+
+    const fn with(mut self, with: &'static [&'static str]) -> Self {
+        self.with = with;
+        self
+    }
+
+    const fn unless(mut self, unless: &'static [&'static [&'static str]]) -> Self {
+        self.unless = unless;
+        self
     }
 }
 
@@ -28,18 +38,6 @@ pub(crate) fn kind(prose: &Prose, rules: &[Rule], allowed: impl Fn(Kind) -> bool
 
 const fn rule(kind: Kind, any: &'static [&'static str]) -> Rule {
     Rule { kind, any, with: &[], unless: &[] }
-}
-
-impl Rule {
-    const fn with(mut self, with: &'static [&'static str]) -> Self {
-        self.with = with;
-        self
-    }
-
-    const fn unless(mut self, unless: &'static [&'static str]) -> Self {
-        self.unless = unless;
-        self
-    }
 }
 
 /// A limit that is counted over time, not per request.
@@ -55,66 +53,141 @@ const PER_TIME: &[&str] = &[
     "wait",
     "rpm",
     "tpm",
+    "peak",
+];
+
+/// Windows that no turn sits out.
+pub(crate) const LONG: &[&str] = &[
+    "per day",
+    "per week",
+    "per month",
+    "daily",
+    "weekly",
+    "monthly",
+    "per 24 hours",
+    "today",
+    "todays",
+    "rpd",
+    "tpd",
+    "每日",
+    "今日",
+    "每天",
+    "每周",
+    "每月",
+];
+
+/// Windows that a turn does sit out.
+pub(crate) const SHORT: &[&str] = &["per minute", "per min", "per second", "per hour", "rpm", "tpm"];
+
+/// Says that a limit was passed, not only that there is one.
+pub(crate) const PASSED: &[&str] = &[
+    "exceed*",
+    "reached",
+    "hit",
+    "too many",
+    "too quickly",
+    "too fast",
+    "too frequent*",
+    "throttl*",
+    "slow down",
+    "over",
+    "wait",
+    "retry after",
+    "try again in",
+    "频繁",
+    "过快",
+    "过高",
+    "超",
+];
+
+/// Parts of a request that have limits of their own.
+const PART: &[&str] = &[
+    "image*",
+    "images",
+    "file",
+    "files",
+    "audio",
+    "video",
+    "pdf",
+    "array",
+    "tools",
+    "stop",
+    "name",
+    "description",
+    "url",
+    "schema",
+    "output tokens",
+    "completion tokens",
+    "user",
 ];
 
 /// For bodies of responses and events.
 #[rustfmt::skip]
 pub(crate) const BODY: &[Rule] = &[
-    // Overflow: the size of the context, of the prompt, of the whole request.
-    rule(Kind::Overflow, &["context length", "context window", "context size", "context limit", "contextlength"]).with(&[
+    // The size of the context, of the prompt, of the whole request.
+    rule(Kind::Overflow, &[
+        "context length", "context window", "context size", "context limit", "contextlength", "model length", "model len",
+        "prompt length", "input length", "inputs length", "sequence length", "n ctx", "model token limit", "context token*",
+    ]).with(&[
         "exceed*", "maximum", "max", "longer than", "larger than", "greater than", "more than", "too long", "too large",
         "too many", "too small", "beyond", "limit of", "not enough", "overflow*", "does not fit", "full", "requested",
-    ]),
-    rule(Kind::Overflow, &["not enough context", "context overflow", "out of context", "context exceeded"]),
-    rule(Kind::Overflow, &["prompt", "input", "conversation", "messages", "message history"]).with(&[
-        "prompt is too long", "prompt too long", "prompt is too large", "prompt too large", "maximum prompt length",
-        "input is too long", "input too long", "input is too large", "inputs are too long", "input length",
-        "conversation is too long", "messages are too long", "messages too long", "messages is too long",
-        "prompt exceeds", "input exceeds", "messages exceed",
-    ]).unless(&["image", "file", "audio", "rate limit*"]),
+        "should be", "must be", "truncate", "超",
+    ]).unless(&[PER_TIME]),
+    rule(Kind::Overflow, &["context overflow", "out of context", "context exceeded", "exceeded context", "no body"])
+        .with(&["context", "400", "413"]),
     rule(Kind::Overflow, &[
-        "too many input tokens", "input tokens exceed*", "input token count", "prompt token count", "prompt tokens exceed*",
-        "maximum number of tokens", "max tokens allowed", "maximum number of input tokens", "inputs tokens",
-        "requested token count", "tokens in request", "total tokens", "token limit",
-    ]).with(&["exceed*", "more than", "must be", "maximum", "too many", "larger than", "greater than", "over"])
-        .unless(PER_TIME),
-    rule(Kind::Overflow, &["too many tokens", "too many total tokens"]).unless(PER_TIME),
+        "input token", "input tokens", "prompt token", "prompt tokens", "total tokens", "number of tokens",
+        "number of input tokens", "tokens in request", "tokens in the request", "inputs tokens", "text tokens",
+        "token count", "token limit", "max tokens allowed", "inputs must have less than",
+    ]).with(&["exceed*", "more than", "must be", "must have", "maximum", "too many", "larger than", "greater than", "超"])
+        .unless(&[PER_TIME, &["output tokens", "completion tokens"]]),
     rule(Kind::Overflow, &[
-        "reduce the length of the messages", "reduce the length of the prompt", "reduce the length of your",
-        "reduce your prompt", "reduce your message size", "reduce the size of your", "shorten your prompt",
-        "shorten the prompt", "tokens must be reduced",
-    ]).unless(&["rate limit"]),
+        "prompt", "prompts", "input", "inputs", "conversation", "messages", "message history", "chat history",
+    ]).with(&[
+        "is too long", "are too long", "too long", "too large for", "is too large", "longer than the", "exceeds the max*",
+        "exceeds max*", "exceeds the limit", "exceeds the context", "maximum prompt length",
+    ]).unless(&[PER_TIME, PART]),
+    rule(Kind::Overflow, &["too many tokens", "too many total tokens"]).unless(&[PER_TIME]),
+    rule(Kind::Overflow, &[
+        "reduce the length of the", "reduce the length of your", "reduce your prompt", "reduce your message size",
+        "reduce your input", "reduce the size of your", "reduce the size of the", "shorten your", "shorten the prompt",
+        "shorter input", "tokens must be reduced",
+    ]).unless(&[&["rate limit"], PART]),
     // No room is left for an answer.
     rule(Kind::Overflow, &["must be at least 1 got -*", "must be at least 1 not -*", "must be positive got -*"]),
-    rule(Kind::Overflow, &["string too long", "expected maxlength", "range of input length"]),
+    rule(Kind::Overflow, &["string too long", "expected maxlength"]).unless(&[&["user", "name", "description"]]),
     rule(Kind::Overflow, &["long context", "1m context"])
-        .with(&["extra usage", "required for", "requires", "not available", "not yet available", "tier", "credits"]),
+        .with(&["extra usage", "required", "requires", "not available", "not yet available", "tier", "credits", "subscription"]),
     rule(Kind::Overflow, &[
-        "request entity too large", "request too large", "payload too large", "content too large", "body too large",
-        "body is too large", "body exceeds", "payload size", "request size exceeds", "request exceeds the maximum size",
-    ]).unless(&["image"]),
-    rule(Kind::Overflow, &["超过最大长度", "超出最大长度", "超过最大", "上下文长度", "上下文超", "输入过长", "输入长度"]),
-    // Walls of money.
+        "request entity too large", "request too large", "payload too large", "content too large", "entity too large",
+        "body too large", "body is too large", "body exceeds", "payload size", "request size", "request exceeds the maximum",
+    ]).unless(&[PER_TIME, PART]),
+    rule(Kind::Overflow, &["最大长度", "上下文", "输入过长", "输入长度", "超长", "输入超"]).with(&["超", "过长", "限制", "最大"]),
+    // Money.
     rule(Kind::Wall, &[
-        "insufficient quota", "insufficient credit*", "insufficient balance", "insufficient fund*",
-        "insufficient account balance", "not enough credit*", "out of credit*", "no credit*", "any credit*",
-        "more credits", "available credits", "zero credits", "credits depleted", "credits exhausted", "credit balance",
-        "credit limit", "balance is too low", "balance too low", "balance is insufficient", "low balance",
-        "purchase credits", "buy credits", "payment required", "payment method", "billing hard limit", "billing limit",
+        "insufficient quota", "payment required", "payment method", "credit card", "billing hard limit", "billing limit",
         "spend limit", "spending limit", "spending cap", "budget has been exceeded", "budget exceeded", "over budget",
-        "account is not active", "account is in arrears", "overdue", "on the free tier", "free tier only",
-        "requires a paid plan", "requires a subscription", "need a subscription", "subscription required",
-        "subscription has expired", "plan has expired", "limit 0", "余额", "欠费", "资源包",
-    ]),
+        "exceeded your budget", "account is not active", "in arrears", "overdue", "on the free tier", "free tier only",
+        "paid plan", "paid account", "requires a subscription", "need a subscription", "subscription required",
+        "subscription has expired", "plan has expired", "plan does not include", "not included in your", "on your plan",
+        "key limit", "limit 0", "extra usage", "out of usage", "余额", "欠费", "资源包", "充值", "套餐已到期",
+    ]).unless(&[SHORT]),
+    rule(Kind::Wall, &["credit", "credits", "balance", "funds"]).with(&[
+        "insufficient", "not enough", "out of", "no", "any", "run out", "ran out", "depleted", "exhausted", "too low", "low",
+        "requires", "require", "purchase", "buy", "add", "more", "zero", "negative", "top up", "expired", "not have",
+    ]).unless(&[SHORT, &["rate limit*"]]),
     // Windows of a plan.
     rule(Kind::Window, &[
-        "usage limit*", "usage cap", "usage quota", "plan limit", "session limit", "hour limit", "5h limit",
-        "exceeded your current quota", "current quota", "per day", "per week", "per month", "per 24 hours",
-        "daily limit", "daily quota", "daily request*", "daily token*", "daily free", "weekly limit", "weekly quota",
-        "weekly usage", "monthly limit", "monthly quota", "monthly usage", "monthly allowance", "monthly included",
-        "todays limit", "rpd", "tpd", "quota has been exhausted", "quota is exhausted", "quota exhausted",
-        "quota will reset", "exhausted your capacity", "exhausted your quota", "used up", "out of call volume quota",
-        "使用上限", "用量上限", "每日", "今日", "每周", "每月",
+        "usage limit*", "usage cap", "usage quota", "plan limit", "session limit", "hour limit", "5h limit", "hourly limit",
+        "current quota", "quota reached", "quota will reset", "exhausted your capacity", "used up", "out of call volume quota",
+        "premium request allowance", "request allowance", "使用上限", "用量上限",
+    ]),
+    rule(Kind::Window, &["quota", "allowance", "allocation"])
+        .with(&["exhausted", "used up", "ran out", "run out", "depleted"])
+        .unless(&[&["check quota", "resource exhausted", "resource has been exhausted", "resource_exhausted"], SHORT]),
+    rule(Kind::Window, LONG).with(&[
+        "limit*", "quota*", "cap", "allowance", "allocation", "usage", "exceed*", "reached", "exhausted", "used up", "calls",
+        "requests", "tokens", "too many", "free", "上限", "限",
     ]),
     rule(Kind::Policy, &[
         "content policy", "content policies", "content filter*", "content management policy", "content safety",
@@ -123,52 +196,59 @@ pub(crate) const BODY: &[Rule] = &[
         "inappropriate content", "harmful content", "sensitive content", "unsafe content", "content exists risk",
         "high risk", "policy violation", "violates our", "violate our", "violating our", "guardrail intervened",
         "responsible ai", "敏感", "违规", "不安全",
-    ]).unless(&["data policy", "guardrail restrictions"]),
+    ]).unless(&[&["data policy", "guardrail restrictions"]]),
+    rule(Kind::Policy, &["blocked", "rejected", "refused", "filtered", "violat*"])
+        .with(&["content", "safety", "policy", "policies", "moderation", "harmful", "your prompt", "the prompt", "guardrail*"])
+        .unless(&[&["data policy", "guardrail restrictions", "privacy"]]),
+    rule(Kind::Auth, &["api key", "x api key", "access token", "oauth token", "security token", "bearer", "credential*", "authentication"]).with(&[
+        "invalid", "incorrect", "not valid", "expired", "is missing", "missing", "no api key", "no auth", "required", "wrong",
+        "bad", "revoked", "leaked", "disabled", "fail*", "not found", "cookie auth", "does not match",
+    ]).unless(&[&["permission*"]]),
     rule(Kind::Auth, &[
-        "invalid api key", "incorrect api key", "invalid x api key", "api key not valid", "api key is invalid",
-        "api key expired", "api key has expired", "api key not found", "api key is missing", "api key required",
-        "no api key", "missing api key", "wrong api key", "bad api key", "api key was reported", "valid api key",
-        "invalid token", "invalid access token", "invalid bearer", "missing bearer", "token has expired",
-        "token is expired", "token expired", "expired token", "security token", "invalid credential*",
-        "no auth credentials", "no cookie auth", "authentication fail*", "authentication required",
-        "authentication credentials", "not authenticated", "unauthenticated", "unauthorized", "invalid signature",
-        "user not found", "log in again", "sign in again", "login again", "please log in", "please login", "鉴权失败",
-        "令牌",
+        "token has expired", "token is expired", "token expired", "expired token", "invalid token", "token is invalid",
+        "token seems invalid", "not authenticated", "unauthenticated", "unauthorized", "user not found", "log in again", "sign in again",
+        "login again", "please log in", "please login", "login fail*", "鉴权失败", "令牌", "身份验证",
     ]),
+    rule(Kind::NotFound, &["does not exist or you do not have access"]),
     rule(Kind::Permission, &[
         "permission*", "access denied", "have access to", "has access to", "no access", "access to this model",
         "not allowed to", "not authorized to", "not entitled", "forbidden", "requires explicit opt in", "opt in",
         "guardrail restrictions", "data policy", "privacy settings", "country region or territory",
         "location is not supported", "region is not supported", "not available in your", "not supported in your",
         "attention required", "just a moment", "checking your browser", "security service", "you have been blocked",
-        "has not been used in project", "terms must be accepted", "无权",
-    ]),
+        "has not been used in project", "terms must be accepted", "verification required", "must be verified", "无权", "权限",
+    ]).unless(&[&["thinking"]]),
+    rule(Kind::Permission, &["account", "organization", "project"]).with(&["deactivated", "suspended", "restricted", "disabled"]),
     // The provider's capacity.
     rule(Kind::Overloaded, &[
-        "overload*", "over capacity", "at capacity", "no capacity", "capacity exceeded", "capacity limit*",
-        "insufficient capacity", "capacity constraint*", "capacity available", "lack of capacity", "high demand",
-        "high load", "heavy load", "high traffic", "heavy traffic", "peak traffic", "currently loading",
-        "loading model", "model is loading", "not ready", "cold start*", "server busy", "server is busy",
-        "servers are busy", "system busy", "too busy", "busy", "no healthy upstream", "no available", "no instances",
-        "no workers", "queue is full", "queue full", "maximum pending", "reset reason overflow",
-        "temporarily unavailable", "service unavailable", "too many connections", "server capacity", "繁忙", "负载",
-        "访问量过大", "拥挤",
-    ]).unless(&["no available credits"]),
+        "overload*", "high demand", "high load", "heavy load", "peak load", "high traffic", "heavy traffic", "peak traffic",
+        "currently loading", "loading model", "model is loading", "being loaded", "unloaded", "starting up", "warming up",
+        "not ready", "cold start*", "busy", "no healthy upstream", "no available", "no instances", "no workers",
+        "queue is full", "queue full", "maximum pending", "reset reason overflow", "temporarily unavailable",
+        "temporarily not available", "service unavailable", "too many connections", "繁忙", "负载", "访问量过大", "拥挤",
+    ]),
+    rule(Kind::Overloaded, &["capacity"]).with(&[
+        "exceed*", "no", "insufficient", "limited", "limit*", "reached", "at", "over", "unavailable", "constraint*", "lack",
+        "not enough", "available",
+    ]),
     rule(Kind::RateLimited, &[
         "rate limit*", "ratelimit*", "rate limiting", "rate exceeded", "request rate", "too many requests",
         "too many concurrent", "too many parallel", "concurrent request*", "concurrency", "throttl*", "slow down",
-        "per minute", "per second", "quota exceeded", "exceeded your quota", "exceeded quota", "resource has been exhausted",
-        "resource exhausted", "request limit", "requests limit", "rpm", "tpm", "too frequent*", "too quickly",
-        "too fast", "excessive load", "wait before trying again", "频繁", "频率", "速率", "限流", "并发", "请求过多",
+        "quota exceeded", "quota limit", "exceeded your quota", "exceeded quota", "resource has been exhausted",
+        "resource exhausted", "resourceexhausted", "request limit", "requests limit", "too frequent*", "too quickly",
+        "too rapidly", "too fast", "excessive load", "wait before trying again", "频繁", "频率", "速率", "限流", "并发",
+        "请求过多",
     ]),
-    rule(Kind::NotFound, &["model", "deployment", "engine", "endpoint", "endpoints"]).with(&[
-        "does not exist", "doesnt exist", "do not exist", "not found", "no such", "unknown model", "not a valid model",
-        "not a valid model id", "invalid model", "is not available", "no longer available", "decommissioned",
-        "has been deprecated", "was deprecated", "no endpoints found", "模型不存在",
-    ]).unless(&["tool", "try again"]),
+    rule(Kind::RateLimited, SHORT).with(&["limit*", "exceed*", "reached", "too many", "quota"]),
+    rule(Kind::NotFound, &["model", "models", "deployment", "engine", "endpoint", "endpoints"]).with(&[
+        "does not exist", "doesnt exist", "do not exist", "not exist", "not found", "no such", "unknown model",
+        "not a valid model", "invalid model", "model identifier is invalid", "model id is invalid", "is not available",
+        "no longer available", "no longer supported", "decommissioned", "been deprecated", "was deprecated",
+        "deprecating state", "model deprecat*", "been retired", "was retired", "no endpoints found", "模型不存在",
+    ]).unless(&[&["tool", "try again"]]),
     rule(Kind::Timeout, &[
         "timed out", "time out", "timeout", "timedout", "deadline exceeded", "deadline expired", "deadline has elapsed",
-        "stalled", "took too long", "超时",
+        "stalled", "took too long", "went idle", "no bytes", "no data received", "超时",
     ]),
     rule(Kind::Response, &[
         "closed before", "ended before", "ended without", "ended unexpectedly", "without a terminal", "empty response",
@@ -177,48 +257,57 @@ pub(crate) const BODY: &[Rule] = &[
     ]),
     rule(Kind::Network, &[
         "connection reset", "connection refused", "connection closed", "connection error", "connection lost",
-        "connection aborted", "econnreset", "econnrefused", "socket hang up", "broken pipe", "fetch failed",
-        "network error", "network connection", "disconnected", "name resolution", "host unreachable",
+        "connection aborted", "connection failed", "econnreset", "econnrefused", "socket hang up", "other side closed",
+        "broken pipe", "fetch failed", "failed to fetch", "network error", "network connection", "disconnected",
+        "terminated", "websocket*", "name resolution", "host unreachable", "did not get a response",
     ]),
     rule(Kind::Request, &[
-        "unknown parameter", "unrecognized", "unsupported parameter", "unsupported value", "invalid value",
-        "missing required", "required parameter", "required field", "field required", "extra inputs", "not permitted",
-        "is not supported", "not supported with", "validation error", "invalid request", "bad request", "malformed",
-        "must be followed by", "must be one of",
+        "unknown parameter", "unrecognized request", "unsupported parameter", "unsupported value", "missing required",
+        "required parameter", "required field", "field required", "extra inputs", "validation error",
+        "requires more system memory", "insufficient system resources",
     ]),
     rule(Kind::Server, &[
         "internal server error", "internal error", "server error", "server had an error", "bad gateway", "crashed",
         "upstream error", "upstream connect error", "something went wrong", "unexpected error", "unknown error",
-        "provider returned error", "an error occurred", "内部错误", "系统错误", "服务异常",
+        "provider returned error", "error occurred", "内部错误", "系统错误", "服务异常",
     ]),
+    rule(Kind::Request, &[
+        "is not supported", "does not support", "not permitted", "invalid request", "bad request", "is not valid",
+        "must be followed by", "must be one of",
+    ]).unless(&[&["upstream", "response", "server", "gateway", "temporarily"]]),
 ];
 
 /// For the display chains of transport errors.
 #[rustfmt::skip]
 pub(crate) const TRANSPORT: &[Rule] = &[
-    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization", "407"]),
+    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization"]),
     rule(Kind::Untrusted, &[
-        "certificate", "unknownissuer", "self signed", "hostname mismatch", "unknown ca", "certificaterequired",
-        "cert has expired", "unable to verify",
+        "certificate", "unknownissuer", "self signed", "hostname mismatch", "unknown ca", "unable to verify", "cert",
+        "corrupt message of type", "handshakefailure", "protocolversion", "not trusted",
     ]),
     rule(Kind::Request, &[
         "builder error", "relative url", "invalid url", "invalid uri", "unsupported scheme", "unsupported protocol",
-        "empty host", "invalid header name",
+        "empty host", "invalid header name", "too many redirects", "following redirect",
     ]),
-    rule(Kind::Cancelled, &["aborterror", "aborted by user", "user aborted", "operation was aborted", "cancelled by"]),
+    rule(Kind::Cancelled, &[
+        "aborterror", "aborted by user", "user aborted", "request was aborted", "operation was aborted", "cancelled by",
+        "canceled by", "context canceled",
+    ]),
     rule(Kind::RateLimited, &["excessive load", "too many pings", "enhance your calm"]),
-    rule(Kind::Server, &["unexpected internal error", "internal error"]),
+    rule(Kind::Server, &["unexpected internal error"]),
     rule(Kind::Timeout, &[
-        "timed out", "timeout", "timeouterror", "deadline has elapsed", "deadline exceeded", "etimedout", "timedout",
-        "idle", "stalled", "no bytes", "took too long",
+        "timed out", "time out", "timeout", "timeouterror", "deadline has elapsed", "deadline exceeded", "etimedout",
+        "timedout", "idle", "stalled", "no bytes", "took too long",
     ]),
-    rule(Kind::Network, &["peer closed", "connection reset", "connection closed", "unexpected end of file", "refused"]),
+    rule(Kind::Response, &["while parsing", "without terminal", "terminal event", "before response completed"]),
+    rule(Kind::Network, &[
+        "eof", "end of file", "peer closed", "connection reset", "connection closed", "closed connection", "refused",
+        "disconnected", "broken pipe",
+    ]),
     rule(Kind::Response, &[
-        "invalid http version", "invalid chunk size", "chunk size", "invalid gzip", "gzip header", "deflate", "brotli",
-        "zstd", "decompress*", "corrupt*", "invalid status", "invalid header", "invalid content length",
-        "message head is too large", "parsed", "expected value", "expected ident", "eof while parsing", "missing field",
-        "trailing characters", "invalid utf 8", "utf 8", "invalid json", "unexpected token", "before completed",
-        "before response completed", "without terminal", "terminal event", "too many redirects", "following redirect",
-        "event too large", "empty response",
+        "invalid http", "chunk size", "gzip", "deflate", "brotli", "zstd", "frame descriptor", "decompress*", "corrupt*",
+        "invalid header", "message head is too large", "too many headers", "parsed", "expected value", "expected ident",
+        "missing field", "trailing characters", "utf 8", "invalid json", "unexpected token", "event too large",
+        "empty response",
     ]),
 ];

@@ -44,23 +44,22 @@ impl Prose {
 
     /// Whether the phrase occurs as whole words. A final `*` lets its last word go on.
     pub(crate) fn has(&self, phrase: &str) -> bool {
-        self.find(phrase).is_some()
+        self.ends(phrase).next().is_some()
     }
 
     pub(crate) fn has_any(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.has(phrase))
     }
 
-    /// Where the text after the phrase's first occurrence begins.
-    pub(crate) fn find(&self, phrase: &str) -> Option<usize> {
+    /// Where the text after each occurrence of the phrase begins.
+    pub(crate) fn ends<'a>(&'a self, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
         let (phrase, open) = phrase.strip_suffix('*').map_or((phrase, false), |stem| (stem, true));
-        let words = self.words.as_bytes();
         // Scripts without spaces have no word boundaries to respect.
         let bounded = phrase.is_ascii();
-        if bounded && !self.starts_with_pair(phrase) {
-            return None;
-        }
-        self.words.match_indices(phrase).map(|(at, _)| (at, at + phrase.len())).find_map(|(at, end)| {
+        let possible = !bounded || self.starts_with_pair(phrase);
+        let places = possible.then(|| self.words.match_indices(phrase)).into_iter().flatten();
+        let words = self.words.as_bytes();
+        places.map(move |(at, _)| (at, at + phrase.len())).filter_map(move |(at, end)| {
             let whole = !bounded || (words[at - 1] == b' ' && (open || words[end] == b' '));
             whole.then_some(end)
         })
@@ -123,10 +122,22 @@ fn push(words: &mut String, before: char, letter: char, rest: &str) {
             words.push(letter)
         }
         '-' if before == ' ' && after.is_ascii_digit() => words.push(letter),
+        // "1000 calls / month"
+        '/' if is_time(rest) => {
+            space(words);
+            words.push_str("per ");
+        }
         // "you've" is one word.
         '\'' | '\u{2019}' if before.is_ascii_alphabetic() && after.is_ascii_alphabetic() => {}
         _ => space(words),
     }
+}
+
+/// Whether a unit of time follows, as in "/ min".
+fn is_time(text: &str) -> bool {
+    let text = text.trim_start_matches(' ');
+    let word = &text[..text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len())];
+    ["s", "sec", "second", "min", "minute", "h", "hour", "day", "week", "month"].contains(&word)
 }
 
 /// How long the URL is that begins here.

@@ -11,7 +11,8 @@ pub(crate) fn is_error(status: u16) -> bool {
 pub(crate) fn kind(status: u16) -> Kind {
     match status {
         401 | 407 => Kind::Auth,
-        402 => Kind::Wall,
+        // Some plans have windows, so that even an unpaid request may pass: the hint tells.
+        402 => Kind::Window,
         403 | 451 => Kind::Permission,
         404 | 410 => Kind::NotFound,
         408 | 504 | 522 | 524 | 598 | 599 => Kind::Timeout,
@@ -35,8 +36,8 @@ pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
     };
     let Some(status) = status else { return true };
     match status {
-        401 | 407 => matches!(kind, Auth | Wall),
-        402 => matches!(kind, Wall | Window),
+        401 | 407 => matches!(kind, Auth | Wall | Window),
+        402 => matches!(kind, Wall | Window | Overflow),
         403 => matches!(kind, Wall | Window | Policy | Auth | Permission | RateLimited),
         404 | 410 => matches!(kind, Wall | Window | Permission | NotFound),
         429 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited),

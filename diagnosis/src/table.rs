@@ -21,6 +21,7 @@ pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
     (Broad, Kind::NotFound, NOT_FOUND),
     (Exact, Kind::Timeout, TIMEOUT),
     (Exact, Kind::Response, RESPONSE),
+    (Broad, Kind::Response, INCOMPLETE),
     (Broad, Kind::Network, NETWORK),
     (Exact, Kind::Request, REQUEST),
     (Exact, Kind::Cancelled, CANCELLED),
@@ -36,6 +37,7 @@ const OVERFLOW: &[&str] = &[
     "request_entity_too_large", "payload_too_large", "content_too_large",
     // Zhipu
     "1261",
+    "base_resp.1039",
 ];
 
 #[rustfmt::skip]
@@ -52,8 +54,9 @@ const WALL: &[&str] = &[
     "arrearage", "account_overdue", "allocation_quota.free_tier_only",
     // one-api and new-api
     "insufficient_user_quota", "pre_consume_token_quota_failed",
-    // Zhipu
-    "1113",
+    // Zhipu, MiniMax
+    "1113", "1309", "base_resp.1008",
+    "credit_limit", "key_limit_exceeded", "credit_balance_exhausted",
 ];
 
 #[rustfmt::skip]
@@ -63,6 +66,7 @@ const WINDOW: &[&str] = &[
     "monthly_limit_exceeded", "free_tier_limit_exceeded", "service_quota_exceeded",
     // Zhipu: a window of hours, of a day, of a week or month
     "1308", "1304", "1310",
+    "base_resp.2056",
 ];
 
 #[rustfmt::skip]
@@ -75,6 +79,8 @@ const POLICY: &[&str] = &[
     // Alibaba, Volcengine, Zhipu
     "data_inspection_failed", "input_text_sensitive_content_detected", "output_text_sensitive_content_detected",
     "sensitive_content_detected", "sensitive", "1301",
+    // MiniMax
+    "base_resp.1026", "base_resp.1027",
 ];
 
 #[rustfmt::skip]
@@ -88,6 +94,7 @@ const AUTH: &[&str] = &[
     // AWS
     "unrecognized_client", "missing_authentication_token", "invalid_signature", "incomplete_signature",
     "signature_does_not_match", "invalid_client_token_id",
+    "base_resp.1004", "base_resp.2049",
 ];
 
 #[rustfmt::skip]
@@ -113,6 +120,7 @@ const OVERLOADED: &[&str] = &[
     "model_not_ready", "model_loading", "insufficient_system_resource",
     // Mistral, Zhipu
     "3505", "1305", "1312",
+    "slow_down",
 ];
 
 #[rustfmt::skip]
@@ -138,6 +146,7 @@ const RATE_LIMITED: &[&str] = &[
     "limit_requests",
     // Mistral, Zhipu
     "1300", "1302", "1303",
+    "base_resp.1002", "base_resp.1041", "base_resp.2045",
 ];
 
 #[rustfmt::skip]
@@ -153,14 +162,18 @@ const NOT_FOUND: &[&str] = &[
 const TIMEOUT: &[&str] = &[
     "timeout", "request_timeout", "gateway_timeout", "upstream_timeout", "model_timeout", "stream_timeout",
     "deadline_exceeded", "idle_timeout", "api_timeout", "api_connection_timeout",
+    "base_resp.1001",
 ];
 
 #[rustfmt::skip]
 const RESPONSE: &[&str] = &[
     "malformed_function_call", "malformed_response", "unexpected_tool_call", "too_many_tool_calls",
     "missing_thought_signature", "tool_use_failed", "json_validate_failed", "empty_response", "invalid_response",
-    "incomplete_generation", "stream_incomplete",
+    "incomplete_generation",
 ];
+
+const INCOMPLETE: &[&str] =
+    &["stream_incomplete", "incomplete_stream", "stream_error", "response.incomplete"];
 
 const NETWORK: &[&str] =
     &["connection", "api_connection", "network", "connection_reset", "upstream_connection"];
@@ -187,6 +200,7 @@ const BAD_REQUEST: &[&str] = &[
     "client specified an invalid argument",
     // Zhipu
     "1210", "1214",
+    "base_resp.2013",
 ];
 
 #[rustfmt::skip]
@@ -196,4 +210,5 @@ const SERVER: &[&str] = &[
     "generation", "aborted", "data_loss", "bad_gateway",
     // Zhipu
     "1230", "1234",
+    "base_resp.1000", "base_resp.1013", "base_resp.1024", "base_resp.1033",
 ];

@@ -3,14 +3,17 @@
 use crate::kind::Kind;
 use crate::phrase;
 use crate::prose::Prose;
-use crate::{Evidence, Transport};
+use crate::{Evidence, Transport, measure, status};
 
 /// What a broken or never-made connection means. Anything unknown is the network's fault.
 pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
     use Transport::{
         Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated,
     };
-    let words = || phrase::kind(&Prose::new([evidence.body], false), phrase::TRANSPORT, |_| true);
+    let prose = Prose::new([evidence.body], false);
+    let words = || phrase::kind(&prose, phrase::TRANSPORT, |_| true);
+    // A client that turns statuses into errors tells them in its text.
+    let told = || measure::named_status(&prose).map(status::kind);
     match evidence.transport {
         Some(Dns) => Kind::Network,
         Some(ConnectTimeout | FirstByteTimeout | IdleTimeout) => Kind::Timeout,
@@ -19,10 +22,10 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
         Some(Tls) => match words() {
             Some(Kind::Timeout) => Kind::Timeout,
             Some(Kind::Network) => Kind::Network,
-            _ if Prose::new([evidence.body], false).has_any(&["eof", "bad record mac"]) => Kind::Network,
+            _ if prose.has("bad record mac") => Kind::Network,
             _ => Kind::Untrusted,
         },
         // A refused certificate also counts as a failed connect.
-        Some(Connect | Cut | Other) | None => words().unwrap_or(Kind::Network),
+        Some(Connect | Cut | Other) | None => words().or_else(told).unwrap_or(Kind::Network),
     }
 }

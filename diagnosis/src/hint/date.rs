@@ -13,7 +13,8 @@ pub(super) fn rfc3339(text: &str) -> Option<(f64, &str)> {
     let (year, rest) = digits(text, 4)?;
     let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
     let (day, rest) = digits(rest.strip_prefix('-')?, 2)?;
-    let (hour, rest) = digits(rest.strip_prefix(['t', ' '])?, 2)?;
+    let rest = rest.strip_prefix(" at ").or_else(|| rest.strip_prefix(['t', ' ']))?;
+    let (hour, rest) = digits(rest, 2)?;
     let (minute, rest) = digits(rest.strip_prefix(':')?, 2)?;
     let (second, rest) = rest.strip_prefix(':').map_or(Some((0, rest)), |rest| digits(rest, 2))?;
     let (fraction, rest) = fraction(rest);

@@ -16,71 +16,96 @@ pub(super) fn asked(headers: &[(&str, &str)], now: u64) -> Option<u64> {
     millis.or_else(|| value(get(headers, "retry-after")?, now))
 }
 
-/// The longest reset among the exhausted buckets; of a lone bucket that does not tell what remains, its reset.
+/// The longest reset among the exhausted buckets; of buckets that do not tell their state, the longest.
 pub(super) fn exhausted(headers: &[(&str, &str)], now: u64) -> Option<u64> {
     let parts: Vec<_> = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim())).collect();
-    let says = |of: &Part<'_>, what| parts.iter().find(|part| part.what == what && part.is_of(of));
-    let any_state = parts.iter().any(|part| matches!(part.what, What::Remaining | What::Status));
-    let is_empty = |reset: &&Part<'_>| match (says(reset, What::Remaining), says(reset, What::Status)) {
-        (Some(remaining), _) => number(remaining.value) == Some(0.0),
-        (None, Some(status)) => status.value.eq_ignore_ascii_case("rejected"),
-        (None, None) => !any_state,
+    let stateless = parts.iter().all(|part| part.is_empty().is_none());
+    let is_empty = |reset: &&Part<'_>| {
+        let mut states = parts.iter().filter(|part| part.is_of(reset)).filter_map(Part::is_empty);
+        states.next().map_or(stateless, |first| first || states.any(|empty| empty))
     };
-    let resets = parts.iter().filter(|part| matches!(part.what, What::Reset | What::ResetMillis));
-    resets.filter(is_empty).filter_map(|reset| reset.wait(now)).max().or_else(|| combined(headers, now))
+    let resets = parts.iter().filter(is_empty).filter_map(|part| part.reset(now));
+    resets.max().or_else(|| combined(headers, now))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What one header tells of its bucket.
+#[derive(Clone, Copy)]
 enum What {
     Remaining,
+    /// The share that is used, of so much.
+    Used(f64),
+    Status,
     Reset,
     ResetMillis,
-    Status,
 }
 
-/// One header of a rate-limit bucket. The bucket is the rest of the name: `x-ratelimit-{what}-tokens`,
-/// `anthropic-ratelimit-tokens-{what}`.
+/// One header of a bucket. The bucket is the rest of the name: `x-ratelimit-{what}-tokens`,
+/// `anthropic-ratelimit-tokens-{what}`, `x-codex-primary-{what}`.
 struct Part<'a> {
     name: &'a str,
     what: What,
     value: &'a str,
 }
 
+/// The words of a name that do not belong to the bucket.
+const NOT_BUCKET: &[&str] = &[
+    "remaining",
+    "reset",
+    "resets",
+    "ms",
+    "after",
+    "in",
+    "at",
+    "seconds",
+    "used",
+    "percent",
+    "utilization",
+    "status",
+];
+
 impl<'a> Part<'a> {
     fn of(name: &'a str, value: &'a str) -> Option<Self> {
-        let has = |word: &str| words(name).any(|part| part.eq_ignore_ascii_case(word));
-        if !(name.len() > 9 && contains(name, "ratelimit") || contains(name, "rate-limit")) {
-            return None;
-        }
+        let is_limit = ["ratelimit", "rate-limit", "x-codex-"].iter().any(|part| contains(name, part));
+        let has = |word: &str| name.split('-').any(|part| part.eq_ignore_ascii_case(word));
         let what = match () {
+            () if !is_limit => return None,
             () if has("remaining") => What::Remaining,
-            () if has("reset") && has("ms") => What::ResetMillis,
-            () if has("reset") => What::Reset,
+            () if has("percent") => What::Used(100.0),
+            () if has("utilization") => What::Used(1.0),
             () if has("status") => What::Status,
+            () if has("reset") && has("ms") => What::ResetMillis,
+            () if has("reset") || has("resets") => What::Reset,
             () => return None,
         };
         Some(Self { name, what, value })
     }
 
-    fn is_of(&self, other: &Self) -> bool {
-        bucket(self.name).eq(bucket(other.name))
-    }
-
-    fn wait(&self, now: u64) -> Option<u64> {
+    /// Whether the bucket is exhausted, where this header tells.
+    fn is_empty(&self) -> Option<bool> {
         match self.what {
-            What::ResetMillis => wait(number(self.value)?),
-            What::Remaining | What::Reset | What::Status => value(self.value, now),
+            What::Remaining => Some(number(self.value) == Some(0.0)),
+            What::Used(all) => Some(number(self.value)? >= all),
+            What::Status => Some(self.value.eq_ignore_ascii_case("rejected")),
+            What::Reset | What::ResetMillis => None,
         }
     }
-}
 
-fn words(name: &str) -> impl Iterator<Item = &str> {
-    name.split('-')
-}
+    fn reset(&self, now: u64) -> Option<u64> {
+        match self.what {
+            What::Reset => value(self.value, now),
+            What::ResetMillis => wait(number(self.value)?),
+            What::Remaining | What::Used(_) | What::Status => None,
+        }
+    }
 
-fn bucket(name: &str) -> impl Iterator<Item = String> + '_ {
-    let what = ["remaining", "reset", "ms", "after", "status"];
-    words(name).map(str::to_ascii_lowercase).filter(move |word| !what.contains(&word.as_str()))
+    fn is_of(&self, other: &Self) -> bool {
+        self.bucket().eq(other.bucket())
+    }
+
+    fn bucket(&self) -> impl Iterator<Item = String> {
+        let words = self.name.split('-').map(str::to_ascii_lowercase);
+        words.filter(|word| !NOT_BUCKET.contains(&word.as_str()))
+    }
 }
 
 fn contains(name: &str, part: &str) -> bool {

@@ -42,7 +42,7 @@ fn role(key: &str) -> Role {
         | "violations" | "base_resp" | "incomplete_details" | "status_details" | "choices" | "candidates"
         | "delta" | "data" | "upstream_error" | "provider_error" | "last_error" | "original_error"
         | "error_details" | "promptFeedback" => Role::Inner,
-        "quotaId" | "quota_limit" | "quotaLimit" | "limit_name" => Role::Limit,
+        "quotaId" | "quota_limit" | "quotaLimit" | "limit_name" | "limit_source" => Role::Limit,
         "quotaValue" | "quota_limit_value" => Role::Allowance,
         "headers" => Role::Headers,
         "blockReason" | "flagged_input" => Role::Refusal,
