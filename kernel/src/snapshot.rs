@@ -47,6 +47,8 @@ pub enum RestoreError {
         /// The latest version that can be read.
         known: u32,
     },
+    /// Its state is not one that its version has: it was damaged.
+    UnknownPhase,
 }
 
 impl fmt::Display for RestoreError {
@@ -55,6 +57,9 @@ impl fmt::Display for RestoreError {
             Self::TooNew { found, known } => write!(
                 f,
                 "the turn was saved in format {found} by a newer version of Everturn; this one reads up to {known}: upgrade it"
+            ),
+            Self::UnknownPhase => f.write_str(
+                "the turn was saved in a state that its format does not have: its record is damaged, restore it from a backup",
             ),
         }
     }
@@ -83,7 +88,7 @@ impl Turn {
     /// Brings a turn back. Its first input must be [`crate::Input::Recover`].
     ///
     /// # Errors
-    /// When the snapshot is of a later version than this program knows.
+    /// When the snapshot is of a later version than this program knows, or damaged.
     pub fn restore(snapshot: Snapshot) -> Result<Self, RestoreError> {
         if snapshot.version > VERSION {
             return Err(RestoreError::TooNew { found: snapshot.version, known: VERSION });
@@ -91,7 +96,7 @@ impl Turn {
         Ok(Self {
             id: snapshot.id,
             settings: snapshot.settings,
-            phase: snapshot.phase.into(),
+            phase: snapshot.phase.into_phase().ok_or(RestoreError::UnknownPhase)?,
             revision: snapshot.revision,
             started_at: snapshot.started_at,
             steps: snapshot.steps,

@@ -2,5 +2,6 @@
 //!
 //! Nothing here needs a runtime or real time: `world` has a clock that moves when everyone waits.
 
+mod golden;
 mod scenario;
 mod world;

@@ -44,6 +44,9 @@ pub(super) enum PhaseRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
     },
+    /// A state of a later format: read, so that its version can be told.
+    #[serde(other)]
+    Unknown,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,35 +110,30 @@ impl From<&Phase> for PhaseRecord {
     }
 }
 
-impl From<PhaseRecord> for Phase {
-    fn from(record: PhaseRecord) -> Self {
-        match record {
-            PhaseRecord::Streaming {
-                op,
-                retries,
-                waited_ms,
-                since,
-                first_token_at,
-                pieces,
-                calls,
-                usage,
-            } => Self::Streaming(Streaming {
-                op,
-                tally: Tally { retries, waited_ms },
-                since,
-                first_token_at,
-                pieces: pieces.into_iter().map(Into::into).collect(),
-                calls: calls.into_iter().map(Into::into).collect(),
-                usage,
-            }),
-            PhaseRecord::Backoff { op, retries, waited_ms, resume_at, decided_ms } => {
-                Self::Backoff(Backoff { op, tally: Tally { retries, waited_ms }, resume_at, decided_ms })
+impl PhaseRecord {
+    /// The state; `None` where it is of a later format.
+    pub(super) fn into_phase(self) -> Option<Phase> {
+        Some(match self {
+            Self::Streaming { op, retries, waited_ms, since, first_token_at, pieces, calls, usage } => {
+                Phase::Streaming(Streaming {
+                    op,
+                    tally: Tally { retries, waited_ms },
+                    since,
+                    first_token_at,
+                    pieces: pieces.into_iter().map(Into::into).collect(),
+                    calls: calls.into_iter().map(Into::into).collect(),
+                    usage,
+                })
             }
-            PhaseRecord::Tools { step, calls } => {
-                Self::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
+            Self::Backoff { op, retries, waited_ms, resume_at, decided_ms } => {
+                Phase::Backoff(Backoff { op, tally: Tally { retries, waited_ms }, resume_at, decided_ms })
             }
-            PhaseRecord::Sealed { reason, failure } => Self::Sealed(Outcome { reason, failure }),
-        }
+            Self::Tools { step, calls } => {
+                Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
+            }
+            Self::Sealed { reason, failure } => Phase::Sealed(Outcome { reason, failure }),
+            Self::Unknown => return None,
+        })
     }
 }
 

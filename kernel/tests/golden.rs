@@ -1,0 +1,170 @@
+//! Turns at rest, as files: what once was saved is read for ever.
+//!
+//! A file of a released format never changes. `UPDATE_GOLDEN=1 cargo test -p everturn-kernel golden` writes new ones.
+
+use std::{fs, path::PathBuf};
+
+use everturn_kernel::{
+    Arguments, Budget, Effects, FinishReason, Input, NoRetry, Op, Prompt, RestoreError, Settings, Snapshot,
+    StreamEvent, ToolAnswer, ToolCall, Turn,
+};
+use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
+use serde_json::{Value, json};
+
+use crate::world::{Patient, START, Script, World};
+
+const OP: Op = Op { step: 0, attempt: 0 };
+
+fn settings(eager_tools: bool) -> Settings {
+    Settings {
+        max_steps: Some(9),
+        max_parallel_tools: 1,
+        eager_tools,
+        idempotent_tools: vec!["read".into()],
+        max_recoveries: 3,
+        budget: Budget { max_wait_ms: Some(100_000), deadline: Some(START.plus(3_600_000)) },
+    }
+}
+
+/// A turn that was told all this, a millisecond after another.
+fn told(eager_tools: bool, inputs: Vec<Input>) -> Turn {
+    let world = World::new(Script::default());
+    let patient = Patient::new(&Script::default(), world.clock.clone(), world.log.clone());
+    let (id, prompt, mut fx) =
+        (TurnId::from("t-1"), Prompt { text: "Hi".into(), ..Prompt::default() }, Effects::new());
+    let mut turn = Turn::begin(id, settings(eager_tools), prompt, START, &mut fx);
+    for (ms, input) in (1..).zip(inputs) {
+        turn.handle(START.plus(ms), input, &patient, &mut fx);
+    }
+    turn
+}
+
+fn says(event: StreamEvent) -> Input {
+    Input::Provider(OP, event)
+}
+
+fn asks(id: &str, arguments: Arguments) -> Input {
+    says(StreamEvent::ToolCall(ToolCall { id: id.into(), name: "read".into(), arguments }))
+}
+
+fn speech() -> Vec<Input> {
+    let usage =
+        Usage { input_tokens: 7, output_tokens: 3, cache_read_tokens: Some(5), cache_write_tokens: Some(1) };
+    vec![
+        says(StreamEvent::Reasoning("hm".into())),
+        says(StreamEvent::Text("Let me see.".into())),
+        asks("a", Arguments::Parsed(json!({"lines": [1, 2]}))),
+        asks("b", Arguments::Malformed { raw: "{".into(), reason: "it ends early".into() }),
+        asks("c", Arguments::Parsed(json!(null))),
+        says(StreamEvent::Usage(usage)),
+        Input::Steer(QueuedMessage { message_id: "m".into(), text: "quickly".into() }),
+    ]
+}
+
+fn limited() -> Failure {
+    Failure {
+        hint_ms: Some(20_000),
+        code: Some("429".into()),
+        provider_code: Some("rate_limit_error".into()),
+        advice: Some("Wait.".into()),
+        ..Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
+    }
+}
+
+/// A turn in each phase, with every field set somewhere.
+fn turns() -> Vec<(&'static str, Turn)> {
+    let done = Input::ToolDone { step: 0, call_id: "a".into(), answer: ToolAnswer::ok("text") };
+    let finished = says(StreamEvent::Finished(FinishReason::ToolCalls));
+    let failed = says(StreamEvent::Failed(limited()));
+    let refused = Failure { retryable: false, ..limited() };
+    vec![
+        ("streaming", told(false, speech())),
+        ("streaming-eager", told(true, [speech(), vec![done.clone()]].concat())),
+        ("streaming-recovered", told(false, [speech(), vec![Input::Recover]].concat())),
+        ("streaming-retried", told(false, vec![failed.clone(), Input::RetryNow])),
+        ("backoff", told(false, vec![failed])),
+        ("tools", told(false, [speech(), vec![finished.clone(), done]].concat())),
+        (
+            "sealed",
+            told(
+                false,
+                vec![
+                    says(StreamEvent::Text("Hello".into())),
+                    says(StreamEvent::Finished(FinishReason::Other("end_turn".into()))),
+                ],
+            ),
+        ),
+        ("sealed-failed", told(false, vec![says(StreamEvent::Failed(refused))])),
+    ]
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/{name}.json"))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{}: {error}", file(name).display()))
+}
+
+#[test]
+fn todays_turns_are_saved_as_ever() {
+    for (name, turn) in turns() {
+        let text = serde_json::to_string_pretty(&turn.snapshot()).expect("a snapshot is JSON") + "\n";
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(file(name), &text).expect("the golden file is written");
+        }
+        assert_eq!(text, read(name), "{name}");
+    }
+}
+
+#[test]
+fn old_turns_are_read_and_saved_again_the_same() {
+    for (name, turn) in turns() {
+        let snapshot: Snapshot = serde_json::from_str(&read(name)).expect(name);
+        let restored = Turn::restore(snapshot).expect(name);
+        assert_eq!(restored, turn, "{name}");
+        let again = serde_json::to_value(restored.snapshot()).expect(name);
+        assert_eq!(again, serde_json::from_str::<Value>(&read(name)).expect(name), "{name}");
+    }
+}
+
+/// Written by hand: nothing but what is required, and a field that nobody knows.
+#[test]
+fn a_turn_of_few_words_is_read() {
+    let snapshot: Snapshot = serde_json::from_str(&read("bare")).expect("it is read");
+    let turn = Turn::restore(snapshot).expect("it is restored");
+    assert_eq!((turn.revision(), turn.started_at()), (4, START));
+    assert_eq!((turn.usage(), turn.context_size(), turn.queue().len(), turn.steps()), (None, None, 0, 0));
+    let default = serde_json::to_value(turn.snapshot()).expect("JSON")["settings"].clone();
+    assert_eq!(default, serde_json::to_value(Settings::default()).expect("JSON"));
+}
+
+#[test]
+fn every_old_turn_goes_on() {
+    for (name, _) in turns() {
+        let snapshot: Snapshot = serde_json::from_str(&read(name)).expect(name);
+        let (mut turn, mut fx) = (Turn::restore(snapshot).expect(name), Effects::new());
+        turn.handle(START.plus(60_000), Input::Recover, &NoRetry, &mut fx);
+        turn.handle(START.plus(60_001), Input::Abort, &NoRetry, &mut fx);
+        assert!(turn.outcome().is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
+    let mut json: Value = serde_json::from_str(&read("backoff")).expect("it is JSON");
+    json["version"] = json!(2);
+    for state in ["backoff", "a-state-of-tomorrow"] {
+        json["phase"]["state"] = json!(state);
+        let snapshot: Snapshot = serde_json::from_value(json.clone()).expect("it is read");
+        let error = Turn::restore(snapshot).expect_err("it is refused");
+        assert_eq!(error, RestoreError::TooNew { found: 2, known: 1 });
+        assert_eq!(
+            error.to_string(),
+            "the turn was saved in format 2 by a newer version of Everturn; this one reads up to 1: upgrade it"
+        );
+    }
+    json["version"] = json!(1);
+    let snapshot: Snapshot = serde_json::from_value(json).expect("it is read");
+    assert_eq!(Turn::restore(snapshot), Err(RestoreError::UnknownPhase));
+}
