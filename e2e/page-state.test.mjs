@@ -405,3 +405,42 @@ test('twenty thousand deltas arrive whole, and the page stays usable', async () 
   assert.equal(text, words.join('').replaceAll(/\s+/g, ' ').trim());
   console.log(`# longest frame: ${Math.round(await page.evaluate(() => window.longest))} ms`);
 });
+
+test('a turn that is replayed is shown afresh, and the rest of an unknown one not at all', async () => {
+  await open();
+  const turn = await begin('Once');
+  const ofOther = { conversationId: turn.conversation.id, turnId: 'another' };
+  turn.say('Half');
+  await shows('Half');
+  server.publish(turn.conversation, { type: 'text-delta', delta: 'ghost', ...ofOther });
+  turn.say(' way');
+  await shows('Half way');
+  turn.tell({ type: 'user-message', text: 'Once' });
+  turn.say('Whole.');
+  await shows('Whole.');
+  assert.deepEqual(await bubbles(), ['Once']);
+  assert.equal(await answerText(page), 'Whole.');
+});
+
+test('a turn whose end was lost is loaded from history', async () => {
+  await open();
+  const turn = await begin();
+  turn.say('Begun');
+  await shows('Begun');
+  const { conversation } = turn;
+  conversation.keep('assistant', { type: 'text', text: 'Begun and ended.' });
+  conversation.sealed();
+  await shows('Begun and ended.');
+  assert.equal(await page.locator('#stop').isHidden(), true);
+  assert.deepEqual(await bubbles(), ['What now?']);
+});
+
+test('a queued message that begins the next turn is no longer shown as queued', async () => {
+  await open();
+  const turn = await begin('One');
+  await send(page, 'Two');
+  await page.locator('#queue li', { hasText: 'Two' }).waitFor();
+  turn.end();
+  await until(() => document.querySelectorAll('.turn').length === 2 && document.querySelector('#queue').hidden);
+  assert.deepEqual(await bubbles(), ['One', 'Two']);
+});

@@ -48,7 +48,7 @@ const secondsBelow = (seconds) =>
 const sealed = () => page.waitForFunction(() => document.querySelector('.turn:last-child, .turn:has(+ .again)')?.ariaBusy === 'false');
 const conversationId = async () => {
   await page.waitForFunction(() => location.hash.startsWith('#/c/'));
-  return decodeURIComponent(new URL(page.url()).hash.slice(4));
+  return new URL(page.url()).hash.slice(4);
 };
 const storedText = async (role) => {
   const response = await fetch(`${server.url}/conversations/${await conversationId()}`);

@@ -187,7 +187,8 @@ class Conversation {
     this.turn = null;
     this.#tellStatus();
     const next = this.queue.shift();
-    if (next) this.begin(next.text).tell({ type: 'queue-changed', queue: this.queue });
+    const turn = next && this.begin(next.text);
+    if (this.queue.length > 0) turn.tell({ type: 'queue-changed', queue: [...this.queue] });
   }
 
   enqueue(message) {

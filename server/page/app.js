@@ -10,7 +10,7 @@ import { Socket } from './socket.js';
 import { toast } from './toast.js';
 import * as transcript from './transcript.js';
 
-const SAMPLE = 'Tell me about the storm you just sailed through, in three short points.';
+const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
 const list = new ConversationList({ onLoad: render });
 const composer = new Composer({ onSubmit: submit, onStop: stop });
@@ -26,12 +26,12 @@ let wasTried = false; // to connect the socket
 
 /** `#/c/<id>` is a conversation, anything else a new one. */
 function route() {
-  const id = /^#\/c\/([\w.:-]{1,128})$/.exec(decodeURIComponent(location.hash))?.[1];
+  const id = /^#\/c\/([\w.:-]{1,128})$/.exec(location.hash)?.[1];
   setDrawer(false);
   if (open && open.id === id && (id || open.isEmpty)) return;
   open?.leave();
   open = new Conversation({ id, socket, banner, queue, onChange: render, onTryAgain: submit });
-  transcript.show();
+  transcript.clear();
   list.mark(id);
   if (socket.isOpen) open.resume();
   else if (wasTried) open.showStored();
@@ -83,7 +83,7 @@ function receive(message) {
 
 function adopt(id) {
   open.adopt(id);
-  history.replaceState(null, '', `#/c/${encodeURIComponent(id)}`);
+  history.replaceState(null, '', `#/c/${id}`);
   list.mark(id);
 }
 

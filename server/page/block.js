@@ -27,6 +27,7 @@ export class Prose {
   flush() {
     if (this.#shown === this.#text.length) return;
     const fresh = this.#text.slice(this.#shown);
+    if (this.#text.length > LARGE) this.#node.append((this.#tail ??= document.createTextNode('')));
     if (this.#tail && (this.#text.length > LARGE || !MARKUP.test(fresh))) this.#tail.appendData(fresh);
     else this.#render(true);
     this.#shown = this.#text.length;

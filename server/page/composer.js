@@ -79,6 +79,7 @@ export class Queue {
   }
 
   receive(event) {
+    if (event.type === 'user-message') this.hide(); // what still waits is told again by the new turn
     if (event.type !== 'queue-changed') return;
     this.#list.replaceChildren(...event.queue.map((message) => this.#item(message)));
     this.#list.hidden = event.queue.length === 0;

@@ -134,7 +134,8 @@ export class Conversation {
   resume() {
     if (!this.id) return;
     this.#subscribed = false;
-    if (this.#cursor === undefined || this.#load) return void this.load();
+    // Of a running turn the server has every event; of what came after a sealed one perhaps no longer.
+    if (this.#cursor === undefined || this.#load || !this.#streams) return void this.load();
     this.#resumed = true;
     this.#subscribed = this.command('chat.subscribe', { cursor: this.#cursor, extensions: true });
   }

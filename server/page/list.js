@@ -70,7 +70,7 @@ export class ConversationList {
       const dot = element('span', { className: 'dot', role: 'img' });
       const name = element('span', { className: 'name' });
       const time = element('time');
-      const link = element('a', { href: `#/c/${encodeURIComponent(id)}` }, dot, name, time);
+      const link = element('a', { href: `#/c/${id}` }, dot, name, time);
       known = { row: element('li', {}, link), link, dot, name, time };
       this.#rows.set(id, known);
     }

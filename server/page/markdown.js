@@ -13,6 +13,9 @@ const ITEM = /^(\s*)(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/;
 const ROW = /^\s*\|(.*?)\|?\s*$/;
 const DIVIDER = /^\s*\|?[\s:|-]*-[\s:|-]*$/;
 
+/** A line whose kind is not decided after so many characters is text. */
+const LONGEST_HEAD = 10_000;
+
 /** Renders into `root` what is pushed. `flush` brings the page up to date, `end` closes the last block. */
 export class Markdown {
   #root;
@@ -48,9 +51,9 @@ export class Markdown {
   #add(part) {
     if (this.#decided) return this.#leaf.add(part);
     this.#head += part;
-    const undecided = this.#leaf?.fence ? this.#leaf.mayClose(this.#head) : UNDECIDED.test(this.#head);
-    if (undecided) return;
-    this.#begin(this.#head);
+    if (this.#head.length > LONGEST_HEAD && !this.#leaf?.fence) this.#prose(0, 'p', this.#head);
+    else if (this.#leaf?.fence ? this.#leaf.mayClose(this.#head) : UNDECIDED.test(this.#head)) return;
+    else this.#begin(this.#head);
     this.#decided = true;
   }
 

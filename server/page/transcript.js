@@ -22,10 +22,16 @@ latest.addEventListener('click', toEnd);
 // The dock below grows and shrinks with the banner and the field.
 new ResizeObserver(settle).observe(scroll);
 
+/** Nothing is shown, and what comes is followed. */
+export function clear() {
+  column.replaceChildren();
+  toEnd();
+}
+
 /** Replaces all that is shown. */
 export function show(...nodes) {
   column.replaceChildren(...nodes);
-  toEnd();
+  settle();
 }
 
 export function append(node) {
