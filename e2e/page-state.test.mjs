@@ -444,3 +444,13 @@ test('a queued message that begins the next turn is no longer shown as queued', 
   await until(() => document.querySelectorAll('.turn').length === 2 && document.querySelector('#queue').hidden);
   assert.deepEqual(await bubbles(), ['One', 'Two']);
 });
+
+test('a message that cannot be queued goes back into the field', async () => {
+  await open();
+  const turn = await begin();
+  server.conversations.clear();
+  await send(page, 'Too much');
+  await page.locator('.toast').waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), 'Too much');
+  assert.deepEqual(await bubbles(), [turn.prompt]);
+});

@@ -51,7 +51,7 @@ function render() {
 /** Sends or queues a text. Whether it was taken. */
 function submit(text) {
   if (open.isRunning && !open.id) return false; // its conversation is being made
-  const taken = open.isRunning ? open.command('chat.queue', { text }) : open.send(text, composer.model);
+  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model);
   if (!taken) toast('Not connected: the message stays here until the connection is back.');
   return taken;
 }
@@ -113,7 +113,7 @@ function disconnected() {
 }
 
 document.addEventListener('keydown', (event) => {
-  if (event.key !== 'Escape' || event.defaultPrevented || byId('token').open) return;
+  if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });

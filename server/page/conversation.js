@@ -21,6 +21,7 @@ import * as transcript from './transcript.js';
 import { Turn, bubble } from './turn.js';
 import { Watchdog } from './watchdog.js';
 
+const CONFIRMS_QUEUE = new Set(['queue-changed', 'user-message', 'steering']);
 const isBegin = (event) => event.type === 'user-message';
 
 export class Conversation {
@@ -34,6 +35,7 @@ export class Conversation {
   #turn = null; // the last turn that was streamed to us
   #status = 'idle';
   #pending = null; // what the person sent and the server has not confirmed: { text, node }
+  #unqueued = ''; // a text that was sent to be queued and the server has not confirmed
   #inbox = []; // events that are not shown yet
   #cursor; // of the last event that came
   #load = null; // the load under way
@@ -192,10 +194,18 @@ export class Conversation {
     return true;
   }
 
+  /** Leaves a text for the running turn. False when there is no connection. */
+  enqueue(text) {
+    const sent = this.command('chat.queue', { text });
+    if (sent) this.#unqueued = text;
+    return sent;
+  }
+
   /** The text that was sent and never confirmed, if any: it is no longer under way. */
   takeBack() {
-    const text = this.#pending?.text ?? '';
+    const text = this.#pending?.text ?? this.#unqueued;
     this.#confirm();
+    this.#unqueued = '';
     this.#onChange();
     return text;
   }
@@ -230,6 +240,7 @@ export class Conversation {
     else this.#turn?.receive(event);
     if (event.type === 'status') this.#status = event.status;
     if (event.type === 'turn-sealed') this.#status = 'idle';
+    if (CONFIRMS_QUEUE.has(event.type)) this.#unqueued = '';
     this.#banner.receive(event);
     this.#queue.receive(event);
   }

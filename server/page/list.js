@@ -1,17 +1,22 @@
 // The list of conversations, with a status dot each.
 import { getConversations } from './api.js';
 import { byId, element } from './element.js';
+import { perFrame } from './frame.js';
 import { ago } from './wording.js';
 
 const list = byId('list');
 const DOTS = { active: 'answering', queued: 'queued', idle: '', closed: 'closed' };
 const GATHER_MS = 300;
 
+/** The most that are listed. */
+const MOST = 500;
+
 export class ConversationList {
   #items = null; // as long as they were never fetched
   #current = null;
   #timer = 0;
-  #rows = new Map(); // id -> { row, dot }
+  #rows = new Map(); // by id: { row, link, dot, name, time }
+  #render = perFrame(() => this.#show());
 
   /** `onLoad()` each time the list was fetched. */
   constructor({ onLoad }) {
@@ -33,8 +38,10 @@ export class ConversationList {
 
   /** Fetches the list anew, once for many calls in a row. */
   reload() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.load(), GATHER_MS);
+    this.#timer ||= setTimeout(() => {
+      this.#timer = 0;
+      this.load();
+    }, GATHER_MS);
   }
 
   titleOf(id) {
@@ -53,10 +60,12 @@ export class ConversationList {
     this.reload(); // its title and its place may have changed too
   }
 
-  #render() {
+  #show() {
     if (!this.#items) return;
-    const rows = this.#items.map((item) => this.#row(item));
+    const rows = this.#items.slice(0, MOST).map((item) => this.#row(item));
+    const more = this.#items.length - rows.length;
     if (rows.length === 0) rows.push(element('li', { className: 'none' }, 'No conversations yet'));
+    if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older ones`));
     // Moves only what moved: the focus stays where it is.
     rows.forEach((row, index) => {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
