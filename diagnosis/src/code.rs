@@ -23,13 +23,15 @@ pub(crate) fn meaning(code: &str) -> Option<(Rank, Kind)> {
     if code.is_empty() || code.len() > LONGEST {
         return None;
     }
-    find(code).or_else(|| find(code.rsplit_once('.')?.1)).or_else(|| find(code.split_once('.')?.0))
+    let separators = ['.', ':'];
+    let parts = code.rsplit(separators).chain(code.split(separators).next());
+    [code].into_iter().chain(parts).find_map(find)
 }
 
 /// Without an AWS namespace (`com.example#Name`) or locator (`Name:http://...`).
 fn core_of(code: &str) -> &str {
     let code = code.rsplit_once('#').map_or(code, |(_, name)| name);
-    code.split_once(':').map_or(code, |(name, _)| name).trim()
+    code.split_once(":http").map_or(code, |(name, _)| name).trim()
 }
 
 fn find(code: &str) -> Option<(Rank, Kind)> {

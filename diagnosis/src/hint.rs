@@ -28,8 +28,7 @@ pub(crate) fn of(evidence: &Evidence<'_>, found: &Findings, prose: &Prose, kind:
     let quoted: Vec<_> = found.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let now = header::clock(evidence.headers).unwrap_or(evidence.now);
     let buckets = |headers| kind.waits().then(|| header::exhausted(headers, now)).flatten();
-    let spoken =
-        || (kind.waits() || kind.is_passing()).then(|| prose::read(prose.words(), evidence.now)).flatten();
+    let spoken = || (kind.waits() || kind.is_passing()).then(|| prose::read(prose, evidence.now)).flatten();
     header::asked(evidence.headers, now)
         .or_else(|| buckets(evidence.headers))
         .or_else(|| header::asked(&quoted, now))

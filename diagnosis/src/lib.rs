@@ -13,6 +13,7 @@ mod hint;
 mod kind;
 mod measure;
 mod message;
+mod pair;
 mod phrase;
 mod prose;
 mod redaction;

@@ -180,7 +180,7 @@ pub(crate) const BODY: &[Rule] = &[
     rule(Kind::Window, &[
         "usage limit*", "usage cap", "usage quota", "plan limit", "session limit", "hour limit", "5h limit", "hourly limit",
         "current quota", "quota reached", "quota will reset", "exhausted your capacity", "used up", "out of call volume quota",
-        "premium request allowance", "request allowance", "使用上限", "用量上限",
+        "request allowance", "free tier limit", "free limit", "trial limit", "使用上限", "用量上限",
     ]),
     rule(Kind::Window, &["quota", "allowance", "allocation"])
         .with(&["exhausted", "used up", "ran out", "run out", "depleted"])
@@ -209,7 +209,7 @@ pub(crate) const BODY: &[Rule] = &[
         "token seems invalid", "not authenticated", "unauthenticated", "unauthorized", "user not found", "log in again", "sign in again",
         "login again", "please log in", "please login", "login fail*", "鉴权失败", "令牌", "身份验证",
     ]),
-    rule(Kind::NotFound, &["does not exist or you do not have access"]),
+    rule(Kind::NotFound, &["model", "deployment"]).with(&["does not exist or"]),
     rule(Kind::Permission, &[
         "permission*", "access denied", "have access to", "has access to", "no access", "access to this model",
         "not allowed to", "not authorized to", "not entitled", "forbidden", "requires explicit opt in", "opt in",
@@ -264,7 +264,7 @@ pub(crate) const BODY: &[Rule] = &[
     rule(Kind::Request, &[
         "unknown parameter", "unrecognized request", "unsupported parameter", "unsupported value", "missing required",
         "required parameter", "required field", "field required", "extra inputs", "validation error",
-        "requires more system memory", "insufficient system resources",
+        "requires more system memory", "rendering prompt", "chat template", "insufficient system resources",
     ]),
     rule(Kind::Server, &[
         "internal server error", "internal error", "server error", "server had an error", "bad gateway", "crashed",

@@ -2,11 +2,16 @@
 //!
 //! Ports, identifiers and the digits of URLs are what misleads a search in raw text.
 
+use crate::pair::Pairs;
+
 /// The most text that is looked at, in bytes. What matters in an error comes early.
 const LONGEST: usize = 8192;
 
 /// The fewest words that make a quotation, rather than a quoted name.
 const QUOTATION: usize = 3;
+
+/// The longest quotation that is left out, in bytes.
+const LONGEST_QUOTATION: usize = 1024;
 
 /// Stands between texts of different origin, so that no phrase crosses them.
 const SEAM: char = '|';
@@ -16,8 +21,8 @@ const SEAM: char = '|';
 pub(crate) struct Prose {
     /// Begins and ends with a space.
     words: String,
-    /// Which pairs of first letters occur, to dismiss most phrases at once.
-    starts: [u64; 16],
+    /// How its words begin, to dismiss most phrases at once.
+    starts: Pairs,
 }
 
 impl Prose {
@@ -55,8 +60,8 @@ impl Prose {
     pub(crate) fn ends<'a>(&'a self, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
         let (phrase, open) = phrase.strip_suffix('*').map_or((phrase, false), |stem| (stem, true));
         // Scripts without spaces have no word boundaries to respect.
-        let bounded = phrase.is_ascii();
-        let possible = !bounded || self.starts_with_pair(phrase);
+        let bounded = phrase.as_bytes().first().is_some_and(u8::is_ascii);
+        let possible = !bounded || self.starts.may_have(phrase.as_bytes());
         let places = possible.then(|| self.words.match_indices(phrase)).into_iter().flatten();
         let words = self.words.as_bytes();
         places.map(move |(at, _)| (at, at + phrase.len())).filter_map(move |(at, end)| {
@@ -64,27 +69,15 @@ impl Prose {
             whole.then_some(end)
         })
     }
-
-    fn starts_with_pair(&self, phrase: &str) -> bool {
-        let pair = pair_of(phrase.as_bytes());
-        self.starts[pair / 64] & (1 << (pair % 64)) != 0
-    }
 }
 
-fn starts_of(words: &str) -> [u64; 16] {
-    let mut starts = [0; 16];
+fn starts_of(words: &str) -> Pairs {
+    let mut starts = Pairs::default();
     let bytes = words.as_bytes();
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b' ') {
-        let pair = pair_of(&bytes[at + 1..]);
-        starts[pair / 64] |= 1 << (pair % 64);
+        starts.insert(&bytes[at + 1..]);
     }
     starts
-}
-
-/// Ten bits of the first two letters.
-fn pair_of(word: &[u8]) -> usize {
-    let bits = |at: usize| usize::from(word.get(at).copied().unwrap_or(b' ') & 31);
-    bits(0) * 32 + bits(1)
 }
 
 fn append(words: &mut String, text: &str, unquoted: bool) {
@@ -118,10 +111,8 @@ fn push(words: &mut String, before: char, letter: char, rest: &str) {
     match letter {
         _ if letter.is_alphanumeric() => words.extend(letter.to_lowercase()),
         // Inside a number, a date or a clock time; or the sign of a number.
-        '.' | ',' | ':' | '+' | '-' if before.is_ascii_digit() && after.is_ascii_digit() => {
-            words.push(letter)
-        }
-        '-' if before == ' ' && after.is_ascii_digit() => words.push(letter),
+        '.' | ',' | ':' | '+' if before.is_ascii_digit() && after.is_ascii_digit() => words.push(letter),
+        '-' if (before.is_ascii_digit() || before == ' ') && after.is_ascii_digit() => words.push(letter),
         // "1000 calls / month"
         '/' if is_time(rest) => {
             space(words);
@@ -160,7 +151,7 @@ fn quotation_length(text: &str, before: char) -> Option<usize> {
     if before.is_alphanumeric() {
         return None;
     }
-    let inside = &text[1..];
+    let inside = &text[1..text.floor_char_boundary(LONGEST_QUOTATION)];
     let closes = |(at, _): &(usize, &str)| !inside[at + 1..].starts_with(|c: char| c.is_alphanumeric());
     let (end, _) = inside.match_indices(quote).find(closes)?;
     (inside[..end].split_whitespace().count() >= QUOTATION).then_some(end + 2)

@@ -1,58 +1,35 @@
 //! Takes credentials out of text that people and logs will see.
 
+use crate::pair::Pairs;
+
 /// What stands in a secret's place.
 const MARK: &str = "[redacted]";
 
 /// How the keys of well-known issuers begin. Compared with case, at the start of a word.
+#[rustfmt::skip]
 const PREFIXES: &[&str] = &[
-    "sk-",
-    "sk_",
-    "pk-",
-    "rk-",
-    "AIza",
-    "ya29.",
-    "gsk_",
-    "xai-",
-    "hf_",
-    "nvapi-",
-    "pplx-",
-    "r8_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "AKIA",
-    "ASIA",
-    "xoxb-",
-    "eyJ",
-    "csk-",
-    "fw_",
-    "tgp_",
+    "sk-", "sk_", "pk-", "rk-", "AIza", "ya29.", "gsk_", "xai-", "hf_", "nvapi-", "pplx-", "r8_", "ghp_", "gho_",
+    "ghs_", "github_pat_", "glpat-", "AKIA", "ASIA", "xoxb-", "eyJ", "csk-", "fw_", "tgp_",
 ];
 
-/// Names whose value is a secret, in `name=value` and, where the flag says so, in `name: value`.
-const NAMES: &[(&str, bool)] = &[
-    ("key", false),
-    ("token", false),
-    ("sig", false),
-    ("signature", false),
-    ("apikey", true),
-    ("api_key", true),
-    ("api-key", true),
-    ("api key", true),
-    ("x-api-key", true),
-    ("x-goog-api-key", true),
-    ("access_token", true),
-    ("refresh_token", true),
-    ("id_token", true),
-    ("client_secret", true),
-    ("secret", true),
-    ("password", true),
+/// Names whose value is a secret in `name=value`.
+const ASSIGNED: &[&str] = &["key", "token", "sig", "signature"];
+
+/// Names whose value is a secret in `name: value` too.
+#[rustfmt::skip]
+const NAMED: &[&str] = &[
+    "apikey", "api_key", "api-key", "api key", "x-api-key", "x-goog-api-key", "access_token", "refresh_token", "id_token",
+    "auth_token", "client_secret", "secret", "password",
 ];
 
 /// Schemes of the authorization header, which a credential follows.
 const SCHEMES: &[&str] = &["bearer", "basic", "token"];
+
+/// What precedes `user:password@`.
+const URLS: &[&str] = &["http://", "https://"];
+
+/// How all of these begin.
+const STARTS: Pairs = Pairs::of(&[PREFIXES, ASSIGNED, NAMED, SCHEMES, URLS]);
 
 /// The fewest characters after a prefix or scheme that make a secret.
 const SHORTEST: usize = 6;
@@ -60,27 +37,38 @@ const SHORTEST: usize = 6;
 /// Copies `text` without its secrets, at most `room` bytes, cut between characters.
 pub(crate) fn redact(text: &str, room: usize) -> String {
     let mut out = String::with_capacity(text.len().min(room));
-    let mut rest = text;
+    let mut copied = 0;
+    let mut at = 0;
     let mut in_word = false;
-    while let Some(first) = rest.chars().next() {
-        let found = if in_word { None } else { secret(rest) };
-        let (copied, skipped, mark) = match found {
-            Some((kept, hidden)) => (kept, kept + hidden, MARK),
-            None => (first.len_utf8(), first.len_utf8(), ""),
-        };
-        if out.len() + copied + mark.len() > room {
-            break;
+    while at < text.len() && out.len() + (at - copied) < room {
+        let first = text.as_bytes()[at];
+        if let Some((kept, hidden)) =
+            (!in_word && text.is_char_boundary(at)).then(|| secret(&text[at..])).flatten()
+        {
+            push(&mut out, &text[copied..at + kept], room);
+            push(&mut out, MARK, room);
+            at += kept + hidden;
+            copied = at;
+            in_word = false;
+        } else {
+            in_word = first.is_ascii_alphanumeric() || first == b'_';
+            at += 1;
         }
-        out.push_str(&rest[..copied]);
-        out.push_str(mark);
-        in_word = first.is_ascii_alphanumeric() || first == '_';
-        rest = &rest[skipped..];
     }
+    push(&mut out, &text[copied..text.floor_char_boundary(at)], room);
     out
+}
+
+fn push(out: &mut String, text: &str, room: usize) {
+    let end = text.floor_char_boundary(room.saturating_sub(out.len()));
+    out.push_str(&text[..end]);
 }
 
 /// Where a secret begins at the start of `text`: how many bytes to keep, then how many to hide.
 fn secret(text: &str) -> Option<(usize, usize)> {
+    if !STARTS.may_have(text.as_bytes()) {
+        return None;
+    }
     issued(text).or_else(|| after_scheme(text)).or_else(|| assigned(text)).or_else(|| in_url(text))
 }
 
@@ -100,26 +88,24 @@ fn after_scheme(text: &str) -> Option<(usize, usize)> {
 }
 
 fn assigned(text: &str) -> Option<(usize, usize)> {
-    let (name, with_colon) = NAMES.iter().find(|(name, _)| {
-        starts_with(text, name)
-            && !text[name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-    })?;
+    let is_name = |name: &&&str| {
+        let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        starts_with(text, name) && !text[name.len()..].starts_with(goes_on)
+    };
+    let named = NAMED.iter().find(is_name);
+    let name = named.or_else(|| ASSIGNED.iter().find(is_name))?;
     let quotes = |c: char| matches!(c, '"' | '\'' | '\\');
     let sign = text[name.len()..].trim_start_matches(quotes).trim_start();
-    let value = match sign.chars().next()? {
-        '=' => &sign[1..],
-        ':' if *with_colon => &sign[1..],
-        _ => return None,
-    };
+    let value = sign.strip_prefix('=').or_else(|| sign.strip_prefix(':').filter(|_| named.is_some()))?;
     let value = value.trim_start().trim_start_matches(quotes);
     let length = value_length(value);
-    (length >= SHORTEST && !(sign.starts_with(':') && is_word(&value[..length])))
-        .then_some((text.len() - value.len(), length))
+    let is_prose = sign.starts_with(':') && is_word(&value[..length]);
+    (length >= SHORTEST && !is_prose).then_some((text.len() - value.len(), length))
 }
 
 /// `https://user:password@host`.
 fn in_url(text: &str) -> Option<(usize, usize)> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+    let rest = URLS.iter().find_map(|scheme| text.strip_prefix(scheme))?;
     let end = rest.find(|c: char| c == '/' || c == '"' || c.is_whitespace()).unwrap_or(rest.len());
     let at = rest[..end].rfind('@')?;
     Some((text.len() - rest.len(), at))

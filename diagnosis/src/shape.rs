@@ -25,6 +25,10 @@ const DEEPEST: usize = 6;
 /// The most findings of one sort that are kept.
 const MOST: usize = 32;
 
+/// The longest code and the longest text that are kept, in bytes.
+const LONGEST_CODE: usize = 128;
+const LONGEST_TEXT: usize = 8192;
+
 /// What was found in a body, in its order.
 #[derive(Default)]
 pub(crate) struct Findings {
@@ -72,15 +76,26 @@ impl Findings {
     }
 
     fn code(&mut self, code: &str) {
-        if !code.is_empty() && self.codes.len() < MOST {
-            self.codes.push(code.to_owned());
-        }
+        keep(&mut self.codes, code, LONGEST_CODE);
+    }
+
+    fn limit(&mut self, name: &str) {
+        keep(&mut self.limits, name, LONGEST_CODE);
     }
 
     fn text(&mut self, text: &str) {
-        let text = text.trim();
-        if !text.is_empty() && self.texts.len() < MOST {
-            self.texts.push(text.to_owned());
+        keep(&mut self.texts, text.trim(), LONGEST_TEXT);
+    }
+
+    fn wait(&mut self, field: Field, value: String) {
+        if self.waits.len() < MOST {
+            self.waits.push((field, value));
+        }
+    }
+
+    fn header(&mut self, name: &str, value: String) {
+        if self.headers.len() < MOST {
+            self.headers.push((name.to_owned(), value));
         }
     }
 
@@ -89,5 +104,11 @@ impl Findings {
         if self.status.is_none_or(|(known, _)| depth > known) {
             self.status = Some((depth, status));
         }
+    }
+}
+
+fn keep(list: &mut Vec<String>, text: &str, longest: usize) {
+    if !text.is_empty() && list.len() < MOST {
+        list.push(text[..text.floor_char_boundary(longest)].to_owned());
     }
 }

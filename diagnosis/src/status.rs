@@ -32,7 +32,8 @@ pub(crate) fn kind(status: u16) -> Kind {
 /// Whether words that say `kind` can be meant under this status, rather than quoted or in passing.
 pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
     use Kind::{
-        Auth, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Timeout, Wall, Window,
+        Auth, Network, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Timeout,
+        Wall, Window,
     };
     let Some(status) = status else { return true };
     match status {
@@ -43,7 +44,7 @@ pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
         429 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited),
         503 | 529 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited | Permission),
         408 | 504 | 522 | 524 => matches!(kind, Timeout | Overflow),
-        500..=599 => !matches!(kind, Auth | Permission | NotFound),
+        500..=599 => !matches!(kind, Auth | Permission | NotFound | Network),
         _ => {
             matches!(kind, Wall | Window | Overflow | Policy | Auth | Permission | NotFound | Request)
                 || matches!(kind, RateLimited | Overloaded)

@@ -1,5 +1,7 @@
 //! Hints in words: "Please try again in 6m0s", "resets at 2026-09-01T09:44:51Z".
 
+use crate::prose::Prose;
+
 use super::{EPOCH_MILLIS, EPOCH_SECONDS, date, duration, until, wait};
 
 /// What may follow a trigger.
@@ -51,42 +53,25 @@ const TRIGGERS: &[(&str, Form)] = &[
 ];
 
 /// Words between a trigger and its wait.
+#[rustfmt::skip]
 const FILLERS: &[&str] = &[
-    "about",
-    "approximately",
-    "around",
-    "roughly",
-    "at",
-    "least",
-    "another",
-    "for",
-    "up",
-    "to",
-    "the",
-    "next",
-    "a",
-    "more",
-    "after",
-    "|",
+    "about", "approximately", "around", "roughly", "at", "least", "another", "for", "up", "to", "the", "next", "a", "more",
+    "after", "|",
 ];
 
-/// The first wait that is named. `words` as of [`crate::prose::Prose`].
-pub(super) fn read(words: &str, now: u64) -> Option<u64> {
+/// The first wait that is named.
+pub(super) fn read(prose: &Prose, now: u64) -> Option<u64> {
+    let words = prose.words();
     if !words.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let triggered =
-        TRIGGERS.iter().flat_map(|(trigger, form)| occurrences(words, trigger).map(move |at| (at, *form)));
-    let named =
-        triggered.filter_map(|(at, form)| Some((at, after(fillers_skipped(&words[at..]), form, now)?)));
-    named.min_by_key(|(at, _)| *at).map(|(_, wait)| wait).or_else(|| before_later(words))
-}
-
-/// Where the text after each whole occurrence begins.
-fn occurrences<'a>(words: &'a str, trigger: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let whole = |end: usize| words.as_bytes().get(end) == Some(&b' ');
-    let starts = words.match_indices(trigger).filter(|(at, _)| words[..*at].ends_with(' '));
-    starts.map(|(at, _)| at + trigger.len()).filter(move |end| whole(*end)).map(|end| end + 1)
+        TRIGGERS.iter().flat_map(|(trigger, form)| prose.ends(trigger).map(move |end| (end, *form)));
+    let named = triggered.filter_map(|(end, form)| {
+        let text = fillers_skipped(words[end..].trim_start());
+        Some((end, after(text, form, now)?))
+    });
+    named.min_by_key(|(end, _)| *end).map(|(_, wait)| wait).or_else(|| before_later(words))
 }
 
 fn fillers_skipped(mut text: &str) -> &str {

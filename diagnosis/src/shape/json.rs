@@ -75,7 +75,7 @@ fn field(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
         Role::Finish => finish(value, found),
         Role::Text => read(value, depth, found),
         Role::Inner => inner(key, value, depth, found),
-        Role::Limit => found.limits.extend(value.as_str().map(str::to_owned)),
+        Role::Limit => found.limit(value.as_str().unwrap_or_default()),
         // An allowance of nothing is no limit that passes.
         Role::Allowance if plain(value).as_deref() == Some("0") => found.code("insufficient_quota"),
         Role::Headers => headers(value, found),
@@ -122,11 +122,10 @@ fn finish(value: &Value, found: &mut Findings) {
 fn inner(key: &str, value: &Value, depth: usize, found: &mut Findings) {
     let is_error = key.starts_with("error") || key.ends_with("error");
     found.is_error |= is_error;
-    match value.as_str() {
+    let is_name = |text: &&str| !text.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '['));
+    match value.as_str().filter(is_name) {
         // `{"error": "invalid_grant"}`
-        Some(name) if is_error && !name.contains(char::is_whitespace) && !name.contains(['{', '[']) => {
-            found.code(name)
-        }
+        Some(name) if is_error => found.code(name),
         _ => read(value, depth + 1, found),
     }
 }
@@ -134,7 +133,7 @@ fn inner(key: &str, value: &Value, depth: usize, found: &mut Findings) {
 fn headers(value: &Value, found: &mut Findings) {
     for (name, value) in value.as_object().into_iter().flatten().take(MOST) {
         if let Some(value) = plain(value) {
-            found.headers.push((name.clone(), value));
+            found.header(name, value);
         }
     }
 }
@@ -145,7 +144,9 @@ fn wait(field: Field, value: &Value, found: &mut Findings) {
         Value::Object(parts) => parts.get("seconds").and_then(plain),
         value => plain(value),
     };
-    found.waits.extend(text.map(|text| (field, text)));
+    if let Some(text) = text {
+        found.wait(field, text);
+    }
 }
 
 /// A string or a number as text.

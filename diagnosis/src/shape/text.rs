@@ -8,6 +8,9 @@ use crate::code;
 /// How many places are tried as the beginning of an embedded object.
 const TRIES: usize = 4;
 
+/// The longest run of brackets and spaces before the first key, in bytes.
+const LONGEST_OPENING: usize = 256;
+
 /// The longest text that is searched for structure, in bytes.
 const LONGEST: usize = 256 * 1024;
 
@@ -45,8 +48,10 @@ fn embedded(text: &str) -> Option<(usize, Value, usize)> {
 
 /// Whether an object with at least one key could begin here.
 fn opens(text: &str) -> bool {
-    let inside = text.trim_start_matches(['[', '{']).trim_start().trim_start_matches(['[', '{']).trim_start();
-    inside.starts_with(['"', '\'', '\\']) && text[..text.len() - inside.len()].contains('{')
+    let brackets = |c: char| matches!(c, '[' | '{') || c.is_whitespace();
+    let head = &text[..text.floor_char_boundary(LONGEST_OPENING)];
+    let inside = head.trim_start_matches(brackets);
+    inside.starts_with(['"', '\'', '\\']) && head[..head.len() - inside.len()].contains('{')
 }
 
 fn words(text: &str, found: &mut Findings) {

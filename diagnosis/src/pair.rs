@@ -1,0 +1,39 @@
+//! A set of word beginnings, to dismiss most comparisons at the price of one look.
+
+/// The first two letters of words, by their low five bits, so that case does not matter. Members may collide.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Pairs([u64; 16]);
+
+impl Pairs {
+    /// The beginnings of all these words.
+    pub(crate) const fn of(lists: &[&[&str]]) -> Self {
+        let mut pairs = Self([0; 16]);
+        let mut list = 0;
+        while list < lists.len() {
+            let mut word = 0;
+            while word < lists[list].len() {
+                pairs.insert(lists[list][word].as_bytes());
+                word += 1;
+            }
+            list += 1;
+        }
+        pairs
+    }
+
+    pub(crate) const fn insert(&mut self, word: &[u8]) {
+        let pair = pair(word);
+        self.0[pair / 64] |= 1 << (pair % 64);
+    }
+
+    /// Whether some member may begin as this word does.
+    pub(crate) const fn may_have(&self, word: &[u8]) -> bool {
+        let pair = pair(word);
+        self.0[pair / 64] & (1 << (pair % 64)) != 0
+    }
+}
+
+const fn pair(word: &[u8]) -> usize {
+    let first = if word.is_empty() { 0 } else { word[0] & 31 };
+    let second = if word.len() < 2 { 0 } else { word[1] & 31 };
+    first as usize * 32 + second as usize
+}

@@ -1,0 +1,91 @@
+//! The diagnosis against labelled failures.
+
+#[path = "corpus/row.rs"]
+mod row;
+
+use row::Row;
+
+/// How well the rows of one file are understood.
+#[derive(Default)]
+struct Score {
+    rows: usize,
+    categories: usize,
+    retryables: usize,
+    disagreements: Vec<String>,
+    /// Transient failures, seen in the world, that would end a turn.
+    dies: Vec<String>,
+    wrong_waits: Vec<String>,
+    invented_waits: Vec<String>,
+}
+
+impl Score {
+    fn of(lines: &str) -> Self {
+        let mut score = Self::default();
+        let rows = lines.lines().map(|line| Row::parse(line).expect("a row is JSON"));
+        rows.filter(|row| row.scored).for_each(|row| score.add(&row));
+        score
+    }
+
+    fn add(&mut self, row: &Row) {
+        let failure = row.diagnose();
+        if let Some(label) = &row.label {
+            let (want, got) = ((label.category, label.retryable), (failure.category, failure.retryable));
+            self.rows += 1;
+            self.categories += usize::from(want.0 == got.0);
+            self.retryables += usize::from(want.1 == got.1);
+            if want != got {
+                self.disagreements.push(format!("{}: want {want:?}, got {got:?}", row.id));
+            }
+            if row.observed && label.retryable && !failure.retryable {
+                self.dies.push(row.id.clone());
+            }
+        }
+        let tolerance = |wait: u64| (wait / 1000).max(1);
+        match (row.wait, failure.hint_ms) {
+            (None, None) => {}
+            (Some(want), Some(got)) if got.abs_diff(want) <= tolerance(want) => {}
+            (None, Some(got)) => self.invented_waits.push(format!("{}: {got}", row.id)),
+            (Some(want), got) => self.wrong_waits.push(format!("{}: want {want}, got {got:?}", row.id)),
+        }
+    }
+
+    fn check(&self) {
+        let seen = self.disagreements.join("\n");
+        assert!(
+            self.categories * 100 >= self.rows * 97,
+            "category {}/{}\n{seen}",
+            self.categories,
+            self.rows
+        );
+        assert!(
+            self.retryables * 100 >= self.rows * 99,
+            "retryable {}/{}\n{seen}",
+            self.retryables,
+            self.rows
+        );
+        assert_eq!(self.wrong_waits, [""; 0]);
+        assert_eq!(self.invented_waits, [""; 0]);
+        assert_eq!(self.dies, [""; 0]);
+    }
+}
+
+#[test]
+fn collected_failures_are_understood() {
+    let score = Score::of(include_str!("corpus/errors.jsonl"));
+    println!("{}", score.disagreements.join("\n"));
+    assert!(score.rows > 300, "only {} rows were read", score.rows);
+    score.check();
+}
+
+#[test]
+fn further_failures_are_understood() {
+    let score = Score::of(include_str!("corpus/field.jsonl"));
+    println!("{}", score.disagreements.join("\n"));
+    assert!(score.rows > 200, "only {} rows were read", score.rows);
+    score.check();
+}
+
+#[test]
+fn every_form_of_hint_is_read() {
+    Score::of(include_str!("corpus/hints.jsonl")).check();
+}
