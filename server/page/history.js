@@ -9,66 +9,21 @@ export class History {
   oldest = Infinity; // seq of the first chunk that is shown
   last = null; // the last chunk that is shown
   lastPrompt = null; // the text of the last user message
-  #orphans = new Map(); // cards of results whose call is in an older window, by key
+  #orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
 
   /** Puts a window of chunks, ascending by `seq`, before those already shown. */
   prepend(chunks) {
     if (chunks.length === 0) return;
-    const open = new Map(); // cards without result, by key
-    const orphans = new Map();
-    const nodes = document.createDocumentFragment();
-    let passage = null;
-    const say = () => {
-      if (!passage) nodes.append((passage = new Passage()).node);
-      return passage;
-    };
-    for (const { role, chunk } of chunks) {
-      const key = `${chunk.stepId ?? ''} ${chunk.toolCallId ?? ''}`;
-      switch (chunk.type) {
-        case 'text':
-          if (role === 'user') {
-            nodes.append(bubble(chunk.text));
-            passage = null;
-          } else {
-            say().end(); // each chunk is a text of its own
-            say().text(chunk.text);
-          }
-          break;
-        case 'thinking':
-          say().end();
-          say().reasoning(chunk.text);
-          break;
-        case 'tool-call':
-          open.set(key, say().call(chunk));
-          break;
-        case 'tool-result': {
-          const card = open.get(key);
-          if (card) card.result(chunk);
-          else orphans.set(key, orphan(say(), chunk));
-          open.delete(key);
-          break;
-        }
-        case 'error':
-          say().error(chunk);
-          break;
-        case 'image':
-          nodes.append(bubble('Image', 'attachment'));
-          passage = null;
-          break;
-        default: // system: for the model
-      }
-      passage?.end();
-    }
-    for (const [key, card] of open) {
+    const pieces = new Pieces();
+    for (const each of chunks) pieces.add(each);
+    for (const [key, card] of pieces.calls) {
       const late = this.#orphans.get(key);
-      if (!late) card.end();
-      else {
-        card.result(late.chunk);
-        late.card.node.remove();
-      }
+      late?.card.node.remove();
+      if (late) card.result(late.chunk);
+      else card.end();
     }
-    this.#orphans = orphans;
-    this.node.prepend(nodes);
+    this.#orphans = pieces.orphans;
+    this.node.prepend(pieces.nodes);
     this.oldest = chunks[0].seq;
     this.last ??= chunks.at(-1);
     this.lastPrompt ??= chunks.findLast(({ role, chunk }) => role === 'user' && chunk.type === 'text')?.chunk.text;
@@ -80,8 +35,57 @@ export class History {
   }
 }
 
-function orphan(passage, chunk) {
-  const card = passage.call({ toolCallId: chunk.toolCallId, toolName: chunk.toolName });
-  card.result(chunk);
-  return { card, chunk };
+/** The nodes of one window. */
+class Pieces {
+  nodes = document.createDocumentFragment();
+  calls = new Map(); // cards that have no result yet, by key
+  orphans = new Map();
+  #passage = null; // what the model says, until the person speaks
+
+  add({ role, chunk }) {
+    const key = `${chunk.stepId ?? ''} ${chunk.toolCallId ?? ''}`;
+    switch (chunk.type) {
+      case 'text':
+        if (role === 'user') this.#fromPerson(bubble(chunk.text));
+        else this.#model.text(chunk.text);
+        break;
+      case 'thinking':
+        this.#model.reasoning(chunk.text);
+        break;
+      case 'tool-call':
+        this.calls.set(key, this.#model.call(chunk));
+        break;
+      case 'tool-result':
+        this.#result(key, chunk);
+        break;
+      case 'error':
+        this.#model.error(chunk);
+        break;
+      case 'image':
+        this.#fromPerson(bubble('Image', 'attachment'));
+        break;
+      default: // system: for the model
+    }
+    this.#passage?.end(); // each chunk is a text of its own
+  }
+
+  get #model() {
+    if (!this.#passage) this.nodes.append((this.#passage = new Passage()).node);
+    return this.#passage;
+  }
+
+  #fromPerson(node) {
+    this.nodes.append(node);
+    this.#passage = null;
+  }
+
+  #result(key, chunk) {
+    let card = this.calls.get(key);
+    if (!card) {
+      card = this.#model.call({ toolCallId: chunk.toolCallId, toolName: chunk.toolName });
+      this.orphans.set(key, { card, chunk });
+    }
+    card.result(chunk);
+    this.calls.delete(key);
+  }
 }
