@@ -2,6 +2,8 @@
 //!
 //! Nothing here needs a runtime or real time: `world` has a clock that moves when everyone waits.
 
+mod crash;
 mod golden;
+mod property;
 mod scenario;
 mod world;

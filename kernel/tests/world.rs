@@ -42,6 +42,16 @@ impl World {
         self.host.crash = Crash::at(point);
     }
 
+    /// No further crash.
+    pub(crate) fn crash_never(&mut self) {
+        self.host.crash = Crash::never();
+    }
+
+    /// From now on sleeps behave like this.
+    pub(crate) fn nap(&mut self, nap: Nap) {
+        self.script.nap = nap;
+    }
+
     /// The points at which the process could have ended so far.
     pub(crate) fn points(&self) -> u32 {
         self.host.crash.passed()

@@ -91,11 +91,6 @@ impl Audience {
         assert!(self.history.open.is_empty(), "a request with unanswered calls: {:?}", self.history.open);
     }
 
-    /// Whether the last event came.
-    pub(crate) fn saw_seal(&self) -> bool {
-        self.sealed
-    }
-
     /// The turn is over.
     pub(crate) fn leave(&self) {
         assert!(self.sealed, "not sealed");

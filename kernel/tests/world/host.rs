@@ -67,7 +67,6 @@ impl ScriptedHost {
 
     /// A new process: it has what was saved and nothing else.
     pub(crate) fn restart(&mut self) {
-        self.crash = Crash::never();
         self.next = None;
         self.printed = Arc::default();
         for said in self.unsaved.drain(..).rev() {
@@ -152,9 +151,12 @@ impl Host for ScriptedHost {
                 clock.stop();
                 std::future::pending::<()>().await;
             }
-            let Some(Tool { takes, prints, answer, .. }) = tool else {
+            let Some(Tool { takes, prints, answer, hangs, .. }) = tool else {
                 return ToolAnswer::error(format!("(tool failed: there is no tool {name:?})"));
             };
+            if hangs {
+                std::future::pending::<()>().await;
+            }
             running.clock.sleep(takes / 2).await;
             if let Some(data) = prints {
                 let output =

@@ -56,11 +56,13 @@ pub(crate) struct Tool {
     pub(crate) takes: u64,
     pub(crate) prints: Option<&'static str>,
     pub(crate) answer: ToolAnswer,
+    /// Never answers.
+    pub(crate) hangs: bool,
 }
 
 impl Tool {
     pub(crate) fn new(name: &'static str, takes: u64, answer: ToolAnswer) -> Self {
-        Self { name, takes, prints: None, answer }
+        Self { name, takes, prints: None, answer, hangs: false }
     }
 }
 

@@ -1,0 +1,145 @@
+//! A crash at every point of random stories: each commit (before and after it is saved), each streamed event, each
+//! start of a tool.
+
+use std::collections::BTreeMap;
+
+use everturn_kernel::{Input, Outcome, Settings, Turn};
+use everturn_wire::{Chunk, EventBody, QueuedMessage, Role};
+use proptest::prelude::*;
+
+use crate::{
+    property::{any_script, config},
+    world::{Audience, Fact, Script, World},
+};
+
+/// The one tool that may run again.
+const IDEMPOTENT: &str = "again";
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    /// Without eager tools the outcome is that of the calm story, to the letter.
+    #[test]
+    fn it_ends_as_the_calm_story_does(script in any_script(), steered in any::<bool>(), second in any::<prop::sample::Index>()) {
+        let script = patient_with_crashes(script, false);
+        let message = QueuedMessage { message_id: "m".into(), text: "quickly".into() };
+        let outside = steered.then_some((0, Input::Steer(message))).into_iter().collect();
+        let script = Script { outside, ..script };
+        let mut calm = World::new(script.clone());
+        let end = calm.begin().expect("it ends");
+        let points = calm.points();
+        for first in 0..points {
+            let second = second.index(points as usize) as u32;
+            for crashes in [vec![first], vec![first, second]] {
+                let (world, turn) = crashed(&script, &crashes);
+                let happened = format!("crashes at {crashes:?}");
+                assert_eq!(end.outcome(), turn.outcome(), "{happened}");
+                assert_same_history(&calm, &world, &happened);
+                assert_eq!(end.queue(), turn.queue(), "{happened}");
+                assert_eq!(retries(&calm), retries(&world), "{happened}");
+                check(&script, &world, &turn, crashes.len());
+                let calls = world.log.calls().len();
+                assert!((calm.log.calls().len()..=calm.log.calls().len() + crashes.len()).contains(&calls), "{happened}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    /// With eager tools a step may end early, at what is known of it; all else holds.
+    #[test]
+    fn with_eager_tools_nothing_happens_twice(script in any_script()) {
+        let script = patient_with_crashes(script, true);
+        let mut calm = World::new(script.clone());
+        calm.begin().expect("it ends");
+        for first in 0..calm.points() {
+            let (world, turn) = crashed(&script, &[first]);
+            check(&script, &world, &turn, 1);
+        }
+    }
+}
+
+fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
+    let idempotent_tools = vec![IDEMPOTENT.into()];
+    Script {
+        settings: Settings { max_recoveries: 9, eager_tools, idempotent_tools, ..script.settings },
+        ..script
+    }
+}
+
+/// The story with the process ending at these points, each counted from the last restart.
+fn crashed(script: &Script, crashes: &[u32]) -> (World, Turn) {
+    let mut world = World::new(script.clone());
+    let mut turn = None;
+    for (nth, point) in crashes.iter().enumerate() {
+        world.crash_at(*point);
+        turn = if nth == 0 { world.begin() } else { world.recover() };
+    }
+    world.crash_never();
+    let turn = turn.or_else(|| world.recover()).expect("it ends");
+    (world, turn)
+}
+
+fn check(script: &Script, world: &World, turn: &Turn, crashes: usize) {
+    let mut audience = Audience::new(&script.settings);
+    world.log.each(|_, fact| audience.see(fact));
+    audience.leave();
+    assert!(turn.outcome().is_some_and(|Outcome { reason, .. }| !reason.as_str().is_empty()));
+    let mut starts = BTreeMap::new();
+    for (step, id, name) in world.log.pick(|fact| match fact {
+        Fact::Ran { step, id, name } => Some((*step, id.clone(), name.clone())),
+        _ => None,
+    }) {
+        let start = starts.entry((step, id, name.clone())).or_insert(0);
+        *start += 1;
+        let most = if name == IDEMPOTENT { 1 + crashes } else { 1 };
+        assert!(*start <= most, "{name} starts {start} times");
+    }
+    let interrupted = world.log.history().iter().filter(|(_, chunk)| is_interrupted(chunk)).count();
+    let most = crashes * script.settings.max_parallel_tools.max(1) as usize;
+    assert!(interrupted <= most, "{interrupted} calls interrupted by {crashes} crashes");
+}
+
+/// The same history; only a call that a crash cut off may have another result.
+fn assert_same_history(calm: &World, crashed: &World, happened: &str) {
+    let (calm, crashed) = (history(calm), history(crashed));
+    assert_eq!(calm.len(), crashed.len(), "{happened}: {crashed:?}");
+    for ((calm_role, calm), (role, chunk)) in calm.iter().zip(&crashed) {
+        assert_eq!(calm_role, role, "{happened}");
+        match (calm, chunk) {
+            (Chunk::ToolResult { tool_call_id, step_id, .. }, chunk) if is_interrupted(chunk) => {
+                let Chunk::ToolResult { tool_call_id: id, step_id: step, tool_name, .. } = chunk else {
+                    unreachable!()
+                };
+                assert_eq!((tool_call_id, step_id), (id, step), "{happened}");
+                assert_ne!(tool_name, IDEMPOTENT, "{happened}: a tool that may run again is not interrupted");
+            }
+            _ => assert_eq!(calm, chunk, "{happened}"),
+        }
+    }
+}
+
+/// What is kept. Results come in the order in which the tools are done: that of one message says nothing.
+fn history(world: &World) -> Vec<(Role, Chunk)> {
+    let mut history = world.log.history();
+    for message in history.chunk_by_mut(|(a, _), (b, _)| a == b) {
+        message.sort_by_key(|(_, chunk)| match chunk {
+            Chunk::ToolResult { step_id, tool_call_id, .. } => Some((step_id.clone(), tool_call_id.clone())),
+            _ => None,
+        });
+    }
+    history
+}
+
+fn is_interrupted(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::ToolResult { content, .. } if content.contains("interrupted by a restart"))
+}
+
+fn retries(world: &World) -> Vec<(u32, u64)> {
+    world.log.pick(|fact| match fact {
+        Fact::Told(EventBody::ProviderRetry { attempt, delay_ms, .. }) => Some((*attempt, *delay_ms)),
+        _ => None,
+    })
+}

@@ -1,0 +1,128 @@
+//! How often a turn is taken up again, and what is said about it.
+
+use everturn_kernel::{FinishReason, Settings};
+use insta::assert_snapshot;
+
+use crate::world::{Beat, START, Script, Tool, World, call, finish, overloaded, says, text};
+
+/// Ends the process at the first point at which the story comes to `mark`, again and again.
+fn crash_always(script: Script, mark: &str) -> (World, u32) {
+    let mut world = World::new(script);
+    let mut turn = world.begin();
+    let mut restarts = 0;
+    while turn.is_none() {
+        assert!(world.log.story(START).contains(mark), "it came that far");
+        restarts += 1;
+        assert!(restarts < 100, "it is taken up for ever");
+        turn = world.recover();
+    }
+    (world, restarts)
+}
+
+#[test]
+fn a_step_that_always_ends_the_process_is_given_up() {
+    let mut script = Script { steps: vec![vec![vec![text("Hel"), Beat::Hang]]], ..Script::default() };
+    script.settings.max_recoveries = 3;
+    let (world, restarts) = crash_always(script, "text-delta");
+    assert_eq!((restarts, world.log.calls().len()), (4, 4));
+    let story = world.log.story(START);
+    let end: Vec<_> = story.lines().skip(story.lines().count() - 7).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+        0 text-delta delta="Hel"
+        0 step-rewound reason="the server was restarted while this step was streamed"
+        0 | Assistant error message="the process ended 4 times while this step ran; the turn is not tried again"
+        0 error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
+        0 step-complete
+        0 done durationMs=0 reason="error"
+        0 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_tool_that_always_ends_the_process_is_given_up_even_if_it_may_run_again() {
+    let asks = vec![call("a", "bomb"), finish(FinishReason::ToolCalls)];
+    let bomb = Tool { hangs: true, ..Tool::new("bomb", 0, everturn_kernel::ToolAnswer::ok("")) };
+    let settings =
+        Settings { max_recoveries: 2, idempotent_tools: vec!["bomb".into()], ..Settings::default() };
+    let script = Script { settings, tools: vec![bomb], steps: vec![vec![asks]], ..Script::default() };
+    let (world, restarts) = crash_always(script, "> run bomb");
+    assert_eq!(restarts, 3);
+    assert_eq!(world.log.story(START).matches("> run bomb").count(), 3);
+}
+
+/// Three steps, each of which ends the process once or twice: each has its own count.
+#[test]
+fn recoveries_are_counted_for_each_step() {
+    let asks = |id| vec![call(id, "bomb"), finish(FinishReason::ToolCalls)];
+    let bomb = Tool { hangs: true, ..Tool::new("bomb", 0, everturn_kernel::ToolAnswer::ok("")) };
+    let settings = Settings { max_recoveries: 1, ..Settings::default() };
+    let steps = vec![vec![asks("a")], vec![asks("b")], vec![says("Done")]];
+    let script = Script { settings, tools: vec![bomb], steps, ..Script::default() };
+    let (world, restarts) = crash_always(script, "> run bomb");
+    assert_eq!(restarts, 2);
+    assert!(world.log.story(START).contains("reason=\"stop\""), "{}", world.log.story(START));
+}
+
+#[test]
+fn a_crash_while_retrying_counts_even_if_waits_lie_between() {
+    let mut script = Script { steps: vec![vec![overloaded(), vec![Beat::Hang]]], ..Script::default() };
+    script.settings.max_recoveries = 1;
+    let (world, restarts) = crash_always(script, "> call 0.1");
+    assert_eq!(restarts, 2);
+    let story = world.log.story(START);
+    assert!(story.contains("retry-ended attempts=1 message=\"the process ended 2 times"), "{story}");
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_told_so_and_the_others_run() {
+    let asks = vec![call("a", "bomb"), call("b", "read"), finish(FinishReason::ToolCalls)];
+    let bomb = Tool { hangs: true, ..Tool::new("bomb", 0, everturn_kernel::ToolAnswer::ok("")) };
+    let mut script = Script { steps: vec![vec![asks], vec![says("Done")]], ..Script::default() };
+    script.tools.push(bomb);
+    script.settings.max_parallel_tools = 1;
+    let (world, restarts) = crash_always(script, "> run bomb");
+    assert_eq!(restarts, 1);
+    let story = world.log.story(START);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> run bomb")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+        0 > run bomb 0/a
+        0 tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" durationMs=0 isError=true toolCallId="a" toolName="bomb"
+        0 | Tool tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" isError=true toolCallId="a" toolName="bomb"
+        0 > run read 0/b
+       10 tool-result content="42" durationMs=10 isError=false toolCallId="b" toolName="read"
+       10 | Tool tool-result content="42" isError=false toolCallId="b" toolName="read"
+       10 > call 1.0
+       10 text-delta delta="Done"
+       10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+       10 | Assistant text text="Done"
+       10 done durationMs=10 reason="stop"
+       10 turn-sealed
+    "#);
+}
+
+#[test]
+fn eager_tools_that_ran_are_not_asked_for_again() {
+    let asks = vec![text("See:"), call("a", "read"), Beat::Wait(20), text(" and"), Beat::Hang];
+    let mut script = Script { steps: vec![vec![asks], vec![says("Done")]], ..Script::default() };
+    script.settings.eager_tools = true;
+    let (world, restarts) = crash_always(script, "delta=\" and\"");
+    assert_eq!(restarts, 1);
+    let story = world.log.story(START);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("step-rewound")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+       20 step-rewound reason="the server was restarted while this step was streamed"
+       20 text-delta delta="See:"
+       20 tool-call input={"n":1} toolCallId="a" toolName="read"
+       20 tool-result content="42" isError=false toolCallId="a" toolName="read"
+       20 step-complete decodeMs=20 genTotalMs=20 ttftMs=0
+       20 | Assistant text text="See:"
+       20 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
+       20 | Tool tool-result content="42" isError=false toolCallId="a" toolName="read"
+       20 > call 1.0
+       20 text-delta delta="Done"
+       20 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+       20 | Assistant text text="Done"
+       20 done durationMs=20 reason="stop"
+       20 turn-sealed
+    "#);
+}

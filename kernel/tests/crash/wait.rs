@@ -1,0 +1,47 @@
+//! A wait that outlives its process.
+
+use everturn_kernel::Millis;
+
+use crate::world::{Nap, START, Script, World, overloaded, says};
+
+const HOUR: u64 = 3_600_000;
+
+/// A process ends that many milliseconds into a wait of five seconds; what the next one sleeps.
+fn slept(then: Millis) -> Vec<u64> {
+    let steps = vec![vec![overloaded(), says("Hello")]];
+    let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
+    assert!(world.begin().is_none(), "it waits");
+    world.clock.set(then);
+    world.nap(Nap::Whole);
+    world.recover().expect("it ends");
+    assert_eq!(world.log.calls().len(), 2, "no call is made for the restart's sake");
+    world.log.sleeps()[1..].to_vec()
+}
+
+#[test]
+fn what_is_left_of_it_is_slept() {
+    assert_eq!(slept(START), [5000]);
+    assert_eq!(slept(START.plus(2_000)), [3000]);
+    assert_eq!(slept(START.plus(4_999)), [1]);
+    assert_eq!(slept(START.plus(5_000)), [0]);
+}
+
+#[test]
+fn a_clock_set_forward_ends_it_and_one_set_back_does_not_stretch_it() {
+    assert_eq!(slept(START.plus(HOUR)), [0]);
+    assert_eq!(slept(Millis(START.0 - HOUR)), [5000]);
+    assert_eq!(slept(Millis(0)), [5000]);
+}
+
+#[test]
+fn a_clock_that_moves_at_each_restart_makes_no_storm() {
+    let steps = vec![vec![overloaded(), says("Hello")]];
+    let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
+    assert!(world.begin().is_none(), "it waits");
+    for hours in [9, 5, 7, 2] {
+        world.clock.set(Millis(START.0 - hours * HOUR));
+        assert!(world.recover().is_none(), "it waits");
+    }
+    assert_eq!(world.log.calls().len(), 1);
+    assert!(world.log.sleeps().iter().all(|ms| *ms <= 5_000), "{:?}", world.log.sleeps());
+}

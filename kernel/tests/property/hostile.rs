@@ -1,0 +1,248 @@
+//! The machine alone, told anything in any order by anyone at any time.
+
+use std::time::Duration;
+
+use everturn_kernel::{
+    Effect, Effects, FinishReason, Input, Millis, Op, Prompt, Schedule, Settings, Snapshot, StreamEvent,
+    ToolAnswer, Turn, Want,
+};
+use everturn_wire::{EventBody, Failure, TurnId};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{
+    config,
+    moves::{Move, any_moves, any_settings},
+};
+use crate::world::{Audience, START};
+
+proptest! {
+    #![proptest_config(config(16_000))]
+
+    #[test]
+    fn nothing_breaks_a_turn(settings in any_settings(), schedule in any_schedule(), moves in any_moves(), stop in any::<bool>()) {
+        Trial::new(settings, schedule, false).run(moves, stop);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1_500))]
+
+    #[test]
+    fn the_revision_moves_with_all_that_must_be_saved(settings in any_settings(), schedule in any_schedule(), moves in any_moves()) {
+        Trial::new(settings, schedule, true).run(moves, false);
+    }
+}
+
+/// Waits, one for each retry.
+#[derive(Clone, Debug)]
+struct Table(Vec<u64>);
+
+impl Schedule for Table {
+    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
+        self.0.get(attempt as usize).copied().map(Duration::from_millis)
+    }
+}
+
+fn any_schedule() -> impl Strategy<Value = Table> {
+    let wait = prop_oneof![6 => 0..60_000u64, 1 => Just(u64::MAX)];
+    prop::collection::vec(wait, 0..5).prop_map(Table)
+}
+
+/// A turn, told things; after each of them all that must hold is looked at.
+struct Trial {
+    turn: Turn,
+    now: Millis,
+    schedule: Table,
+    settings: Settings,
+    fx: Effects,
+    audience: Audience,
+    /// Whether what is saved is looked at too, which takes longer.
+    saved: bool,
+}
+
+impl Trial {
+    fn new(settings: Settings, schedule: Table, saved: bool) -> Self {
+        let mut fx = Effects::new();
+        let prompt = Prompt { text: "Hi".into(), ..Prompt::default() };
+        let turn = Turn::begin(TurnId::from("t"), settings.clone(), prompt, START, &mut fx);
+        let audience = Audience::new(&settings);
+        let mut trial = Self { turn, now: START, schedule, settings, fx, audience, saved };
+        trial.publish();
+        trial
+    }
+
+    fn run(mut self, moves: Vec<Move>, stop: bool) {
+        for next in moves {
+            if let Some(input) = next.input(&self.turn, &mut self.now) {
+                self.tell(&input);
+            }
+        }
+        if stop {
+            self.tell(&Input::Abort);
+        }
+        self.go_on_calmly();
+        self.audience.leave();
+        self.tell(&Input::Recover);
+        self.tell(&Input::Abort);
+    }
+
+    /// From wherever it is, a turn that nothing happens to any more comes to its end.
+    fn go_on_calmly(&mut self) {
+        for _ in 0..200 {
+            match self.turn.want() {
+                Want::Stream(op) => {
+                    self.tell(&Input::Provider(op, StreamEvent::Text("x".into())));
+                    self.tell(&Input::Provider(op, StreamEvent::Finished(FinishReason::Stop)));
+                }
+                Want::Wake(op, at) => {
+                    self.now = at;
+                    self.tell(&Input::Tick(op));
+                }
+                Want::Tools { step } => {
+                    let call_id = self.turn.running_calls().next().expect("a call runs").id.clone();
+                    self.tell(&Input::ToolDone { step, call_id, answer: ToolAnswer::ok("x") });
+                }
+                Want::Nothing => return,
+            }
+        }
+        panic!("the turn does not come to its end: {:?}", self.turn.want());
+    }
+
+    fn tell(&mut self, input: &Input) {
+        let before = self.turn.clone();
+        let applies = applies(&before, input, self.now);
+        self.turn.handle(self.now, input.clone(), &self.schedule, &mut self.fx);
+        if !applies {
+            assert_eq!(self.turn, before, "changed by what does not apply: {input:?}");
+            assert!(self.fx.is_empty(), "told or kept because of what does not apply: {input:?}");
+        }
+        self.check_wants();
+        self.check_retry(&before, input);
+        self.check_saved(&before);
+        if matches!(
+            input,
+            Input::Provider(_, StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::Usage(_))
+        ) {
+            assert_eq!(self.turn.revision(), before.revision(), "streamed text moves the revision");
+        }
+        self.publish();
+        if let Want::Stream(op) = self.turn.want()
+            && before.want() != Want::Stream(op)
+        {
+            assert!(!matches!(before.want(), Want::Stream(old) if old >= op), "an op is used again: {op}");
+            self.audience.asked();
+        }
+    }
+
+    fn check_wants(&self) {
+        let turn = &self.turn;
+        let running = turn.running_calls().count();
+        assert!(running <= self.settings.max_parallel_tools.max(1) as usize, "{running} tools run");
+        match turn.want() {
+            Want::Tools { .. } => assert!(running > 0, "tools are waited for, none runs"),
+            Want::Stream(_) => {
+                assert!(running == 0 || self.settings.eager_tools, "tools run before the end of the stream");
+            }
+            Want::Wake(..) | Want::Nothing => assert_eq!(running, 0),
+        }
+        assert_eq!(turn.want(), turn.want());
+        assert_eq!(turn.want() == Want::Nothing, turn.outcome().is_some());
+        assert_eq!(turn.retry_attempt().is_some(), matches!(turn.want(), Want::Wake(..)));
+    }
+
+    /// A wait is never shorter than the schedule or the provider asked for, and ends when it was told to.
+    fn check_retry(&mut self, before: &Turn, input: &Input) {
+        if let (Want::Stream(failed), Want::Wake(next, at)) = (before.want(), self.turn.want()) {
+            assert_eq!(next, Op { step: failed.step, attempt: failed.attempt + 1 });
+            let attempt = self.turn.retry_attempt().expect("a waiting turn knows its attempt");
+            let scheduled = self.schedule.0[attempt as usize];
+            let hint = match input {
+                Input::Provider(_, StreamEvent::Failed(failure)) => {
+                    assert!(failure.retryable, "a failure that stays is retried");
+                    failure.hint_ms.unwrap_or(0)
+                }
+                _ => 0,
+            };
+            let asked = scheduled.max(hint).min(1 << 52);
+            assert_eq!(at, self.now.plus(asked), "the wait");
+        }
+        if let (Want::Wake(op, at), Want::Wake(next, then)) = (before.want(), self.turn.want()) {
+            assert!(op == next && then <= at, "a wait got longer");
+        }
+    }
+
+    fn check_saved(&self, before: &Turn) {
+        let moved = self.turn.revision() != before.revision();
+        assert!(self.turn.revision() >= before.revision(), "the revision goes back");
+        assert!(moved || before.want() == self.turn.want(), "the phase changed, the revision did not");
+        if !self.saved {
+            return;
+        }
+        let json = serde_json::to_string(&self.turn.snapshot()).expect("a snapshot is JSON");
+        let snapshot: Snapshot = serde_json::from_str(&json).expect("a snapshot is read back");
+        let restored = Turn::restore(snapshot).expect("today's snapshot is restored");
+        assert_eq!(restored, self.turn, "saved and restored");
+        let eager = self.settings.eager_tools;
+        assert_eq!(
+            moved,
+            lasting(before, eager) != lasting(&self.turn, eager),
+            "the revision moves iff what lasts does"
+        );
+    }
+
+    fn publish(&mut self) {
+        let mut binding = false;
+        let was = self.fx.is_binding();
+        for effect in self.fx.drain() {
+            binding |= !matches!(&effect, Effect::Tell(event) if event.is_delta());
+            if let Effect::Tell(EventBody::ProviderRetry { delay_ms, next_at, .. }) = &effect {
+                assert_eq!(*next_at, Some(self.now.plus(*delay_ms).0));
+            }
+            self.audience.see_effect(effect);
+        }
+        assert_eq!(was, binding, "binding = there is more than deltas");
+        assert!(!self.fx.is_binding() && self.fx.is_empty());
+    }
+}
+
+/// What the documentation says of an input: whether it may change anything.
+fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
+    let want = turn.want();
+    let runs = |id: &str| turn.running_calls().any(|call| call.id == id);
+    let waits = matches!(want, Want::Wake(..));
+    let queued = |id: &str| turn.queue().iter().any(|message| message.message_id == id);
+    want != Want::Nothing
+        && match input {
+            Input::Provider(op, _) => want == Want::Stream(*op),
+            Input::ToolOutput { call_id, data, .. } => runs(call_id) && !data.is_empty(),
+            Input::ToolDone { step, call_id, .. } => {
+                let current = match want {
+                    Want::Stream(op) => op.step,
+                    Want::Tools { step } => step,
+                    Want::Wake(..) | Want::Nothing => return false,
+                };
+                current == *step && runs(call_id)
+            }
+            Input::Tick(op) => matches!(want, Want::Wake(next, at) if next == *op && now >= at),
+            Input::RetryNow | Input::AbortRetry => waits,
+            Input::Steer(message) => !queued(&message.message_id) && !message.text.is_empty(),
+            Input::Unsteer { message_id } => queued(message_id),
+            Input::Abort | Input::Fault(_) | Input::Recover => true,
+        }
+}
+
+/// The saved form without what is streamed again after a crash.
+fn lasting(turn: &Turn, eager: bool) -> Value {
+    let mut json = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON");
+    json["revision"].take();
+    if json["phase"]["state"] == "streaming" {
+        for streamed in ["pieces", "firstTokenAt", "usage"] {
+            json["phase"][streamed].take();
+        }
+        if !eager {
+            json["phase"]["calls"].take();
+        }
+    }
+    json
+}
