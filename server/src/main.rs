@@ -1,1 +1,49 @@
-fn main() {}
+//! Everturn: the server, its page and its terminal client.
+
+mod assembly;
+mod chat;
+mod cli;
+mod config;
+mod dice;
+mod door;
+mod greeting;
+mod interrupt;
+mod logging;
+mod page;
+mod serve;
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+use clap::Parser as _;
+
+use cli::{Cli, Command};
+use config::Environment;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let command = Cli::parse().command();
+    run(command).await.unwrap_or_else(|error| {
+        // With nobody to tell it to, the exit code has to do.
+        let _ = writeln!(io::stderr(), "everturn: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(command: Command) -> Result<ExitCode> {
+    let environment = Environment::of_process();
+    match command {
+        Command::Serve(args) => {
+            logging::start(&environment, "warn")?;
+            serve::run(&args).await
+        }
+        Command::Chat(args) => {
+            // A log line in the middle of an answer helps nobody; the answer itself says what fails.
+            logging::start(&environment, "off")?;
+            chat::run(&args).await
+        }
+    }
+}

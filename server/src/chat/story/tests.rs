@@ -1,0 +1,154 @@
+use everturn_wire::StepId;
+use serde_json::json;
+
+use super::{super::view::Plain, *};
+
+/// What a person reads, and how it ended.
+fn tell(bodies: impl IntoIterator<Item = EventBody>) -> (String, String, Option<Ending>) {
+    tell_to(&mut Story::of("hi".to_owned()), bodies)
+}
+
+fn tell_to(
+    story: &mut Story,
+    bodies: impl IntoIterator<Item = EventBody>,
+) -> (String, String, Option<Ending>) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut view = Plain::new(&mut out, &mut err, false);
+    let begin = EventBody::UserMessage { text: "hi".to_owned() };
+    let ending = std::iter::once(begin).chain(bodies).find_map(|body| {
+        let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some("t".into()) };
+        story.take(event, &mut view).unwrap()
+    });
+    (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), ending)
+}
+
+fn retry(attempt: u32) -> EventBody {
+    EventBody::ProviderRetry {
+        attempt,
+        delay_ms: 5000,
+        message: r#"HTTP 529: {"error":{"message":"Overloaded"}}"#.to_owned(),
+        code: Some("529".to_owned()),
+        next_at: None,
+        category: None,
+        max_attempts: Some(3),
+        budget_left_ms: None,
+        target: None,
+        hinted: None,
+    }
+}
+
+fn retry_ended(outcome: RetryOutcome) -> EventBody {
+    EventBody::RetryEnded { attempts: 3, outcome, message: None }
+}
+
+fn error(message: &str) -> EventBody {
+    EventBody::Error { message: message.to_owned(), code: None, category: None }
+}
+
+fn text(delta: &str) -> EventBody {
+    EventBody::TextDelta { delta: delta.to_owned() }
+}
+
+fn done(reason: DoneReason) -> [EventBody; 2] {
+    let done = EventBody::Done { reason, duration_ms: Some(15_300), usage: None, context_size: None };
+    [done, EventBody::TurnSealed]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_survives_says_so() {
+    let events = [retry(0), retry(1), retry_ended(RetryOutcome::Recovered), text("Hello")];
+    let (out, err, ending) = tell(events.into_iter().chain(done(DoneReason::Stop)));
+    assert_eq!(out, "Hello\n");
+    let expected = "HTTP 529: Overloaded\nRetrying (1/3) in 5s...\nRetrying (2/3) in 5s...\n\
+                    Answered after 2 retries, in 15s.\n";
+    assert_eq!((err.as_str(), ending), (expected, Some(Ending::Answered)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_gives_up_names_its_attempts_and_the_last_failure() {
+    let gone = [retry(0), retry(1), retry_ended(RetryOutcome::Exhausted), error("HTTP 500: gone")];
+    let (out, err, ending) = tell(gone.into_iter().chain(done(DoneReason::Error)));
+    assert_eq!(out, "");
+    assert!(err.ends_with("\nRetry failed after 2 attempts: HTTP 500: gone\n"), "{err}");
+    assert_eq!(ending, Some(Ending::Failed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_no_retry_helps_is_only_itself() {
+    let refused = [retry(0), retry_ended(RetryOutcome::NotRetryable), error("HTTP 401: no such key")];
+    let (_, err, ending) = tell(refused.into_iter().chain(done(DoneReason::Error)));
+    assert!(err.ends_with("5s...\nHTTP 401: no such key\n"), "{err}");
+    assert_eq!(ending, Some(Ending::Failed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_by_hand_is_told_apart() {
+    let cancelled = [retry(0), retry_ended(RetryOutcome::Cancelled)];
+    let (_, err, ending) = tell(cancelled.into_iter().chain(done(DoneReason::Aborted)));
+    assert!(err.ends_with("Retry cancelled.\n"), "{err}");
+    assert_eq!(ending, Some(Ending::Cancelled));
+    let mut story = Story { interrupted: true, ..Story::of("hi".to_owned()) };
+    let (_, err, ending) = tell_to(&mut story, done(DoneReason::Aborted));
+    assert_eq!((err.as_str(), ending), ("Stopped.\n", Some(Ending::Interrupted)));
+    assert_eq!(tell(done(DoneReason::Aborted)).2, Some(Ending::Cancelled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_one_line() {
+    let step_id = StepId::new(&"t".into(), 0);
+    let call = EventBody::ToolCall {
+        step_id: step_id.clone(),
+        tool_call_id: "1".to_owned(),
+        tool_name: "roll".to_owned(),
+        input: json!({ "count": 2 }),
+    };
+    let result = EventBody::ToolResult {
+        step_id,
+        tool_call_id: "1".to_owned(),
+        tool_name: "roll".to_owned(),
+        content: "4,\n2".to_owned(),
+        is_error: false,
+        duration_ms: None,
+    };
+    let (out, err, _) = tell([text("Let me"), call, result, text("done")]);
+    assert_eq!((out.as_str(), err.as_str()), ("Let me\ndone", "roll {\"count\":2} -> 4, 2\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_turns_of_the_conversation_are_not_shown() {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut view = Plain::new(&mut out, &mut err, false);
+    let mut story = Story::of("hi".to_owned());
+    let mut take = |turn: &str, body| {
+        let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some(turn.into()) };
+        story.take(event, &mut view).unwrap()
+    };
+    take("other", EventBody::UserMessage { text: "hello".to_owned() });
+    take("other", text("no"));
+    assert_eq!(take("other", EventBody::TurnSealed), None);
+    take("ours", EventBody::UserMessage { text: "hi".to_owned() });
+    take("ours", text("yes"));
+    assert_eq!(take("ours", EventBody::TurnSealed), Some(Ending::Answered));
+    assert_eq!(out, b"yes\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_beyond_all_time_does_no_harm() {
+    let endless = match retry(0) {
+        EventBody::ProviderRetry { message, .. } => EventBody::ProviderRetry {
+            attempt: u32::MAX,
+            delay_ms: u64::MAX,
+            message,
+            code: None,
+            next_at: None,
+            category: None,
+            max_attempts: None,
+            budget_left_ms: None,
+            target: None,
+            hinted: None,
+        },
+        other => other,
+    };
+    let (_, err, _) = tell([endless]);
+    assert!(err.contains("Retrying (4294967296)"), "{err}");
+}

@@ -1,0 +1,94 @@
+use std::time::Duration;
+
+use tokio::time::advance;
+
+use super::{super::Wait, *};
+
+/// A terminal of 40 columns that shows what was drawn.
+struct Terminal {
+    view: Live<Vec<u8>>,
+    screen: vt100::Parser,
+}
+
+impl Terminal {
+    fn new(has_keys: bool, show_reasoning: bool) -> Self {
+        let view = Live::new(Vec::new(), || 40, has_keys, show_reasoning);
+        Self { view, screen: vt100::Parser::new(20, 40, 0) }
+    }
+
+    /// The rows that are not empty.
+    fn shown(&mut self) -> Vec<String> {
+        self.screen.process(&mem::take(&mut self.view.out));
+        let rows = self.screen.screen().rows(0, 40).map(|row| row.trim_end().to_owned());
+        rows.filter(|row| !row.is_empty()).collect()
+    }
+}
+
+fn retrying(seconds: u64) -> Status {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    Status::Retrying(Wait { attempt: 0, of: Some(3), until })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_countdown_is_redrawn_in_its_place() {
+    let mut terminal = Terminal::new(false, false);
+    terminal.view.line(&Line::Failure("HTTP 529: Overloaded".to_owned())).unwrap();
+    terminal.view.status(retrying(2)).unwrap();
+    assert_eq!(terminal.shown(), ["! HTTP 529: Overloaded", "Retrying (1/3) in 2s..."]);
+    advance(Duration::from_millis(1000)).await;
+    terminal.view.refresh().unwrap();
+    assert_eq!(terminal.shown(), ["! HTTP 529: Overloaded", "Retrying (1/3) in 1s..."]);
+    terminal.view.refresh().unwrap();
+    assert!(terminal.view.out.is_empty(), "nothing changed: nothing is drawn");
+    terminal.view.text("Hi").unwrap();
+    assert_eq!(terminal.shown(), ["! HTTP 529: Overloaded", "Hi"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_offered_where_they_work_and_a_narrow_line_does_not_wrap() {
+    let mut terminal = Terminal::new(true, false);
+    terminal.view.status(retrying(9)).unwrap();
+    assert_eq!(terminal.shown(), ["Retrying (1/3) in 9s... (esc to cancel,"]);
+    assert_eq!(terminal.screen.screen().cursor_position().0, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lines_of_an_answer_begin_at_the_left() {
+    let mut terminal = Terminal::new(true, false);
+    terminal.view.text("one\ntwo").unwrap();
+    terminal.view.text(" and\nthree").unwrap();
+    terminal.view.status(Status::Tool("roll".to_owned())).unwrap();
+    terminal
+        .view
+        .line(&Line::Tool { call: "roll".to_owned(), result: "4".to_owned(), is_error: false })
+        .unwrap();
+    terminal.view.text("four\n").unwrap();
+    terminal.view.end().unwrap();
+    assert_eq!(terminal.shown(), ["one", "two and", "three", "\u{25cf} roll \u{2192} 4", "four"]);
+    assert_eq!(terminal.screen.screen().cursor_position(), (5, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reasoning_is_a_sign_of_life_or_shown_apart() {
+    let mut folded = Terminal::new(true, false);
+    folded.view.reasoning("secretly").unwrap();
+    assert_eq!(folded.shown(), ["Thinking..."]);
+    advance(Duration::from_secs(3)).await;
+    folded.view.reasoning(" so").unwrap();
+    assert_eq!(folded.shown(), ["Thinking... 3s"]);
+    folded.view.text("42").unwrap();
+    assert_eq!(folded.shown(), ["42"]);
+
+    let mut shown = Terminal::new(true, true);
+    shown.view.reasoning("let me").unwrap();
+    shown.view.text("42").unwrap();
+    assert_eq!(shown.shown(), ["let me", "42"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_model_says_cannot_steer_the_terminal() {
+    let mut terminal = Terminal::new(true, false);
+    terminal.view.text("a\u{1b}[2J\u{9b}31m\u{7}b\r\nc").unwrap();
+    terminal.view.line(&Line::Error("x\u{1b}]0;title\u{7}".to_owned())).unwrap();
+    assert_eq!(terminal.shown(), ["a[2J31mb", "c", "x]0;title"]);
+}

@@ -1,0 +1,123 @@
+//! For pipes and files: the answer on one stream, everything else, line by line, on the other.
+
+use std::{
+    io::{self, Write},
+    mem,
+};
+
+use tokio::time::Instant;
+
+use super::{Line, Status, View};
+
+/// Writes the answer to `out` as it is, and lines about it to `err`.
+pub(crate) struct Plain<O, E> {
+    out: O,
+    err: E,
+    show_reasoning: bool,
+    /// Whether the answer so far ends within a line.
+    open: bool,
+    /// The same of the reasoning.
+    thinking: bool,
+}
+
+impl<O: Write, E: Write> Plain<O, E> {
+    pub(crate) fn new(out: O, err: E, show_reasoning: bool) -> Self {
+        Self { out, err, show_reasoning, open: false, thinking: false }
+    }
+
+    fn tell(&mut self, line: &str) -> io::Result<()> {
+        self.end_reasoning()?;
+        writeln!(self.err, "{line}")
+    }
+
+    fn end_reasoning(&mut self) -> io::Result<()> {
+        if mem::take(&mut self.thinking) { writeln!(self.err) } else { Ok(()) }
+    }
+}
+
+impl<O: Write, E: Write> View for Plain<O, E> {
+    fn text(&mut self, delta: &str) -> io::Result<()> {
+        self.end_reasoning()?;
+        self.out.write_all(delta.as_bytes())?;
+        self.open = delta.chars().next_back().map_or(self.open, |last| last != '\n');
+        self.out.flush()
+    }
+
+    fn reasoning(&mut self, delta: &str) -> io::Result<()> {
+        if !self.show_reasoning {
+            return Ok(());
+        }
+        self.thinking = delta.chars().next_back().map_or(self.thinking, |last| last != '\n');
+        self.err.write_all(delta.as_bytes())
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        match line {
+            Line::Failure(text) | Line::Note(text) | Line::Error(text) => self.tell(text),
+            Line::Tool { call, result, is_error: false } => self.tell(&format!("{call} -> {result}")),
+            Line::Tool { call, result, is_error: true } => self.tell(&format!("{call} failed: {result}")),
+        }
+    }
+
+    fn status(&mut self, status: Status) -> io::Result<()> {
+        match status {
+            Status::Retrying(wait) => self.tell(&wait.words(Instant::now())),
+            Status::Reconnecting { tried, of } => {
+                self.tell(&format!("Connection lost, reconnecting ({tried}/{of})..."))
+            }
+            // The text of the next step must not be glued to what was said before the tool.
+            Status::Tool(_) => self.end(),
+            Status::Quiet | Status::Asking | Status::Thinking | Status::Stopping => Ok(()),
+        }
+    }
+
+    fn refresh(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.end_reasoning()?;
+        if mem::take(&mut self.open) {
+            writeln!(self.out)?;
+        }
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{super::Wait, *};
+
+    #[tokio::test(start_paused = true)]
+    async fn the_answer_is_alone_on_its_stream_and_ends_with_a_line_break() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut view = Plain::new(&mut out, &mut err, false);
+        let until = Instant::now() + Duration::from_secs(5);
+        view.reasoning("hm").unwrap();
+        view.line(&Line::Failure("HTTP 529: Overloaded".to_owned())).unwrap();
+        view.status(Status::Retrying(Wait { attempt: 0, of: Some(21), until })).unwrap();
+        view.text("one").unwrap();
+        view.status(Status::Tool("roll".to_owned())).unwrap();
+        view.line(&Line::Tool { call: "roll {}".to_owned(), result: "4".to_owned(), is_error: false })
+            .unwrap();
+        view.text("two\n").unwrap();
+        view.text("three\u{1b}").unwrap();
+        view.end().unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "one\ntwo\nthree\u{1b}\n");
+        let expected = "HTTP 529: Overloaded\nRetrying (1/21) in 5s...\nroll {} -> 4\n";
+        assert_eq!(String::from_utf8(err).unwrap(), expected);
+    }
+
+    #[test]
+    fn reasoning_that_is_asked_for_has_lines_of_its_own() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut view = Plain::new(&mut out, &mut err, true);
+        view.reasoning("let me ").unwrap();
+        view.reasoning("see").unwrap();
+        view.text("42").unwrap();
+        view.end().unwrap();
+        assert_eq!((out.as_slice(), err.as_slice()), (&b"42\n"[..], &b"let me see\n"[..]));
+    }
+}

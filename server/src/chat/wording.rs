@@ -1,0 +1,86 @@
+//! How failures and times are put into words.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// The most characters of a failure that are shown.
+const LONGEST: usize = 200;
+
+/// A provider's failure in one short line: what its JSON or its HTML page says, without the wrapping.
+pub(super) fn brief(message: &str) -> String {
+    let (head, body) = match message.split_once(": ") {
+        Some((head, body)) if head.starts_with("HTTP ") => (format!("{head}: "), body),
+        _ => (String::new(), message),
+    };
+    let said = of_json(body).or_else(|| of_page(body)).unwrap_or_else(|| body.to_owned());
+    format!("{head}{}", one_line(&said, LONGEST))
+}
+
+fn of_json(body: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let places = ["/error/message", "/message", "/error", "/detail"];
+    let said = places.iter().find_map(|place| body.pointer(place)?.as_str().map(str::to_owned));
+    said.filter(|text| !text.trim().is_empty())
+}
+
+/// The title of a page.
+fn of_page(body: &str) -> Option<String> {
+    let (_, rest) = body.trim_start().starts_with('<').then(|| body.split_once("<title>"))??;
+    rest.split_once("</title>").map(|(title, _)| title.to_owned())
+}
+
+/// Text on one line, cut to `longest` characters, without anything that could steer a terminal.
+pub(super) fn one_line(text: &str, longest: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
+    match plain.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}...", &plain[..end]),
+        None => plain,
+    }
+}
+
+/// A time in whole seconds: `5s`, `1m 05s`, `2h 03m`.
+pub(super) fn time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_what_its_provider_says() {
+        for (message, expected) in [
+            (
+                r#"HTTP 529: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                "HTTP 529: Overloaded",
+            ),
+            (
+                "HTTP 502: <html>\n<head><title>502 Bad Gateway</title></head></html>",
+                "HTTP 502: 502 Bad Gateway",
+            ),
+            (r#"{"error":"no"}"#, "no"),
+            ("HTTP 500: oops\n\n  twice", "HTTP 500: oops twice"),
+            ("127.0.0.1:1: connection refused", "127.0.0.1:1: connection refused"),
+            ("a\u{1b}[2Jb", "a[2Jb"),
+        ] {
+            assert_eq!(brief(message), expected);
+        }
+        assert_eq!(brief(&"é".repeat(1000)).chars().count(), LONGEST + 3);
+    }
+
+    #[test]
+    fn times_are_short() {
+        for (seconds, expected) in
+            [(0, "0s"), (59, "59s"), (65, "1m 05s"), (1800, "30m 00s"), (7380, "2h 03m")]
+        {
+            assert_eq!(time(Duration::from_secs(seconds)), expected);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Flags;
+
+/// LLM agent turns that never die of a passing failure.
+///
+/// When a model's provider is overloaded, rate limited or gone for a while, a turn waits where you can see it, and
+/// finishes. Without a command, everturn serves.
+#[derive(Debug, Parser)]
+#[command(name = "everturn", version, args_conflicts_with_subcommands = true, after_help = ENVIRONMENT)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the page and the API (what happens without a command)
+    #[command(after_help = ENVIRONMENT)]
+    Serve(Serve),
+    /// Talk to a model in the terminal
+    ///
+    /// Without a message and in a terminal, it is a conversation: one line, one message. While a turn waits for its
+    /// provider, Esc cancels the wait and r skips it; Ctrl-C ends the turn.
+    ///
+    /// The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 failed or
+    /// cancelled, 2 wrong usage, 130 interrupted.
+    #[command(after_help = ENVIRONMENT)]
+    Chat(Chat),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    config: ConfigFlag,
+    /// Where to listen: an address with a port, or a port alone; port 0 is any free one [default: 127.0.0.1:4777]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Ask clients for this token. Other users of this machine can see a command line: prefer EVERTURN_TOKEN
+    #[arg(long)]
+    token: Option<String>,
+    /// Keep conversations in memory only (the one way there is now)
+    #[arg(long)]
+    memory: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    config: ConfigFlag,
+    /// What to say; - or a pipe reads it from standard input
+    #[arg(trailing_var_arg = true)]
+    message: Vec<String>,
+    /// Talk through a running server, e.g. http://127.0.0.1:4777, instead of a private one
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// The token that the server asks for; prefer EVERTURN_TOKEN
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+    /// The model, as CREDENTIAL/MODEL [default: the server's first]
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// Go on with this conversation
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// Show what the model thinks
+    #[arg(long)]
+    pub(crate) show_reasoning: bool,
+}
+
+#[derive(Args, Debug)]
+struct ConfigFlag {
+    /// The configuration file [default: everturn/config.toml in the user's configuration directory, if it is there]
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+}
+
+const ENVIRONMENT: &str = "\
+Environment:
+  OPENAI_API_KEY    makes OpenAI the provider where the configuration file names none
+  OPENAI_BASE_URL   the same for any compatible endpoint, e.g. http://127.0.0.1:11434/v1
+  EVERTURN_MODEL    the models of that provider, separated by commas; the first is the default
+  EVERTURN_CONFIG   the configuration file
+  EVERTURN_LISTEN   where to listen
+  EVERTURN_TOKEN    the token that clients are asked for
+  EVERTURN_LOG      what is logged to standard error, e.g. debug or everturn_provider=debug";
+
+impl Cli {
+    pub(crate) fn command(self) -> Command {
+        self.command.unwrap_or(Command::Serve(self.serve))
+    }
+}
+
+impl Serve {
+    pub(crate) fn flags(&self) -> Flags {
+        Flags { config: self.config.config.clone(), listen: self.listen.clone(), token: self.token.clone() }
+    }
+}
+
+impl Chat {
+    /// What configures a private server.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags { config: self.config.config.clone(), ..Flags::default() }
+    }
+
+    /// What to say, where it is said here.
+    pub(crate) fn message(&self) -> Option<String> {
+        (!self.message.is_empty() && self.message != ["-"]).then(|| self.message.join(" "))
+    }
+
+    /// Whether the message must come from standard input, whatever that is.
+    pub(crate) fn is_piped(&self) -> bool {
+        self.message == ["-"]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(words: &str) -> Command {
+        Cli::try_parse_from(words.split(' ')).unwrap().command()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        <Cli as CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn without_a_command_it_serves() {
+        for words in ["everturn --listen 8080 --memory", "everturn serve --listen 8080"] {
+            let Command::Serve(serve) = parse(words) else { panic!("{words}") };
+            assert_eq!(serve.flags().listen.as_deref(), Some("8080"));
+        }
+    }
+
+    #[test]
+    fn a_message_is_all_the_words() {
+        let Command::Chat(chat) = parse("everturn chat --model a/b hello out there") else { panic!() };
+        assert_eq!(chat.message().as_deref(), Some("hello out there"));
+        let Command::Chat(chat) = parse("everturn chat -") else { panic!() };
+        assert!(chat.is_piped() && chat.message().is_none());
+    }
+
+    #[test]
+    fn help_names_every_variable_that_is_read() {
+        let help = <Cli as CommandFactory>::command().render_help().to_string();
+        for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "EVERTURN_MODEL", "EVERTURN_CONFIG", "EVERTURN_LOG"]
+        {
+            assert!(help.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What the server runs with: flags before environment before file before defaults.
+
+mod environment;
+mod file;
+mod hidden;
+mod provider;
+mod retry;
+
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use anyhow::{Context as _, Result, bail};
+use everturn_kernel::Settings;
+
+pub(crate) use environment::Environment;
+pub(crate) use hidden::Hidden;
+pub(crate) use provider::{Api, Provider};
+pub(crate) use retry::{Retry, Schedule};
+
+use file::File;
+
+/// Where the server listens unless told otherwise.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4777);
+
+/// What the command line says about the configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) listen: Option<String>,
+    pub(crate) token: Option<String>,
+}
+
+/// What the server runs with, checked.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The file that was read.
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) listen: SocketAddr,
+    pub(crate) token: Option<Hidden>,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_origins: Vec<String>,
+    /// None: the built-in demo.
+    pub(crate) providers: Vec<Provider>,
+    pub(crate) retry: Retry,
+    pub(crate) settings: Settings,
+    pub(crate) system_prompt: Option<String>,
+}
+
+impl Config {
+    /// Puts it together and checks it.
+    pub(crate) fn resolve(flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
+        let path = Self::path(flags, environment);
+        let file = path.as_deref().map(File::read).transpose()?.unwrap_or_default();
+        let listen = flags.listen.clone().or_else(|| environment.get("EVERTURN_LISTEN"));
+        let listen = listen.or(file.server.listen);
+        let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
+        let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
+        let token = token.as_deref().and_then(Hidden::new);
+        let token = token.or_else(|| file.server.token.and_then(|token| Hidden::new(token.reveal())));
+        let retry = Retry::resolve(&file.retry)?;
+        let mut settings = Settings {
+            max_steps: file.max_steps,
+            eager_tools: file.eager_tools.unwrap_or_default(),
+            ..Settings::default()
+        };
+        settings.max_parallel_tools = file.max_parallel_tools.unwrap_or(settings.max_parallel_tools);
+        settings.budget.max_wait_ms = Some(retry.max_wait_ms);
+        let config = Self {
+            file: path,
+            listen,
+            token,
+            allowed_hosts: file.server.allowed_hosts,
+            allowed_origins: file.server.allowed_origins,
+            providers: providers(file.providers, environment)?,
+            retry,
+            settings,
+            system_prompt: file.system_prompt,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The file that was named, else the usual one where it exists.
+    fn path(flags: &Flags, environment: &Environment<'_>) -> Option<PathBuf> {
+        let named = flags.config.clone().or_else(|| environment.get("EVERTURN_CONFIG").map(PathBuf::from));
+        named.or_else(|| environment.config_path().filter(|path| path.exists()))
+    }
+
+    fn check(&self) -> Result<()> {
+        if !self.listen.ip().is_loopback() && self.token.is_none() {
+            bail!(
+                "refusing to listen on {}: other machines could use your models without a token; set one with \
+                 EVERTURN_TOKEN or `token` under [server], or listen on 127.0.0.1",
+                self.listen
+            );
+        }
+        let mut names = BTreeSet::new();
+        match self.providers.iter().find(|provider| !names.insert(&provider.name)) {
+            Some(twice) => bail!("two providers are named {:?}: give each its own name", twice.name),
+            None => Ok(()),
+        }
+    }
+}
+
+fn providers(tables: Vec<file::ProviderTable>, environment: &Environment<'_>) -> Result<Vec<Provider>> {
+    if tables.is_empty() {
+        return Ok(Provider::of_environment(environment).into_iter().collect());
+    }
+    let resolve = |table: file::ProviderTable| {
+        let name = table.name.clone();
+        Provider::resolve(table, environment).with_context(|| format!("provider {name:?}"))
+    };
+    tables.into_iter().map(resolve).collect()
+}
+
+/// `HOST:PORT`, where the host is an IP address or `localhost`; or a port alone.
+fn parse_listen(text: &str) -> Result<SocketAddr> {
+    let text = text.trim();
+    let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
+    let local = port.map(|port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+    local.or_else(|_| text.parse()).ok().with_context(|| {
+        format!("cannot listen on {text:?}: write an IP address and a port, like {DEFAULT_LISTEN}")
+    })
+}
+
+#[cfg(test)]
+mod tests;

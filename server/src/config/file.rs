@@ -1,0 +1,184 @@
+//! The configuration file: its shape, and what is wrong with one.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context as _, Result, anyhow};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Hidden;
+
+/// The whole file. Everything may be left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) server: ServerTable,
+    pub(super) retry: RetryTable,
+    #[serde(rename = "provider")]
+    pub(super) providers: Vec<ProviderTable>,
+    pub(super) max_steps: Option<u32>,
+    pub(super) max_parallel_tools: Option<u32>,
+    pub(super) eager_tools: Option<bool>,
+    pub(super) system_prompt: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ServerTable {
+    pub(super) listen: Option<String>,
+    pub(super) token: Option<Hidden>,
+    pub(super) allowed_hosts: Vec<String>,
+    pub(super) allowed_origins: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct RetryTable {
+    pub(super) schedule: ScheduleName,
+    pub(super) base_ms: Option<u64>,
+    pub(super) max_delay_ms: Option<u64>,
+    pub(super) max_retries: Option<u32>,
+    pub(super) jitter: Option<f64>,
+    pub(super) max_wait_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ScheduleName {
+    #[default]
+    Patient,
+    Exponential,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProviderTable {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) kind: Kind,
+    pub(super) base_url: Option<String>,
+    pub(super) api_key: Option<Hidden>,
+    pub(super) api_key_env: Option<String>,
+    pub(super) api_key_file: Option<String>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Hidden>,
+    #[serde(default)]
+    pub(super) extra_body: Map<String, Value>,
+    #[serde(default)]
+    pub(super) output_limit: OutputLimitName,
+    pub(super) include_usage: Option<bool>,
+    pub(super) models: Vec<String>,
+    #[serde(default)]
+    pub(super) timeouts: TimeoutTable,
+}
+
+/// The API that a provider speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum Kind {
+    #[default]
+    #[serde(rename = "openai-chat")]
+    OpenAiChat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutputLimitName {
+    #[default]
+    MaxCompletionTokens,
+    MaxTokens,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TimeoutTable {
+    pub(super) connect_ms: Option<u64>,
+    pub(super) first_byte_ms: Option<u64>,
+    pub(super) idle_ms: Option<u64>,
+}
+
+impl File {
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| {
+            format!("cannot read the configuration {}: name another one with --config", path.display())
+        })?;
+        toml::from_str(&text).map_err(|error| anyhow!("{}{}", path.display(), describe(&text, &error)))
+    }
+}
+
+/// `:LINE: what is wrong`. The parser's own words quote the file, and with it keys and tokens: none of its values is
+/// repeated here.
+fn describe(text: &str, error: &toml::de::Error) -> String {
+    let start = error.span().map(|span| span.start.min(text.len()));
+    let place = start.map(|start| format!(":{}", text[..start].matches('\n').count() + 1));
+    let line = start.and_then(|start| {
+        let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        text[begin..].lines().next()
+    });
+    let key = line.and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
+    let message = error.message();
+    let about_value = ["invalid type", "invalid value", "unknown variant"];
+    let expected = message.split_once(", expected ").map(|(_, expected)| expected);
+    let problem = match expected {
+        Some(expected) if about_value.iter().any(|start| message.starts_with(start)) => {
+            let key = key.map_or_else(|| "this".to_owned(), |key| format!("`{key}`"));
+            format!("{key} must be {}", plain(expected))
+        }
+        _ => message.to_owned(),
+    };
+    format!("{}: {problem}", place.unwrap_or_default())
+}
+
+/// What is expected, without the names of Rust's types.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "u32" | "u64" => "a whole number from 0 up",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        describe(text, &toml::from_str::<File>(text).unwrap_err())
+    }
+
+    #[test]
+    fn a_problem_names_its_line_and_key() {
+        let cases = [
+            ("\n[server]\nport = 1", ":3: unknown field `port`, expected one of"),
+            ("[retry]\nschedule = \"soon\"", ":2: `schedule` must be `patient` or `exponential`"),
+            ("max_steps = \"many\"", ":1: `max_steps` must be a whole number"),
+            ("[[provider]]\nname = \"a\"", ": missing field `models`"),
+            ("[server\n", ":1: "),
+        ];
+        for (text, expected) in cases {
+            let problem = problem(text);
+            assert!(problem.contains(expected), "{text:?}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_problem_repeats_no_value() {
+        let cases = [
+            "[server]\ntoken = [\"s3cret\"]",
+            "max_steps = \"s3cret\"",
+            "[[provider]]\nname = \"a\"\nkind = \"s3cret\"\nmodels = []",
+            "[[provider]]\nname = \"a\"\nmodels = \"s3cret\"",
+            "[server]\ntoken = \"s3cret",
+            "[server]\ntoken = s3cret",
+            "[server]\ntoken = \"s3cret\" \"s3cret\"",
+            "[server]\ntoken = \"s3cret\"\ntoken = \"s3cret\"",
+            "[server]\ntoken = \"s3cret\\q\"",
+        ];
+        for text in cases {
+            let problem = problem(text);
+            assert!(!problem.contains("s3cret"), "{text:?}: {problem}");
+            assert!(problem.starts_with(':') && problem.len() > 6, "{text:?}: {problem}");
+        }
+    }
+}

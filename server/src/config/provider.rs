@@ -1,0 +1,119 @@
+//! A model API that the server may ask.
+
+use std::{collections::BTreeSet, fs, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use everturn_provider::{ChatConfig, EndpointConfig, HttpConfig, OutputLimit, Timeouts};
+
+use super::{
+    Environment, Hidden,
+    file::{Kind, OutputLimitName, ProviderTable, TimeoutTable},
+};
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+/// What OpenAI offers where nobody says which models to use; the first is the default.
+const OPENAI_MODELS: &str = "gpt-5.5,gpt-5.4,gpt-5.4-mini,gpt-5.4-nano";
+
+/// A model API that the server may ask.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) api: Api,
+    pub(crate) http: HttpConfig,
+    /// In the provider's words; the first is the default.
+    pub(crate) models: Vec<String>,
+}
+
+/// How it is spoken to.
+#[derive(Debug)]
+pub(crate) enum Api {
+    OpenAiChat(ChatConfig),
+}
+
+impl Provider {
+    /// The provider that `OPENAI_API_KEY` or `OPENAI_BASE_URL` make where the file has none.
+    pub(super) fn of_environment(environment: &Environment<'_>) -> Option<Self> {
+        let key = environment.get(OPENAI_KEY);
+        let base_url = environment.get("OPENAI_BASE_URL");
+        if key.is_none() && base_url.is_none() {
+            return None;
+        }
+        let models = environment.get("EVERTURN_MODEL").unwrap_or_else(|| OPENAI_MODELS.to_owned());
+        let models = models.split(',').map(str::trim).filter(|model| !model.is_empty());
+        let mut endpoint = EndpointConfig::new(base_url.unwrap_or_else(|| OPENAI.to_owned()));
+        endpoint.api_key = key.map(Into::into);
+        Some(Self {
+            name: "openai".to_owned(),
+            api: Api::OpenAiChat(ChatConfig::new(endpoint)),
+            http: HttpConfig::default(),
+            models: models.map(str::to_owned).collect(),
+        })
+    }
+
+    pub(super) fn resolve(table: ProviderTable, environment: &Environment<'_>) -> Result<Self> {
+        check_names(&table)?;
+        let api_key = api_key(&table, environment)?;
+        let mut endpoint = EndpointConfig::new(table.base_url.unwrap_or_else(|| OPENAI.to_owned()));
+        endpoint.api_key = api_key.map(|key| key.secret());
+        endpoint.headers = table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect();
+        let api = match table.kind {
+            Kind::OpenAiChat => Api::OpenAiChat(ChatConfig {
+                output_limit: match table.output_limit {
+                    OutputLimitName::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
+                    OutputLimitName::MaxTokens => OutputLimit::MaxTokens,
+                },
+                include_usage: table.include_usage.unwrap_or(true),
+                extra_body: table.extra_body,
+                ..ChatConfig::new(endpoint)
+            }),
+        };
+        let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
+        Ok(Self { name: table.name, api, http, models: table.models })
+    }
+}
+
+fn check_names(table: &ProviderTable) -> Result<()> {
+    if table.name.is_empty() || table.name.contains(|c: char| c == '/' || c.is_whitespace()) {
+        bail!("its name must be one word without a slash: clients name a model NAME/MODEL");
+    }
+    if table.models.is_empty() {
+        bail!("`models` is empty: name at least one model");
+    }
+    let mut names = BTreeSet::new();
+    match table.models.iter().find(|model| model.trim().is_empty() || !names.insert(*model)) {
+        Some(model) => bail!("`models` has {model:?} twice, or empty"),
+        None => Ok(()),
+    }
+}
+
+/// The key, from where the table says. OpenAI itself is given its usual key; another address never is.
+fn api_key(table: &ProviderTable, environment: &Environment<'_>) -> Result<Option<Hidden>> {
+    match (&table.api_key, &table.api_key_env, &table.api_key_file) {
+        (None, None, None) if table.base_url.is_some() => Ok(None),
+        (None, None, None) => of_variable(OPENAI_KEY, environment).map(Some),
+        (Some(key), None, None) => Hidden::new(key.reveal()).context("`api_key` is empty").map(Some),
+        (None, Some(name), None) => of_variable(name, environment).map(Some),
+        (None, None, Some(path)) => {
+            let text =
+                fs::read_to_string(path).with_context(|| format!("cannot read `api_key_file` {path}"))?;
+            Hidden::new(&text).with_context(|| format!("`api_key_file` {path} is empty")).map(Some)
+        }
+        _ => bail!("it has more than one key: keep one of `api_key`, `api_key_env`, `api_key_file`"),
+    }
+}
+
+fn of_variable(name: &str, environment: &Environment<'_>) -> Result<Hidden> {
+    let value = environment.get(name).as_deref().and_then(Hidden::new);
+    value.with_context(|| format!("its key is missing: set the environment variable {name}"))
+}
+
+fn timeouts(table: &TimeoutTable) -> Timeouts {
+    let usual = Timeouts::default();
+    let or = |ms: Option<u64>, usual: Duration| ms.map_or(usual, Duration::from_millis);
+    Timeouts {
+        connect: or(table.connect_ms, usual.connect),
+        first_byte: or(table.first_byte_ms, usual.first_byte),
+        idle: or(table.idle_ms, usual.idle),
+    }
+}

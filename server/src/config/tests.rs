@@ -1,0 +1,250 @@
+use std::{collections::HashMap, fs};
+
+use everturn_orchestrator::Exponential;
+use tempfile::TempDir;
+
+use super::*;
+
+/// A configuration file in a home of its own, and what comes before it.
+struct Case {
+    home: TempDir,
+    flags: Flags,
+    variables: HashMap<String, String>,
+}
+
+impl Case {
+    fn new(file: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("everturn").join("config.toml");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, file).unwrap();
+        let config_home = if cfg!(windows) { "APPDATA" } else { "XDG_CONFIG_HOME" };
+        let variables = HashMap::from([(config_home.to_owned(), home.path().display().to_string())]);
+        Self { home, flags: Flags::default(), variables }
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    fn listen(mut self, listen: &str) -> Self {
+        self.flags.listen = Some(listen.to_owned());
+        self
+    }
+
+    fn resolve(&self) -> Result<Config> {
+        Config::resolve(&self.flags, &Environment(&|name| self.variables.get(name).cloned()))
+    }
+
+    fn config(&self) -> Config {
+        self.resolve().unwrap()
+    }
+
+    fn problem(&self) -> String {
+        format!("{:#}", self.resolve().unwrap_err())
+    }
+}
+
+fn chat(config: &Config, provider: usize) -> &everturn_provider::ChatConfig {
+    let Api::OpenAiChat(chat) = &config.providers[provider].api;
+    chat
+}
+
+#[test]
+fn nothing_configured_is_the_demo_on_loopback() {
+    let config = Case::new("").config();
+    assert_eq!(config.listen, DEFAULT_LISTEN);
+    assert!(config.token.is_none() && config.providers.is_empty());
+    assert_eq!(config.retry, Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000 });
+    assert_eq!(config.settings.max_steps, None);
+}
+
+#[test]
+fn flags_before_environment_before_file_before_default() {
+    let file = "[server]\nlisten = \"127.0.0.1:1\"\ntoken = \"of-file\"";
+    let of_file = Case::new(file);
+    assert_eq!(of_file.config().listen.port(), 1);
+    assert_eq!(of_file.config().token.unwrap().reveal(), "of-file");
+    let of_environment = of_file.variable("EVERTURN_LISTEN", "2").variable("EVERTURN_TOKEN", "of-env");
+    assert_eq!(of_environment.config().listen.port(), 2);
+    assert_eq!(of_environment.config().token.unwrap().reveal(), "of-env");
+    let mut of_flags = of_environment.listen("localhost:3");
+    of_flags.flags.token = Some("of-flag".to_owned());
+    assert_eq!(of_flags.config().listen.port(), 3);
+    assert_eq!(of_flags.config().token.unwrap().reveal(), "of-flag");
+}
+
+#[test]
+fn an_empty_variable_counts_as_absent() {
+    let case = Case::new("[server]\nlisten = \"127.0.0.1:1\"").variable("EVERTURN_LISTEN", " ");
+    assert_eq!(case.variable("OPENAI_API_KEY", "").config().listen.port(), 1);
+}
+
+#[test]
+fn a_named_file_is_read_instead_of_the_usual_one() {
+    let mut case = Case::new("max_steps = 1");
+    let (second, third) = (case.home.path().join("2.toml"), case.home.path().join("3.toml"));
+    fs::write(&second, "max_steps = 2").unwrap();
+    fs::write(&third, "max_steps = 3").unwrap();
+    assert_eq!(case.config().settings.max_steps, Some(1));
+    case = case.variable("EVERTURN_CONFIG", second.to_str().unwrap());
+    assert_eq!(case.config().settings.max_steps, Some(2));
+    case.flags.config = Some(third);
+    assert_eq!(case.config().settings.max_steps, Some(3));
+    case.flags.config = Some(case.home.path().join("none.toml"));
+    let problem = case.problem();
+    assert!(problem.contains("none.toml") && problem.contains("--config"), "{problem}");
+}
+
+#[test]
+fn an_address_is_understood_in_four_ways() {
+    for (text, expected) in [
+        ("8080", "127.0.0.1:8080"),
+        ("localhost:8080", "127.0.0.1:8080"),
+        ("127.0.0.2:0", "127.0.0.2:0"),
+        ("[::1]:8080", "[::1]:8080"),
+    ] {
+        assert_eq!(parse_listen(text).unwrap().to_string(), expected, "{text}");
+    }
+    for text in ["", "example.com:80", "127.0.0.1", "99999"] {
+        let problem = parse_listen(text).unwrap_err().to_string();
+        assert!(problem.contains("like 127.0.0.1:4777"), "{problem}");
+    }
+}
+
+#[test]
+fn other_machines_are_let_in_with_a_token_only() {
+    for address in ["0.0.0.0:4777", "[::]:4777", "192.168.1.2:4777"] {
+        let case = Case::new("").listen(address);
+        let problem = case.problem();
+        assert!(problem.contains(address) && problem.contains("EVERTURN_TOKEN"), "{problem}");
+        assert!(case.variable("EVERTURN_TOKEN", "t0ken").resolve().is_ok());
+    }
+}
+
+#[test]
+fn an_openai_key_is_a_provider() {
+    let case = Case::new("").variable("OPENAI_API_KEY", "sk-s3cret");
+    let config = case.config();
+    assert_eq!(config.providers[0].name, "openai");
+    assert!(config.providers[0].models.len() > 1);
+    assert_eq!(chat(&config, 0).endpoint.base_url, "https://api.openai.com/v1");
+    let other =
+        case.variable("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").variable("EVERTURN_MODEL", "a, b").config();
+    assert_eq!(other.providers[0].models, ["a", "b"]);
+    assert_eq!(chat(&other, 0).endpoint.base_url, "http://127.0.0.1:1/v1");
+}
+
+#[test]
+fn providers_of_the_file_replace_the_environment_s() {
+    let file = r#"
+        [[provider]]
+        name = "local"
+        base_url = "http://127.0.0.1:8000/v1"
+        models = ["small"]
+        output_limit = "max_tokens"
+        include_usage = false
+        headers = { X-Team = "teams3cret" }
+        extra_body = { temperature = 0.5 }
+        timeouts = { idle_ms = 7000 }
+
+        [[provider]]
+        name = "openai"
+        kind = "openai-chat"
+        models = ["gpt"]
+    "#;
+    let config = Case::new(file).variable("OPENAI_API_KEY", "sk-s3cret").config();
+    let names: Vec<&str> = config.providers.iter().map(|provider| provider.name.as_str()).collect();
+    assert_eq!(names, ["local", "openai"]);
+    let local = chat(&config, 0);
+    assert!(local.endpoint.api_key.is_none(), "OpenAI's key goes to OpenAI only");
+    assert_eq!(local.extra_body["temperature"], 0.5);
+    assert_eq!(local.output_limit, everturn_provider::OutputLimit::MaxTokens);
+    assert!(!local.include_usage);
+    assert_eq!(config.providers[0].http.timeouts.idle.as_secs(), 7);
+    assert!(chat(&config, 1).endpoint.api_key.is_some());
+}
+
+#[test]
+fn a_key_comes_from_one_place() {
+    let provider = |keys: &str| {
+        Case::new(&format!(
+            "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n{keys}"
+        ))
+    };
+    let with_file = provider("");
+    let path = with_file.home.path().join("key");
+    fs::write(&path, "sk-s3cret\n").unwrap();
+    let in_file = format!("api_key_file = {:?}", path.display().to_string());
+    for keys in ["api_key = \"sk-s3cret\"", "api_key_env = \"MY_KEY\"", &in_file] {
+        let config = provider(keys).variable("MY_KEY", "sk-s3cret").config();
+        assert_eq!(chat(&config, 0).endpoint.api_key, Some("sk-s3cret".into()), "{keys}");
+    }
+    for (keys, expected) in [
+        ("api_key_env = \"MY_KEY\"", "set the environment variable MY_KEY"),
+        ("api_key_file = \"/nowhere/key\"", "cannot read `api_key_file` /nowhere/key"),
+        ("api_key = \"sk-s3cret\"\napi_key_env = \"MY_KEY\"", "keep one of"),
+        ("api_key = \" \"", "`api_key` is empty"),
+    ] {
+        let problem = provider(keys).problem();
+        assert!(problem.contains(expected) && problem.contains("provider \"a\""), "{problem}");
+        assert!(!problem.contains("s3cret"), "{problem}");
+    }
+}
+
+#[test]
+fn a_provider_that_cannot_be_named_is_refused() {
+    let provider = |name: &str, models: &str| {
+        format!("[[provider]]\nname = {name:?}\nbase_url = \"http://127.0.0.1:1\"\nmodels = {models}\n")
+    };
+    for (file, expected) in [
+        (provider("a/b", "[\"m\"]"), "without a slash"),
+        (provider("", "[\"m\"]"), "one word"),
+        (provider("a", "[]"), "name at least one model"),
+        (provider("a", "[\"m\", \"m\"]"), "twice"),
+        (provider("a", "[\"m\"]").repeat(2), "two providers are named \"a\""),
+    ] {
+        let problem = Case::new(&file).problem();
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn a_schedule_is_made_of_its_figures() {
+    let file = "[retry]\nschedule = \"exponential\"\nbase_ms = 1500\nmax_delay_ms = 0\nmax_retries = 5\n\
+                max_wait_ms = 60000";
+    let config = Case::new(file).config();
+    let expected = Exponential {
+        base: std::time::Duration::from_millis(1500),
+        max_delay: None,
+        max_retries: 5,
+        ..Exponential::default()
+    };
+    assert_eq!(config.retry, Retry { schedule: Schedule::Exponential(expected), max_wait_ms: 60_000 });
+    assert_eq!(config.settings.budget.max_wait_ms, Some(60_000));
+    for (file, expected) in [
+        ("[retry]\nbase_ms = 1", "base_ms has no effect here"),
+        ("[retry]\nschedule = \"exponential\"\njitter = 2.0", "from 0 to 1"),
+    ] {
+        let problem = Case::new(file).problem();
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_names_file_line_and_key() {
+    let case = Case::new("[server]\nport = 4777\n");
+    let problem = case.problem();
+    assert!(problem.contains("config.toml:2: unknown field `port`"), "{problem}");
+    assert!(problem.contains("`listen`"), "says what there is: {problem}");
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let file = "[server]\ntoken = \"of-file-s3cret\"\n[[provider]]\nname = \"a\"\napi_key = \"sk-s3cret\"\n\
+                base_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\nheaders = { X-Key = \"header-s3cret\" }";
+    let shown = format!("{:?}", Case::new(file).config());
+    assert!(shown.contains("Hidden") && shown.contains("127.0.0.1:1"), "{shown}");
+    assert!(!shown.contains("s3cret"), "{shown}");
+}

@@ -1,0 +1,46 @@
+//! What the server says when it starts.
+
+use std::{fmt::Write as _, net::SocketAddr};
+
+use crate::config::Config;
+
+/// The most models that are named.
+const MODELS: usize = 6;
+
+/// Where it is, what it offers, how to use it.
+pub(crate) fn of(config: &Config, address: SocketAddr, models: &[String], program: &str) -> String {
+    let near = match address.ip().is_unspecified() {
+        true => format!("http://127.0.0.1:{}", address.port()),
+        false => format!("http://{address}"),
+    };
+    let token = if config.token.is_some() { "  (asks for the token)" } else { "" };
+    let mut text = format!("Everturn {} on http://{address}{token}\n\n", env!("CARGO_PKG_VERSION"));
+    let mut say = |what: &str, text_of_it: &str| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {what:<8}{text_of_it}");
+    };
+    say("models", &names(config, models));
+    say("page", &format!("open {near} in a browser"));
+    say("chat", &format!("{program} chat --server {near} \"hello\""));
+    if let Some(file) = &config.file {
+        say("config", &file.display().to_string());
+    }
+    say("stop", "Ctrl-C");
+    if config.providers.is_empty() {
+        text.push_str(
+            "\nNo provider is configured, so a built-in model shows how a turn survives failures. Set OPENAI_API_KEY,\n\
+             or write a configuration file (--help says where), to talk to a real one.\n",
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn names(config: &Config, models: &[String]) -> String {
+    let shown = models.iter().take(MODELS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match models.len() {
+        _ if config.providers.is_empty() => format!("{shown}  (fails a few times, then answers)"),
+        0..=MODELS => shown,
+        all => format!("{shown} and {} more", all - MODELS),
+    }
+}

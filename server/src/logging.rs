@@ -1,0 +1,15 @@
+//! What is logged, to standard error.
+
+use anyhow::{Context as _, Result};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Environment;
+
+/// Logs what `EVERTURN_LOG` asks for, else what is `usual`.
+pub(crate) fn start(environment: &Environment<'_>, usual: &str) -> Result<()> {
+    let asked = environment.get("EVERTURN_LOG");
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(usual))
+        .context("EVERTURN_LOG cannot be understood: write a level like debug, or everturn_provider=debug")?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! `everturn serve`: the page and the API, on one address.
+
+use std::{
+    env,
+    io::{self, ErrorKind, Write as _},
+    net::{Ipv4Addr, SocketAddr},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use everturn_orchestrator::Orchestrator;
+use everturn_wire::ConversationStatus;
+use tokio::{net::TcpListener, sync::oneshot, time::timeout};
+use uuid::Uuid;
+
+use crate::{
+    assembly, cli,
+    config::{Config, Environment, Hidden},
+    door, greeting,
+    interrupt::Interrupt,
+};
+
+/// How long running turns may go on after the server was told to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Serves until it is told to end.
+pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
+    let config = Config::resolve(&args.flags(), &Environment::of_process())?;
+    let mut interrupt = Interrupt::listen()?;
+    let orchestrator = assembly::orchestrator(&config)?;
+    let listener = bind(config.listen).await?;
+    let address = listener.local_addr()?;
+    let app = door::router(&orchestrator, &config, address)?;
+    let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
+    let greeting = greeting::of(&config, address, &orchestrator.models(), &program);
+    // Whoever started this may have closed the terminal; it serves all the same.
+    let _ = io::stdout().write_all(greeting.as_bytes());
+    let (end, ending) = oneshot::channel::<()>();
+    let serving = axum::serve(listener, app).with_graceful_shutdown(async { drop(ending.await) });
+    let mut serving = tokio::spawn(serving.into_future());
+    tokio::select! {
+        served = &mut serving => served??,
+        () = interrupt.next() => {
+            drop(end);
+            let ended = async { (quiet(&orchestrator).await, serving.await) };
+            tokio::select! {
+                _ = timeout(GRACE, ended) => {}
+                // Somebody is in a hurry.
+                () = interrupt.next() => {}
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server inside this process, for one client.
+pub(crate) struct Private {
+    pub(crate) url: String,
+    pub(crate) token: Hidden,
+    pub(crate) default_model: String,
+}
+
+/// Starts a private server on a free port. It ends with the process.
+pub(crate) async fn private(config: Config) -> Result<Private> {
+    let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
+    let config = Config { token: Some(token.clone()), ..config };
+    let orchestrator = assembly::orchestrator(&config)?;
+    let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
+    let address = listener.local_addr()?;
+    let app = door::router(&orchestrator, &config, address)?;
+    tokio::spawn(axum::serve(listener, app).into_future());
+    let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
+    Ok(Private { url: format!("http://{address}"), token, default_model })
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => anyhow!(
+            "cannot listen on {address}: another program does, perhaps another everturn. End that one, or choose \
+             another port with --listen, e.g. --listen 127.0.0.1:0 for any free one"
+        ),
+        ErrorKind::PermissionDenied => {
+            anyhow!("cannot listen on {address}: the system does not allow it; choose a port above 1023 with --listen")
+        }
+        ErrorKind::AddrNotAvailable => {
+            anyhow!("cannot listen on {address}: this machine has no such address; choose another with --listen")
+        }
+        _ => anyhow!("cannot listen on {address}: {error}"),
+    })
+}
+
+/// Waits until no turn runs.
+async fn quiet(orchestrator: &Orchestrator) {
+    let mut changes = orchestrator.status_changes();
+    while is_busy(orchestrator).await {
+        // Missed changes are as good as seen ones: everything is looked at again.
+        let _ = changes.recv().await;
+    }
+}
+
+async fn is_busy(orchestrator: &Orchestrator) -> bool {
+    let conversations = orchestrator.conversations().await.unwrap_or_default();
+    conversations.iter().any(|conversation| conversation.status == ConversationStatus::Active)
+}
