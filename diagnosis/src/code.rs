@@ -29,7 +29,7 @@ pub(crate) fn meaning(code: &str) -> Option<(Rank, Kind)> {
 }
 
 /// Without an AWS namespace (`com.example#Name`) or locator (`Name:http://...`).
-fn core_of(code: &str) -> &str {
+pub(crate) fn core_of(code: &str) -> &str {
     let code = code.rsplit_once('#').map_or(code, |(_, name)| name);
     code.split_once(":http").map_or(code, |(name, _)| name).trim()
 }

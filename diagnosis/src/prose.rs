@@ -111,8 +111,8 @@ fn push(words: &mut String, before: char, letter: char, rest: &str) {
     match letter {
         _ if letter.is_alphanumeric() => words.extend(letter.to_lowercase()),
         // Inside a number, a date or a clock time; or the sign of a number.
-        '.' | ',' | ':' | '+' if before.is_ascii_digit() && after.is_ascii_digit() => words.push(letter),
-        '-' if (before.is_ascii_digit() || before == ' ') && after.is_ascii_digit() => words.push(letter),
+        '.' | ',' | ':' if before.is_ascii_digit() && after.is_ascii_digit() => words.push(letter),
+        '+' | '-' if matches!(before, ' ' | '0'..='9') && after.is_ascii_digit() => words.push(letter),
         // "1000 calls / month"
         '/' if is_time(rest) => {
             space(words);

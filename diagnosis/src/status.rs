@@ -29,6 +29,18 @@ pub(crate) fn kind(status: u16) -> Kind {
     }
 }
 
+/// The status that a code stands for, where no other tells more.
+pub(crate) fn of(kind: Kind) -> Option<u16> {
+    match kind {
+        Kind::RateLimited => Some(429),
+        Kind::Overloaded => Some(503),
+        Kind::Permission => Some(403),
+        Kind::NotFound => Some(404),
+        Kind::Request => Some(400),
+        _ => None,
+    }
+}
+
 /// Whether words that say `kind` can be meant under this status, rather than quoted or in passing.
 pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
     use Kind::{

@@ -11,7 +11,7 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
         Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated,
     };
     let prose = Prose::new([evidence.body], false);
-    let words = || phrase::kind(&prose, phrase::TRANSPORT, |_| true);
+    let words = || phrase::kind(&prose, phrase::transport::RULES, |_| true);
     // A client that turns statuses into errors tells them in its text.
     let told = || measure::named_status(&prose).map(status::kind);
     match evidence.transport {

@@ -15,7 +15,9 @@ const UNITS: &[(f64, &[&str])] = &[
 
 /// The duration that is all of the text.
 pub(super) fn whole(text: &str) -> Option<f64> {
-    let (millis, rest) = leading(text.trim())?;
+    let text = text.trim();
+    // ISO 8601 writes `PT1M30S`.
+    let (millis, rest) = leading(text.strip_prefix("pt").unwrap_or(text))?;
     rest.trim().is_empty().then_some(millis)
 }
 
@@ -41,7 +43,7 @@ fn continued(rest: &str) -> &str {
 
 /// A number with its unit: the milliseconds, the unit, the rest.
 fn part(text: &str) -> Option<(f64, f64, &str)> {
-    let (amount, rest) = amount(text)?;
+    let (amount, rest) = amount(text).or_else(|| one(text))?;
     let rest = rest.trim_start_matches(' ');
     let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
     // A script without spaces runs on after its unit.
@@ -52,6 +54,11 @@ fn part(text: &str) -> Option<(f64, f64, &str)> {
         Some((*unit, longest.len()))
     })?;
     Some((amount * unit, unit, &rest[found..]))
+}
+
+/// "an hour"
+fn one(text: &str) -> Option<(f64, &str)> {
+    ["a ", "an ", "one "].iter().find_map(|word| Some((1.0, text.strip_prefix(word)?)))
 }
 
 /// A decimal number at the start. Commas group thousands.
@@ -90,6 +97,8 @@ mod tests {
             ("1,800 seconds", 1_800_000.0),
             ("03:12:45", 11_565_000.0),
             ("2小时5分钟", 7_500_000.0),
+            ("an hour", 3_600_000.0),
+            ("pt1m30s", 90_000.0),
         ] {
             assert_eq!(whole(text).map(f64::round), Some(millis), "{text}");
         }

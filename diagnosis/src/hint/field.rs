@@ -14,63 +14,21 @@ pub(crate) enum Field {
 }
 
 /// Names without case and punctuation.
+#[rustfmt::skip]
 const NAMES: &[(Field, &[&str])] = &[
-    (
-        Field::Millis,
-        &[
-            "retryafterms",
-            "retryaftermillis",
-            "retryinms",
-            "retrydelayms",
-            "resetinms",
-            "resetsinms",
-            "waitms",
-        ],
-    ),
-    (
-        Field::Span,
-        &[
-            "retryafter",
-            "retryafterseconds",
-            "retryaftersec",
-            "retryaftersecs",
-            "retryin",
-            "retryinseconds",
-            "retrydelay",
-            "retrydelayseconds",
-            "waitseconds",
-            "waittime",
-            "resetsin",
-            "resetin",
-            "resetsinseconds",
-            "resetinseconds",
-            "resetafter",
-            "resetafterseconds",
-            "secondsuntilreset",
-            "timeuntilreset",
-            "quotaresetdelay",
-            "estimatedtime",
-            "cooldownseconds",
-            "cooldowntime",
-        ],
-    ),
-    (
-        Field::Moment,
-        &[
-            "resetsat",
-            "resetat",
-            "resettime",
-            "resettimestamp",
-            "quotaresettimestamp",
-            "quotaresettime",
-            "ratelimitreset",
-            "retryat",
-            "nextretryat",
-            "availableat",
-            "resetdate",
-            "reset",
-        ],
-    ),
+    (Field::Millis, &[
+        "retryafterms", "retryaftermillis", "retryinms", "retrydelayms", "resetinms", "resetsinms", "waitms",
+    ]),
+    (Field::Span, &[
+        "retryafter", "retryafterseconds", "retryaftersec", "retryaftersecs", "retryin", "retryinseconds", "retrydelay",
+        "retrydelayseconds", "waitseconds", "waittime", "resetsin", "resetin", "resetsinseconds", "resetinseconds",
+        "resetafter", "resetafterseconds", "secondsuntilreset", "timeuntilreset", "quotaresetdelay", "estimatedtime",
+        "cooldownseconds", "cooldowntime",
+    ]),
+    (Field::Moment, &[
+        "resetsat", "resetat", "resettime", "resettimestamp", "quotaresettimestamp", "quotaresettime", "ratelimitreset",
+        "retryat", "nextretryat", "availableat", "resetdate", "reset",
+    ]),
 ];
 
 impl Field {

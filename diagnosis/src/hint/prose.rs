@@ -47,6 +47,10 @@ const TRIGGERS: &[(&str, Form)] = &[
     ("replenished in", Form::Any),
     ("refreshes in", Form::Any),
     ("renews in", Form::Any),
+    ("refresh in", Form::Any),
+    ("lifted in", Form::Any),
+    ("unblocked in", Form::Any),
+    ("cooldown", Form::Any),
     ("back in", Form::Any),
     ("wait", Form::Any),
     ("until", Form::Moment),
@@ -55,16 +59,13 @@ const TRIGGERS: &[(&str, Form)] = &[
 /// Words between a trigger and its wait.
 #[rustfmt::skip]
 const FILLERS: &[&str] = &[
-    "about", "approximately", "around", "roughly", "at", "least", "another", "for", "up", "to", "the", "next", "a", "more",
+    "about", "approximately", "around", "roughly", "at", "least", "another", "for", "up", "to", "the", "next", "more",
     "after", "|",
 ];
 
 /// The first wait that is named.
 pub(super) fn read(prose: &Prose, now: u64) -> Option<u64> {
     let words = prose.words();
-    if !words.bytes().any(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
     let triggered =
         TRIGGERS.iter().flat_map(|(trigger, form)| prose.ends(trigger).map(move |end| (end, *form)));
     let named = triggered.filter_map(|(end, form)| {

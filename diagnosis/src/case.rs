@@ -1,0 +1,157 @@
+//! One failure and the order in which the rules are asked about it.
+
+use crate::code::{self, Rank};
+use crate::kind::Kind;
+use crate::prose::Prose;
+use crate::shape::Findings;
+use crate::{Evidence, Stage, measure, message, phrase, status, transport};
+
+/// The statuses under which a gateway also hides what its upstream said.
+const WRAPPING: &[u16] = &[400, 500, 502];
+
+/// One failure, with what was read out of it.
+pub(crate) struct Case<'a> {
+    evidence: &'a Evidence<'a>,
+    found: &'a Findings,
+    prose: Prose,
+    /// What the known codes mean, the most telling first, each with its place in `found.codes`.
+    known: Option<(Rank, Kind, usize)>,
+    /// The status that counts: the innermost one, where it is an error.
+    status: Option<u16>,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn new(evidence: &'a Evidence<'a>, found: &'a Findings) -> Self {
+        let mut unknown = String::new();
+        let mut known: Option<(Rank, Kind, usize)> = None;
+        for (at, name) in found.codes.iter().enumerate() {
+            if let Some((rank, kind)) = code::meaning(name) {
+                let better = known.is_none_or(|best| (rank, kind) < (best.0, best.1));
+                known = if better { Some((rank, kind, at)) } else { known };
+            } else {
+                code::words(name, &mut unknown);
+                unknown.push_str(" | ");
+            }
+        }
+        let outer = evidence.status.filter(|status| status::is_error(*status));
+        let vague_request = known.is_some_and(|(rank, kind, _)| rank == Rank::Vague && kind == Kind::Request);
+        let refused = matches!(found.status().or(outer), Some(400 | 404 | 422)) || vague_request;
+        let texts = found.texts.iter().map(String::as_str);
+        let prose = Prose::new([unknown.as_str()].into_iter().chain(texts), refused);
+        let spoken =
+            || measure::status(&prose).filter(|_| outer.is_none_or(|status| WRAPPING.contains(&status)));
+        let status = found.status().or_else(spoken).or(outer);
+        Self { evidence, found, prose, known, status }
+    }
+
+    pub(crate) fn prose(&self) -> &Prose {
+        &self.prose
+    }
+
+    /// The conclusion: by what proves most.
+    pub(crate) fn kind(&self) -> Kind {
+        if self.evidence.stage == Stage::Transport || self.evidence.transport.is_some() {
+            return transport::kind(self.evidence);
+        }
+        if self.evidence.status == Some(413) {
+            return Kind::Overflow;
+        }
+        let kind = self
+            .by_code(Rank::Exact)
+            .or_else(|| self.by_limit())
+            .or_else(|| self.by_words())
+            .or_else(|| self.by_code(Rank::Broad))
+            .or_else(|| self.by_status())
+            .or_else(|| self.by_code(Rank::Vague))
+            .unwrap_or_else(|| self.by_stage());
+        match kind {
+            // No wait makes one request fit that is larger than its whole budget.
+            Kind::RateLimited | Kind::Window if measure::asks_too_much(&self.prose) => Kind::Overflow,
+            Kind::Window if self.is_promised() => Kind::RateLimited,
+            kind => kind,
+        }
+    }
+
+    /// Whether "unpaid" is said of a window that comes round again, though not when.
+    fn is_promised(&self) -> bool {
+        self.status == Some(402)
+            && self.prose.has_any(&["retry", "try again", "reset*", "wait"])
+            && !self.prose.has_any(phrase::body::LONG)
+    }
+
+    /// A limit's name tells whether it is one of minutes or of days.
+    fn by_limit(&self) -> Option<Kind> {
+        let mut names = String::new();
+        for name in &self.found.limits {
+            code::words(name, &mut names);
+            names.push_str(" | ");
+        }
+        let names = Prose::new([names.as_str()], false);
+        let long = names.has_any(phrase::body::LONG).then_some(Kind::Wall);
+        long.or_else(|| names.has_any(phrase::body::SHORT).then_some(Kind::RateLimited))
+    }
+
+    fn by_code(&self, wanted: Rank) -> Option<Kind> {
+        let (rank, kind, at) = self.known?;
+        // A parameter may be too long; the conversation itself being too long is another matter.
+        let is_input = || {
+            let param = self.found.param.as_deref().unwrap_or_default();
+            ["messages", "input", "prompt"].iter().any(|name| param.starts_with(name))
+        };
+        if rank == Rank::Exact && self.found.codes[at].ends_with("_above_max_length") && is_input() {
+            return Some(Kind::Overflow);
+        }
+        (rank == wanted).then_some(kind)
+    }
+
+    /// Words are believed where the status, or else a code, leaves room for them.
+    fn by_words(&self) -> Option<Kind> {
+        let status = match self.known {
+            Some((Rank::Broad, kind, _)) => status::of(kind).or(self.status),
+            Some((Rank::Vague, kind, _)) => self.status.or(status::of(kind)),
+            Some((Rank::Exact, ..)) | None => self.status,
+        };
+        // A request that is refused may speak of limits without having hit one.
+        let hit = || !matches!(status, Some(400 | 422)) || self.prose.has_any(phrase::body::PASSED);
+        phrase::kind(&self.prose, phrase::body::RULES, |kind| {
+            status::allows(status, kind) && (kind != Kind::RateLimited || hit())
+        })
+    }
+
+    fn by_status(&self) -> Option<Kind> {
+        let status = self.status?;
+        // Some servers refuse an overlong request without a word.
+        if status == 400 && self.evidence.body.trim().is_empty() {
+            return Some(Kind::Overflow);
+        }
+        Some(status::kind(status)).filter(|kind| *kind != Kind::Unknown)
+    }
+
+    /// The last resort: a success that was none.
+    fn by_stage(&self) -> Kind {
+        let is_error = self.found.is_error;
+        match self.evidence.status {
+            // The provider took the request and then failed.
+            _ if self.evidence.stage == Stage::InStream && is_error => Kind::Server,
+            Some(200..=299) if is_error => Kind::Server,
+            Some(200..=299) => Kind::Response,
+            // A redirect that was not followed is a wrong address.
+            Some(300..=399) => Kind::Request,
+            _ if self.evidence.stage == Stage::InStream => Kind::Response,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// The status as text. Inside a stream, the success that began it is not the failure's code.
+    pub(crate) fn http_code(&self) -> Option<String> {
+        let outer = self.evidence.status.filter(|_| self.evidence.stage == Stage::Http);
+        outer.or_else(|| self.found.status()).map(|status| status.to_string())
+    }
+
+    /// The provider's own code: the one that proves most.
+    pub(crate) fn provider_code(&self) -> Option<String> {
+        let best = self.known.map(|(_, _, at)| at);
+        let name = best.map_or_else(|| self.found.codes.first(), |at| self.found.codes.get(at))?;
+        Some(message::short(code::core_of(name)))
+    }
+}
