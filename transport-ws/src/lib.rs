@@ -1,1 +1,20 @@
-//! Placeholder until its first commit.
+//! The WebSocket transport: commands in, events out, verbatim.
+//!
+//! [`router`] serves `GET /ws`; [`Sockets`] is for servers that take upgrades elsewhere too. Each socket is one task: it
+//! reads a command when its last answer is on the way, and takes an event when the peer can take more, so a slow peer
+//! slows nobody but itself and holds a bounded amount of memory.
+//!
+//! This crate does *not* decide anything about a turn, check who may connect (the HTTP transport's guard does) or speak
+//! plain HTTP beyond the upgrade.
+
+mod command;
+mod limits;
+mod message;
+mod outbox;
+mod socket;
+mod sockets;
+mod status;
+mod watch;
+
+pub use limits::Limits;
+pub use sockets::{SUBPROTOCOL, Sockets, router};

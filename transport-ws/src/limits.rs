@@ -1,0 +1,30 @@
+//! What a peer may cost.
+
+use std::time::Duration;
+
+/// What a peer may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Sockets at once; one more is refused with a 503.
+    pub sockets: usize,
+    /// Conversations that one socket may watch at once.
+    pub subscriptions: usize,
+    /// Longest command, in bytes: a long message with some photos inside. A longer one ends the socket.
+    pub command: usize,
+    /// How long the peer may take for what it was sent; then the socket ends.
+    pub send_timeout: Duration,
+    /// How long the peer may be silent before it is pinged, and then before it counts as dead.
+    pub ping_every: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sockets: 1024,
+            subscriptions: 256,
+            command: 16 << 20,
+            send_timeout: Duration::from_secs(30),
+            ping_every: Duration::from_secs(25),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What goes out to a peer, as fast as it takes it.
+
+use std::future::poll_fn;
+
+use axum::{
+    Error,
+    extract::ws::{Message, WebSocket},
+};
+use futures_util::{SinkExt as _, stream::SplitSink};
+use tokio::time::{Duration, Instant, timeout_at};
+
+use crate::{message, status::StatusFeed, watch::Watches};
+
+/// Why nothing can be sent any more.
+pub(crate) enum Stuck {
+    /// The peer takes nothing, or too slowly.
+    Slow,
+    /// The connection is gone.
+    Gone,
+}
+
+impl From<Error> for Stuck {
+    fn from(_: Error) -> Self {
+        Self::Gone
+    }
+}
+
+/// The way out to a peer: an answer first, else whatever event comes next.
+///
+/// An event is taken only when the socket has room for it. What waits is bounded: one answer, one event, and the bytes
+/// that the socket gathers before it writes.
+pub(crate) struct Outbox {
+    sink: SplitSink<WebSocket, Message>,
+    answer: Option<Message>,
+    /// Whether the peer may have yet to be sent something.
+    unflushed: bool,
+    /// When the socket took the last message.
+    took: Instant,
+    patience: Duration,
+}
+
+impl Outbox {
+    pub(crate) fn new(sink: SplitSink<WebSocket, Message>, patience: Duration) -> Self {
+        Self { sink, answer: None, unflushed: false, took: Instant::now(), patience }
+    }
+
+    /// Whether the last answer is on its way, so that there is room for another.
+    pub(crate) fn has_room(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Sends this next.
+    pub(crate) fn answer(&mut self, message: Message) {
+        self.answer = Some(message);
+    }
+
+    /// Sends whatever there is to send. Returns when that is no longer possible. May be dropped at any time: nothing is
+    /// lost.
+    pub(crate) async fn pump(&mut self, watches: &mut Watches, statuses: &mut StatusFeed) -> Stuck {
+        loop {
+            if let Err(stuck) = self.pass_on(watches, statuses).await {
+                return stuck;
+            }
+        }
+    }
+
+    async fn pass_on(&mut self, watches: &mut Watches, statuses: &mut StatusFeed) -> Result<(), Stuck> {
+        let deadline = self.took + self.patience;
+        within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
+        let message = match self.answer.take() {
+            Some(answer) => answer,
+            // Written out when nothing more is there to go along.
+            None if self.unflushed => tokio::select! {
+                biased;
+                message = next(watches, statuses) => message,
+                flushed = within(deadline, self.sink.flush()) => {
+                    self.unflushed = false;
+                    return flushed;
+                }
+            },
+            None => next(watches, statuses).await,
+        };
+        self.sink.start_send_unpin(message)?;
+        self.unflushed = true;
+        self.took = Instant::now();
+        Ok(())
+    }
+
+    /// Says the last words, if the peer takes them.
+    pub(crate) async fn end(mut self, last: impl IntoIterator<Item = Message>) {
+        let said = async {
+            for message in last {
+                self.sink.send(message).await?;
+            }
+            self.sink.close().await
+        };
+        // Nobody is left to be told when it fails.
+        let _ = within(Instant::now() + self.patience, said).await;
+    }
+}
+
+async fn within(deadline: Instant, sent: impl Future<Output = Result<(), Error>>) -> Result<(), Stuck> {
+    timeout_at(deadline, sent).await.map_err(|_| Stuck::Slow)?.map_err(Stuck::from)
+}
+
+/// The next event of what is watched, or status of anything.
+async fn next(watches: &mut Watches, statuses: &mut StatusFeed) -> Message {
+    tokio::select! {
+        (id, event) = watches.next() => match event {
+            Ok(frame) => message::event(&frame),
+            Err(error) => message::refusal(Some(id), &error.to_string()),
+        },
+        change = statuses.next() => message::status_changed(change),
+    }
+}

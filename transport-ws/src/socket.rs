@@ -1,0 +1,150 @@
+//! One socket: a loop that reads commands and lets events out.
+
+use axum::extract::ws::{Message, WebSocket};
+use everturn_orchestrator::Orchestrator;
+use futures_util::{StreamExt as _, stream::SplitStream};
+use tokio::time::{Instant, sleep_until};
+use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
+
+use crate::{
+    Limits,
+    command::Executor,
+    message,
+    outbox::{Outbox, Stuck},
+    status::StatusFeed,
+    watch::Watches,
+};
+
+/// One socket.
+pub(crate) struct Socket {
+    source: SplitStream<WebSocket>,
+    outbox: Outbox,
+    watches: Watches,
+    statuses: StatusFeed,
+    executor: Executor,
+    limits: Limits,
+    /// When the peer was last heard.
+    heard: Instant,
+    /// It was silent and asked whether it is there.
+    pinged: bool,
+}
+
+/// What can happen to a socket.
+enum Event {
+    Heard(Option<Result<Message, axum::Error>>),
+    Stuck(Stuck),
+    /// The peer was silent for a while.
+    Quiet,
+}
+
+/// Why a socket ends.
+enum End {
+    /// The peer closed it, or is gone.
+    Left,
+    /// It takes too long for what it is sent.
+    Slow,
+    /// It does not answer any more.
+    Dead,
+    /// It broke the protocol, or a limit.
+    Broke(Error),
+}
+
+impl Socket {
+    pub(crate) fn new(socket: WebSocket, orchestrator: Orchestrator, limits: Limits) -> Self {
+        let (sink, source) = socket.split();
+        Self {
+            source,
+            outbox: Outbox::new(sink, limits.send_timeout),
+            watches: Watches::default(),
+            statuses: StatusFeed::new(orchestrator.clone()),
+            executor: Executor { orchestrator, most_watches: limits.subscriptions },
+            limits,
+            heard: Instant::now(),
+            pinged: false,
+        }
+    }
+
+    /// Serves the peer until it leaves or has to go. No turn notices.
+    pub(crate) async fn run(mut self) {
+        let end = loop {
+            let event = self.event().await;
+            if let Err(end) = self.handle(event).await {
+                break end;
+            }
+        };
+        let last = match end {
+            End::Left => Vec::new(),
+            End::Broke(error) => {
+                let (code, why) = (u16::from(code(&error)), error.to_string());
+                vec![message::error(&why), message::close(code, &why)]
+            }
+            End::Slow | End::Dead => {
+                let reason = if matches!(end, End::Slow) { "slow" } else { "dead" };
+                metrics::counter!("everturn_websockets_dropped_total", "reason" => reason).increment(1);
+                tracing::info!(reason, "a socket was dropped");
+                return;
+            }
+        };
+        self.outbox.end(last).await;
+    }
+
+    async fn event(&mut self) -> Event {
+        let quiet_at = self.heard + self.limits.ping_every * if self.pinged { 2 } else { 1 };
+        tokio::select! {
+            // A stop must get through however much there is to be told.
+            biased;
+            heard = self.source.next(), if self.outbox.has_room() => Event::Heard(heard),
+            stuck = self.outbox.pump(&mut self.watches, &mut self.statuses) => Event::Stuck(stuck),
+            () = sleep_until(quiet_at) => Event::Quiet,
+        }
+    }
+
+    async fn handle(&mut self, event: Event) -> Result<(), End> {
+        match event {
+            Event::Heard(Some(Ok(message))) => {
+                (self.heard, self.pinged) = (Instant::now(), false);
+                self.hear(message).await
+            }
+            Event::Heard(Some(Err(error))) => Err(broken(error)),
+            Event::Heard(None) | Event::Stuck(Stuck::Gone) => Err(End::Left),
+            Event::Stuck(Stuck::Slow) => Err(End::Slow),
+            Event::Quiet if self.pinged => Err(End::Dead),
+            Event::Quiet => {
+                self.pinged = true;
+                self.outbox.answer(Message::Ping(Default::default()));
+                Ok(())
+            }
+        }
+    }
+
+    async fn hear(&mut self, message: Message) -> Result<(), End> {
+        let answer = match message {
+            Message::Text(text) => self.executor.execute(&text, &mut self.watches).await,
+            Message::Binary(_) => Some(message::error("send commands as text frames, not as binary ones")),
+            // Pings are answered below us.
+            Message::Ping(_) | Message::Pong(_) => None,
+            Message::Close(_) => return Err(End::Left),
+        };
+        if let Some(answer) = answer {
+            self.outbox.answer(answer);
+        }
+        Ok(())
+    }
+}
+
+/// What the peer did, when reading from it fails.
+fn broken(error: axum::Error) -> End {
+    match error.into_inner().downcast::<Error>().map(|error| *error) {
+        Ok(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)) | Err(_) => End::Left,
+        Ok(error @ (Error::Protocol(_) | Error::Utf8(_) | Error::Capacity(_))) => End::Broke(error),
+        Ok(_) => End::Left,
+    }
+}
+
+fn code(error: &Error) -> CloseCode {
+    match error {
+        Error::Utf8(_) => CloseCode::Invalid,
+        Error::Capacity(_) => CloseCode::Size,
+        _ => CloseCode::Protocol,
+    }
+}

@@ -1,0 +1,109 @@
+//! Where sockets come from: upgraded requests, so many at once.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{FromRequest as _, Request, State, WebSocketUpgrade},
+    http::{
+        HeaderMap, StatusCode,
+        header::{CONTENT_TYPE, UPGRADE},
+    },
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use everturn_orchestrator::Orchestrator;
+use everturn_wire::ErrorBody;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{Limits, socket::Socket};
+
+/// The subprotocol that is answered to a client that offers it.
+pub const SUBPROTOCOL: &str = "everturn";
+
+/// What a socket reads at once, and gathers before it writes, in bytes. Small: every socket has both.
+const BUFFER: usize = 16 << 10;
+/// The most that may wait in a socket, in bytes: room for one event of any sensible size. Only one is ever added while
+/// the socket does not take more.
+const MAX_WAITING: usize = 32 << 20;
+
+/// Serves `GET /ws`.
+pub fn router(orchestrator: Orchestrator, limits: Limits) -> Router {
+    Sockets::new(orchestrator, limits).router()
+}
+
+/// All sockets of a server. Cheap to clone; all clones count together.
+#[derive(Clone)]
+pub struct Sockets {
+    orchestrator: Orchestrator,
+    limits: Limits,
+    places: Arc<Semaphore>,
+}
+
+/// One socket's place among those allowed.
+struct Place(#[expect(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
+
+impl Sockets {
+    /// None yet.
+    pub fn new(orchestrator: Orchestrator, limits: Limits) -> Self {
+        let places = Arc::new(Semaphore::new(limits.sockets.min(Semaphore::MAX_PERMITS)));
+        Self { orchestrator, limits, places }
+    }
+
+    /// Serves `GET /ws`.
+    pub fn router(&self) -> Router {
+        let upgrade = async |State(sockets): State<Self>, request| sockets.upgrade(request).await;
+        Router::new().route("/ws", any(upgrade)).with_state(self.clone())
+    }
+
+    /// Whether a request wants to be a WebSocket: for a path that is something else otherwise.
+    pub fn are_wanted(headers: &HeaderMap) -> bool {
+        headers.get(UPGRADE).is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    }
+
+    /// Makes the request a socket, or says why that cannot be.
+    pub async fn upgrade(&self, request: Request) -> Response {
+        let upgrade = match WebSocketUpgrade::from_request(request, &()).await {
+            Ok(upgrade) => upgrade,
+            Err(rejection) => return refuse(rejection.status(), rejection.body_text()),
+        };
+        let Ok(permit) = self.places.clone().try_acquire_owned() else {
+            metrics::counter!("everturn_websockets_refused_total").increment(1);
+            let most = self.limits.sockets;
+            let why = format!("the server has its {most} WebSockets already: try again later");
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, why);
+        };
+        let place = Place::new(permit);
+        let (orchestrator, limits) = (self.orchestrator.clone(), self.limits);
+        upgrade
+            .protocols([SUBPROTOCOL])
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(BUFFER)
+            .max_write_buffer_size(MAX_WAITING)
+            .max_message_size(limits.command)
+            .max_frame_size(limits.command)
+            .on_upgrade(async move |socket| {
+                Socket::new(socket, orchestrator, limits).run().await;
+                drop(place);
+            })
+    }
+}
+
+impl Place {
+    fn new(permit: OwnedSemaphorePermit) -> Self {
+        metrics::gauge!("everturn_websockets").increment(1.0);
+        Self(permit)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        metrics::gauge!("everturn_websockets").decrement(1.0);
+    }
+}
+
+fn refuse(status: StatusCode, error: String) -> Response {
+    // A wire type has string keys and finite numbers: it always has its JSON.
+    let body = serde_json::to_string(&ErrorBody { error }).unwrap_or_default();
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}

@@ -1,0 +1,61 @@
+//! Every conversation's status, for every socket.
+
+use std::vec;
+
+use everturn_orchestrator::{Orchestrator, StatusChange};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+/// Conversations whose status is told again to a peer that missed changes: those active last.
+const RETOLD: usize = 1024;
+
+/// The status changes that one socket is told.
+pub(crate) struct StatusFeed {
+    orchestrator: Orchestrator,
+    changes: Receiver<StatusChange>,
+    /// Some were missed, which ones is not known.
+    lagged: bool,
+    retold: vec::IntoIter<StatusChange>,
+}
+
+impl StatusFeed {
+    pub(crate) fn new(orchestrator: Orchestrator) -> Self {
+        let changes = orchestrator.status_changes();
+        Self { orchestrator, changes, lagged: false, retold: Vec::new().into_iter() }
+    }
+
+    /// The next change. A peer that was too slow for all of them is told how things are now. May be dropped at any time.
+    pub(crate) async fn next(&mut self) -> StatusChange {
+        loop {
+            if self.lagged {
+                self.retell().await;
+            }
+            if let Some(change) = self.retold.next() {
+                return change;
+            }
+            match self.changes.recv().await {
+                Ok(change) => return change,
+                Err(RecvError::Lagged(_)) => self.lagged = true,
+                // The orchestrator holds the other end, and we hold the orchestrator.
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn retell(&mut self) {
+        // What changes from now on is told after what is read now.
+        let changes = self.orchestrator.status_changes();
+        match self.orchestrator.conversations().await {
+            Ok(conversations) => {
+                let newest = conversations.into_iter().take(RETOLD);
+                let now = newest.map(|conversation| StatusChange {
+                    conversation_id: conversation.id,
+                    status: conversation.status,
+                });
+                self.retold = now.collect::<Vec<_>>().into_iter();
+            }
+            Err(error) => tracing::warn!(%error, "a slow socket is not told the status changes it missed"),
+        }
+        self.changes = changes;
+        self.lagged = false;
+    }
+}

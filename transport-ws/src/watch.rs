@@ -1,0 +1,82 @@
+//! The conversations that a socket watches.
+
+use std::{
+    future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use everturn_orchestrator::{Cursor, Error, Frame, Subscription};
+use everturn_wire::ConversationId;
+use futures_util::{
+    Stream, StreamExt as _,
+    stream::{self, BoxStream},
+};
+use tokio_stream::StreamMap;
+
+/// The conversations that a socket watches, each once. They take turns: none keeps the others from the socket.
+#[derive(Default)]
+pub(crate) struct Watches {
+    all: StreamMap<ConversationId, Watch>,
+}
+
+/// One of them.
+pub(crate) struct Watch {
+    /// The place after the last event that was taken.
+    pub(crate) cursor: Cursor,
+    pub(crate) extensions: bool,
+    events: BoxStream<'static, Result<Frame, Error>>,
+}
+
+impl Watches {
+    pub(crate) fn get(&self, id: &ConversationId) -> Option<&Watch> {
+        self.all.iter().find_map(|(watched, watch)| (watched == id).then_some(watch))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Watches a conversation; one that is watched already is watched this way instead.
+    pub(crate) fn insert(&mut self, id: ConversationId, subscription: Subscription, extensions: bool) {
+        self.all.insert(id, Watch::new(subscription, extensions));
+    }
+
+    pub(crate) fn remove(&mut self, id: &ConversationId) {
+        self.all.remove(id);
+    }
+
+    /// The next event of any of them. After an error its conversation is no longer watched. Pending while none is.
+    pub(crate) async fn next(&mut self) -> (ConversationId, Result<Frame, Error>) {
+        match self.all.next().await {
+            Some(event) => event,
+            None => future::pending().await,
+        }
+    }
+}
+
+impl Watch {
+    fn new(subscription: Subscription, extensions: bool) -> Self {
+        let cursor = subscription.cursor();
+        let events = stream::unfold(Some(subscription), |subscription| async {
+            let mut subscription = subscription?;
+            match subscription.next().await {
+                Ok(frame) => Some((Ok(frame), Some(subscription))),
+                Err(error) => Some((Err(error), None)),
+            }
+        });
+        Self { cursor, extensions, events: events.boxed() }
+    }
+}
+
+impl Stream for Watch {
+    type Item = Result<Frame, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let event = ready!(self.events.poll_next_unpin(cx));
+        if let Some(Ok(frame)) = &event {
+            self.cursor = frame.end();
+        }
+        Poll::Ready(event)
+    }
+}
