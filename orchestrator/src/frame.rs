@@ -60,7 +60,7 @@ impl Frame {
     /// Brings back an event that was stored.
     pub(crate) fn stored(event: &StoredEvent) -> Self {
         let mut frame = Self::envelope(event.start, event.end, event.json.len(), |bytes| {
-            bytes.extend_from_slice(&event.json)
+            bytes.extend_from_slice(&event.json);
         });
         if let Ok(AgentEvent { body, .. }) = serde_json::from_slice(&event.json) {
             (frame.extension, frame.ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
