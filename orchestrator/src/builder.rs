@@ -9,6 +9,7 @@ use crate::{
     model::{Model, Models},
     orchestrator::Shared,
     registry::Registry,
+    telemetry,
     tool::ToolSet,
 };
 
@@ -101,6 +102,7 @@ impl Builder {
     /// The orchestrator. Turns run on the tokio runtime that calls it.
     #[must_use]
     pub fn build(self) -> Orchestrator {
+        telemetry::describe();
         let tools = ToolSet::new(self.tools);
         let settings = Settings { idempotent_tools: tools.idempotent(), ..self.settings };
         Orchestrator::new(Shared {

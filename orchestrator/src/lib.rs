@@ -21,6 +21,7 @@ mod registry;
 mod schedule;
 mod session;
 mod subscription;
+mod telemetry;
 mod tool;
 
 pub use builder::Builder;

@@ -17,6 +17,7 @@ use crate::{
     orchestrator::Shared,
     registry,
     schedule::TimedRetry,
+    telemetry::Present,
 };
 use host::TurnHost;
 
@@ -42,6 +43,7 @@ pub(crate) async fn run(
     let mut next = Some(first);
     while let Some(begin) = next.take() {
         let (model, reasoning_effort) = (begin.model.clone(), begin.reasoning_effort.clone());
+        let _active = Present::active_turn();
         let mut host = TurnHost::new(&shared, &conversation, &mut inbox, &begin);
         host.started = begin.started;
         let (now, mut effects) = (shared.clock.now(), Effects::new());

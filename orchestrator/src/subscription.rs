@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, pin::pin, sync::Arc};
 
-use crate::{Cursor, Error, Frame, Journal, conversation::Conversation};
+use crate::{Cursor, Error, Frame, Journal, conversation::Conversation, telemetry::Present};
 
 /// Events taken over at once: what a subscriber holds is bounded by so many.
 const TAKEN_AT_ONCE: usize = 64;
@@ -15,6 +15,7 @@ pub struct Subscription {
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
+    _present: Present,
 }
 
 impl Subscription {
@@ -24,7 +25,8 @@ impl Subscription {
         next: Cursor,
         extensions: bool,
     ) -> Self {
-        Self { conversation, journal, next, taken: VecDeque::new(), extensions }
+        let (taken, present) = (VecDeque::new(), Present::subscriber());
+        Self { conversation, journal, next, taken, extensions, _present: present }
     }
 
     /// The place right after the last event that was handed out.

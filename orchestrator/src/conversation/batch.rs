@@ -8,7 +8,7 @@ use everturn_wire::{
 };
 
 use super::State;
-use crate::{Cursor, Entry, Frame, Head, TurnRecord};
+use crate::{Cursor, Entry, Frame, Head, TurnRecord, telemetry};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -43,7 +43,10 @@ impl Batch {
 
     pub(crate) fn effect(&mut self, effect: Effect, turn_id: &TurnId, now: Millis) {
         match effect {
-            Effect::Tell(body) => self.event(Some(turn_id), body),
+            Effect::Tell(body) => {
+                telemetry::count(&body);
+                self.event(Some(turn_id), body);
+            }
             Effect::Keep(role, chunk) => self.chunk(role, chunk, now),
         }
     }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use everturn_kernel::{RetryStrategy, Schedule};
 use everturn_wire::Failure;
 
-use crate::Clock;
+use crate::{Clock, telemetry::Present};
 
 /// A schedule, the clock that waits for it, and the switches that turn retrying off.
 pub(crate) struct TimedRetry {
@@ -36,6 +36,7 @@ impl Schedule for TimedRetry {
 #[async_trait]
 impl RetryStrategy for TimedRetry {
     async fn sleep(&self, delay: Duration) {
+        let _waiting = Present::waiting_turn();
         self.clock.sleep(delay).await;
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     conversation::{Batch, Control, Conversation},
     model::Model,
     orchestrator::{Shared, StatusChange},
+    telemetry,
 };
 
 /// Pieces of live tool output that may wait to be told; a tool that prints faster waits.
@@ -144,6 +145,7 @@ impl Host for TurnHost<'_> {
             max_output_tokens: self.shared.max_output_tokens,
             reasoning_effort: self.reasoning_effort.clone(),
         };
+        telemetry::provider_called(&self.model.id);
         let provider = self.model.provider.clone();
         let name = self.model.id.clone();
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
