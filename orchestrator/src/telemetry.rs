@@ -1,0 +1,78 @@
+//! Figures of what runs, for whatever recorder of the `metrics` crate the process has; without one they cost next to
+//! nothing.
+
+use everturn_wire::{Category, DoneReason, EventBody};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+
+const STARTED: &str = "everturn_turns_started_total";
+const SEALED: &str = "everturn_turns_sealed_total";
+const RETRIES: &str = "everturn_retries_scheduled_total";
+const CALLS: &str = "everturn_provider_calls_total";
+const ACTIVE: &str = "everturn_turns_active";
+const WAITING: &str = "everturn_turns_waiting";
+const SUBSCRIBERS: &str = "everturn_subscribers";
+
+/// Says what the figures mean.
+pub(crate) fn describe() {
+    describe_counter!(STARTED, "Turns that began");
+    describe_counter!(SEALED, "Turns that ended, by reason");
+    describe_counter!(RETRIES, "Retries that were scheduled, by the category of the failure");
+    describe_counter!(CALLS, "Provider calls, by model");
+    describe_gauge!(ACTIVE, "Turns that run or wait");
+    describe_gauge!(WAITING, "Turns that wait for a retry");
+    describe_gauge!(SUBSCRIBERS, "Subscriptions to conversations");
+}
+
+/// Counts what an event tells.
+pub(crate) fn count(event: &EventBody) {
+    match event {
+        EventBody::TurnStart => counter!(STARTED).increment(1),
+        EventBody::ProviderRetry { category, .. } => {
+            counter!(RETRIES, "category" => word(category.unwrap_or(Category::Unknown))).increment(1);
+        }
+        EventBody::Done { reason, .. } => {
+            // A provider's own words are without number.
+            let reason = if let DoneReason::Other(_) = reason { "other" } else { reason.as_str() };
+            counter!(SEALED, "reason" => reason.to_owned()).increment(1);
+        }
+        _ => {}
+    }
+}
+
+pub(crate) fn provider_called(model: &str) {
+    counter!(CALLS, "model" => model.to_owned()).increment(1);
+}
+
+/// Something that counts as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Present(&'static str);
+
+impl Present {
+    pub(crate) fn active_turn() -> Self {
+        Self::new(ACTIVE)
+    }
+
+    pub(crate) fn waiting_turn() -> Self {
+        Self::new(WAITING)
+    }
+
+    pub(crate) fn subscriber() -> Self {
+        Self::new(SUBSCRIBERS)
+    }
+
+    fn new(figure: &'static str) -> Self {
+        gauge!(figure).increment(1.0);
+        Self(figure)
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        gauge!(self.0).decrement(1.0);
+    }
+}
+
+/// A category in its word on the wire.
+fn word(category: Category) -> String {
+    serde_json::to_value(category).ok().and_then(|word| Some(word.as_str()?.to_owned())).unwrap_or_default()
+}
