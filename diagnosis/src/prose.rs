@@ -21,8 +21,10 @@ const SEAM: char = '|';
 pub(crate) struct Prose {
     /// Begins and ends with a space.
     words: String,
-    /// How its words begin, to dismiss most phrases at once.
-    starts: Pairs,
+    /// The first two bytes of each word, and where it begins: comparing them is cheaper than searching.
+    starts: Vec<([u8; 2], usize)>,
+    /// How they begin, to dismiss most phrases at once.
+    pairs: Pairs,
 }
 
 impl Prose {
@@ -38,13 +40,22 @@ impl Prose {
             words.push(SEAM);
             words.push(' ');
         }
-        let starts = starts_of(&words);
-        Self { words, starts }
+        let bytes = words.as_bytes();
+        let spaces = bytes.iter().enumerate().filter(|(_, byte)| **byte == b' ');
+        let starts: Vec<_> = spaces.map(|(at, _)| (head(&bytes[at + 1..]), at + 1)).collect();
+        let mut pairs = Pairs::default();
+        starts.iter().for_each(|(head, _)| pairs.insert(head));
+        Self { words, starts, pairs }
     }
 
     /// The words, each with a space before and after it.
     pub(crate) fn words(&self) -> &str {
         &self.words
+    }
+
+    /// The text from each word on.
+    pub(crate) fn tails(&self) -> impl Iterator<Item = &str> {
+        self.starts.iter().map(|(_, start)| &self.words[*start..])
     }
 
     /// Whether the phrase occurs as whole words. A final `*` lets its last word go on.
@@ -60,24 +71,24 @@ impl Prose {
     pub(crate) fn ends<'a>(&'a self, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
         let (phrase, open) = phrase.strip_suffix('*').map_or((phrase, false), |stem| (stem, true));
         // Scripts without spaces have no word boundaries to respect.
-        let bounded = phrase.as_bytes().first().is_some_and(u8::is_ascii);
-        let possible = !bounded || self.starts.may_have(phrase.as_bytes());
-        let places = possible.then(|| self.words.match_indices(phrase)).into_iter().flatten();
+        let spaced = phrase.as_bytes().first().is_some_and(u8::is_ascii);
+        let anywhere = (!spaced).then(|| self.words.match_indices(phrase).map(|(at, _)| at + phrase.len()));
+        let whole =
+            (spaced && self.pairs.may_have(phrase.as_bytes())).then(|| self.whole(phrase.as_bytes(), open));
+        anywhere.into_iter().flatten().chain(whole.into_iter().flatten())
+    }
+
+    fn whole<'a>(&'a self, phrase: &'a [u8], open: bool) -> impl Iterator<Item = usize> + 'a {
         let words = self.words.as_bytes();
-        places.map(move |(at, _)| (at, at + phrase.len())).filter_map(move |(at, end)| {
-            let whole = !bounded || (words[at - 1] == b' ' && (open || words[end] == b' '));
-            whole.then_some(end)
-        })
+        let wanted = head(phrase);
+        let alike = self.starts.iter().filter(move |(head, _)| *head == wanted);
+        let begun = alike.filter(|(_, start)| words[*start..].starts_with(phrase));
+        begun.map(|(_, start)| start + phrase.len()).filter(move |end| open || words.get(*end) == Some(&b' '))
     }
 }
 
-fn starts_of(words: &str) -> Pairs {
-    let mut starts = Pairs::default();
-    let bytes = words.as_bytes();
-    for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b' ') {
-        starts.insert(&bytes[at + 1..]);
-    }
-    starts
+fn head(word: &[u8]) -> [u8; 2] {
+    [word.first().copied().unwrap_or(b' '), word.get(1).copied().unwrap_or(b' ')]
 }
 
 fn append(words: &mut String, text: &str, unquoted: bool) {
@@ -109,6 +120,7 @@ fn space(words: &mut String) {
 fn push(words: &mut String, before: char, letter: char, rest: &str) {
     let after = rest.chars().next().unwrap_or(' ');
     match letter {
+        _ if letter.is_ascii_alphanumeric() => words.push(letter.to_ascii_lowercase()),
         _ if letter.is_alphanumeric() => words.extend(letter.to_lowercase()),
         // Inside a number, a date or a clock time; or the sign of a number.
         '.' | ',' | ':' if before.is_ascii_digit() && after.is_ascii_digit() => words.push(letter),

@@ -1,5 +1,6 @@
 //! Hints in words: "Please try again in 6m0s", "resets at 2026-09-01T09:44:51Z".
 
+use crate::pair::Pairs;
 use crate::prose::Prose;
 
 use super::{EPOCH_MILLIS, EPOCH_SECONDS, date, duration, until, wait};
@@ -56,6 +57,17 @@ const TRIGGERS: &[(&str, Form)] = &[
     ("until", Form::Moment),
 ];
 
+/// How triggers begin.
+const STARTS: Pairs = {
+    let mut starts = Pairs::of(&[]);
+    let mut at = 0;
+    while at < TRIGGERS.len() {
+        starts.insert(TRIGGERS[at].0.as_bytes());
+        at += 1;
+    }
+    starts
+};
+
 /// Words between a trigger and its wait.
 #[rustfmt::skip]
 const FILLERS: &[&str] = &[
@@ -65,14 +77,12 @@ const FILLERS: &[&str] = &[
 
 /// The first wait that is named.
 pub(super) fn read(prose: &Prose, now: u64) -> Option<u64> {
-    let words = prose.words();
-    let triggered =
-        TRIGGERS.iter().flat_map(|(trigger, form)| prose.ends(trigger).map(move |end| (end, *form)));
-    let named = triggered.filter_map(|(end, form)| {
-        let text = fillers_skipped(words[end..].trim_start());
-        Some((end, after(text, form, now)?))
+    let triggered = prose.tails().filter(|tail| STARTS.may_have(tail.as_bytes())).flat_map(|tail| {
+        let rest = move |trigger| tail.strip_prefix(trigger)?.strip_prefix(' ');
+        TRIGGERS.iter().filter_map(move |(trigger, form)| Some((rest(*trigger)?, *form)))
     });
-    named.min_by_key(|(end, _)| *end).map(|(_, wait)| wait).or_else(|| before_later(words))
+    let mut named = triggered.filter_map(|(rest, form)| after(fillers_skipped(rest), form, now));
+    named.next().or_else(|| before_later(prose.words()))
 }
 
 fn fillers_skipped(mut text: &str) -> &str {
