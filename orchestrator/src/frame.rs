@@ -9,6 +9,8 @@ use crate::{Cursor, StoredEvent};
 
 /// Room for an envelope, a delta's tag and its two ids, in bytes.
 const ENVELOPE: usize = 256;
+/// Longest text that joined deltas make, in escaped bytes: every watcher is sent it as one event.
+const MAX_JOINED: u32 = 64 << 10;
 
 /// An event, serialized once into shared bytes that serve every transport. Cheap to clone.
 ///
@@ -33,6 +35,12 @@ struct Delta {
     reasoning: bool,
     from: u32,
     to: u32,
+}
+
+impl Delta {
+    fn size(self) -> u32 {
+        self.to - self.from
+    }
 }
 
 impl Frame {
@@ -133,11 +141,20 @@ impl Frame {
         Self::new(start, &conversation_id, turn_id.as_ref(), body)
     }
 
-    /// Joins runs of deltas of one kind into one event each. The text is copied as it is, still escaped.
+    /// Joins runs of deltas of one kind into one event each, of a bounded size. The text is copied as it is, still
+    /// escaped.
     pub(crate) fn merge(frames: &[Self]) -> Vec<Self> {
-        let joinable = |a: &Self, b: &Self| match (a.delta, b.delta) {
-            (Some(x), Some(y)) => x.reasoning == y.reasoning && a.end == b.start,
-            _ => false,
+        // Of the run so far.
+        let mut size = 0;
+        let joinable = |a: &Self, b: &Self| {
+            let joins = a.delta.zip(b.delta).is_some_and(|(x, y)| {
+                size += x.size();
+                x.reasoning == y.reasoning && a.end == b.start && size + y.size() <= MAX_JOINED
+            });
+            if !joins {
+                size = 0;
+            }
+            joins
         };
         frames.chunk_by(joinable).map(Self::join).collect()
     }
@@ -226,6 +243,14 @@ mod tests {
         assert_eq!(merged.len(), 1);
         assert_eq!(text(&merged[0]), "a\"\\ü\nend");
         assert_eq!(text(&Frame::merge(&[merged[0].clone(), merged[0].clone()])[0]), "a\"\\ü\nend");
+    }
+
+    #[test]
+    fn however_much_is_merged_no_event_is_huge() {
+        let merged = Frame::merge(&frames(&["word "; 100_000]));
+        assert!(merged.iter().all(|frame| frame.bytes.len() <= MAX_JOINED as usize + ENVELOPE));
+        assert_eq!(merged.iter().map(text).collect::<String>(), "word ".repeat(100_000));
+        assert_eq!(Frame::merge(&merged).len(), merged.len());
     }
 
     #[test]
