@@ -6,6 +6,9 @@ use everturn_kernel::Provider;
 
 use crate::Error;
 
+/// How much of an unknown name is shown, in characters.
+const SHOWN: usize = 128;
+
 /// A model that turns can be run with.
 #[derive(Clone)]
 pub(crate) struct Model {
@@ -32,8 +35,10 @@ impl Models {
             Some(asked) => find(asked),
             None => last.and_then(find).or(self.0.first()),
         };
-        let unknown =
-            || Error::UnknownModel { model: asked.unwrap_or_default().to_owned(), known: self.ids() };
+        let unknown = || Error::UnknownModel {
+            model: asked.unwrap_or_default().chars().take(SHOWN).collect(),
+            known: self.ids(),
+        };
         chosen.cloned().ok_or_else(unknown)
     }
 }
