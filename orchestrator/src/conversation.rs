@@ -2,7 +2,10 @@
 
 mod batch;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
+use std::{
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+};
 
 use everturn_kernel::{Input, Millis, Turn, Want};
 use everturn_wire::{
@@ -23,7 +26,7 @@ pub(crate) struct Conversation {
     /// Whether failures are retried by themselves.
     pub(crate) auto_retry: Arc<AtomicBool>,
     state: Mutex<State>,
-    /// Told whenever the event stream grew.
+    /// Told whenever the event stream grew or the writer left.
     pub(crate) grew: Notify,
 }
 
@@ -49,6 +52,8 @@ pub(crate) struct Writer {
     pub(crate) turn: Option<RunningTurn>,
     /// Close the conversation when the turn is sealed.
     pub(crate) closing: bool,
+    /// The turn is sealed and seen to be, but its place is not given back yet.
+    sealed: bool,
 }
 
 #[derive(Clone)]
@@ -114,7 +119,7 @@ impl Conversation {
             return Err(Error::Busy { id: self.id.clone() });
         }
         let (control, inbox) = mpsc::channel(CONTROL_PLACES);
-        state.writer = Some(Writer { control, turn: None, closing: false });
+        state.writer = Some(Writer { control, turn: None, closing: false, sealed: false });
         Ok(inbox)
     }
 
@@ -136,11 +141,29 @@ impl Conversation {
             }
         }
         state.queue.clear();
-        if left.is_empty() || state.writer.as_ref().is_none_or(|writer| writer.closing) {
-            state.writer = None;
-            left.clear();
+        match &mut state.writer {
+            Some(writer) if !writer.closing && !left.is_empty() => writer.sealed = false,
+            _ => {
+                state.writer = None;
+                left.clear();
+            }
         }
+        drop(state);
+        self.grew.notify_waiters();
         left
+    }
+
+    /// Waits until a sealed turn has given its place back: who has seen its end must find it gone.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let mut changed = pin!(self.grew.notified());
+            // Listens before it looks, so that nothing falls in between.
+            changed.as_mut().enable();
+            if !self.state().writer.as_ref().is_some_and(|writer| writer.sealed) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Sends a command to the running turn. `None` when there is none.
@@ -174,6 +197,7 @@ impl Conversation {
         state.queue = turn.queue().to_vec();
         let sealed = turn.outcome().is_some();
         if let Some(writer) = &mut state.writer {
+            writer.sealed = sealed;
             writer.turn = (!sealed).then(|| RunningTurn {
                 from: batch.from,
                 first_seq: batch.first_seq,

@@ -43,6 +43,7 @@ impl Orchestrator {
     }
 
     async fn begin(&self, conversation: &Arc<Conversation>, start: StartTurn) -> Result<Started, Error> {
+        conversation.settled().await;
         let last_model = conversation.state().head.model.clone();
         let model = self.shared.models.choose(start.model.as_deref(), last_model.as_deref())?;
         let inbox = conversation.claim()?;
@@ -123,6 +124,7 @@ impl Orchestrator {
     /// When there is no such conversation.
     pub async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
+        conversation.settled().await;
         Self::order(&conversation, Input::Abort)
     }
 
@@ -163,6 +165,7 @@ impl Orchestrator {
     /// When there is no such conversation, or the journal fails.
     pub async fn close(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
+        conversation.settled().await;
         if let Some(writer) = &mut conversation.state().writer {
             writer.closing = true;
         }

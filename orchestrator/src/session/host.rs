@@ -78,6 +78,8 @@ impl<'s> TurnHost<'s> {
             frame
         });
         self.conversation.publish_unsaved(frames.into());
+        let (conversation_id, status) = (self.conversation.id.clone(), ConversationStatus::Idle);
+        self.shared.status_changed(StatusChange { conversation_id, status });
     }
 
     /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.
