@@ -1,5 +1,7 @@
 //! An endpoint: makes its requests, and tells its failures without its secrets.
 
+use std::fmt;
+
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use everturn_wire::{Failure, Value};
 use reqwest::{
@@ -34,7 +36,6 @@ impl From<&Response> for Head {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Endpoint {
     http: HttpClient,
     base: Url,
@@ -64,9 +65,8 @@ impl Endpoint {
             let header = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
             headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
         }
-        let in_query = base.query_pairs().map(|(_, value)| Secret::new(value));
         let in_headers = config.headers.into_iter().map(|(_, value)| value);
-        let secrets = config.api_key.into_iter().chain(in_headers).chain(in_query).collect();
+        let secrets = config.api_key.into_iter().chain(in_headers).chain(in_query(&base)).collect();
         Ok(Self { http, base, headers, secrets })
     }
 
@@ -162,3 +162,19 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
     value.set_sensitive(true);
     Some(value)
 }
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("authority", &self.authority()).finish_non_exhaustive()
+    }
+}
+
+/// The values of a query, as written and as meant.
+fn in_query(url: &Url) -> Vec<Secret> {
+    let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let meant = url.query_pairs().map(|(_, value)| Secret::new(value));
+    written.map(|(_, value)| Secret::new(value)).chain(meant).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! Endpoints that can be used, and what is said of those that cannot.
+
+use everturn_wire::Category;
+
+use super::*;
+use crate::HttpConfig;
+
+fn endpoint(config: EndpointConfig) -> Result<Endpoint, ConfigError> {
+    Endpoint::new(HttpClient::new(HttpConfig::default()).unwrap(), config, Credential::Bearer)
+}
+
+fn at(base_url: &str) -> EndpointConfig {
+    EndpointConfig::new(base_url)
+}
+
+#[test]
+fn paths_are_appended_to_the_base() {
+    for (base, expected) in [
+        ("http://host", "http://host/a/b"),
+        ("http://host/v1", "http://host/v1/a/b"),
+        (" http://host:8080/v1/ ", "http://host:8080/v1/a/b"),
+        ("https://host/deployments/x?api-version=1", "https://host/deployments/x/a/b?api-version=1"),
+    ] {
+        let request = endpoint(at(base)).unwrap().post(&["a", "b"], &Value::Null);
+        assert_eq!(request.url().as_str(), expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_without_being_shown() {
+    let keyed = |key: &str| EndpointConfig { api_key: Some(key.into()), ..at("http://host") };
+    let headed = |name: &str, value: &str| EndpointConfig {
+        headers: vec![(name.into(), value.into())],
+        ..at("http://host")
+    };
+    for (config, expected) in [
+        (at("host/v1"), "relative URL"),
+        (at(""), "relative URL"),
+        (at("ftp://host"), "neither http nor https"),
+        (at("https://user:hush-hush@host"), "names a user or password"),
+        (keyed("hush-hush\nsk"), "API key has characters"),
+        (headed("x y", "hush-hush"), "header \"x y\" cannot be sent: its name"),
+        (headed("x-y", "hush-hush\u{7f}"), "header \"x-y\" cannot be sent: its value"),
+    ] {
+        let message = endpoint(config).unwrap_err().to_string();
+        assert!(message.contains(expected) && !message.contains("hush-hush"), "{message}");
+    }
+}
+
+#[test]
+fn a_key_pasted_with_its_line_break_is_used() {
+    let config = EndpointConfig { api_key: Some("sk-123\n".into()), ..at("http://host") };
+    let request = endpoint(config).unwrap().post(&[], &Value::Null);
+    assert_eq!(request.headers()[AUTHORIZATION], "Bearer sk-123");
+    assert!(!format!("{request:?}").contains("sk-123"));
+}
+
+#[test]
+fn no_secret_of_the_address_is_told() {
+    let endpoint = endpoint(at("http://host/v1?key=two%20words%21")).unwrap();
+    let told = endpoint.broken(&Head::default(), "no two%20words%21, no two words!".into());
+    assert_eq!(told.message, "no [redacted], no [redacted]");
+    assert!(!format!("{endpoint:?}").contains("words"), "{endpoint:?}");
+    assert_ne!(told.category, Category::Internal);
+}
