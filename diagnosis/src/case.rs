@@ -57,7 +57,9 @@ impl<'a> Case<'a> {
             return Kind::Overflow;
         }
         let kind = self
-            .by_code(Rank::Exact)
+            .found
+            .implied
+            .or_else(|| self.by_code(Rank::Exact))
             .or_else(|| self.by_limit())
             .or_else(|| self.by_words())
             .or_else(|| self.by_code(Rank::Broad))
@@ -152,6 +154,7 @@ impl<'a> Case<'a> {
     pub(crate) fn provider_code(&self) -> Option<String> {
         let best = self.known.map(|(_, _, at)| at);
         let name = best.map_or_else(|| self.found.codes.first(), |at| self.found.codes.get(at))?;
-        Some(message::short(code::core_of(name)))
+        let name = code::core_of(name);
+        Some(message::short(name.strip_prefix(code::ENVELOPE).unwrap_or(name)))
     }
 }

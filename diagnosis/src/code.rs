@@ -14,6 +14,9 @@ pub(crate) enum Rank {
     Vague,
 }
 
+/// Marks the numbers of one provider, which another uses for other things, by the envelope they come in.
+pub(crate) const ENVELOPE: &str = "base_resp.";
+
 /// The longest text that is taken for a code, in bytes.
 const LONGEST: usize = 96;
 
@@ -73,5 +76,37 @@ pub(crate) fn words(code: &str, out: &mut String) {
         }
         after_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
         out.push(letter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rank, meaning, words};
+    use crate::kind::Kind;
+
+    #[test]
+    fn spelling_namespace_and_suffix_do_not_matter() {
+        for name in [
+            "ThrottlingException",
+            "throttling_error",
+            "com.amazon.coral.availability#ThrottlingException",
+            "ThrottlingException:http://internal.example.com/coral/",
+            "Throttling.RateQuota",
+            "litellm.RateLimitError",
+            "gateway:rate_limit_exceeded",
+            "RESOURCE_EXHAUSTED",
+        ] {
+            assert_eq!(meaning(name), Some((Rank::Broad, Kind::RateLimited)), "{name}");
+        }
+        for name in ["", "error", "Error", "banana", "overloaded or not", &"x".repeat(1000), "é"] {
+            assert_eq!(meaning(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn codes_are_words_too() {
+        let mut out = String::new();
+        words("GoUsageLimitError", &mut out);
+        assert_eq!(out, "Go Usage Limit Error");
     }
 }

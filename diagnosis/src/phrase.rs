@@ -42,3 +42,21 @@ pub(crate) fn kind(prose: &Prose, rules: &[Rule], allowed: impl Fn(Kind) -> bool
 const fn rule(kind: Kind, any: &'static [&'static str]) -> Rule {
     Rule { kind, any, with: &[], unless: &[] }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{body, transport};
+    use crate::prose::Prose;
+
+    /// A phrase with punctuation or capitals would never match.
+    #[test]
+    fn every_phrase_can_match() {
+        for rule in body::RULES.iter().chain(transport::RULES) {
+            let unless = rule.unless.iter().copied().flatten();
+            for phrase in rule.any.iter().chain(rule.with).chain(unless) {
+                let said = phrase.replace('*', "1");
+                assert!(Prose::new([said.as_str()], false).has(phrase), "{phrase}");
+            }
+        }
+    }
+}

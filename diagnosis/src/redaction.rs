@@ -128,3 +128,45 @@ fn value_length(text: &str) -> usize {
 fn is_word(text: &str) -> bool {
     text.len() < 16 && text.trim_end_matches('.').bytes().all(|b| b.is_ascii_lowercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::redact;
+
+    #[test]
+    fn secrets_go_and_the_rest_stays() {
+        for (text, clean) in [
+            ("Incorrect API key provided: sk-proj-abc123xyz.", "Incorrect API key provided: [redacted]"),
+            ("key sk-ant-****MxYA, retry", "key [redacted], retry"),
+            ("Authorization: Bearer abc.DEF-123", "Authorization: Bearer [redacted]"),
+            (r#"{"api_key":"topsecret1","n":1}"#, r#"{"api_key":"[redacted]","n":1}"#),
+            (
+                "GET https://x.test/v1?key=AIzaSyA1234567&alt=sse",
+                "GET https://x.test/v1?key=[redacted]&alt=sse",
+            ),
+            ("https://me:pass@x.test/", "https://[redacted]@x.test/"),
+        ] {
+            assert_eq!(redact(text, 4096), clean);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_secret_stays() {
+        for text in [
+            "task-12345678 risk-free",
+            "Missing bearer authentication in header",
+            "max tokens: 123456, token count: 900000",
+            "the key: none was given",
+            "invalid api key: missing",
+        ] {
+            assert_eq!(redact(text, 4096), text);
+        }
+    }
+
+    #[test]
+    fn it_ends_between_characters() {
+        assert_eq!(redact("ééé", 5), "éé");
+        assert_eq!(redact("ab sk-0123456789", 8), "ab [reda");
+        assert_eq!(redact("", 0), "");
+    }
+}

@@ -6,8 +6,9 @@ mod repr;
 mod sse;
 mod text;
 
-use crate::Evidence;
 use crate::hint::Field;
+use crate::kind::Kind;
+use crate::{Evidence, Stage};
 
 /// Headers that name the error. The first two are those of AWS.
 const CODE_HEADERS: &[&str] = &[
@@ -46,6 +47,8 @@ pub(crate) struct Findings {
     pub(crate) headers: Vec<(String, String)>,
     /// The parameter at fault.
     pub(crate) param: Option<String>,
+    /// What a field means by being there, whatever its value.
+    pub(crate) implied: Option<Kind>,
     /// Whether something in the body calls itself an error.
     pub(crate) is_error: bool,
 }
@@ -60,8 +63,13 @@ impl Findings {
                 found.is_error = true;
             }
         }
+        if evidence.stage == Stage::Transport {
+            found.text(evidence.body);
+            return found;
+        }
         let body = evidence.body.trim_start_matches('\u{feff}').trim();
-        if body.starts_with("data:") || body.starts_with("event:") {
+        // A line that begins with a colon is a comment of an event stream.
+        if ["data:", "event:", ":"].iter().any(|field| body.starts_with(field)) {
             sse::read(body, &mut found);
         } else if body.starts_with('<') {
             markup::read(body, &mut found);

@@ -35,9 +35,8 @@ const OVERFLOW: &[&str] = &[
     "model_max_context_length_exceeded", "exceed_context_size", "context_too_long", "context_overflow",
     "prompt_too_long", "input_too_long", "max_input_tokens_exceeded", "tokens_limit_reached", "request_too_large",
     "request_entity_too_large", "payload_too_large", "content_too_large",
-    // Zhipu
-    "1261",
-    "base_resp.1039",
+    // Zhipu, MiniMax
+    "1261", "base_resp.1039",
 ];
 
 #[rustfmt::skip]
@@ -48,6 +47,7 @@ const WALL: &[&str] = &[
     "project_usage_limit_exceeded", "usage_not_included", "payment_required", "insufficient_balance",
     "insufficient_credits", "insufficient_funds", "credits", "credits_exhausted", "credit_balance_too_low",
     "credit_limit_reached", "out_of_credits", "budget_exceeded", "exceeded_budget",
+    "credit_limit", "credit_balance_exhausted", "key_limit_exceeded",
     // Moonshot
     "exceeded_current_quota",
     // Alibaba, Volcengine
@@ -56,7 +56,6 @@ const WALL: &[&str] = &[
     "insufficient_user_quota", "pre_consume_token_quota_failed",
     // Zhipu, MiniMax
     "1113", "1309", "base_resp.1008",
-    "credit_limit", "key_limit_exceeded", "credit_balance_exhausted",
 ];
 
 #[rustfmt::skip]
@@ -64,9 +63,8 @@ const WINDOW: &[&str] = &[
     "usage_limit", "usage_limit_reached", "usage_limit_exceeded", "go_usage_limit", "free_usage_limit",
     "plan_limit_reached", "quota_exceeded", "quota_exhausted", "daily_limit_exceeded", "daily_quota_exceeded",
     "monthly_limit_exceeded", "free_tier_limit_exceeded", "service_quota_exceeded",
-    // Zhipu: a window of hours, of a day, of a week or month
-    "1308", "1304", "1310",
-    "base_resp.2056",
+    // Zhipu: a window of hours, of a day, of a week or month; MiniMax
+    "1308", "1304", "1310", "base_resp.2056",
 ];
 
 #[rustfmt::skip]
@@ -94,6 +92,7 @@ const AUTH: &[&str] = &[
     // AWS
     "unrecognized_client", "missing_authentication_token", "invalid_signature", "incomplete_signature",
     "signature_does_not_match", "invalid_client_token_id",
+    // MiniMax
     "base_resp.1004", "base_resp.2049",
 ];
 
@@ -146,6 +145,7 @@ const RATE_LIMITED: &[&str] = &[
     "limit_requests",
     // Mistral, Zhipu
     "1300", "1302", "1303",
+    // MiniMax
     "base_resp.1002", "base_resp.1041", "base_resp.2045",
 ];
 
@@ -162,6 +162,7 @@ const NOT_FOUND: &[&str] = &[
 const TIMEOUT: &[&str] = &[
     "timeout", "request_timeout", "gateway_timeout", "upstream_timeout", "model_timeout", "stream_timeout",
     "deadline_exceeded", "idle_timeout", "api_timeout", "api_connection_timeout",
+    // MiniMax
     "base_resp.1001",
 ];
 
@@ -198,9 +199,8 @@ const BAD_REQUEST: &[&str] = &[
     "invalid_request", "invalid_request_prompt", "invalid_prompt", "invalid_argument", "invalid_parameter",
     "bad_request", "badrequest", "validation", "unprocessable_entity", "failed_precondition", "out_of_range",
     "client specified an invalid argument",
-    // Zhipu
-    "1210", "1214",
-    "base_resp.2013",
+    // Zhipu, MiniMax
+    "1210", "1214", "base_resp.2013",
 ];
 
 #[rustfmt::skip]
@@ -208,7 +208,23 @@ const SERVER: &[&str] = &[
     "server", "server_error", "internal", "internal_error", "internal_server", "internal_failure", "api", "api_error",
     "backend", "provider", "upstream", "upstream_error", "model_error", "model_stream", "model_stream_error",
     "generation", "aborted", "data_loss", "bad_gateway",
-    // Zhipu
-    "1230", "1234",
-    "base_resp.1000", "base_resp.1013", "base_resp.1024", "base_resp.1033",
+    // Zhipu, MiniMax
+    "1230", "1234", "base_resp.1000", "base_resp.1013", "base_resp.1024", "base_resp.1033",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::CODES;
+    use crate::code::meaning;
+
+    #[test]
+    fn every_name_has_one_meaning() {
+        for (rank, kind, names) in CODES {
+            for name in *names {
+                assert_eq!(meaning(name), Some((*rank, *kind)), "{name}");
+                let loud = name.to_uppercase().replace('_', "-");
+                assert_eq!(meaning(&loud), Some((*rank, *kind)), "{loud}");
+            }
+        }
+    }
+}

@@ -29,3 +29,45 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
         Some(Connect | Cut | Other) | None => words().or_else(told).unwrap_or(Kind::Network),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::kind;
+    use crate::kind::Kind;
+    use crate::{Evidence, Stage, Transport};
+
+    fn of(transport: Option<Transport>, body: &str) -> Kind {
+        kind(&Evidence { stage: Stage::Transport, status: None, headers: &[], body, transport, now: 0 })
+    }
+
+    #[test]
+    fn the_kind_decides_and_words_refine() {
+        for (transport, body, expected) in [
+            (Transport::Dns, "timed out", Kind::Network),
+            (Transport::Connect, "tcp connect error: Connection refused", Kind::Network),
+            (Transport::Connect, "invalid peer certificate: UnknownIssuer", Kind::Untrusted),
+            (Transport::ConnectTimeout, "", Kind::Timeout),
+            (Transport::Tls, "invalid peer certificate: Expired", Kind::Untrusted),
+            (Transport::Tls, "received fatal alert: HandshakeFailure", Kind::Untrusted),
+            (Transport::Tls, "tls handshake eof", Kind::Network),
+            (Transport::Tls, "operation timed out", Kind::Timeout),
+            (Transport::FirstByteTimeout, "", Kind::Timeout),
+            (Transport::IdleTimeout, "", Kind::Timeout),
+            (Transport::Cut, "stream error received: unexpected internal error encountered", Kind::Server),
+            (Transport::Cut, "", Kind::Network),
+            (Transport::Truncated, "", Kind::Response),
+            (Transport::Other, "error decoding response body: Invalid gzip header", Kind::Response),
+        ] {
+            assert_eq!(of(Some(transport), body), expected, "{transport:?} {body}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_no_status() {
+        assert_eq!(
+            of(None, "error sending request for url (http://h:429/503): connection closed"),
+            Kind::Network
+        );
+        assert_eq!(of(None, "HTTP status server error (503 Service Unavailable) for url"), Kind::Overloaded);
+    }
+}

@@ -133,3 +133,73 @@ fn get<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     let ours = headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
     ours.map(|(_, value)| value.trim()).find(|value| !value.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{asked, exhausted};
+
+    const NOW: u64 = 1_788_220_800_000;
+
+    #[test]
+    fn only_exhausted_buckets_count_and_the_longest_of_them() {
+        let openai = |requests, tokens| {
+            [
+                ("x-ratelimit-remaining-requests", requests),
+                ("x-ratelimit-reset-requests", "6m0s"),
+                ("X-RateLimit-Remaining-Tokens", tokens),
+                ("X-RateLimit-Reset-Tokens", "1s"),
+            ]
+        };
+        assert_eq!(exhausted(&openai("3", "0"), NOW), Some(1000));
+        assert_eq!(exhausted(&openai("0", "0"), NOW), Some(360_000));
+        assert_eq!(exhausted(&openai("3", "9"), NOW), None);
+    }
+
+    #[test]
+    fn a_bucket_may_tell_its_state_in_other_ways() {
+        for (headers, wait) in [
+            (
+                [("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-after-seconds", "60")],
+                Some(60_000),
+            ),
+            ([("x-codex-primary-used-percent", "99"), ("x-codex-primary-reset-after-seconds", "60")], None),
+            (
+                [
+                    ("anthropic-ratelimit-unified-status", "rejected"),
+                    ("anthropic-ratelimit-unified-reset", "1788220860"),
+                ],
+                Some(60_000),
+            ),
+            (
+                [
+                    ("anthropic-ratelimit-unified-status", "allowed"),
+                    ("anthropic-ratelimit-unified-reset", "1788220860"),
+                ],
+                None,
+            ),
+            ([("ratelimit-policy", "10;w=60"), ("ratelimit", "limit=10, remaining=0, reset=7")], Some(7000)),
+            ([("x", ""), ("ratelimit", "\"a\";r=5;t=90, \"b\";r=0;t=30")], Some(30_000)),
+        ] {
+            assert_eq!(exhausted(&headers, NOW), wait, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_hint() {
+        for value in [
+            "0",
+            "-5",
+            "NaN",
+            "inf",
+            "1e300",
+            "soon",
+            "",
+            "99999999999999999999",
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+        ] {
+            assert_eq!(asked(&[("retry-after", value)], NOW), None, "{value}");
+            assert_eq!(asked(&[("retry-after-ms", value)], NOW), None, "{value}");
+        }
+        assert_eq!(asked(&[("retry-after-ms", "x"), ("Retry-After", "2")], NOW), Some(2000));
+    }
+}

@@ -159,7 +159,7 @@ pub(crate) const RULES: &[Rule] = &[
     ]),
     rule(Kind::Window, &["quota", "allowance", "allocation"])
         .with(&["exhausted", "used up", "ran out", "run out", "depleted"])
-        .unless(&[&["check quota", "resource exhausted", "resource has been exhausted", "resource_exhausted"], SHORT]),
+        .unless(&[&["check quota", "resource exhausted", "resource has been exhausted"], SHORT]),
     rule(Kind::Window, LONG).with(&[
         "limit*", "quota*", "cap", "allowance", "allocation", "usage", "exceed*", "reached", "exhausted", "used up", "calls",
         "requests", "tokens", "too many", "free", "上限", "限",

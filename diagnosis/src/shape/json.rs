@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{DEEPEST, Findings, MOST, text};
+use crate::code::ENVELOPE;
 use crate::hint::Field;
+use crate::kind::Kind;
 use crate::{code, status};
 
 /// What a field is for.
@@ -77,10 +79,12 @@ fn field(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
         Role::Inner => inner(key, value, depth, found),
         Role::Limit => found.limit(value.as_str().unwrap_or_default()),
         // An allowance of nothing is no limit that passes.
-        Role::Allowance if plain(value).as_deref() == Some("0") => found.code("insufficient_quota"),
+        Role::Allowance if plain(value).as_deref() == Some("0") => found.implied = Some(Kind::Wall),
         Role::Headers => headers(value, found),
-        Role::Refusal => found
-            .code(value.as_str().filter(|code| code::meaning(code).is_some()).unwrap_or("content_filter")),
+        Role::Refusal => {
+            found.implied = Some(Kind::Policy);
+            finish(value, found);
+        }
         Role::Param => found.param = value.as_str().map(str::to_owned),
         Role::Wait(field) => wait(field, value, found),
         // Bedrock names an event after its exception.
@@ -101,7 +105,7 @@ fn named(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
         Ok(number) if status::is_error(number) => found.saw_status(depth, number),
         // One provider's numbers, told apart by their envelope from another's.
         Ok(number) if key == "status_code" && fields.contains_key("status_msg") => {
-            found.code(&format!("base_resp.{number}"));
+            found.code(&format!("{ENVELOPE}{number}"));
         }
         Ok(0 | 200..=299) => {}
         _ if name == "error" => found.is_error = true,

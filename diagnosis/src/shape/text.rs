@@ -9,7 +9,7 @@ use crate::code;
 const TRIES: usize = 4;
 
 /// The longest run of brackets and spaces before the first key, in bytes.
-const LONGEST_OPENING: usize = 256;
+const LONGEST_OPENING: usize = 32;
 
 /// The longest text that is searched for structure, in bytes.
 const LONGEST: usize = 256 * 1024;
@@ -55,16 +55,19 @@ fn opens(text: &str) -> bool {
 }
 
 fn words(text: &str, found: &mut Findings) {
-    let is_name = |word: &&str| {
-        (word.ends_with("Exception") || word.ends_with("Error"))
-            && word.starts_with(|c: char| c.is_ascii_alphabetic())
-    };
     let head = &text[..text.floor_char_boundary(1024)];
-    for name in head.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(is_name) {
-        // "Error" alone, and wrappers named after their provider, say nothing.
-        if name.len() > "Exception".len() && code::meaning(name).is_some() {
+    // Clients print the class of an error before a colon or in parentheses; elsewhere a name may be an echo.
+    for (end, _) in head.match_indices([':', ')']) {
+        let name =
+            head[..end].rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        if is_class(name) && code::meaning(name).is_some() {
             found.code(name);
         }
     }
     found.text(text);
+}
+
+/// `ThrottlingException`. "Error" alone, and short wrappers named after their provider, say nothing.
+fn is_class(name: &str) -> bool {
+    name.len() > "Exception".len() && (name.ends_with("Exception") || name.ends_with("Error"))
 }
