@@ -1,1 +1,23 @@
-//! Placeholder until its first commit.
+//! The HTTP transport: REST, NDJSON and server-sent events over the orchestrator.
+//!
+//! [`router`] serves every call; events leave as the bytes that were serialized once for everyone, at the pace at which
+//! the client takes them. A client that goes away never touches a turn. [`Guard`] decides who is let in at all, for this
+//! router and whatever else the server puts beside it.
+//!
+//! This crate does *not* decide anything about a turn, serve the page or terminate TLS.
+
+mod api;
+mod body;
+mod call;
+mod guard;
+mod limits;
+mod metrics;
+mod path;
+mod query;
+mod refusal;
+mod relay;
+
+pub use api::router;
+pub use guard::{Access, AccessError, Guard};
+pub use limits::Limits;
+pub use metrics::{Metrics, MetricsError};

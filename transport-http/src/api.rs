@@ -1,0 +1,79 @@
+//! The calls and where they are served.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::{Method, StatusCode, Uri},
+    routing::{delete, get, post},
+};
+use everturn_orchestrator::Orchestrator;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{
+    Limits, Metrics,
+    call::{chat, control, document, query},
+    refusal::Refusal,
+};
+
+/// What every call has at hand.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+    streams: Arc<Semaphore>,
+}
+
+/// Serves every call, and answers what is none of them: a router of which this becomes a part must have no fallback of
+/// its own.
+pub fn router(orchestrator: Orchestrator, limits: Limits, metrics: Metrics) -> Router {
+    let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
+    Router::new()
+        .route("/chat", post(chat::send))
+        .route("/conversations", get(query::conversations))
+        .route("/conversations/{id}", get(query::history))
+        .route("/conversations/{id}/status", get(query::status))
+        .route("/conversations/{id}/metrics", get(query::metrics))
+        .route("/conversations/{id}/events", get(chat::events))
+        .route("/conversations/{id}/stop", post(control::stop))
+        .route("/conversations/{id}/close", post(control::close))
+        .route("/conversations/{id}/retry/abort", post(control::abort_retry))
+        .route("/conversations/{id}/retry/now", post(control::retry_now))
+        .route("/conversations/{id}/queue", post(control::enqueue))
+        .route("/conversations/{id}/queue/{messageId}", delete(control::cancel_queued))
+        .route("/models", get(query::models))
+        .route("/health", get(query::health))
+        .route("/openapi.json", get(document::openapi))
+        .route("/asyncapi.json", get(document::asyncapi))
+        .route("/schema.json", get(document::schema))
+        .route("/metrics", get(document::metrics))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(limits.body))
+        .with_state(Api { orchestrator, limits, metrics, streams })
+}
+
+impl Api {
+    /// A place among the streams allowed; held as long as the stream.
+    pub(crate) fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        self.streams.clone().try_acquire_owned().map_err(|_| {
+            let most = self.limits.streams;
+            let why = format!("the server has its {most} event streams already: try again later");
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
+        })
+    }
+}
+
+async fn unknown(uri: Uri) -> Refusal {
+    Refusal::new(
+        StatusCode::NOT_FOUND,
+        format!("there is nothing at {}; /openapi.json lists what is", uri.path()),
+    )
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Refusal {
+    let why = format!("{} does not take {method}; /openapi.json lists what it takes", uri.path());
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, why)
+}

@@ -1,0 +1,6 @@
+//! What each call does.
+
+pub(crate) mod chat;
+pub(crate) mod control;
+pub(crate) mod document;
+pub(crate) mod query;

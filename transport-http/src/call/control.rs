@@ -1,0 +1,65 @@
+//! Calls that tell a conversation what to do.
+
+use axum::{Json as Answer, extract::State};
+use everturn_wire::{QueueCancelled, QueueRequest, Queued, RetryControl, Stopped};
+
+use crate::{
+    api::Api,
+    body::Json,
+    path::{Conversation, MessageId},
+    refusal::Refusal,
+};
+
+/// `POST /conversations/{id}/stop`
+pub(crate) async fn stop(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<Stopped>, Refusal> {
+    let aborted_turn = api.orchestrator.stop(&id).await?;
+    Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
+}
+
+/// `POST /conversations/{id}/close`
+pub(crate) async fn close(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<Stopped>, Refusal> {
+    let aborted_turn = api.orchestrator.close(&id).await?;
+    Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
+}
+
+/// `POST /conversations/{id}/retry/abort`
+pub(crate) async fn abort_retry(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<RetryControl>, Refusal> {
+    let was_retrying = api.orchestrator.abort_retry(&id).await?;
+    Ok(Answer(RetryControl { conversation_id: id, was_retrying }))
+}
+
+/// `POST /conversations/{id}/retry/now`
+pub(crate) async fn retry_now(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<RetryControl>, Refusal> {
+    let was_retrying = api.orchestrator.retry_now(&id).await?;
+    Ok(Answer(RetryControl { conversation_id: id, was_retrying }))
+}
+
+/// `POST /conversations/{id}/queue`
+pub(crate) async fn enqueue(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Json(request): Json<QueueRequest>,
+) -> Result<Answer<Queued>, Refusal> {
+    Ok(Answer(api.orchestrator.enqueue(&id, request.text, request.message_id).await?))
+}
+
+/// `DELETE /conversations/{id}/queue/{messageId}`
+pub(crate) async fn cancel_queued(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    MessageId(message_id): MessageId,
+) -> Result<Answer<QueueCancelled>, Refusal> {
+    Ok(Answer(api.orchestrator.cancel_queued(&id, &message_id).await?))
+}

@@ -1,0 +1,21 @@
+//! What a client may cost.
+
+use std::time::Duration;
+
+/// What a client may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest request body, in bytes: a long message with some photos inside. A longer one is a 413.
+    pub body: usize,
+    /// Event streams at once (`POST /chat` and `GET .../events`); one more is refused with a 503.
+    pub streams: usize,
+    /// How long a server-sent event stream may be silent before it carries a comment, so that nothing on the way takes
+    /// it for dead.
+    pub heartbeat: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 16 << 20, streams: 1024, heartbeat: Duration::from_secs(15) }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a path names.
+
+use axum::{
+    extract::{FromRequestParts, RawPathParams},
+    http::request::Parts,
+};
+use everturn_orchestrator::Error;
+use everturn_wire::ConversationId;
+
+use crate::refusal::Refusal;
+
+/// `{id}`: a conversation.
+pub(crate) struct Conversation(pub(crate) ConversationId);
+
+/// `{messageId}`: a queued message.
+pub(crate) struct MessageId(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Conversation {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let id = ConversationId::parse(&parameter(parts, state, "id").await?).map_err(Error::from)?;
+        Ok(Self(id))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MessageId {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        Ok(Self(parameter(parts, state, "messageId").await?))
+    }
+}
+
+async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Refusal> {
+    let all = RawPathParams::from_request_parts(parts, state).await?;
+    let found = all.iter().find(|(parameter, _)| *parameter == name);
+    Ok(found.map(|(_, value)| value.to_owned()).unwrap_or_default())
+}

@@ -1,0 +1,79 @@
+//! Every answer that is not a success.
+
+use axum::{
+    Json,
+    extract::rejection::{BytesRejection, JsonRejection, QueryRejection, RawPathParamsRejection},
+    http::{
+        HeaderValue, StatusCode,
+        header::{CACHE_CONTROL, WWW_AUTHENTICATE},
+    },
+    response::{IntoResponse, Response},
+};
+use everturn_orchestrator::{Error, Fault};
+use everturn_wire::ErrorBody;
+
+/// Longest explanation, in bytes: the client's own words may be in it, and they may be megabytes.
+const MAX_EXPLANATION: usize = 1024;
+
+/// An answer that is not a success: a status, and `{"error": "..."}`.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    why: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, why: impl Into<String>) -> Self {
+        Self { status, why: why.into() }
+    }
+
+    /// The request makes no sense.
+    pub(crate) fn bad(why: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, why)
+    }
+}
+
+/// Where an orchestrator's error becomes a status.
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let status = match error.fault() {
+            Fault::Caller => StatusCode::BAD_REQUEST,
+            Fault::Missing => StatusCode::NOT_FOUND,
+            Fault::Conflict => StatusCode::CONFLICT,
+            Fault::Server => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        if error.fault() == Fault::Server {
+            tracing::error!(%error, "a call failed");
+        }
+        Self::new(status, error.to_string())
+    }
+}
+
+macro_rules! from_rejection {
+    ($($rejection:ty)*) => {
+        $(impl From<$rejection> for Refusal {
+            fn from(rejection: $rejection) -> Self {
+                Self::new(rejection.status(), rejection.body_text())
+            }
+        })*
+    };
+}
+
+from_rejection!(JsonRejection BytesRejection QueryRejection RawPathParamsRejection);
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut error = self.why;
+        if error.len() > MAX_EXPLANATION {
+            error.truncate(error.floor_char_boundary(MAX_EXPLANATION));
+            error.push('…');
+        }
+        let mut response = (self.status, Json(ErrorBody { error })).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
