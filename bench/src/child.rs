@@ -1,0 +1,48 @@
+//! Child processes: this program again, doing one thing.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{ChildStdout, Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// A running child. Ended when dropped.
+pub(crate) struct Child {
+    process: std::process::Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Child {
+    pub(crate) fn start(args: &[&str]) -> Result<Self> {
+        let mut process = Command::new(std::env::current_exe()?).args(args).stdout(Stdio::piped()).spawn()?;
+        let output = process.stdout.take().context("a child without output")?;
+        Ok(Self { process, output: BufReader::new(output) })
+    }
+
+    /// Runs to the end; what it printed.
+    pub(crate) fn run(args: &[&str]) -> Result<String> {
+        let output = Command::new(std::env::current_exe()?).args(args).stderr(Stdio::inherit()).output()?;
+        ensure!(output.status.success(), "{args:?} failed: {}", output.status);
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// The next line it prints.
+    pub(crate) fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        Ok(line.trim().to_owned())
+    }
+
+    pub(crate) fn stop(&mut self) {
+        // Already ended is as good as ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,69 @@
+//! Time to the first event, and from a stop to the last one.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use everturn_orchestrator::StartTurn;
+
+use crate::stream::{Bare, orchestrator};
+
+const ROUNDS: usize = 400;
+
+/// Prints the bare client's and our p50 in microseconds, and the p99 of a stop in milliseconds.
+pub(crate) fn measure(base: &str) -> Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let (one, stall) = (format!("{base}/one"), format!("{base}/stall"));
+        let (mut bare_us, mut ours_us, mut stop_ms) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bare = Bare::connect(&one).await?;
+        let ours = orchestrator(&one)?;
+        for _ in 0..ROUNDS {
+            // Taken in turns, so that both see the same machine.
+            let started = Instant::now();
+            let mut first = None;
+            bare.stream(|_| {
+                first.get_or_insert_with(|| started.elapsed());
+            })
+            .await?;
+            bare_us.push(first.unwrap_or_default().as_secs_f64() * 1e6);
+            ours_us.push(first_event(&ours).await?);
+        }
+        let ours = orchestrator(&stall)?;
+        for _ in 0..ROUNDS {
+            stop_ms.push(stop(&ours).await?);
+        }
+        println!("{} {} {}", part(bare_us, 0.5), part(ours_us, 0.5), part(stop_ms, 0.99));
+        Ok(())
+    })
+}
+
+async fn first_event(orchestrator: &everturn_orchestrator::Orchestrator) -> Result<f64> {
+    let started = Instant::now();
+    let turn = orchestrator.start(StartTurn { text: "Hi".to_owned(), ..StartTurn::default() }).await?;
+    let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
+    let mut first = None;
+    loop {
+        let frame = events.next().await?;
+        if first.is_none() && frame.event().starts_with(br#"{"type":"text-delta""#) {
+            first = Some(started.elapsed());
+        }
+        if frame.ends_turn() {
+            return Ok(first.unwrap_or_default().as_secs_f64() * 1e6);
+        }
+    }
+}
+
+async fn stop(orchestrator: &everturn_orchestrator::Orchestrator) -> Result<f64> {
+    let turn = orchestrator.start(StartTurn { text: "Hi".to_owned(), ..StartTurn::default() }).await?;
+    let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
+    while !events.next().await?.event().starts_with(br#"{"type":"text-delta""#) {}
+    let asked = Instant::now();
+    orchestrator.stop(&turn.conversation_id).await?;
+    while !events.next().await?.ends_turn() {}
+    Ok(asked.elapsed().as_secs_f64() * 1e3)
+}
+
+/// The value below which that part of all values lies.
+fn part(mut values: Vec<f64>, part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * part) as usize]
+}

@@ -1,0 +1,79 @@
+//! Benchmarks that print ratios: what Everturn costs, as a multiple of a bare client in the same run.
+//!
+//! Absolute times depend on the machine; the ratios should not. Each row runs in a process of its own, so that its
+//! CPU time is its own; the provider and the WebSocket clients are yet other processes.
+#![allow(clippy::print_stdout, reason = "printing is what this program is for")]
+
+mod child;
+mod kernel;
+mod latency;
+mod memory;
+mod provider;
+mod stream;
+mod table;
+
+use anyhow::{Context, Result, bail};
+
+use child::Child;
+use table::Table;
+
+/// Deltas of one saturated stream, and how often each row is measured; the best run counts.
+const DELTAS: u64 = 200_000;
+const RUNS: usize = 3;
+/// Subscribers beside the first, for the price of a further one.
+const FURTHER: usize = 8;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        [] => report(),
+        ["provider"] => provider::serve(),
+        ["bare", base] => stream::bare(base),
+        ["in-process", base, further] => stream::in_process(base, further.parse()?),
+        ["websocket", base, clients] => stream::websocket(base, clients.parse()?),
+        ["reader", url, message] => stream::reader(url, message),
+        ["latency", base] => latency::measure(base),
+        ["memory"] => memory::measure(),
+        ["kernel"] => kernel::measure(),
+        other => bail!("unknown arguments {other:?}: run without any for the whole report"),
+    }
+}
+
+fn report() -> Result<()> {
+    let mut provider = Child::start(&["provider"])?;
+    let base = provider.line().context("the provider did not say where it is")?;
+    let measure = |args: &[&str]| best(args);
+
+    let mut table = Table::new();
+    let bare = measure(&["bare", &base])?;
+    let one = measure(&["in-process", &base, "0"])?;
+    let many = measure(&["in-process", &base, &FURTHER.to_string()])?;
+    table.ratio("provider bytes to one subscriber in process, CPU per delta", one, bare, 2.0);
+    table.ratio("each further subscriber, CPU per delta", (many - one) / FURTHER as f64, bare, 0.3);
+    let ws = measure(&["websocket", &base, "1"])?;
+    let ws_many = measure(&["websocket", &base, &(1 + FURTHER).to_string()])?;
+    table.ratio("provider bytes to one WebSocket client, CPU per delta", ws, bare, 3.0);
+    table.ratio("each further WebSocket client, CPU per delta", (ws_many - ws) / FURTHER as f64, bare, 0.3);
+
+    let lines = Child::run(&["latency", &base])?;
+    let mut figures = lines.split_whitespace().map(str::parse::<f64>);
+    let mut figure = || figures.next().context("a figure is missing").and_then(|n| Ok(n?));
+    let (bare_us, ours_us, stop_ms) = (figure()?, figure()?, figure()?);
+    table.figure("time to first event, added to the bare client's, p50", ours_us - bare_us, "us", 50.0);
+    table.figure("stop to the turn's last event, p99", stop_ms, "ms", 100.0);
+    table.figure("memory of a turn that waits in memory", Child::run(&["memory"])?.trim().parse()?, "bytes", 8192.0);
+    table.figure("kernel: one delta through handle", Child::run(&["kernel"])?.trim().parse()?, "ns", 150.0);
+    println!("bare client: {bare:.0} ns of CPU per delta, {bare_us:.0} us to the first one (p50)\n{table}");
+    provider.stop();
+    Ok(())
+}
+
+/// The least CPU per delta of a few runs: what disturbs a run only ever adds.
+fn best(args: &[&str]) -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..RUNS {
+        least = least.min(Child::run(args)?.trim().parse()?);
+    }
+    Ok(least)
+}

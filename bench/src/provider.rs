@@ -1,0 +1,88 @@
+//! A provider that never waits: Chat Completions over HTTP/1.1, as fast as the reader reads.
+
+use anyhow::Result;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::DELTAS;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+/// Bytes written at once.
+const WRITE: usize = 32 << 10;
+
+/// Serves until the process is ended; prints its base URL first.
+///
+/// The path says what is wanted: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
+/// and then silence.
+pub(crate) fn serve() -> Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        println!("http://{}", listener.local_addr()?);
+        loop {
+            let (socket, _) = listener.accept().await?;
+            tokio::spawn(async move {
+                // A client that goes away ends its connection, no more.
+                let _ = connection(socket).await;
+            });
+        }
+    })
+}
+
+async fn connection(mut socket: TcpStream) -> Result<()> {
+    socket.set_nodelay(true)?;
+    let mut received = Vec::new();
+    while let Some(path) = request(&mut socket, &mut received).await? {
+        let deltas = if path.starts_with("/flood") { DELTAS } else { 1 };
+        let mut out = HEAD.as_bytes().to_vec();
+        for n in 0..deltas {
+            let text = if n % 5 == 4 { "word. " } else { "word " };
+            chunk(&mut out, &delta(text));
+            if out.len() >= WRITE {
+                socket.write_all(&out).await?;
+                out.clear();
+            }
+        }
+        if path.starts_with("/stall") {
+            socket.write_all(&out).await?;
+            let _ = socket.read(&mut [0; 1]).await;
+            return Ok(());
+        }
+        chunk(&mut out, r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#);
+        chunk(&mut out, "[DONE]");
+        out.extend_from_slice(b"0\r\n\r\n");
+        socket.write_all(&out).await?;
+    }
+    Ok(())
+}
+
+/// What OpenAI sends for a delta, field by field.
+fn delta(text: &str) -> String {
+    format!(
+        r#"{{"id":"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT","object":"chat.completion.chunk","created":1741569952,"model":"gpt-4.1-2025-04-14","service_tier":"default","system_fingerprint":"fp_44709d6fcb","choices":[{{"index":0,"delta":{{"content":"{text}"}},"logprobs":null,"finish_reason":null}}]}}"#
+    )
+}
+
+fn chunk(out: &mut Vec<u8>, data: &str) {
+    let event = format!("data: {data}\n\n");
+    out.extend_from_slice(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
+}
+
+/// Reads a request whole; its path.
+async fn request(socket: &mut TcpStream, received: &mut Vec<u8>) -> Result<Option<String>> {
+    loop {
+        if let Some(end) = memchr::memmem::find(received, b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&received[..end]).to_ascii_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+            let whole = end + 4 + length.unwrap_or(0usize);
+            if received.len() >= whole {
+                received.drain(..whole);
+                return Ok(head.split_whitespace().nth(1).map(str::to_owned));
+            }
+        }
+        if socket.read_buf(received).await? == 0 {
+            return Ok(None);
+        }
+    }
+}

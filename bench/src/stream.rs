@@ -1,0 +1,194 @@
+//! A saturated stream: CPU per delta.
+
+use std::{future::Future, sync::Arc};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use cpu_time::ProcessTime;
+use everturn_orchestrator::{Orchestrator, StartTurn, Started, Subscription};
+use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
+use futures_util::{SinkExt, StreamExt};
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, client::conn::http1::SendRequest};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::{DELTAS, child::Child};
+
+fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Prints CPU nanoseconds per delta of the least that a client can do: hyper, lines, serde.
+pub(crate) fn bare(base: &str) -> Result<()> {
+    block_on(async {
+        let mut client = Bare::connect(&format!("{base}/flood")).await?;
+        let (started, mut text, mut deltas) = (ProcessTime::now(), 0, 0);
+        client
+            .stream(|delta| {
+                text += delta.len();
+                deltas += 1;
+            })
+            .await?;
+        print(started, deltas, text)
+    })
+}
+
+/// The same through the adapter, the kernel and the orchestrator, to one subscriber and some further ones.
+pub(crate) fn in_process(base: &str, further: usize) -> Result<()> {
+    block_on(async {
+        let orchestrator = orchestrator(&format!("{base}/flood"))?;
+        let started = ProcessTime::now();
+        let turn = orchestrator.start(StartTurn { text: "Go".to_owned(), ..StartTurn::default() }).await?;
+        let mut readers = tokio::task::JoinSet::new();
+        for _ in 0..=further {
+            readers.spawn(read(subscribe(&orchestrator, &turn).await?));
+        }
+        for (deltas, bytes) in readers.join_all().await.into_iter().collect::<Result<Vec<_>>>()? {
+            ensure!(deltas > 0 && bytes > DELTAS as usize, "a reader got only {deltas} events");
+        }
+        print(started, DELTAS, 6)
+    })
+}
+
+async fn subscribe(orchestrator: &Orchestrator, turn: &Started) -> Result<Subscription> {
+    Ok(orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?)
+}
+
+async fn read(mut events: Subscription) -> Result<(u64, usize)> {
+    let (mut deltas, mut bytes) = (0, 0);
+    loop {
+        let frame = events.next().await?;
+        deltas += 1;
+        bytes += frame.event().len();
+        if frame.ends_turn() {
+            return Ok((deltas, bytes));
+        }
+    }
+}
+
+/// The same to WebSocket clients, each a process of its own.
+pub(crate) fn websocket(base: &str, clients: usize) -> Result<()> {
+    block_on(async {
+        let orchestrator = orchestrator(&format!("{base}/flood"))?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("ws://{}/ws", listener.local_addr()?);
+        let router = everturn_transport_ws::router(orchestrator.clone(), everturn_transport_ws::Limits::default());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let conversation = "bench";
+        let mut readers = Vec::new();
+        for n in 0..clients {
+            let first = r#"{"type":"chat.subscribe","conversationId":"bench","cursor":"0"}"#;
+            let mut reader = Child::start(&["reader", &url, first])?;
+            if n == 0 {
+                let start = StartTurn {
+                    conversation_id: Some(conversation.into()),
+                    text: "Go".to_owned(),
+                    ..StartTurn::default()
+                };
+                orchestrator.start(start).await?;
+            }
+            readers.push(tokio::task::spawn_blocking(move || reader.line()));
+        }
+        let started = ProcessTime::now();
+        for reader in readers {
+            let bytes: usize = reader.await??.parse().context("a reader failed")?;
+            ensure!(bytes > DELTAS as usize);
+        }
+        print(started, DELTAS, 6)
+    })
+}
+
+/// Reads a conversation over WebSocket until its turn is sealed; prints how many bytes came.
+pub(crate) fn reader(url: &str, subscribe: &str) -> Result<()> {
+    block_on(async {
+        let (mut socket, _) = tokio_tungstenite::connect_async(url).await?;
+        socket.send(Message::text(subscribe)).await?;
+        let mut bytes = 0;
+        while let Some(message) = socket.next().await {
+            let Message::Text(text) = message? else { continue };
+            bytes += text.len();
+            if text.contains(r#""type":"turn-sealed""#) {
+                break;
+            }
+        }
+        println!("{bytes}");
+        Ok(())
+    })
+}
+
+fn print(started: ProcessTime, deltas: u64, text: usize) -> Result<()> {
+    ensure!(deltas == DELTAS && text > 5, "only {deltas} of {DELTAS} deltas came");
+    println!("{:.1}", started.elapsed().as_nanos() as f64 / deltas as f64);
+    Ok(())
+}
+
+/// An orchestrator in front of the provider, as an embedder would put it together.
+pub(crate) fn orchestrator(base: &str) -> Result<Orchestrator> {
+    let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() })?;
+    let provider = ChatCompletions::new(http, ChatConfig::new(EndpointConfig::new(base)))?;
+    Ok(Orchestrator::builder().model("bench", "m", Arc::new(provider)).build())
+}
+
+/// The bare client: one connection, kept.
+pub(crate) struct Bare {
+    connection: SendRequest<Full<Bytes>>,
+    path: String,
+    host: String,
+}
+
+/// Of a chunk, only what is shown.
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Delta,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<String>,
+}
+
+impl Bare {
+    pub(crate) async fn connect(base: &str) -> Result<Self> {
+        let rest = base.strip_prefix("http://").context("not an http URL")?;
+        let (host, path) = rest.split_once('/').context("no path")?;
+        let socket = TcpStream::connect(host).await?;
+        socket.set_nodelay(true)?;
+        let (connection, driver) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
+        tokio::spawn(driver);
+        Ok(Self { connection, path: format!("/{path}/chat/completions"), host: host.to_owned() })
+    }
+
+    /// One request; each delta's text.
+    pub(crate) async fn stream(&mut self, mut delta: impl FnMut(&str)) -> Result<()> {
+        let body = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"Go"}]}"#;
+        let request = Request::post(&self.path)
+            .header("host", &self.host)
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from_static(body.as_bytes())))?;
+        self.connection.ready().await?;
+        let mut body = self.connection.send_request(request).await?.into_body();
+        let mut rest = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(bytes) = frame?.into_data() else { continue };
+            rest.extend_from_slice(&bytes);
+            let mut from = 0;
+            while let Some(at) = memchr::memmem::find(&rest[from..], b"\n\n") {
+                if let Some(json) = rest[from..from + at].strip_prefix(b"data: ").filter(|json| *json != b"[DONE]") {
+                    let chunk: Chunk = serde_json::from_slice(json)?;
+                    chunk.choices.iter().filter_map(|choice| choice.delta.content.as_deref()).for_each(&mut delta);
+                }
+                from += at + 2;
+            }
+            rest.drain(..from);
+        }
+        Ok(())
+    }
+}
