@@ -1,7 +1,7 @@
 //! What holds whatever happens.
 //!
-//! The seed is fixed, so that a run can be repeated; `PROPTEST_RNG_SEED=7 PROPTEST_CASES=100000` looks elsewhere and
-//! further. A failing case is printed in its smallest form.
+//! The seed is fixed, so that a run can be repeated; `PROPTEST_RNG_SEED=7 EFFORT=500` looks elsewhere and five times as
+//! long. A failing case is printed in its smallest form.
 
 mod hostile;
 mod moves;
@@ -11,9 +11,10 @@ pub(crate) use script::any_script;
 
 use proptest::test_runner::{Config, RngSeed};
 
+/// `cases` at an effort of 100 percent.
 pub(crate) fn config(cases: u32) -> Config {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let cases = number("PROPTEST_CASES").and_then(|cases| u32::try_from(cases).ok()).unwrap_or(cases);
-    let seed = number("PROPTEST_RNG_SEED").unwrap_or(0x0EEE_7081);
-    Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
+    let percent = std::env::var("EFFORT").ok().and_then(|percent| percent.parse().ok()).unwrap_or(100);
+    let cases = (cases.saturating_mul(percent) / 100).max(1);
+    // `PROPTEST_RNG_SEED`, where it is set, goes before this seed.
+    Config { cases, rng_seed: RngSeed::Fixed(0x0EEE_7081), failure_persistence: None, ..Config::default() }
 }

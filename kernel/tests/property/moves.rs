@@ -96,18 +96,25 @@ fn any_input() -> impl Strategy<Value = Input> {
     ]
 }
 
-pub(crate) fn any_event() -> impl Strategy<Value = StreamEvent> {
+fn any_event() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
-        4 => "[a-c ]{0,3}".prop_map(StreamEvent::Text),
-        2 => "[x-z]{0,3}".prop_map(StreamEvent::Reasoning),
-        5 => any_call().prop_map(StreamEvent::ToolCall),
-        1 => any_usage().prop_map(StreamEvent::Usage),
+        12 => any_word(),
         5 => any_reason().prop_map(StreamEvent::Finished),
         5 => any_failure().prop_map(StreamEvent::Failed),
     ]
 }
 
-pub(crate) fn any_call() -> impl Strategy<Value = ToolCall> {
+/// Anything but the end of a stream.
+pub(crate) fn any_word() -> impl Strategy<Value = StreamEvent> {
+    prop_oneof![
+        4 => "[a-c ]{0,3}".prop_map(StreamEvent::Text),
+        2 => "[x-z]{0,3}".prop_map(StreamEvent::Reasoning),
+        5 => any_call().prop_map(StreamEvent::ToolCall),
+        1 => any_usage().prop_map(StreamEvent::Usage),
+    ]
+}
+
+fn any_call() -> impl Strategy<Value = ToolCall> {
     let arguments = prop_oneof![
         4 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
         1 => Just(Arguments::Malformed { raw: "{".into(), reason: "cut".into() }),

@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{
     config,
-    moves::{any_call, any_event, any_failure, any_reason, any_settings},
+    moves::{any_failure, any_reason, any_settings, any_word},
 };
 use crate::world::{Audience, Beat, Fact, Nap, Script, Tool, World, failed};
 
@@ -121,11 +121,8 @@ fn any_refusal() -> impl Strategy<Value = Vec<Beat>> {
 
 fn any_speech() -> impl Strategy<Value = Vec<Beat>> {
     let beat = prop_oneof![
-        5 => any_event().prop_filter("not the end", |event| {
-            !matches!(event, StreamEvent::Finished(_) | StreamEvent::Failed(_))
-        }).prop_map(Beat::Say),
-        3 => any_call().prop_map(|call| Beat::Say(StreamEvent::ToolCall(call))),
-        2 => (0..60u64).prop_map(Beat::Wait),
+        4 => any_word().prop_map(Beat::Say),
+        1 => (0..60u64).prop_map(Beat::Wait),
     ];
     let end = prop_oneof![
         8 => any_reason().prop_map(|reason| Some(Beat::Say(StreamEvent::Finished(reason)))),
