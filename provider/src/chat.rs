@@ -12,7 +12,9 @@ use futures_core::stream::BoxStream;
 use serde_json::Map;
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Limits, clock,
+    ConfigError, EndpointConfig, HttpClient, Limits,
+    answer::Answer,
+    clock,
     endpoint::{Credential, Endpoint},
     exchange::{self, Body},
 };
@@ -82,7 +84,7 @@ impl ChatCompletions {
     /// # Errors
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: ChatConfig) -> Result<Self, ConfigError> {
-        let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer)?;
+        let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
     }
 }
@@ -90,9 +92,12 @@ impl ChatCompletions {
 impl Provider for ChatCompletions {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let body = request::body(&self.config, &request);
-        let seed = format!("call_{:x}", clock::now());
-        let reader = ChatReader::new(seed, self.config.limits.answer);
+        let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
         let post = self.endpoint.post(&["chat", "completions"], &body);
-        exchange::run(Arc::clone(&self.endpoint), post, Body::new(reader, self.config.limits.event))
+        exchange::run(
+            Arc::clone(&self.endpoint),
+            post,
+            Body::new(ChatReader::new(answer), self.config.limits.event),
+        )
     }
 }

@@ -19,6 +19,8 @@ use crate::{
 pub(crate) enum Credential {
     /// `Authorization: Bearer <key>`.
     Bearer,
+    /// A header of this name.
+    Header(&'static str),
 }
 
 /// The status and headers of a response, kept to explain what goes wrong after them.
@@ -44,19 +46,25 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// `fixed` are headers that the API wants besides; like all others, they give way to the embedder's.
     pub(crate) fn new(
         http: HttpClient,
         config: EndpointConfig,
         way: Credential,
+        fixed: &[(&'static str, &'static str)],
     ) -> Result<Self, ConfigError> {
         let base = base(&config.base_url)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for &(name, value) in fixed {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
         if let Some(key) = &config.api_key {
             let (name, value) = match way {
                 Credential::Bearer => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+                Credential::Header(name) => (HeaderName::from_static(name), key.reveal().to_owned()),
             };
             headers.insert(name, sensitive(&value).ok_or(ConfigError::ApiKey)?);
         }

@@ -4,6 +4,8 @@
 //! how long it may be silent. This crate does *not* retry, wait, pick targets or judge failures: it hands what it
 //! knows of a failure to `everturn-diagnosis`.
 
+mod answer;
+mod anthropic;
 mod assembly;
 mod chat;
 mod clock;
@@ -16,6 +18,7 @@ mod scripted;
 mod secret;
 mod sse;
 
+pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chat::{ChatCompletions, ChatConfig, OutputLimit};
 pub use config::{ConfigError, EndpointConfig, Limits};
 pub use demo::Demo;

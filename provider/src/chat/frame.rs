@@ -4,6 +4,8 @@ use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
 use serde::{Deserialize, de::IgnoredAny};
 
+use crate::answer::own_word;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Frame {
     pub(super) choices: Option<Vec<Choice>>,
@@ -92,7 +94,7 @@ impl Choice {
             "tool_calls" | "function_call" => FinishReason::ToolCalls,
             "length" => FinishReason::Length,
             "content_filter" => FinishReason::ContentFilter,
-            other => FinishReason::Other(other.chars().take(64).collect()),
+            other => own_word(other),
         })
     }
 }

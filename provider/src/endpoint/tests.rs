@@ -6,7 +6,7 @@ use super::*;
 use crate::HttpConfig;
 
 fn endpoint(config: EndpointConfig) -> Result<Endpoint, ConfigError> {
-    Endpoint::new(HttpClient::new(HttpConfig::default()).unwrap(), config, Credential::Bearer)
+    Endpoint::new(HttpClient::new(HttpConfig::default()).unwrap(), config, Credential::Bearer, &[])
 }
 
 fn at(base_url: &str) -> EndpointConfig {

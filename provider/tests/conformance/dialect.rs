@@ -73,9 +73,8 @@ impl Sample {
         self.parts.concat()
     }
 
-    /// How many bytes must arrive for the last of the first `parts` parts to be understood.
+    /// How many bytes the first `parts` parts have.
     pub(crate) fn bytes_of(&self, parts: usize) -> usize {
-        // Of the blank line that ends a part, the event only needs the beginning, which is its one byte.
         self.parts[..parts].iter().map(String::len).sum()
     }
 }

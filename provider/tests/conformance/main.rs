@@ -6,6 +6,7 @@
 
 mod chat;
 mod dialect;
+mod messages;
 mod suite;
 
 /// Runs the whole suite for a dialect, as a module of that name.
@@ -79,3 +80,4 @@ macro_rules! conformance {
 }
 
 conformance!(chat_completions, crate::chat::Chat);
+conformance!(messages_api, crate::messages::Messages);

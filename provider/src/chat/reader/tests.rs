@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use everturn_kernel::{Arguments, ToolCall};
+use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
+use everturn_wire::Usage;
 use serde_json::json;
 
 use super::*;
 
 fn read_within(limit: usize, payloads: &[&str]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
-    let mut reader = ChatReader::new("call_s".into(), limit);
+    let mut reader = ChatReader::new(Answer::new("call_s".into(), limit));
     let mut facts = Facts::new();
     for payload in payloads {
         let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Borrowed(payload) };
@@ -198,7 +199,7 @@ fn an_error_is_an_error_at_any_place_and_in_any_form() {
 
 #[test]
 fn an_event_named_error_needs_no_further_sign() {
-    let mut reader = ChatReader::new("call_s".into(), 100);
+    let mut reader = ChatReader::new(Answer::new("call_s".into(), 100));
     let event = SseEvent { name: Cow::Borrowed("error"), data: Cow::Borrowed("{\"choices\":[]}") };
     assert_eq!(reader.event(&event, &mut Facts::new()), Err(Flaw::Payload("{\"choices\":[]}".into())));
 }

@@ -1,0 +1,130 @@
+//! An answer while it is read: what it has said, and whether it is one.
+
+use std::mem;
+
+use everturn_kernel::{FinishReason, StreamEvent};
+use everturn_wire::Usage;
+
+use crate::{
+    assembly::{Assembly, AssemblyError, Fragment},
+    exchange::{Facts, Flaw},
+};
+
+/// What is kept of the payloads that end an answer, in bytes, to explain an empty one.
+const LONGEST_CLOSING: usize = 4096;
+
+/// Collects an answer. Text and reasoning become facts at once; everything else waits for the end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// What the ids begin with that the provider leaves out.
+    seed: String,
+    /// Bytes that it may have in all, and that are left of them.
+    limit: usize,
+    room: usize,
+    calls: Assembly,
+    usage: Option<Usage>,
+    finish: Option<FinishReason>,
+    has_content: bool,
+    closing: String,
+}
+
+impl Answer {
+    pub(crate) fn new(seed: String, limit: usize) -> Self {
+        Self {
+            seed,
+            limit,
+            room: limit,
+            calls: Assembly::default(),
+            usage: None,
+            finish: None,
+            has_content: false,
+            closing: String::new(),
+        }
+    }
+
+    pub(crate) fn text(&mut self, text: String, facts: &mut Facts) -> Result<(), Flaw> {
+        self.say(text, StreamEvent::Text, facts)
+    }
+
+    pub(crate) fn reasoning(&mut self, text: String, facts: &mut Facts) -> Result<(), Flaw> {
+        self.say(text, StreamEvent::Reasoning, facts)
+    }
+
+    fn say(&mut self, text: String, fact: fn(String) -> StreamEvent, facts: &mut Facts) -> Result<(), Flaw> {
+        if !text.is_empty() {
+            self.charge(text.len())?;
+            self.has_content = true;
+            facts.push_back(fact(text));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<(), Flaw> {
+        self.charge(fragment.id.len() + fragment.name.len() + fragment.arguments.len())?;
+        self.calls.add(fragment).map_err(flaw)
+    }
+
+    /// Takes newer token counts.
+    pub(crate) fn usage(&mut self, usage: Option<Usage>) {
+        self.usage = usage.or(self.usage);
+    }
+
+    /// Takes the reason why the model stopped, which is not yet the end of the stream.
+    pub(crate) fn finish(&mut self, reason: Option<FinishReason>) {
+        self.finish = reason.or(self.finish.take());
+    }
+
+    /// Remembers a payload that came when the model had stopped.
+    pub(crate) fn keep(&mut self, payload: &str) {
+        if self.finish.is_some() && self.closing.len() + payload.len() <= LONGEST_CLOSING {
+            self.closing.extend(["data: ", payload, "\n\n"]);
+        }
+    }
+
+    /// The stream ended as it should: so did the answer, if the model had stopped and said something.
+    pub(crate) fn complete(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
+        let Some(finish) = self.finish.take() else {
+            return Err(Flaw::Truncated(
+                "the stream ended before its answer did: the model gave no reason to stop",
+            ));
+        };
+        let cut = matches!(finish, FinishReason::Length | FinishReason::ContentFilter);
+        let calls = mem::take(&mut self.calls).finish(&self.seed, cut).map_err(flaw)?;
+        // Some servers say "stop" when they mean tools, and some the other way round.
+        let finish = match finish {
+            FinishReason::Stop if !calls.is_empty() => FinishReason::ToolCalls,
+            FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
+            finish => finish,
+        };
+        let unhindered = matches!(finish, FinishReason::Stop | FinishReason::Other(_));
+        if unhindered && calls.is_empty() && !self.has_content {
+            return Err(Flaw::Payload(mem::take(&mut self.closing)));
+        }
+        facts.extend(calls.into_iter().map(StreamEvent::ToolCall));
+        facts.extend(self.usage.map(StreamEvent::Usage));
+        facts.push_back(StreamEvent::Finished(finish));
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), Flaw> {
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
+            Flaw::Excess(format!(
+                "the answer has more than {} bytes, the limit that was set for it",
+                self.limit
+            ))
+        })?;
+        Ok(())
+    }
+}
+
+/// A reason in a provider's own word, which may be of any length.
+pub(crate) fn own_word(reason: &str) -> FinishReason {
+    FinishReason::Other(reason.chars().take(64).collect())
+}
+
+fn flaw(error: AssemblyError) -> Flaw {
+    match error {
+        AssemblyError::TooMany => Flaw::Excess(error.to_string()),
+        AssemblyError::Nameless => Flaw::Truncated("the answer has a tool call without a name"),
+    }
+}

@@ -1,0 +1,79 @@
+//! Anthropic's Messages API.
+
+mod frame;
+mod reader;
+mod request;
+
+use std::sync::Arc;
+
+use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_wire::Value;
+use futures_core::stream::BoxStream;
+use serde_json::Map;
+
+use crate::{
+    ConfigError, EndpointConfig, HttpClient, Limits,
+    answer::Answer,
+    clock,
+    endpoint::{Credential, Endpoint},
+    exchange::{self, Body},
+};
+use reader::AnthropicReader;
+
+/// The version of the API that this adapter speaks, in the header `anthropic-version` unless that is set.
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+
+/// How to speak to one endpoint of the Messages API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnthropicConfig {
+    /// Where it is, up to and without `/messages`, e.g. `https://api.anthropic.com/v1`. The key is sent as `x-api-key`.
+    pub endpoint: EndpointConfig,
+    /// The most tokens of an answer where a request does not say; the API insists on a number. 8192 unless set.
+    pub max_tokens: u32,
+    /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
+    pub extra_body: Map<String, Value>,
+    /// How much an answer may have.
+    pub limits: Limits,
+}
+
+/// An endpoint of the Messages API.
+///
+/// A call succeeds when a `stop_reason` and `message_stop` came; tool calls and token counts are told at that moment,
+/// text and thinking as they come. Everything else is a failure.
+///
+/// A reasoning effort that is a number is a budget of thinking tokens; any other is sent as the API's own `effort`.
+/// Thinking of earlier steps is not sent back, so a step that answers tool results is asked for without a budget.
+#[derive(Clone, Debug)]
+pub struct Anthropic {
+    endpoint: Arc<Endpoint>,
+    config: Arc<AnthropicConfig>,
+}
+
+impl AnthropicConfig {
+    /// An endpoint with everything else as usual.
+    pub fn new(endpoint: EndpointConfig) -> Self {
+        Self { endpoint, max_tokens: 8192, extra_body: Map::new(), limits: Limits::default() }
+    }
+}
+
+impl Anthropic {
+    /// Makes the adapter; connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the address, the key or a header cannot be used.
+    pub fn new(http: HttpClient, config: AnthropicConfig) -> Result<Self, ConfigError> {
+        let endpoint =
+            Endpoint::new(http, config.endpoint.clone(), Credential::Header("x-api-key"), &[VERSION])?;
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+    }
+}
+
+impl Provider for Anthropic {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        let body = request::body(&self.config, &request);
+        let answer = Answer::new(format!("toolu_{:x}", clock::now()), self.config.limits.answer);
+        let post = self.endpoint.post(&["messages"], &body);
+        let body = Body::new(AnthropicReader::new(answer), self.config.limits.event);
+        exchange::run(Arc::clone(&self.endpoint), post, body)
+    }
+}

@@ -1,0 +1,93 @@
+//! What is answered: a stream of the Messages API as facts.
+
+use super::frame::{Block, Counts, Delta, Frame};
+use crate::{
+    SseEvent,
+    answer::Answer,
+    assembly::Fragment,
+    exchange::{Facts, Flaw, Reader, Reading},
+};
+
+#[derive(Debug)]
+pub(super) struct AnthropicReader {
+    answer: Answer,
+    counts: Counts,
+    /// The latest block that is neither text, thinking nor a call of our tools, such as a search the provider runs.
+    foreign: Option<u64>,
+}
+
+impl AnthropicReader {
+    pub(super) fn new(answer: Answer) -> Self {
+        Self { answer, counts: Counts::default(), foreign: None }
+    }
+
+    fn count(&mut self, newer: Option<Counts>) {
+        if let Some(newer) = newer {
+            self.counts.update(newer);
+            self.answer.usage(Some(self.counts.usage()));
+        }
+    }
+
+    fn block(&mut self, index: u64, block: Block, facts: &mut Facts) -> Result<(), Flaw> {
+        match block {
+            Block::Text { text } => self.answer.text(text, facts),
+            Block::Thinking { thinking } => self.answer.reasoning(thinking, facts),
+            Block::ToolUse { id, name, input } => {
+                // Empty here, with the arguments to follow in pieces, unless a proxy has them whole.
+                let whole = input.as_object().is_some_and(|fields| !fields.is_empty());
+                let arguments = if whole { input.to_string() } else { String::new() };
+                self.answer.call(Fragment { index: Some(index), id: &id, name: &name, arguments: &arguments })
+            }
+            Block::Other => {
+                self.foreign = Some(index);
+                Ok(())
+            }
+        }
+    }
+
+    fn delta(&mut self, index: u64, delta: Delta, facts: &mut Facts) -> Result<(), Flaw> {
+        match delta {
+            _ if self.foreign == Some(index) => Ok(()),
+            Delta::Text { text } => self.answer.text(text, facts),
+            Delta::Thinking { thinking } => self.answer.reasoning(thinking, facts),
+            Delta::Input { partial_json } => self.answer.call(Fragment {
+                index: Some(index),
+                arguments: &partial_json,
+                ..Fragment::default()
+            }),
+            Delta::Other => Ok(()),
+        }
+    }
+}
+
+impl Reader for AnthropicReader {
+    fn event(&mut self, event: &SseEvent<'_>, facts: &mut Facts) -> Result<Reading, Flaw> {
+        let payload = event.data.trim();
+        if payload.is_empty() || payload.starts_with(':') {
+            return Ok(Reading::More);
+        }
+        let flaw = |_| Flaw::Payload(payload.to_owned());
+        match serde_json::from_str(payload).map_err(flaw)? {
+            _ if event.name == "error" => return Err(Flaw::Payload(payload.to_owned())),
+            Frame::Error => return Err(Flaw::Payload(payload.to_owned())),
+            Frame::MessageStart { message } => self.count(message.usage),
+            Frame::ContentBlockStart { index, content_block } => self.block(index, content_block, facts)?,
+            Frame::ContentBlockDelta { index, delta } => self.delta(index, delta, facts)?,
+            Frame::MessageDelta { delta, usage } => {
+                self.answer.finish(delta.finish_reason());
+                self.count(usage);
+                self.answer.keep(payload);
+            }
+            Frame::MessageStop => return self.answer.complete(facts).map(|()| Reading::Complete),
+            Frame::Other => {}
+        }
+        Ok(Reading::More)
+    }
+
+    fn end(&mut self, _: &mut Facts) -> Result<(), Flaw> {
+        Err(Flaw::Truncated("the stream ended before its answer did: no message_stop came"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Streams as the API really sends them.
+
+use std::borrow::Cow;
+
+use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
+use everturn_wire::{Usage, Value};
+use serde_json::json;
+
+use super::*;
+
+fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
+    let mut reader = AnthropicReader::new(Answer::new("toolu_s".into(), 1 << 20));
+    let mut facts = Facts::new();
+    for payload in payloads {
+        let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Owned(payload.to_string()) };
+        match reader.event(&event, &mut facts) {
+            Ok(Reading::More) => {}
+            Ok(Reading::Complete) => return (facts.into(), Ok(())),
+            Err(flaw) => return (facts.into(), Err(flaw)),
+        }
+    }
+    let end = reader.end(&mut facts);
+    (facts.into(), end)
+}
+
+/// The facts of an answer that is complete.
+fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
+    let (facts, end) = read(payloads);
+    assert_eq!(end, Ok(()), "{facts:?}");
+    facts
+}
+
+fn start(index: u64, block: &Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+fn delta(index: u64, delta: &Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+fn text(text: &str) -> Value {
+    delta(0, &json!({"type": "text_delta", "text": text}))
+}
+
+fn closing(reason: &str) -> [Value; 2] {
+    [json!({"type": "message_delta", "delta": {"stop_reason": reason}}), json!({"type": "message_stop"})]
+}
+
+fn with_closing(payloads: &[Value], reason: &str) -> Vec<Value> {
+    [payloads, &closing(reason)].concat()
+}
+
+#[test]
+fn a_whole_answer() {
+    let payloads = [
+        json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2, "output_tokens": 1}}}),
+        json!({"type": "ping"}),
+        start(0, &json!({"type": "thinking", "thinking": "", "signature": ""})),
+        delta(0, &json!({"type": "thinking_delta", "thinking": "hm"})),
+        delta(0, &json!({"type": "signature_delta", "signature": "xyz"})),
+        json!({"type": "content_block_stop", "index": 0}),
+        start(1, &json!({"type": "redacted_thinking", "data": "xyz"})),
+        start(2, &json!({"type": "text", "text": ""})),
+        delta(2, &json!({"type": "text_delta", "text": "a"})),
+        delta(2, &json!({"type": "citations_delta", "citation": {}})),
+        start(3, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {}})),
+        delta(3, &json!({"type": "input_json_delta", "partial_json": ""})),
+        delta(3, &json!({"type": "input_json_delta", "partial_json": "{\"x\""})),
+        delta(3, &json!({"type": "input_json_delta", "partial_json": ":1}"})),
+        json!({"type": "something_new"}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null}, "usage": {"output_tokens": 9}}),
+        json!({"type": "message_stop"}),
+    ];
+    let usage =
+        Usage { input_tokens: 10, output_tokens: 9, cache_read_tokens: Some(3), cache_write_tokens: Some(2) };
+    let call = ToolCall { id: "t".into(), name: "f".into(), arguments: Arguments::Parsed(json!({"x": 1})) };
+    let expected = [
+        StreamEvent::Reasoning("hm".into()),
+        StreamEvent::Text("a".into()),
+        StreamEvent::ToolCall(call),
+        StreamEvent::Usage(usage),
+        StreamEvent::Finished(FinishReason::ToolCalls),
+    ];
+    assert_eq!(facts(&payloads), expected);
+}
+
+#[test]
+fn stop_reasons() {
+    for (reason, expected) in [
+        ("end_turn", FinishReason::Stop),
+        ("stop_sequence", FinishReason::Stop),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::Length),
+        ("refusal", FinishReason::ContentFilter),
+        ("pause_turn", FinishReason::Other("pause_turn".into())),
+    ] {
+        let read = facts(&with_closing(&[text("a")], reason));
+        assert_eq!(read, [StreamEvent::Text("a".into()), StreamEvent::Finished(expected)]);
+    }
+}
+
+#[test]
+fn a_tool_without_arguments_has_none_unless_they_were_cut_off() {
+    let tool = start(0, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {}}));
+    let arguments = |reason| match facts(&with_closing(std::slice::from_ref(&tool), reason)).remove(0) {
+        StreamEvent::ToolCall(call) => call.arguments,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(arguments("tool_use"), Arguments::Parsed(json!({})));
+    assert!(matches!(arguments("max_tokens"), Arguments::Malformed { .. }));
+}
+
+#[test]
+fn arguments_may_come_whole_and_foreign_tools_are_not_ours() {
+    let whole = start(0, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {"x": 1}}));
+    let foreign = start(1, &json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
+    let query = delta(1, &json!({"type": "input_json_delta", "partial_json": "{\"query\":1}"}));
+    let read = facts(&with_closing(&[whole, foreign, query], "tool_use"));
+    let call = ToolCall { id: "t".into(), name: "f".into(), arguments: Arguments::Parsed(json!({"x": 1})) };
+    assert_eq!(read, [StreamEvent::ToolCall(call), StreamEvent::Finished(FinishReason::ToolCalls)]);
+}
+
+#[test]
+fn an_error_is_an_error_at_any_place() {
+    let [stop, _] = closing("end_turn");
+    for error in [
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        json!({"error": {"message": "a proxy's"}}),
+        json!({"type": "content_block_delta", "index": 0}),
+        json!("text"),
+    ] {
+        for payloads in [vec![], vec![text("a")], vec![text("a"), stop.clone()]] {
+            let (told, end) = read(&[payloads, vec![error.clone()]].concat());
+            assert_eq!(end, Err(Flaw::Payload(error.to_string())));
+            assert!(told.len() <= 1, "{told:?}");
+        }
+    }
+    let mut reader = AnthropicReader::new(Answer::new("s".into(), 1));
+    let named = SseEvent { name: Cow::Borrowed("error"), data: Cow::Borrowed("{\"type\":\"ping\"}") };
+    assert!(matches!(reader.event(&named, &mut Facts::new()), Err(Flaw::Payload(_))));
+}
+
+#[test]
+fn without_both_its_ends_an_answer_is_truncated() {
+    let [reason, stop] = closing("end_turn");
+    for payloads in [vec![], vec![text("a")], vec![text("a"), reason], vec![text("a"), stop]] {
+        assert!(matches!(read(&payloads).1, Err(Flaw::Truncated(_))), "{payloads:?}");
+    }
+}
+
+#[test]
+fn an_empty_answer_is_none() {
+    let [reason, stop] = closing("end_turn");
+    assert_eq!(read(&[reason.clone(), stop]).1, Err(Flaw::Payload(format!("data: {reason}\n\n"))));
+    assert_eq!(facts(&closing("refusal")), [StreamEvent::Finished(FinishReason::ContentFilter)]);
+}

@@ -1,0 +1,136 @@
+//! What is asked: a request in the words of the Messages API.
+
+use everturn_kernel::{Request, ToolSpec};
+use everturn_wire::{Chunk, Message, Role, Value};
+use serde_json::{Map, json};
+
+use super::AnthropicConfig;
+
+pub(super) fn body(config: &AnthropicConfig, request: &Request) -> Value {
+    let mut body = Map::new();
+    let max_tokens = request.max_output_tokens.unwrap_or(config.max_tokens);
+    body.insert("model".to_owned(), json!(request.model));
+    body.insert("max_tokens".to_owned(), json!(max_tokens));
+    body.insert("messages".to_owned(), messages(&request.messages));
+    let system = system(&request.messages);
+    if !system.is_empty() {
+        body.insert("system".to_owned(), json!(system));
+    }
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+    }
+    if let Some(effort) = &request.reasoning_effort {
+        think(&mut body, effort, max_tokens, request);
+    }
+    body.extend(config.extra_body.clone());
+    body.insert("stream".to_owned(), json!(true));
+    Value::Object(body)
+}
+
+fn think(body: &mut Map<String, Value>, effort: &str, max_tokens: u32, request: &Request) {
+    let Ok(budget) = effort.parse::<u32>() else {
+        body.insert("output_config".to_owned(), json!({ "effort": effort }));
+        return;
+    };
+    // With a budget the API wants the thinking back that led to the tools, signed, and signatures are not kept.
+    if request.messages.last().is_some_and(|message| message.role == Role::Tool) {
+        return;
+    }
+    body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
+    if max_tokens <= budget {
+        // The budget is part of the limit, and the API refuses one that leaves no room for the answer.
+        body.insert("max_tokens".to_owned(), json!(budget.saturating_add(max_tokens)));
+    }
+}
+
+fn system(messages: &[Message]) -> String {
+    let chunks =
+        messages.iter().filter(|message| message.role == Role::System).flat_map(|message| &message.chunks);
+    chunks.filter_map(text).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The messages as blocks of two parties that take turns.
+fn messages(messages: &[Message]) -> Value {
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in messages {
+        let role = match message.role {
+            Role::System => continue,
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "assistant",
+        };
+        let blocks: Vec<Value> =
+            message.chunks.iter().filter_map(|chunk| block(message.role, chunk)).collect();
+        match turns.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some((last, held)) if *last == role => held.extend(blocks),
+            _ => turns.push((role, blocks)),
+        }
+    }
+    turns.into_iter().map(|(role, blocks)| json!({ "role": role, "content": blocks })).collect()
+}
+
+/// What a chunk is to the model. Reasoning is the model's own and errors are for people: neither is sent.
+fn block(role: Role, chunk: &Chunk) -> Option<Value> {
+    match (role, chunk) {
+        (_, Chunk::Text { .. } | Chunk::System { .. }) => {
+            text(chunk).map(|text| json!({ "type": "text", "text": text }))
+        }
+        (Role::User, Chunk::Image { url, mime_type }) => Some(image(url, mime_type.as_deref())),
+        (Role::Assistant, Chunk::ToolCall { tool_call_id, tool_name, input, .. }) => {
+            // The API takes nothing but objects, so arguments that never parsed are wrapped.
+            let input = match input {
+                Value::Object(_) => input.clone(),
+                Value::Null => json!({}),
+                malformed => json!({ "malformed": malformed }),
+            };
+            Some(json!({ "type": "tool_use", "id": id(tool_call_id), "name": tool_name, "input": input }))
+        }
+        (Role::Tool, Chunk::ToolResult { tool_call_id, content, is_error, .. }) => {
+            // An error without words is refused.
+            let content = if *is_error && content.is_empty() { "(no output)" } else { content };
+            let mut result =
+                json!({ "type": "tool_result", "tool_use_id": id(tool_call_id), "content": content });
+            if *is_error {
+                result["is_error"] = json!(true);
+            }
+            Some(result)
+        }
+        _ => None,
+    }
+}
+
+/// Text that says something: the API refuses blocks of nothing or white space.
+fn text(chunk: &Chunk) -> Option<&str> {
+    match chunk {
+        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
+        _ => None,
+    }
+}
+
+fn image(url: &str, mime_type: Option<&str>) -> Value {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    let source = match inline {
+        Some((named, data)) => {
+            let media_type = if named.is_empty() { mime_type.unwrap_or("image/png") } else { named };
+            json!({ "type": "base64", "media_type": media_type, "data": data })
+        }
+        None => json!({ "type": "url", "url": url }),
+    };
+    json!({ "type": "image", "source": source })
+}
+
+/// An id with the characters that the API allows: a call may come from another provider.
+fn id(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    let schema = match &spec.parameters {
+        Value::Null => json!({ "type": "object", "properties": {} }),
+        schema => schema.clone(),
+    };
+    json!({ "name": spec.name, "description": spec.description, "input_schema": schema })
+}
+
+#[cfg(test)]
+mod tests;

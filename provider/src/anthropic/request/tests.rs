@@ -1,0 +1,134 @@
+//! Requests as the API takes them.
+
+use everturn_kernel::Op;
+
+use super::*;
+use crate::EndpointConfig;
+
+fn config() -> AnthropicConfig {
+    AnthropicConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
+}
+
+fn asking(messages: Vec<Message>) -> Request {
+    Request {
+        op: Op::default(),
+        model: "m".into(),
+        messages,
+        tools: [].into(),
+        max_output_tokens: None,
+        reasoning_effort: None,
+    }
+}
+
+fn message(role: Role, chunks: &[Value]) -> Message {
+    let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
+    Message { role, chunks }
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn call(id: &str, input: &Value) -> Value {
+    json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": input})
+}
+
+fn result(id: &str, content: &str, is_error: bool) -> Value {
+    json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": content, "isError": is_error})
+}
+
+#[test]
+fn a_plain_question() {
+    let request =
+        asking(vec![message(Role::System, &[text("be brief")]), message(Role::User, &[text("hi")])]);
+    let expected = json!({
+        "model": "m",
+        "max_tokens": 8192,
+        "system": "be brief",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+        "stream": true,
+    });
+    assert_eq!(body(&config(), &request), expected);
+}
+
+#[test]
+fn a_conversation_with_tools() {
+    let thought = json!({"type": "thinking", "text": "hm"});
+    let error = json!({"type": "error", "message": "HTTP 500: secret"});
+    let request = asking(vec![
+        message(Role::User, &[text("one"), error.clone()]),
+        message(
+            Role::Assistant,
+            &[thought.clone(), text("a"), call("t.1", &json!({"x": 1})), call("t2", &json!("{bad"))],
+        ),
+        message(Role::Tool, &[result("t.1", "r", false), result("t2", "", true)]),
+        message(Role::User, &[text("two")]),
+        message(Role::Assistant, &[thought, error, text(" \n")]),
+        message(Role::User, &[text("three"), text("")]),
+    ]);
+    let expected = json!([
+        {"role": "user", "content": [text("one")]},
+        {"role": "assistant", "content": [
+            text("a"),
+            {"type": "tool_use", "id": "t_1", "name": "f", "input": {"x": 1}},
+            {"type": "tool_use", "id": "t2", "name": "f", "input": {"malformed": "{bad"}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t_1", "content": "r"},
+            {"type": "tool_result", "tool_use_id": "t2", "content": "(no output)", "is_error": true},
+            text("two"),
+            text("three"),
+        ]},
+    ]);
+    assert_eq!(body(&config(), &request)["messages"], expected);
+}
+
+#[test]
+fn tools_and_extra_fields() {
+    let mut request = asking(vec![]);
+    let spec = |parameters| ToolSpec { name: "f".into(), description: "d".into(), parameters };
+    request.tools = [spec(json!({"type": "object", "x": 1})), spec(Value::Null)].into();
+    request.max_output_tokens = Some(7);
+    let mut config = config();
+    config.extra_body = serde_json::from_value(json!({"top_k": 3, "stream": false})).unwrap();
+    let asked = body(&config, &request);
+    assert_eq!(
+        (&asked["max_tokens"], &asked["top_k"], &asked["stream"]),
+        (&json!(7), &json!(3), &json!(true))
+    );
+    let tool = json!({"name": "f", "description": "d", "input_schema": {"type": "object", "x": 1}});
+    assert_eq!(asked["tools"][0], tool);
+    assert_eq!(asked["tools"][1]["input_schema"], json!({"type": "object", "properties": {}}));
+}
+
+#[test]
+fn effort_is_a_word_or_a_budget() {
+    let mut request = asking(vec![message(Role::User, &[text("hi")])]);
+    request.reasoning_effort = Some("high".into());
+    assert_eq!(body(&config(), &request)["output_config"], json!({"effort": "high"}));
+    request.reasoning_effort = Some("2000".into());
+    let thinking = json!({"type": "enabled", "budget_tokens": 2000});
+    let asked = body(&config(), &request);
+    assert_eq!((&asked["thinking"], &asked["max_tokens"]), (&thinking, &json!(8192)));
+    request.max_output_tokens = Some(100);
+    assert_eq!(body(&config(), &request)["max_tokens"], 2100, "the answer keeps its room");
+    request.messages.push(message(Role::Assistant, &[call("t", &json!({}))]));
+    request.messages.push(message(Role::Tool, &[result("t", "r", false)]));
+    assert_eq!(
+        body(&config(), &request).get("thinking"),
+        None,
+        "the thinking before the call is not sent back"
+    );
+}
+
+#[test]
+fn images_inline_and_linked() {
+    let image = |url: &str| json!({"type": "image", "url": url});
+    let asked =
+        asking(vec![message(Role::User, &[image("data:image/gif;base64,AA"), image("https://host/a.png")])]);
+    let expected = json!([
+        {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "AA"}},
+        {"type": "image", "source": {"type": "url", "url": "https://host/a.png"}},
+    ]);
+    assert_eq!(body(&config(), &asked)["messages"][0]["content"], expected);
+}

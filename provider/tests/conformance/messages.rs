@@ -1,0 +1,87 @@
+//! The Messages API, for the suite.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
+use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig, HttpClient, HttpConfig};
+use everturn_wire::{Usage, Value};
+use serde_json::json;
+
+use crate::dialect::{Dialect, KEY, Sample, Setup};
+
+pub(crate) struct Messages;
+
+fn event(payload: &Value) -> String {
+    let name = payload["type"].as_str().unwrap();
+    format!("event: {name}\ndata: {payload}\n\n")
+}
+
+fn start(index: u64, block: &Value) -> String {
+    event(&json!({"type": "content_block_start", "index": index, "content_block": block}))
+}
+
+fn delta(index: u64, delta: &Value) -> String {
+    event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))
+}
+
+fn stop(index: u64) -> String {
+    event(&json!({"type": "content_block_stop", "index": index}))
+}
+
+impl Dialect for Messages {
+    const PATH: &'static str = "/v1/messages";
+    const AUTHORIZATION: (&'static str, &'static str) = ("x-api-key", KEY);
+
+    fn provider(setup: Setup) -> Arc<dyn Provider> {
+        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let mut config = AnthropicConfig::new(EndpointConfig {
+            base_url: setup.base_url,
+            api_key: Some(setup.key),
+            headers: setup.headers,
+        });
+        config.limits = setup.limits;
+        Arc::new(Anthropic::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn sample() -> Sample {
+        let parts = vec![
+            event(
+                &json!({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}),
+            ),
+            event(&json!({"type": "ping"})),
+            start(0, &json!({"type": "thinking", "thinking": ""})),
+            delta(0, &json!({"type": "thinking_delta", "thinking": "Hm."})),
+            stop(0),
+            start(1, &json!({"type": "text", "text": ""})),
+            delta(1, &json!({"type": "text_delta", "text": "Grüße, "})),
+            delta(1, &json!({"type": "text_delta", "text": "\u{1F600}\u{2028}!"})),
+            stop(1),
+            start(2, &json!({"type": "tool_use", "id": "t2", "name": "f", "input": {}})),
+            delta(2, &json!({"type": "input_json_delta", "partial_json": "{\"x\":"})),
+            delta(2, &json!({"type": "input_json_delta", "partial_json": "\"1\"}"})),
+            stop(2),
+            event(
+                &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}),
+            ),
+            event(&json!({"type": "message_stop"})),
+        ];
+        let arguments = Arguments::Parsed(json!({"x": "1"}));
+        let facts = vec![
+            StreamEvent::Reasoning("Hm.".into()),
+            StreamEvent::Text("Grüße, ".into()),
+            StreamEvent::Text("\u{1F600}\u{2028}!".into()),
+            StreamEvent::ToolCall(ToolCall { id: "t2".into(), name: "f".into(), arguments }),
+            StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
+            StreamEvent::Finished(FinishReason::ToolCalls),
+        ];
+        Sample { sufficient: parts.len(), parts, facts }
+    }
+
+    fn text(text: &str) -> String {
+        delta(0, &json!({"type": "text_delta", "text": text}))
+    }
+
+    fn error(message: &str) -> String {
+        event(&json!({"type": "error", "error": {"type": "api_error", "message": message}}))
+    }
+}
