@@ -99,9 +99,9 @@ impl Host for Overloaded {
 }
 
 /// Drives a turn against a provider that fails once for each hint; what watchers were told, and how it ended.
-fn drive(hints: &[u64]) -> (Vec<EventBody>, Turn, Clock) {
+fn drive(hints: Vec<u64>) -> (Vec<EventBody>, Turn, Clock) {
     let clock = Clock::default();
-    let mut host = Overloaded { clock: clock.clone(), hints: hints.to_vec().into_iter(), told: Vec::new() };
+    let mut host = Overloaded { clock: clock.clone(), hints: hints.into_iter(), told: Vec::new() };
     let (prompt, mut effects) = (Prompt { text: "Hi".into(), ..Prompt::default() }, Effects::new());
     let mut turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, host.now(), &mut effects);
     // Nothing here ever waits for real, so one poll is enough and no executor is needed.
@@ -117,7 +117,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Config { failure_persistence: None, ..Config::default() };
     // For any hints of up to 15 minutes, one for each failure ...
     TestRunner::new(config).run(&vec(0..900_000u64, 0..14), |hints| {
-        let (told, turn, clock) = drive(&hints);
+        let (told, turn, clock) = drive(hints.clone());
         // ... each retry waits as long as the schedule says, or the provider if that is longer,
         let waits: Vec<u64> = told
             .iter()
@@ -140,7 +140,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(())
     })?;
     for failures in [0, 3, 10] {
-        let (_, _, clock) = drive(&vec![0; failures]);
+        let (_, _, clock) = drive(vec![0; failures]);
         println!("{failures:>2} failures: the turn slept {} minutes", clock.load(Ordering::Relaxed) / 60_000);
     }
     println!("The property holds, and nobody waited.");
