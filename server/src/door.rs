@@ -2,12 +2,43 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Result;
-use axum::{Router, http::HeaderMap, routing::get};
+use anyhow::{Context as _, Result};
+use axum::{Router, extract::Request, routing::any};
 use everturn_orchestrator::Orchestrator;
+use everturn_transport_http::{Access, Guard, Metrics};
+use everturn_transport_ws::Sockets;
 
-use crate::{config::Config, page};
+use crate::{
+    config::{Config, Hidden},
+    page,
+};
 
-pub(crate) fn router(_orchestrator: &Orchestrator, _config: &Config, _address: SocketAddr) -> Result<Router> {
-    Ok(page::router().route("/", get(async |headers: HeaderMap| page::index(&headers))))
+/// Everything that is served at `bound`, guarded.
+pub(crate) fn router(
+    orchestrator: &Orchestrator,
+    config: &Config,
+    metrics: Metrics,
+    bound: SocketAddr,
+) -> Result<Router> {
+    let access = Access {
+        bound,
+        hosts: config.allowed_hosts.clone(),
+        origins: config.allowed_origins.clone(),
+        token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
+        is_open: page::is_open,
+    };
+    let guard = Guard::new(access).context("who may use the server ([server] in the configuration)")?;
+    let sockets = Sockets::new(orchestrator.clone(), everturn_transport_ws::Limits::default());
+    let calls = everturn_transport_http::router(
+        orchestrator.clone(),
+        everturn_transport_http::Limits::default(),
+        metrics,
+    );
+    let routes = calls.merge(sockets.router()).merge(page::router());
+    // Clients that know no path open their socket at the root.
+    let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {
+        true => sockets.upgrade(request).await,
+        false => page::index(request.headers()),
+    };
+    Ok(guard.protect(routes.route("/", any(root))))
 }

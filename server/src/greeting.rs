@@ -28,8 +28,8 @@ pub(crate) fn of(config: &Config, address: SocketAddr, models: &[String], progra
     say("stop", "Ctrl-C");
     if config.providers.is_empty() {
         text.push_str(
-            "\nNo provider is configured, so a built-in model shows how a turn survives failures. Set OPENAI_API_KEY,\n\
-             or write a configuration file (--help says where), to talk to a real one.\n",
+            "\nNo provider is configured: the built-in model shows how a turn survives failures.\n\
+             To talk to a real one, set OPENAI_API_KEY or write a configuration file (see --help).\n",
         );
     }
     text.push('\n');

@@ -43,6 +43,11 @@ pub(crate) fn router() -> Router {
     )
 }
 
+/// Whether a path is part of the page: there is nothing secret in it.
+pub(crate) fn is_open(path: &str) -> bool {
+    path == "/" || path.starts_with("/page/")
+}
+
 /// The page itself.
 pub(crate) fn index(headers: &HeaderMap) -> Response {
     file(INDEX, headers)

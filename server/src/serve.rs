@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use everturn_orchestrator::Orchestrator;
+use everturn_transport_http::Metrics;
 use everturn_wire::ConversationStatus;
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
 use uuid::Uuid;
@@ -28,10 +29,11 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let config = Config::resolve(&args.flags(), &Environment::of_process())?;
     let mut interrupt = Interrupt::listen()?;
+    let metrics = Metrics::install()?;
     let orchestrator = assembly::orchestrator(&config)?;
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
-    let app = door::router(&orchestrator, &config, address)?;
+    let app = door::router(&orchestrator, &config, metrics, address)?;
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(&config, address, &orchestrator.models(), &program);
     // Whoever started this may have closed the terminal; it serves all the same.
@@ -68,7 +70,7 @@ pub(crate) async fn private(config: Config) -> Result<Private> {
     let orchestrator = assembly::orchestrator(&config)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
-    let app = door::router(&orchestrator, &config, address)?;
+    let app = door::router(&orchestrator, &config, Metrics::none(), address)?;
     tokio::spawn(axum::serve(listener, app).into_future());
     let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
     Ok(Private { url: format!("http://{address}"), token, default_model })

@@ -1,0 +1,154 @@
+//! Clients of a server: plain HTTP, line by line, and WebSocket.
+
+use std::{future::poll_fn, pin::Pin};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::{
+    HeaderMap, Method, Request,
+    body::{Body as _, Incoming},
+    client::conn::http1,
+};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async,
+    tungstenite::{Message, client::IntoClientRequest as _},
+};
+
+use crate::home::{DEADLINE, Server};
+
+/// An answer, whose body comes piece by piece.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    buffer: Vec<u8>,
+}
+
+pub(crate) async fn get(server: &Server, path: &str) -> Response {
+    send(server, Method::GET, path, &[], String::new()).await
+}
+
+pub(crate) async fn post(server: &Server, path: &str, body: &Value) -> Response {
+    send(server, Method::POST, path, &[("content-type", "application/json")], body.to_string()).await
+}
+
+pub(crate) async fn send(
+    server: &Server,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: String,
+) -> Response {
+    let stream = TcpStream::connect(server.authority()).await.unwrap();
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let host = [("host", server.authority())];
+    let request = Request::builder().method(method).uri(path);
+    let request =
+        host.iter().chain(headers).fold(request, |request, (name, value)| request.header(*name, *value));
+    let answer = timeout(DEADLINE, sender.send_request(request.body(body).unwrap()));
+    let (head, body) = answer.await.expect("an answer in time").unwrap().into_parts();
+    Response { status: head.status.as_u16(), headers: head.headers, body, buffer: Vec::new() }
+}
+
+impl Response {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The next line; none at the end.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return Some(String::from_utf8(line).unwrap().trim_end().to_owned());
+            }
+            if !self.fill().await {
+                return None;
+            }
+        }
+    }
+
+    pub(crate) async fn text(mut self) -> String {
+        while self.fill().await {}
+        String::from_utf8(self.buffer).unwrap()
+    }
+
+    pub(crate) async fn json(self) -> Value {
+        serde_json::from_str(&self.text().await).unwrap()
+    }
+
+    async fn fill(&mut self) -> bool {
+        let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+        match timeout(DEADLINE, frame).await.expect("more of the body in time") {
+            Some(frame) => {
+                self.buffer.extend_from_slice(&frame.unwrap().into_data().unwrap_or_default());
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The events of a stream, up to and with the end of its turn.
+pub(crate) async fn ndjson(mut response: Response) -> Vec<Value> {
+    let mut events = Vec::new();
+    while let Some(line) = response.line().await {
+        events.push(serde_json::from_str(&line).unwrap());
+    }
+    events
+}
+
+/// As [`ndjson`], of an event stream, which does not end.
+pub(crate) async fn sse(mut response: Response) -> Vec<Value> {
+    let mut events: Vec<Value> = Vec::new();
+    while events.last().is_none_or(|event| event["type"] != "turn-sealed") {
+        let line = response.line().await.expect("an event stream does not end");
+        events.extend(line.strip_prefix("data:").map(|data| serde_json::from_str(data).unwrap()));
+    }
+    events
+}
+
+/// A WebSocket client.
+pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    pub(crate) async fn open(server: &Server, path: &str) -> Self {
+        let request = format!("ws://{}{path}", server.authority()).into_client_request().unwrap();
+        Self(connect_async(request).await.unwrap().0)
+    }
+
+    pub(crate) async fn say(&mut self, command: &Value) {
+        self.0.send(Message::text(command.to_string())).await.unwrap();
+    }
+
+    /// The next message that is of this type.
+    pub(crate) async fn hear(&mut self, kind: &str) -> Value {
+        loop {
+            let message =
+                timeout(DEADLINE, self.0.next()).await.expect("a message in time").unwrap().unwrap();
+            if let Message::Text(text) = message {
+                let message: Value = serde_json::from_str(&text).unwrap();
+                if message["type"] == kind {
+                    return message;
+                }
+            }
+        }
+    }
+
+    /// The next event.
+    pub(crate) async fn event(&mut self) -> Value {
+        self.hear("chat.delta").await["event"].take()
+    }
+
+    /// All events, up to and with the next of this type.
+    pub(crate) async fn events(&mut self, last: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        while events.last().is_none_or(|event: &Value| event["type"] != last) {
+            events.push(self.event().await);
+        }
+        events
+    }
+}

@@ -1,0 +1,94 @@
+//! `everturn chat` between pipes: standard output is the answer and nothing else.
+
+use std::process::Stdio;
+
+use everturn_sim::{Loopback, chat, fault};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::home::{Home, LONG, SHORT, stderr, stdout};
+
+#[tokio::test]
+async fn the_answer_is_all_there_is_on_standard_output() {
+    let provider = Loopback::start([fault::overloaded(), chat::text(["Hel", "lo"]).reply()]).await;
+    let output = Home::with_provider(&provider, SHORT).run(&["chat", "hi"]).await;
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("Hello\n", Some(0)));
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("HTTP 529: Overloaded\nRetrying (1/2) in 1s...\nAnswered after 1 retry"),
+        "{said}"
+    );
+    assert!(!said.contains('\u{1b}') && !said.contains('\r'), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_failure_is_no_answer() {
+    let provider = Loopback::start([fault::overloaded()]).await;
+    let output = Home::with_provider(&provider, SHORT).run(&["chat", "hi"]).await;
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(1)));
+    let said = stderr(&output);
+    assert!(said.ends_with("\nRetry failed after 2 attempts: HTTP 529: Overloaded\n"), "{said}");
+    assert_eq!(provider.counts().requests, 3);
+}
+
+#[tokio::test]
+async fn a_message_can_be_piped_in() {
+    let provider = Loopback::start([chat::text(["ok"]).reply()]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    for words in [&["chat"][..], &["chat", "-"]] {
+        let mut child = home.command(words).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all("many\nlines\n".as_bytes()).await.unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert_eq!(stdout(&output), "ok\n", "{}", stderr(&output));
+    }
+    let asked = String::from_utf8(provider.requests()[1].body.to_vec()).unwrap();
+    assert!(asked.contains(r#""many\nlines""#), "{asked}");
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_it_with_130() {
+    let provider = Loopback::start([fault::overloaded()]).await;
+    let home = Home::with_provider(&provider, LONG);
+    let child = home.command(&["chat", "hi"]).spawn().unwrap();
+    provider.arrived(1).await;
+    let id = child.id().unwrap().to_string();
+    assert!(tokio::process::Command::new("kill").args(["-INT", &id]).status().await.unwrap().success());
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(130)), "{}", stderr(&output));
+    assert_eq!(provider.counts().requests, 1);
+}
+
+#[tokio::test]
+async fn what_cannot_work_says_what_to_do() {
+    let home = Home::empty();
+    let nothing = ["chat", "--server", "http://127.0.0.1:1", "hi"];
+    for (words, expected) in [
+        (&nothing[..], "start one with `everturn serve`"),
+        (&["chat", "--server", "nonsense://x", "hi"], "write http://127.0.0.1:4777"),
+        (&["chat", "--model", "no/such", "hi"], "known models: demo/flaky"),
+        (&["chat", "--conversation", "a b", "hi"], "conversation id \"a b\" is not valid"),
+        (&["chat", " "], "it is empty"),
+        (&["chat"], "standard input is empty"),
+        (&["chat", "--config", "/nowhere.toml", "hi"], "cannot read the configuration /nowhere.toml"),
+    ] {
+        let output = home.run(words).await;
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        let said = stderr(&output);
+        assert!(said.starts_with("everturn: ") && said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_and_never_shown() {
+    let home = Home::with("[server]\ntoken = \"of-server-s3cret\"");
+    let server = home.serve().await;
+    let words = ["chat", "--server", &server.url, "--model", "no/such", "hi"];
+    let refused = home.run(&words).await;
+    assert!(stderr(&refused).contains("set EVERTURN_TOKEN"), "{}", stderr(&refused));
+    let wrong = home.command(&words).env("EVERTURN_TOKEN", "other-s3cret").output().await.unwrap();
+    assert!(stderr(&wrong).contains("set EVERTURN_TOKEN"), "{}", stderr(&wrong));
+    let right = home.command(&words).env("EVERTURN_TOKEN", "of-server-s3cret").output().await.unwrap();
+    assert!(stderr(&right).contains("unknown model"), "{}", stderr(&right));
+    for output in [refused, wrong, right] {
+        assert!(!stderr(&output).contains("s3cret"));
+    }
+}

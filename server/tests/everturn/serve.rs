@@ -1,0 +1,80 @@
+//! Starting and ending a server.
+
+use everturn_sim::{Gate, Loopback, chat};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::{
+    client::{ndjson, post},
+    home::{DEADLINE, Home, LONG, stderr, stdout},
+    terminal::{CTRL_C, Terminal},
+};
+
+#[tokio::test]
+async fn it_says_where_it_is_and_what_it_offers() {
+    let mut terminal = Terminal::new(&Home::empty(), &["--listen", "0"]);
+    terminal.until("(see --help)").await;
+    let shown = terminal.shown();
+    for expected in
+        ["on http://127.0.0.1:", "demo/flaky", "chat --server http://127.0.0.1:", "OPENAI_API_KEY"]
+    {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    terminal.press(CTRL_C).await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_running_turn_may_end_before_the_server_does() {
+    let gate = Gate::new();
+    let provider = Loopback::start([chat::text(["one", " two"]).reply().stall_before(2, &gate)]).await;
+    let mut server = Home::with_provider(&provider, LONG).serve().await;
+    let mut lines = post(&server, "/chat", &json!({ "message": "hi" })).await;
+    while !lines.line().await.unwrap().contains("text-delta") {}
+    server.terminate().await;
+    gate.open();
+    let rest = ndjson(lines).await;
+    assert_eq!(rest.last().unwrap()["type"], "turn-sealed");
+    let ended = timeout(DEADLINE, server.child.wait()).await.unwrap().unwrap();
+    assert_eq!(ended.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_turn_that_does_not_end_does_not_hold_the_server() {
+    let provider = Loopback::start([chat::text(["one"]).reply().hold(&Gate::new())]).await;
+    let mut server = Home::with_provider(&provider, LONG).serve().await;
+    let _lines = post(&server, "/chat", &json!({ "message": "hi" })).await;
+    provider.arrived(1).await;
+    server.terminate().await;
+    let ended = timeout(DEADLINE, server.child.wait()).await.unwrap().unwrap();
+    assert_eq!(ended.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_named() {
+    let home = Home::empty();
+    let server = home.serve().await;
+    let second = home.run(&["serve", "--listen", server.authority()]).await;
+    assert_eq!((second.status.code(), stdout(&second).as_str()), (Some(1), ""));
+    let said = stderr(&second);
+    assert!(said.contains(server.authority()) && said.contains("--listen 127.0.0.1:0"), "{said}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_is_refused_at_once() {
+    for (config, words, expected) in [
+        ("", &["--listen", "0.0.0.0:0"][..], "refusing to listen on 0.0.0.0:0"),
+        ("[server]\nport = 1", &[], "config.toml:2: unknown field `port`"),
+        (
+            "[[provider]]\nname = \"a\"\nbase_url = \"nonsense\"\nmodels = [\"m\"]",
+            &[],
+            "provider \"a\": the base URL",
+        ),
+    ] {
+        let output = Home::with(config).run(words).await;
+        assert_eq!(output.status.code(), Some(1), "{config}");
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+    let usage = Home::empty().run(&["--no-such-flag"]).await;
+    assert_eq!(usage.status.code(), Some(2));
+}

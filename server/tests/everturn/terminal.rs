@@ -1,0 +1,93 @@
+//! A terminal with the program in it: what a person sees, and the keys they press.
+
+use std::process::ExitStatus;
+
+use pty_process::{Pty, Size};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::Child,
+    time::timeout,
+};
+use vt100::Parser;
+
+use crate::home::{DEADLINE, Home};
+
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 100;
+
+pub(crate) const ESC: &str = "\u{1b}";
+pub(crate) const CTRL_C: &str = "\u{3}";
+pub(crate) const CTRL_D: &str = "\u{4}";
+
+pub(crate) struct Terminal {
+    pty: Pty,
+    child: Child,
+    screen: Parser,
+    _home: Home,
+}
+
+impl Terminal {
+    /// A terminal in which `everturn` runs with these words.
+    pub(crate) fn new(home: &Home, words: &[&str]) -> Self {
+        Self::running(home, env!("CARGO_BIN_EXE_everturn"), words)
+    }
+
+    pub(crate) fn running(home: &Home, program: &str, words: &[&str]) -> Self {
+        let (pty, pts) = pty_process::open().unwrap();
+        pty.resize(Size::new(ROWS, COLUMNS)).unwrap();
+        let command = pty_process::Command::new(program).args(words).env_clear().kill_on_drop(true);
+        let command =
+            home.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        let child = command.spawn(pts).unwrap();
+        Self { pty, child, screen: Parser::new(ROWS, COLUMNS, 100), _home: home.clone() }
+    }
+
+    /// What is on the screen, without the white space at the ends of its lines.
+    pub(crate) fn shown(&self) -> String {
+        let rows = self.screen.screen().rows(0, COLUMNS);
+        rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+
+    /// Whether a part of this line is yellow.
+    pub(crate) fn is_yellow(&self, start: &str) -> bool {
+        let row = self.screen.screen().rows(0, COLUMNS).position(|row| row.starts_with(start)).unwrap();
+        let cell = self.screen.screen().cell(u16::try_from(row).unwrap(), 0).unwrap();
+        matches!(cell.fgcolor(), vt100::Color::Idx(3 | 11))
+    }
+
+    /// Waits until this is on the screen.
+    pub(crate) async fn until(&mut self, text: &str) {
+        let seen = async {
+            while !self.shown().contains(text) {
+                if !self.read().await {
+                    return false;
+                }
+            }
+            true
+        };
+        let seen = timeout(DEADLINE, seen).await.unwrap_or(false);
+        assert!(seen, "{text:?} did not come; the screen shows:\n{}", self.shown());
+    }
+
+    pub(crate) async fn press(&mut self, keys: &str) {
+        self.pty.write_all(keys.as_bytes()).await.unwrap();
+    }
+
+    /// Waits until the program has ended.
+    pub(crate) async fn end(&mut self) -> ExitStatus {
+        let ended = async {
+            while self.read().await {}
+            self.child.wait().await.unwrap()
+        };
+        timeout(DEADLINE, ended).await.expect("the program ends in time")
+    }
+
+    /// Takes in what comes; false at the end.
+    async fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        // Where the other side is gone, Linux reports an error and others an end.
+        let read = self.pty.read(&mut bytes).await.unwrap_or(0);
+        self.screen.process(&bytes[..read]);
+        read > 0
+    }
+}
