@@ -51,7 +51,7 @@ pub(crate) fn run<R: Reader>(
     request: Request,
     body: Body<R>,
 ) -> BoxStream<'static, StreamEvent> {
-    let exchange = Exchange { endpoint, facts: Facts::new(), phase: Phase::Asking(Box::new(request), body) };
+    let exchange = Exchange { endpoint, facts: Facts::new(), phase: Phase::Asking(Box::new(request), Box::new(body)) };
     stream::unfold(exchange, |mut exchange| async move {
         let fact = exchange.next().await?;
         Some((fact, exchange))
@@ -65,11 +65,12 @@ struct Exchange<R> {
     phase: Phase<R>,
 }
 
+/// Boxed: it is moved with every piece that is read.
 enum Phase<R> {
     /// The response's head is awaited.
-    Asking(Box<Request>, Body<R>),
+    Asking(Box<Request>, Box<Body<R>>),
     /// The body's next piece is awaited.
-    Reading(Response, Body<R>),
+    Reading(Box<Response>, Box<Body<R>>),
     Over,
 }
 
@@ -100,18 +101,22 @@ impl<R: Reader> Exchange<R> {
         }
     }
 
-    async fn ask(&mut self, request: Request, mut body: Body<R>) -> Result<Phase<R>, Failure> {
+    async fn ask(&mut self, request: Request, mut body: Box<Body<R>>) -> Result<Phase<R>, Failure> {
         let mut response =
             self.endpoint.http().send(request).await.map_err(|fault| self.endpoint.lost(fault))?;
         body.head = Head::from(&response);
         if (200..300).contains(&response.status()) {
-            return Ok(Phase::Reading(response, body));
+            return Ok(Phase::Reading(Box::new(response), body));
         }
         let explanation = response.body().await;
         Err(self.endpoint.refused(&body.head, &explanation))
     }
 
-    async fn read(&mut self, mut response: Response, mut body: Body<R>) -> Result<Phase<R>, Failure> {
+    async fn read(
+        &mut self,
+        mut response: Box<Response>,
+        mut body: Box<Body<R>>,
+    ) -> Result<Phase<R>, Failure> {
         let chunk = response.chunk().await.map_err(|fault| self.endpoint.lost(fault))?;
         let reading = match (&chunk, &body.opening) {
             (Some(chunk), _) => body.take(chunk, &mut self.facts),

@@ -4,6 +4,11 @@ use std::{borrow::Cow, mem};
 
 use memchr::{memchr, memchr2};
 
+/// Bytes as text, with a replacement character for what is none. Checking the whole first is the fast way.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -142,10 +147,10 @@ impl SseDecoder {
     fn event(&self) -> SseEvent<'_> {
         let name = match self.name.as_slice() {
             [] => Cow::Borrowed("message"),
-            name => String::from_utf8_lossy(name),
+            name => text(name),
         };
         let data = self.data.strip_suffix(b"\n").unwrap_or(&self.data);
-        SseEvent { name, data: String::from_utf8_lossy(data) }
+        SseEvent { name, data: text(data) }
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {

@@ -7,7 +7,10 @@ use axum::{
     extract::ws::{Message, WebSocket},
 };
 use futures_util::{SinkExt as _, stream::SplitSink};
-use tokio::time::{Duration, Instant, timeout_at};
+use tokio::{
+    task::yield_now,
+    time::{Duration, Instant, timeout_at},
+};
 
 use crate::{message, status::StatusFeed, watch::Watches};
 
@@ -69,11 +72,15 @@ impl Outbox {
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
         let message = match self.answer.take() {
             Some(answer) => answer,
-            // Written out when nothing more is there to go along.
+            // Written out when nothing more is there to go along, also not after those who make events had their turn:
+            // a write for each word of a fast answer would cost more than all the rest.
             None if self.unflushed => tokio::select! {
                 biased;
                 message = next(watches, statuses) => message,
-                flushed = within(deadline, self.sink.flush()) => {
+                flushed = async {
+                    yield_now().await;
+                    within(deadline, self.sink.flush()).await
+                } => {
                     self.unflushed = false;
                     return flushed;
                 }
