@@ -4,7 +4,7 @@ use everturn_kernel::{FinishReason, Input, StreamEvent};
 use everturn_wire::Image;
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Script, call, finish, overloaded, play, says, text, usage};
+use crate::world::{Beat, Fact, Script, World, call, finish, overloaded, play, says, text, usage};
 
 #[test]
 fn a_calm_turn() {
@@ -120,4 +120,30 @@ fn what_is_said_after_the_end_is_not_heard() {
     let chatty = vec![text("Hello"), finish(FinishReason::Stop), text("more"), finish(FinishReason::Length)];
     let calm = play(&Script { steps: vec![vec![says("Hello")]], ..Script::default() });
     assert_eq!(play(&Script { steps: vec![vec![chatty]], ..Script::default() }), calm);
+}
+
+/// A hundred pieces that are there all at once.
+fn flood() -> Script {
+    let mut pieces = vec![text("x"); 100];
+    pieces.push(finish(FinishReason::Stop));
+    Script { steps: vec![vec![pieces]], ..Script::default() }
+}
+
+#[test]
+fn a_flood_of_text_does_not_delay_a_stop() {
+    let story = play(&Script { outside: vec![(0, Input::Abort)], ..flood() });
+    assert!(!story.contains("text-delta") && story.contains("reason=\"aborted\""), "{story}");
+}
+
+#[test]
+fn a_flood_of_text_is_told_while_it_comes() {
+    let mut world = World::new(flood());
+    world.begin().expect("it ends");
+    let facts = world.log.pick(|fact| Some(fact.clone()));
+    let last_commit = facts.rsplit(|fact| *fact == Fact::Saved).next().expect("it was saved");
+    let deltas = |facts: &[Fact]| {
+        facts.iter().filter(|fact| matches!(fact, Fact::Told(event) if event.is_delta())).count()
+    };
+    assert_eq!(deltas(&facts), 100);
+    assert!(deltas(last_commit) < 32, "text is held back: {}", deltas(last_commit));
 }
