@@ -1,0 +1,156 @@
+//! What was counted at the socket, and the closure that answers it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::{Reply, Request};
+
+/// The memory for remembered requests, in bytes; the newest one is always kept.
+const MEMORY: usize = 64 * 1024 * 1024;
+
+/// What a server counted so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections accepted.
+    pub connections: usize,
+    /// Connections that neither side has closed yet.
+    pub open: usize,
+    /// Whole requests received.
+    pub requests: usize,
+    /// Replies whose client hung up before their end.
+    pub abandoned: usize,
+    /// Requests that were not HTTP/1.1 or larger than 64 KiB of head or 64 MiB of body; answered 400, 413 or 431.
+    pub rejected: usize,
+}
+
+type Choose = Box<dyn FnMut(&Request) -> Reply + Send>;
+
+/// Shared by the handle and all connections of one server.
+pub(super) struct Ledger {
+    counts: watch::Sender<Counts>,
+    kept: Mutex<Kept>,
+    choose: Mutex<Choose>,
+}
+
+#[derive(Default)]
+struct Kept {
+    requests: VecDeque<Request>,
+    weight: usize,
+}
+
+impl Ledger {
+    pub(super) fn new(choose: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
+        Self {
+            counts: watch::Sender::new(Counts::default()),
+            kept: Mutex::default(),
+            choose: Mutex::new(Box::new(choose)),
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        *self.counts.borrow()
+    }
+
+    pub(super) fn requests(&self) -> Vec<Request> {
+        lock(&self.kept).requests.iter().cloned().collect()
+    }
+
+    pub(super) async fn until(&self, reached: impl FnMut(&Counts) -> bool) -> Counts {
+        let mut receiver = self.counts.subscribe();
+        let seen = receiver.wait_for(reached).await.map(|counts| *counts);
+        // The sender is borrowed, so it cannot be gone.
+        seen.unwrap_or_else(|_| self.counts())
+    }
+
+    /// Counts a connection, open until the returned value is dropped.
+    pub(super) fn connect(self: &Arc<Self>) -> Connected {
+        let mut number = 0;
+        self.counts.send_modify(|counts| {
+            number = counts.connections;
+            counts.connections += 1;
+            counts.open += 1;
+        });
+        Connected { ledger: Arc::clone(self), number }
+    }
+
+    /// Counts a request, gives it its index, and chooses its reply. One at a time, so that both orders are the same.
+    pub(super) fn answer(&self, mut request: Request) -> Reply {
+        let mut choose = lock(&self.choose);
+        request.index = self.counts().requests;
+        lock(&self.kept).push(request.clone());
+        self.counts.send_modify(|counts| counts.requests += 1);
+        choose(&request)
+    }
+
+    pub(super) fn abandon(&self) {
+        self.counts.send_modify(|counts| counts.abandoned += 1);
+    }
+
+    pub(super) fn reject(&self) {
+        self.counts.send_modify(|counts| counts.rejected += 1);
+    }
+}
+
+impl Kept {
+    fn push(&mut self, request: Request) {
+        self.weight += request.weight();
+        self.requests.push_back(request);
+        while self.weight > MEMORY && self.requests.len() > 1 {
+            self.weight -= self.requests.pop_front().map_or(0, |oldest| oldest.weight());
+        }
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+/// An open connection.
+pub(super) struct Connected {
+    ledger: Arc<Ledger>,
+    /// Its place among all connections, from 0.
+    pub(super) number: usize,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.ledger.counts.send_modify(|counts| counts.open -= 1);
+    }
+}
+
+/// A closure that panicked in one test request must not hide the counts from the assertion that follows.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(index: usize, size: usize) -> Request {
+        Request {
+            index,
+            connection: 0,
+            method: "POST".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body: vec![0; size].into(),
+        }
+    }
+
+    #[test]
+    fn the_oldest_requests_are_forgotten_and_the_newest_is_kept() {
+        let mut kept = Kept::default();
+        for index in 0..3 {
+            kept.push(request(index, MEMORY / 2 - 1024));
+        }
+        assert_eq!(kept.requests.iter().map(|kept| kept.index).collect::<Vec<_>>(), [1, 2]);
+        kept.push(request(3, MEMORY + 1));
+        assert_eq!(kept.requests.iter().map(|kept| kept.index).collect::<Vec<_>>(), [3]);
+    }
+}

@@ -1,0 +1,216 @@
+//! A reply as data: what is sent, in which pieces, and where it goes wrong.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Gate;
+
+/// One scripted answer.
+///
+/// Offsets count bytes of the body as the caller gave it, without chunk framing; one beyond the end means the end.
+/// For [`Reply::raw`] the body is everything on the wire, head included.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub(super) head: Option<Head>,
+    pub(super) framing: Framing,
+    pub(super) body: Bytes,
+    /// Offsets where one write ends and the next begins.
+    pub(super) splits: Vec<usize>,
+    pub(super) gates: Vec<(usize, Gate)>,
+    pub(super) before_head: Vec<Gate>,
+    pub(super) pace: Option<Duration>,
+    pub(super) cut: Option<Cut>,
+    /// Where each part given to [`Reply::sse`] begins.
+    parts: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length,
+    Chunked,
+    /// The end of the connection is the end of the body.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) at: usize,
+    pub(super) how: Ending,
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Orderly: the peer reads an end of file.
+    Fin,
+    /// Abortive: the peer reads a connection reset.
+    Reset,
+}
+
+impl Reply {
+    /// An empty answer with a content length.
+    pub fn status(status: u16) -> Self {
+        Self { head: Some(Head { status, headers: Vec::new() }), ..Self::raw("") }.content_length()
+    }
+
+    /// An answer with a JSON body.
+    pub fn json(status: u16, body: &serde_json::Value) -> Self {
+        Self::status(status).header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// A 200 with an event stream, chunked. Each part is sent by itself and verbatim: it brings its own `data: ` and
+    /// blank line, or does not.
+    pub fn sse<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Self {
+        let mut body = Vec::new();
+        let mut starts = Vec::new();
+        for part in parts {
+            starts.push(body.len());
+            body.extend_from_slice(part.as_ref());
+        }
+        let reply = Self::status(200).header("content-type", "text/event-stream").chunked().body(body);
+        Self { splits: starts.clone(), parts: starts, ..reply }
+    }
+
+    /// Verbatim bytes instead of head and body, then an orderly end of the connection.
+    pub fn raw(wire: impl Into<Bytes>) -> Self {
+        Self {
+            head: None,
+            framing: Framing::Close,
+            body: wire.into(),
+            splits: Vec::new(),
+            gates: Vec::new(),
+            before_head: Vec::new(),
+            pace: None,
+            cut: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Closes the connection in order (FIN) instead of answering.
+    pub fn hang_up() -> Self {
+        Self::raw("")
+    }
+
+    /// Resets the connection (RST) instead of answering.
+    pub fn reset() -> Self {
+        Self::raw("").reset_at(0)
+    }
+
+    /// Adds a header, verbatim. No effect on [`Reply::raw`].
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        if let Some(head) = &mut self.head {
+            head.headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// Replaces the status. No effect on [`Reply::raw`].
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        if let Some(head) = &mut self.head {
+            head.status = status;
+        }
+        self
+    }
+
+    /// Replaces the body; it is sent in one write unless split.
+    #[must_use]
+    pub fn body(self, body: impl Into<Bytes>) -> Self {
+        Self { body: body.into(), splits: Vec::new(), parts: Vec::new(), ..self }
+    }
+
+    /// Announces the length of the body; the connection stays usable after it.
+    #[must_use]
+    pub fn content_length(self) -> Self {
+        Self { framing: Framing::Length, ..self }
+    }
+
+    /// Sends each piece as a chunk of its own, so that a client meets the pieces as they were cut even where the
+    /// operating system joined them.
+    #[must_use]
+    pub fn chunked(self) -> Self {
+        Self { framing: Framing::Chunked, ..self }
+    }
+
+    /// Ends the body with the connection: the client cannot tell a cut from the end.
+    #[must_use]
+    pub fn close_delimited(self) -> Self {
+        Self { framing: Framing::Close, ..self }
+    }
+
+    /// Makes every `size` bytes a write of their own, besides the splits there are. 0 changes nothing.
+    #[must_use]
+    pub fn split_every(self, size: usize) -> Self {
+        let length = self.body.len();
+        let offsets = (size..length).step_by(size.max(1));
+        self.split_at(offsets.filter(|_| size > 0))
+    }
+
+    /// Begins a new write at each of these offsets, besides the splits there are.
+    #[must_use]
+    pub fn split_at(mut self, offsets: impl IntoIterator<Item = usize>) -> Self {
+        self.splits.extend(offsets);
+        self
+    }
+
+    /// Sends the body in one write, whatever was split before.
+    #[must_use]
+    pub fn unsplit(self) -> Self {
+        Self { splits: Vec::new(), ..self }
+    }
+
+    /// Ends the connection in order (FIN) after that many bytes of the body, and before the mark that ends a chunked
+    /// one.
+    #[must_use]
+    pub fn cut_at(self, offset: usize) -> Self {
+        Self { cut: Some(Cut { at: offset, how: Ending::Fin }), ..self }
+    }
+
+    /// Resets the connection (RST) after that many bytes of the body, and before the mark that ends a chunked one.
+    /// The client can still read what reached its socket before.
+    #[must_use]
+    pub fn reset_at(self, offset: usize) -> Self {
+        Self { cut: Some(Cut { at: offset, how: Ending::Reset }), ..self }
+    }
+
+    /// Sends nothing from that offset on until the gate is open; the socket stays open. May be given several times.
+    #[must_use]
+    pub fn stall_at(mut self, offset: usize, gate: &Gate) -> Self {
+        self.gates.push((offset, gate.clone()));
+        self
+    }
+
+    /// As [`Reply::stall_at`], at the beginning of the `n`-th part given to [`Reply::sse`], from 0; where there is no
+    /// such part, at the end of the body.
+    #[must_use]
+    pub fn stall_before(self, n: usize, gate: &Gate) -> Self {
+        let offset = self.parts.get(n).copied().unwrap_or(usize::MAX);
+        self.stall_at(offset, gate)
+    }
+
+    /// Sends not even the head until the gate is open.
+    #[must_use]
+    pub fn hold(mut self, gate: &Gate) -> Self {
+        self.before_head.push(gate.clone());
+        self
+    }
+
+    /// Waits that long in real time before every write but the first. For demos; tests use gates.
+    #[must_use]
+    pub fn paced(self, pause: Duration) -> Self {
+        Self { pace: Some(pause), ..self }
+    }
+
+    /// The body, for its length and for what a client should have received.
+    pub fn body_bytes(&self) -> &Bytes {
+        &self.body
+    }
+}
