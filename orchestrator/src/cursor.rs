@@ -33,6 +33,8 @@ impl FromStr for Cursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        text.parse().map(Self).map_err(|_| Error::BadCursor { shown: text.chars().take(64).collect() })
+        let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let count = digits.and_then(|digits| digits.parse().ok());
+        count.map(Self).ok_or_else(|| Error::BadCursor { shown: text.chars().take(64).collect() })
     }
 }

@@ -12,6 +12,9 @@ const ENVELOPE: usize = 256;
 /// Longest text that joined deltas make, in escaped bytes: every watcher is sent it as one event.
 const MAX_JOINED: u32 = 64 << 10;
 
+/// Room that an event may keep unused, in bytes.
+const SPARE: usize = 128;
+
 /// An event, serialized once into shared bytes that serve every transport. Cheap to clone.
 ///
 /// The bytes are the WebSocket frame `{"type":"chat.delta","cursor":"..","event":{..}}`; the event alone is a part of
@@ -187,6 +190,9 @@ impl Frame {
         let event_at = bytes.len() as u32;
         write(&mut bytes);
         bytes.push(b'}');
+        if bytes.capacity() - bytes.len() > SPARE {
+            bytes.shrink_to_fit();
+        }
         Self { start, end, bytes: bytes.into(), event_at, delta: None, extension: false, ends_turn: false }
     }
 }

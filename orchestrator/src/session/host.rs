@@ -32,9 +32,8 @@ pub(super) struct TurnHost<'s> {
     conversation: &'s Arc<Conversation>,
     /// Commands from outside.
     control: &'s mut mpsc::Receiver<Box<Control>>,
-    /// What running tools print, and their panics.
-    output: mpsc::Receiver<Box<Input>>,
-    output_sender: mpsc::Sender<Box<Input>>,
+    /// What running tools print, and their panics. Made for the first of them: a turn that waits has none.
+    output: Option<(mpsc::Sender<Box<Input>>, mpsc::Receiver<Box<Input>>)>,
     /// To be answered when the command just taken in has been dealt with.
     taken: Option<oneshot::Sender<()>>,
     turn_id: TurnId,
@@ -50,13 +49,11 @@ impl<'s> TurnHost<'s> {
         control: &'s mut mpsc::Receiver<Box<Control>>,
         begin: &Begin,
     ) -> Self {
-        let (output_sender, output) = mpsc::channel(OUTPUT_PLACES);
         Self {
             shared,
             conversation,
             control,
-            output,
-            output_sender,
+            output: None,
             taken: None,
             turn_id: begin.turn_id.clone(),
             model: begin.model.clone(),
@@ -170,15 +167,16 @@ impl Host for TurnHost<'_> {
             Arguments::Parsed(value) => value.clone(),
             Arguments::Malformed { raw, .. } => Value::String(raw.clone()),
         };
+        let (inbox, _) = self.output.get_or_insert_with(|| mpsc::channel(OUTPUT_PLACES));
+        let (name, inbox) = (call.name.clone(), inbox.clone());
         let invocation = Invocation {
             conversation_id: self.conversation.id.clone(),
             turn_id: self.turn_id.clone(),
             step,
             call_id: call.id.clone(),
             input,
-            output: Output { call_id: call.id.clone(), inbox: self.output_sender.clone() },
+            output: Output { call_id: call.id.clone(), inbox: inbox.clone() },
         };
-        let (name, inbox) = (call.name.clone(), self.output_sender.clone());
         async move {
             match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await {
                 Ok(answer) => answer,
@@ -203,7 +201,8 @@ impl Host for TurnHost<'_> {
             self.taken = taken;
             return Poll::Ready(input);
         }
-        match self.output.poll_recv(cx) {
+        let Some((_, output)) = &mut self.output else { return Poll::Pending };
+        match output.poll_recv(cx) {
             Poll::Ready(Some(input)) => Poll::Ready(*input),
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
