@@ -29,7 +29,8 @@ pub trait RetryStrategy: Schedule + Send + Sync {
     async fn sleep(&self, delay: Duration);
 }
 
-/// Never retries: what a turn without a strategy has.
+/// Never retries: what a turn without a strategy has. One that was restored in a wait goes on only by
+/// [`crate::Input::RetryNow`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRetry;
 
@@ -45,5 +46,8 @@ impl Schedule for NoRetry {
 
 #[async_trait]
 impl RetryStrategy for NoRetry {
-    async fn sleep(&self, _: Duration) {}
+    async fn sleep(&self, _: Duration) {
+        // To return early is to be asked again, at once, until the wait is over.
+        core::future::pending().await
+    }
 }

@@ -57,6 +57,16 @@ impl World {
         self.host.crash.passed()
     }
 
+    /// From now on nothing is retried.
+    pub(crate) fn without_strategy(&mut self) {
+        self.script.retries = false;
+    }
+
+    /// Someone outside says this now.
+    pub(crate) fn hear(&mut self, input: Input) {
+        self.host.hear(input);
+    }
+
     /// The turn as last saved.
     pub(crate) fn saved(&self) -> Option<Snapshot> {
         self.host.saved.as_deref().map(|json| serde_json::from_str(json).expect("a snapshot is read back"))

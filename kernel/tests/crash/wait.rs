@@ -1,6 +1,6 @@
 //! A wait that outlives its process.
 
-use everturn_kernel::Millis;
+use everturn_kernel::{Input, Millis};
 
 use crate::world::{Nap, START, Script, World, overloaded, says};
 
@@ -31,6 +31,17 @@ fn a_clock_set_forward_ends_it_and_one_set_back_does_not_stretch_it() {
     assert_eq!(slept(START.plus(HOUR)), [0]);
     assert_eq!(slept(Millis(START.0 - HOUR)), [5000]);
     assert_eq!(slept(Millis(0)), [5000]);
+}
+
+#[test]
+fn without_a_strategy_it_lasts_until_someone_ends_it() {
+    let steps = vec![vec![overloaded(), says("Hello")]];
+    let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
+    assert!(world.begin().is_none(), "it waits");
+    world.without_strategy();
+    assert!(world.recover().is_none(), "it waits");
+    world.hear(Input::RetryNow);
+    world.recover().expect("it ends");
 }
 
 #[test]

@@ -74,6 +74,10 @@ impl ScriptedHost {
         }
     }
 
+    pub(crate) fn hear(&mut self, input: Input) {
+        self.outside.push_back((0, input));
+    }
+
     fn note(&self, fact: Fact) {
         self.log.note(self.clock.now(), fact);
     }
