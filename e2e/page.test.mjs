@@ -170,3 +170,37 @@ test('it fits a phone', async () => {
   await isNotWide();
   assert.deepEqual(page.wrongs, []);
 });
+
+test('the sample is answered with the help of a tool, and reads the same from history', async () => {
+  await open();
+  await page.locator('#sample').click();
+  await isRetry(1);
+  await page.locator('#retry-now').click();
+  await isRetry(2);
+  await page.locator('#retry-now').click();
+  await sealed();
+  assert.match(await page.locator('.tool .state').textContent(), /^done/);
+  const [shown, tool] = [await answerText(page), await page.locator('.tool-body').textContent()];
+  await page.reload();
+  await page.locator('.history .answer').waitFor();
+  assert.equal(await answerText(page), shown);
+  assert.equal(await page.locator('.tool-body').textContent(), tool);
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('a server with a token lets in who has it', async () => {
+  const guarded = await startServer([], { EVERTURN_TOKEN: 'let-me-in' });
+  try {
+    page = await openPage(browser, `${guarded.url}/`);
+    await page.locator('#token-field').fill('let-me-in');
+    await page.locator('#token button').click();
+    await page.locator('#model option').first().waitFor({ state: 'attached' });
+    await send(page, PROMPT);
+    await isRetry(1);
+    await page.locator('#retry-cancel').click();
+    await sealed();
+  } finally {
+    await page?.context().close();
+    await guarded.stop();
+  }
+});

@@ -287,6 +287,7 @@ async function playFlaky(turn) {
     if (!running()) return;
   }
   turn.tell({ type: 'retry-ended', attempts: 2, outcome: 'recovered' });
+  if (/dice/.test(turn.prompt)) rollDice(turn);
   const answer = `You said: ${turn.prompt}\n\n1. The first call was **refused**.\n2. So was the second.\n3. The third one held.\n`;
   for (const delta of answer.match(/\S*\s*/g)) {
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -298,9 +299,19 @@ async function playFlaky(turn) {
   turn.end('stop', { usage, contextSize: 73 });
 }
 
+function rollDice(turn) {
+  const call = { stepId: `${turn.id}#0`, toolCallId: 'roll', toolName: 'roll_dice' };
+  turn.tell(
+    { type: 'tool-call', ...call, input: { count: 2 } },
+    { type: 'step-complete', stepId: call.stepId },
+    { type: 'tool-result', ...call, content: '3, 5', isError: false, durationMs: 1 },
+  );
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const server = new ScriptedServer();
   server.port = Number(process.env.PORT ?? 0);
+  server.token = process.env.EVERTURN_TOKEN ?? null;
   server.onTurn = playFlaky;
   await server.listen();
   console.log(`listening on ${server.url}`);

@@ -53,7 +53,7 @@ export class ToolCard {
     this.answered = true;
     this.node.classList.remove('working');
     this.node.classList.toggle('failed', isError);
-    const time = durationMs === undefined ? '' : ` · ${took(durationMs)}`;
+    const time = !durationMs ? '' : ` · ${took(durationMs)}`;
     this.#state.textContent = (isError ? 'failed' : 'done') + time;
     this.#section(isError ? 'Error' : 'Result', content);
   }
