@@ -46,7 +46,7 @@ pub(crate) struct Serve {
     /// Ask clients for this token. Other users of this machine can see a command line: prefer EVERTURN_TOKEN
     #[arg(long)]
     token: Option<String>,
-    /// Keep conversations in memory only (the one way there is now)
+    /// Keep conversations in memory only, as they are unless told otherwise
     #[arg(long)]
     memory: bool,
 }
@@ -84,13 +84,13 @@ struct ConfigFlag {
 
 const ENVIRONMENT: &str = "\
 Environment:
-  OPENAI_API_KEY    makes OpenAI the provider where the configuration file names none
-  OPENAI_BASE_URL   the same for any compatible endpoint, e.g. http://127.0.0.1:11434/v1
-  EVERTURN_MODEL    the models of that provider, separated by commas; the first is the default
-  EVERTURN_CONFIG   the configuration file
-  EVERTURN_LISTEN   where to listen
-  EVERTURN_TOKEN    the token that clients are asked for
-  EVERTURN_LOG      what is logged to standard error, e.g. debug or everturn_provider=debug";
+  OPENAI_API_KEY   makes OpenAI the provider, if the configuration file has none
+  OPENAI_BASE_URL  the same for another endpoint, e.g. http://127.0.0.1:11434/v1
+  EVERTURN_MODEL   that provider's models: a,b,c; the first is the default
+  EVERTURN_CONFIG  the configuration file
+  EVERTURN_LISTEN  where to listen
+  EVERTURN_TOKEN   the token that clients are asked for
+  EVERTURN_LOG     what is logged to standard error, e.g. debug";
 
 impl Cli {
     pub(crate) fn command(self) -> Command {

@@ -48,6 +48,7 @@ impl<'a> Turn<'a> {
             extensions: Some(true),
         };
         link.send(send).await?;
+        view.begin()?;
         view.status(Status::Asking)?;
         Ok(Self { conversation_id, link, view, story, stopping: None })
     }

@@ -2,6 +2,7 @@
 
 mod live;
 mod plain;
+mod wrap;
 
 use std::{io, time::Duration};
 
@@ -14,6 +15,9 @@ use super::wording;
 
 /// A place where a turn is shown.
 pub(super) trait View {
+    /// A turn begins, on a new line.
+    fn begin(&mut self) -> io::Result<()>;
+
     /// The next piece of the answer.
     fn text(&mut self, delta: &str) -> io::Result<()>;
 

@@ -14,7 +14,10 @@ pub(super) fn brief(message: &str) -> String {
         _ => (String::new(), message),
     };
     let said = of_json(body).or_else(|| of_page(body)).unwrap_or_else(|| body.to_owned());
-    format!("{head}{}", one_line(&said, LONGEST))
+    // Many pages say the status again.
+    let status = head.trim_start_matches("HTTP ").trim_end_matches(": ");
+    let said = said.trim_start().strip_prefix(status).unwrap_or(&said);
+    format!("{head}{}", one_line(said, LONGEST))
 }
 
 fn of_json(body: &str) -> Option<String> {
@@ -61,10 +64,7 @@ mod tests {
                 r#"HTTP 529: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
                 "HTTP 529: Overloaded",
             ),
-            (
-                "HTTP 502: <html>\n<head><title>502 Bad Gateway</title></head></html>",
-                "HTTP 502: 502 Bad Gateway",
-            ),
+            ("HTTP 502: <html>\n<head><title>502 Bad Gateway</title></head></html>", "HTTP 502: Bad Gateway"),
             (r#"{"error":"no"}"#, "no"),
             ("HTTP 500: oops\n\n  twice", "HTTP 500: oops twice"),
             ("127.0.0.1:1: connection refused", "127.0.0.1:1: connection refused"),

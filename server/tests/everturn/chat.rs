@@ -31,7 +31,7 @@ async fn a_wait_counts_down_and_r_skips_it() {
     gate.open();
     assert_eq!(terminal.end().await.code(), Some(0));
     let shown = terminal.shown();
-    let expected = "! HTTP 529: Overloaded\nHello again.\nAnswered after 1 retry, in ";
+    let expected = "! HTTP 529: Overloaded\n\nHello again.\n\nAnswered after 1 retry, in ";
     assert!(shown.starts_with(expected), "{shown}");
     assert_eq!(provider.counts().requests, 2);
 }
@@ -55,7 +55,7 @@ async fn ctrl_c_stops_an_answer() {
     terminal.until("Hello").await;
     terminal.press(CTRL_C).await;
     assert_eq!(terminal.end().await.code(), Some(130));
-    assert_eq!(terminal.shown(), "Hello\nStopped.");
+    assert_eq!(terminal.shown(), "Hello\n\nStopped.");
     provider.until(|seen| seen.open == 0).await;
 }
 
@@ -64,8 +64,8 @@ async fn a_schedule_at_its_end_names_its_attempts_and_the_last_failure() {
     let provider = Loopback::start([fault::overloaded(), fault::bad_gateway()]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat", "hi"]);
     assert_eq!(terminal.end().await.code(), Some(1));
-    let expected = "! HTTP 529: Overloaded\n! HTTP 502: 502 Bad Gateway\n\
-                    Retry failed after 2 attempts: HTTP 502: 502 Bad Gateway";
+    let expected = "! HTTP 529: Overloaded\n! HTTP 502: Bad Gateway\n\
+                    Retry failed after 2 attempts: HTTP 502: Bad Gateway";
     assert_eq!(terminal.shown(), expected);
     assert_eq!(provider.counts().requests, 3);
 }
@@ -110,7 +110,7 @@ async fn ctrl_c_in_a_conversation_ends_the_answer_only() {
     terminal.press("first\r").await;
     terminal.until("Hello").await;
     terminal.press(CTRL_C).await;
-    terminal.until("Stopped.\n\n>").await;
+    terminal.until("Hello\n\nStopped.\n\n>").await;
     terminal.press("second\r").await;
     terminal.until("Fine.\n\n>").await;
     terminal.press(CTRL_C).await;
@@ -132,6 +132,6 @@ async fn a_lost_connection_comes_back_and_nothing_is_said_twice() {
     gate.open();
     assert_eq!(terminal.end().await.code(), Some(0));
     let shown = terminal.shown();
-    assert!(shown.starts_with("Hello\n again.\nGo on: everturn chat --server "), "{shown}");
+    assert!(shown.starts_with("Hello\n again.\n\nGo on: everturn chat --server "), "{shown}");
     assert_eq!(provider.counts().requests, 1);
 }

@@ -13,7 +13,7 @@ use crossterm::{
 };
 use tokio::time::Instant;
 
-use super::{Line, Status, View};
+use super::{Line, Status, View, wrap::Wrap};
 use crate::chat::wording;
 
 /// After so many seconds a line says how long it has been there.
@@ -27,16 +27,19 @@ pub(crate) struct Live<W: Write> {
     has_keys: bool,
     show_reasoning: bool,
     place: Place,
+    wrap: Wrap,
     status: Status,
     since: Instant,
     /// The status line as it stands there now.
     drawn: String,
 }
 
-/// Where the cursor is, when no status line is drawn.
+/// What stands above the cursor, or left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    LineStart,
+    /// Nothing of this turn.
+    Start,
+    Line,
     Text,
     Reasoning,
 }
@@ -53,18 +56,24 @@ impl<W: Write> Live<W> {
             columns,
             has_keys,
             show_reasoning,
-            place: Place::LineStart,
+            place: Place::Start,
+            wrap: Wrap::default(),
             status: Status::Quiet,
             since: Instant::now(),
             drawn: String::new(),
         }
     }
 
-    /// Text as it is, but for what could steer the terminal. Raw mode wants the carriage return.
+    /// Text as it is, but for what could steer the terminal.
     fn print(&mut self, text: &str) -> io::Result<()> {
         let kept = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
-        let plain: String = kept.collect();
-        queue!(self.out, Print(plain.replace('\n', "\r\n")))
+        let wrapped = self.wrap.push(&kept.collect::<String>(), self.width());
+        queue!(self.out, Print(wrapped))
+    }
+
+    /// The last column stays free: some terminals begin a new row as soon as it is written.
+    fn width(&self) -> usize {
+        (self.columns)().saturating_sub(1).max(1)
     }
 
     fn erase(&mut self) -> io::Result<()> {
@@ -74,18 +83,25 @@ impl<W: Write> Live<W> {
         }
     }
 
-    fn new_line(&mut self) -> io::Result<()> {
+    /// Goes to the start of a row.
+    fn new_row(&mut self) -> io::Result<()> {
         self.erase()?;
-        match mem::replace(&mut self.place, Place::LineStart) {
-            Place::LineStart => Ok(()),
-            Place::Text | Place::Reasoning => queue!(self.out, Print("\r\n")),
+        if self.wrap.is_at_start() { Ok(()) } else { self.print("\n") }
+    }
+
+    /// Goes where something of another kind begins: a blank row apart from what was there before.
+    fn enter(&mut self, place: Place) -> io::Result<()> {
+        self.erase()?;
+        let before = mem::replace(&mut self.place, place);
+        if before == place || before == Place::Start {
+            return Ok(());
         }
+        self.new_row()?;
+        self.print("\n")
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        // The last column stays free: some terminals wrap as soon as it is written.
-        let room = (self.columns)().saturating_sub(1);
-        let words: String = self.words(Instant::now()).chars().take(room).collect();
+        let words: String = self.words(Instant::now()).chars().take(self.width()).collect();
         if words == self.drawn {
             return Ok(());
         }
@@ -93,7 +109,7 @@ impl<W: Write> Live<W> {
             self.erase()?;
             return self.out.flush();
         }
-        self.new_line()?;
+        self.new_row()?;
         match self.status {
             Status::Retrying(_) => queue!(self.out, SetForegroundColor(Color::Yellow))?,
             _ => queue!(self.out, SetAttribute(Attribute::Dim))?,
@@ -121,12 +137,15 @@ impl<W: Write> Live<W> {
             Status::Reconnecting { tried, of } => {
                 timed(&format!("Connection lost, reconnecting ({tried}/{of})"))
             }
+            // As a rule it is over before one could read it.
+            Status::Stopping if elapsed.as_secs() == 0 => String::new(),
             Status::Stopping => timed("Stopping"),
         }
     }
 
     fn colored(&mut self, color: Color, mark: &str, text: &str) -> io::Result<()> {
-        queue!(self.out, SetForegroundColor(color), Print(mark))?;
+        queue!(self.out, SetForegroundColor(color))?;
+        self.print(mark)?;
         self.print(text)?;
         queue!(self.out, ResetColor)
     }
@@ -139,17 +158,16 @@ impl<W: Write> Live<W> {
 }
 
 impl<W: Write> View for Live<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.place = Place::Start;
+        self.wrap = Wrap::default();
+        Ok(())
+    }
+
     fn text(&mut self, delta: &str) -> io::Result<()> {
         self.status = Status::Quiet;
-        self.erase()?;
-        if self.place == Place::Reasoning {
-            queue!(self.out, Print("\r\n"))?;
-            self.place = Place::LineStart;
-        }
+        self.enter(Place::Text)?;
         self.print(delta)?;
-        if let Some(last) = delta.chars().next_back() {
-            self.place = if last == '\n' { Place::LineStart } else { Place::Text };
-        }
         self.out.flush()
     }
 
@@ -158,17 +176,14 @@ impl<W: Write> View for Live<W> {
             return self.status(Status::Thinking);
         }
         self.status = Status::Quiet;
-        self.erase()?;
-        if self.place == Place::Text {
-            queue!(self.out, Print("\r\n"))?;
-        }
+        self.enter(Place::Reasoning)?;
         self.dim(delta)?;
-        self.place = Place::Reasoning;
         self.out.flush()
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
-        self.new_line()?;
+        self.enter(Place::Line)?;
+        self.new_row()?;
         match line {
             Line::Failure(text) => self.colored(Color::Yellow, "! ", text)?,
             Line::Error(text) => self.colored(Color::Red, "", text)?,
@@ -179,7 +194,7 @@ impl<W: Write> View for Live<W> {
                 self.dim(&format!("{call} \u{2192} {result}"))?;
             }
         }
-        queue!(self.out, Print("\r\n"))?;
+        self.print("\n")?;
         self.draw()?;
         self.out.flush()
     }
@@ -198,7 +213,7 @@ impl<W: Write> View for Live<W> {
 
     fn end(&mut self) -> io::Result<()> {
         self.status = Status::Quiet;
-        self.new_line()?;
+        self.new_row()?;
         self.out.flush()
     }
 }

@@ -36,6 +36,10 @@ impl<O: Write, E: Write> Plain<O, E> {
 }
 
 impl<O: Write, E: Write> View for Plain<O, E> {
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn text(&mut self, delta: &str) -> io::Result<()> {
         self.end_reasoning()?;
         self.out.write_all(delta.as_bytes())?;

@@ -16,7 +16,7 @@ impl Terminal {
         Self { view, screen: vt100::Parser::new(20, 40, 0) }
     }
 
-    /// The rows that are not empty.
+    /// The rows without those that only part them.
     fn shown(&mut self) -> Vec<String> {
         self.screen.process(&mem::take(&mut self.view.out));
         let rows = self.screen.screen().rows(0, 40).map(|row| row.trim_end().to_owned());
@@ -65,7 +65,7 @@ async fn the_lines_of_an_answer_begin_at_the_left() {
     terminal.view.text("four\n").unwrap();
     terminal.view.end().unwrap();
     assert_eq!(terminal.shown(), ["one", "two and", "three", "\u{25cf} roll \u{2192} 4", "four"]);
-    assert_eq!(terminal.screen.screen().cursor_position(), (5, 0));
+    assert_eq!(terminal.screen.screen().cursor_position(), (7, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,4 +91,20 @@ async fn what_a_model_says_cannot_steer_the_terminal() {
     terminal.view.text("a\u{1b}[2J\u{9b}31m\u{7}b\r\nc").unwrap();
     terminal.view.line(&Line::Error("x\u{1b}]0;title\u{7}".to_owned())).unwrap();
     assert_eq!(terminal.shown(), ["a[2J31mb", "c", "x]0;title"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_of_another_kind_stands_apart() {
+    let mut terminal = Terminal::new(true, false);
+    terminal.view.line(&Line::Note("hello".to_owned())).unwrap();
+    terminal.view.begin().unwrap();
+    terminal.view.line(&Line::Failure("one".to_owned())).unwrap();
+    terminal.view.line(&Line::Failure("two".to_owned())).unwrap();
+    terminal.view.status(retrying(9)).unwrap();
+    terminal.view.text("an answer\n").unwrap();
+    terminal.view.line(&Line::Note("by the way".to_owned())).unwrap();
+    terminal.shown();
+    let rows: Vec<String> =
+        terminal.screen.screen().rows(0, 40).map(|row| row.trim_end().to_owned()).collect();
+    assert_eq!(rows[..7], ["hello", "! one", "! two", "", "an answer", "", "by the way"]);
 }
