@@ -55,7 +55,7 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
     match message {
         Some(message) => {
             let ending = chat.turn(message, &mut interrupt).await?;
-            if let Some(server) = &args.server {
+            if let Some(server) = args.server.as_ref().filter(|_| ending != Ending::Refused) {
                 chat.say_how_to_go_on(server)?;
             }
             Ok(exit_code(ending))
@@ -87,7 +87,7 @@ fn message(args: &cli::Chat, terminal: &Terminal) -> Result<Option<String>> {
 fn exit_code(ending: Ending) -> ExitCode {
     match ending {
         Ending::Answered => ExitCode::SUCCESS,
-        Ending::Failed | Ending::Cancelled => ExitCode::FAILURE,
+        Ending::Failed | Ending::Refused | Ending::Cancelled => ExitCode::FAILURE,
         Ending::Interrupted => INTERRUPTED.into(),
     }
 }

@@ -79,7 +79,7 @@ impl Config {
             settings,
             system_prompt: file.system_prompt,
         };
-        config.check()?;
+        config.check_names()?;
         Ok(config)
     }
 
@@ -89,7 +89,8 @@ impl Config {
         named.or_else(|| environment.config_path().filter(|path| path.exists()))
     }
 
-    fn check(&self) -> Result<()> {
+    /// Whether it may listen where it is told to.
+    pub(crate) fn check_exposure(&self) -> Result<()> {
         if !self.listen.ip().is_loopback() && self.token.is_none() {
             bail!(
                 "refusing to listen on {}: other machines could use your models without a token; set one with \
@@ -97,6 +98,10 @@ impl Config {
                 self.listen
             );
         }
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<()> {
         let mut names = BTreeSet::new();
         match self.providers.iter().find(|provider| !names.insert(&provider.name)) {
             Some(twice) => bail!("two providers are named {:?}: give each its own name", twice.name),

@@ -28,6 +28,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Serves until it is told to end.
 pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let config = Config::resolve(&args.flags(), &Environment::of_process())?;
+    config.check_exposure()?;
     let mut interrupt = Interrupt::listen()?;
     let metrics = Metrics::install()?;
     let orchestrator = assembly::orchestrator(&config)?;

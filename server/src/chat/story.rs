@@ -19,6 +19,8 @@ const RESULT: usize = 80;
 pub(super) enum Ending {
     Answered,
     Failed,
+    /// The server did not take the message, or lost the conversation.
+    Refused,
     /// A person ended the wait, or someone ended the turn.
     Cancelled,
     /// The person at this terminal ended the turn.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use everturn_wire::{Command, ConversationId, ServerMessage};
 use tokio::time::{Instant, sleep};
 
@@ -10,7 +10,7 @@ use super::{
     key::{Key, Keys},
     link::{Link, News, TRIES},
     story::{Ending, Story},
-    view::{Status, View},
+    view::{Line, Status, View},
 };
 
 /// How often what depends on the time is looked at.
@@ -86,7 +86,9 @@ impl<'a> Turn<'a> {
                     return Ok(self.story.take(event, self.view)?);
                 }
                 ServerMessage::ChatError { message, .. } | ServerMessage::Error { message } => {
-                    bail!("the server refused: {message}")
+                    self.view.end()?;
+                    self.view.line(&Line::Error(message))?;
+                    return Ok(Some(Ending::Refused));
                 }
                 ServerMessage::ChatDelta { .. } | ServerMessage::StatusChanged { .. } => {}
             },

@@ -39,15 +39,14 @@ impl Provider {
         if key.is_none() && base_url.is_none() {
             return None;
         }
-        let models = environment.get("EVERTURN_MODEL").unwrap_or_else(|| OPENAI_MODELS.to_owned());
-        let models = models.split(',').map(str::trim).filter(|model| !model.is_empty());
+        let asked = environment.get("EVERTURN_MODEL").as_deref().map(words).unwrap_or_default();
         let mut endpoint = EndpointConfig::new(base_url.unwrap_or_else(|| OPENAI.to_owned()));
         endpoint.api_key = key.map(Into::into);
         Some(Self {
             name: "openai".to_owned(),
             api: Api::OpenAiChat(ChatConfig::new(endpoint)),
             http: HttpConfig::default(),
-            models: models.map(str::to_owned).collect(),
+            models: if asked.is_empty() { words(OPENAI_MODELS) } else { asked },
         })
     }
 
@@ -71,6 +70,11 @@ impl Provider {
         let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
         Ok(Self { name: table.name, api, http, models: table.models })
     }
+}
+
+/// What stands between commas.
+fn words(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 fn check_names(table: &ProviderTable) -> Result<()> {

@@ -117,9 +117,9 @@ fn an_address_is_understood_in_four_ways() {
 fn other_machines_are_let_in_with_a_token_only() {
     for address in ["0.0.0.0:4777", "[::]:4777", "192.168.1.2:4777"] {
         let case = Case::new("").listen(address);
-        let problem = case.problem();
+        let problem = case.config().check_exposure().unwrap_err().to_string();
         assert!(problem.contains(address) && problem.contains("EVERTURN_TOKEN"), "{problem}");
-        assert!(case.variable("EVERTURN_TOKEN", "t0ken").resolve().is_ok());
+        assert!(case.variable("EVERTURN_TOKEN", "t0ken").config().check_exposure().is_ok());
     }
 }
 
@@ -130,6 +130,7 @@ fn an_openai_key_is_a_provider() {
     assert_eq!(config.providers[0].name, "openai");
     assert!(config.providers[0].models.len() > 1);
     assert_eq!(chat(&config, 0).endpoint.base_url, "https://api.openai.com/v1");
+    assert_eq!(case.config().providers[0].models[0], "gpt-5.5");
     let other =
         case.variable("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").variable("EVERTURN_MODEL", "a, b").config();
     assert_eq!(other.providers[0].models, ["a", "b"]);

@@ -1,6 +1,6 @@
 //! A terminal with the program in it: what a person sees, and the keys they press.
 
-use std::process::ExitStatus;
+use std::{collections::VecDeque, process::ExitStatus};
 
 use pty_process::{Pty, Size};
 use tokio::{
@@ -22,6 +22,8 @@ pub(crate) const CTRL_D: &str = "\u{4}";
 pub(crate) struct Terminal {
     pty: Pty,
     child: Child,
+    /// What came and is not on the screen yet.
+    coming: VecDeque<u8>,
     screen: Parser,
     _home: Home,
 }
@@ -39,7 +41,8 @@ impl Terminal {
         let command =
             home.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
         let child = command.spawn(pts).unwrap();
-        Self { pty, child, screen: Parser::new(ROWS, COLUMNS, 100), _home: home.clone() }
+        let coming = VecDeque::new();
+        Self { pty, child, coming, screen: Parser::new(ROWS, COLUMNS, 100), _home: home.clone() }
     }
 
     /// What is on the screen, without the white space at the ends of its lines.
@@ -55,7 +58,7 @@ impl Terminal {
         matches!(cell.fgcolor(), vt100::Color::Idx(3 | 11))
     }
 
-    /// Waits until this is on the screen.
+    /// Waits until this is on the screen. Whatever was there for however short a time is seen.
     pub(crate) async fn until(&mut self, text: &str) {
         let seen = async {
             while !self.shown().contains(text) {
@@ -82,12 +85,16 @@ impl Terminal {
         timeout(DEADLINE, ended).await.expect("the program ends in time")
     }
 
-    /// Takes in what comes; false at the end.
+    /// Brings the next byte to the screen; false at the end.
     async fn read(&mut self) -> bool {
-        let mut bytes = [0; 4096];
-        // Where the other side is gone, Linux reports an error and others an end.
-        let read = self.pty.read(&mut bytes).await.unwrap_or(0);
-        self.screen.process(&bytes[..read]);
-        read > 0
+        if self.coming.is_empty() {
+            let mut bytes = [0; 4096];
+            // Where the other side is gone, Linux reports an error and others an end.
+            let read = self.pty.read(&mut bytes).await.unwrap_or(0);
+            self.coming.extend(&bytes[..read]);
+        }
+        let byte = self.coming.pop_front();
+        self.screen.process(byte.as_slice());
+        byte.is_some()
     }
 }
