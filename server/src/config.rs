@@ -46,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) providers: Vec<Provider>,
     pub(crate) retry: Retry,
     pub(crate) settings: Settings,
+    /// Whether models may roll dice.
+    pub(crate) dice: bool,
     pub(crate) system_prompt: Option<String>,
 }
 
@@ -68,13 +70,16 @@ impl Config {
         };
         settings.max_parallel_tools = file.max_parallel_tools.unwrap_or(settings.max_parallel_tools);
         settings.budget.max_wait_ms = Some(retry.max_wait_ms);
+        let providers = providers(file.providers, environment)?;
         let config = Self {
             file: path,
             listen,
             token,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
-            providers: providers(file.providers, environment)?,
+            // The demo shows a tool; a real model has what it was given.
+            dice: file.tools.dice.unwrap_or(providers.is_empty()),
+            providers,
             retry,
             settings,
             system_prompt: file.system_prompt,

@@ -1,4 +1,4 @@
-//! The demo's tool: harmless, and never the same twice.
+//! The demo's tool, for other models too where asked for: harmless, and never the same twice.
 
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};

@@ -14,6 +14,7 @@ use super::Hidden;
 pub(super) struct File {
     pub(super) server: ServerTable,
     pub(super) retry: RetryTable,
+    pub(super) tools: ToolTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
     pub(super) max_steps: Option<u32>,
@@ -42,6 +43,12 @@ pub(super) struct RetryTable {
     pub(super) max_wait_ms: Option<u64>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ToolTable {
+    pub(super) dice: Option<bool>,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ScheduleName {
@@ -64,8 +71,7 @@ pub(super) struct ProviderTable {
     pub(super) headers: BTreeMap<String, Hidden>,
     #[serde(default)]
     pub(super) extra_body: Map<String, Value>,
-    #[serde(default)]
-    pub(super) output_limit: OutputLimitName,
+    pub(super) output_limit: Option<OutputLimitName>,
     pub(super) include_usage: Option<bool>,
     pub(super) models: Vec<String>,
     #[serde(default)]
@@ -78,12 +84,13 @@ pub(super) enum Kind {
     #[default]
     #[serde(rename = "openai-chat")]
     OpenAiChat,
+    #[serde(rename = "anthropic")]
+    Anthropic,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OutputLimitName {
-    #[default]
     MaxCompletionTokens,
     MaxTokens,
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
-use everturn_provider::{ChatConfig, EndpointConfig, HttpConfig, OutputLimit, Timeouts};
+use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, HttpConfig, OutputLimit, Timeouts};
 
 use super::{
     Environment, Hidden,
@@ -12,6 +12,8 @@ use super::{
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 /// What OpenAI offers where nobody says which models to use; the first is the default.
 const OPENAI_MODELS: &str = "gpt-5.5,gpt-5.4,gpt-5.4-mini,gpt-5.4-nano";
 
@@ -29,6 +31,7 @@ pub(crate) struct Provider {
 #[derive(Debug)]
 pub(crate) enum Api {
     OpenAiChat(ChatConfig),
+    Anthropic(AnthropicConfig),
 }
 
 impl Provider {
@@ -53,19 +56,27 @@ impl Provider {
     pub(super) fn resolve(table: ProviderTable, environment: &Environment<'_>) -> Result<Self> {
         check_names(&table)?;
         let api_key = api_key(&table, environment)?;
-        let mut endpoint = EndpointConfig::new(table.base_url.unwrap_or_else(|| OPENAI.to_owned()));
+        let usual = usual(table.kind).0;
+        let mut endpoint = EndpointConfig::new(table.base_url.unwrap_or_else(|| usual.to_owned()));
         endpoint.api_key = api_key.map(|key| key.secret());
         endpoint.headers = table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect();
         let api = match table.kind {
             Kind::OpenAiChat => Api::OpenAiChat(ChatConfig {
                 output_limit: match table.output_limit {
-                    OutputLimitName::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
-                    OutputLimitName::MaxTokens => OutputLimit::MaxTokens,
+                    None | Some(OutputLimitName::MaxCompletionTokens) => OutputLimit::MaxCompletionTokens,
+                    Some(OutputLimitName::MaxTokens) => OutputLimit::MaxTokens,
                 },
                 include_usage: table.include_usage.unwrap_or(true),
                 extra_body: table.extra_body,
                 ..ChatConfig::new(endpoint)
             }),
+            Kind::Anthropic => {
+                only_openai(table.output_limit, table.include_usage)?;
+                Api::Anthropic(AnthropicConfig {
+                    extra_body: table.extra_body,
+                    ..AnthropicConfig::new(endpoint)
+                })
+            }
         };
         let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
         Ok(Self { name: table.name, api, http, models: table.models })
@@ -91,11 +102,27 @@ fn check_names(table: &ProviderTable) -> Result<()> {
     }
 }
 
-/// The key, from where the table says. OpenAI itself is given its usual key; another address never is.
+/// The address and the key's variable of whoever made the API.
+fn usual(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::OpenAiChat => (OPENAI, OPENAI_KEY),
+        Kind::Anthropic => (ANTHROPIC, ANTHROPIC_KEY),
+    }
+}
+
+fn only_openai(output_limit: Option<OutputLimitName>, include_usage: Option<bool>) -> Result<()> {
+    let given = [("output_limit", output_limit.is_some()), ("include_usage", include_usage.is_some())];
+    match given.iter().find(|(_, given)| *given) {
+        Some((key, _)) => bail!("`{key}` has no effect with kind = \"anthropic\": take it out"),
+        None => Ok(()),
+    }
+}
+
+/// The key, from where the table says. The maker's own address is given its usual key; another address never is.
 fn api_key(table: &ProviderTable, environment: &Environment<'_>) -> Result<Option<Hidden>> {
     match (&table.api_key, &table.api_key_env, &table.api_key_file) {
         (None, None, None) if table.base_url.is_some() => Ok(None),
-        (None, None, None) => of_variable(OPENAI_KEY, environment).map(Some),
+        (None, None, None) => of_variable(usual(table.kind).1, environment).map(Some),
         (Some(key), None, None) => Hidden::new(key.reveal()).context("`api_key` is empty").map(Some),
         (None, Some(name), None) => of_variable(name, environment).map(Some),
         (None, None, Some(path)) => {

@@ -47,7 +47,7 @@ impl Case {
 }
 
 fn chat(config: &Config, provider: usize) -> &everturn_provider::ChatConfig {
-    let Api::OpenAiChat(chat) = &config.providers[provider].api;
+    let Api::OpenAiChat(chat) = &config.providers[provider].api else { panic!("speaks another API") };
     chat
 }
 
@@ -208,6 +208,39 @@ fn a_provider_that_cannot_be_named_is_refused() {
     ] {
         let problem = Case::new(&file).problem();
         assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn anthropic_has_its_own_address_and_key() {
+    let provider = |keys: &str| {
+        Case::new(&format!("[[provider]]\nname = \"a\"\nkind = \"anthropic\"\nmodels = [\"m\"]\n{keys}"))
+    };
+    let config =
+        provider("").variable("ANTHROPIC_API_KEY", "sk-ant").variable("OPENAI_API_KEY", "x").config();
+    let Api::Anthropic(messages) = &config.providers[0].api else { panic!("speaks another API") };
+    assert_eq!(messages.endpoint.base_url, "https://api.anthropic.com/v1");
+    assert_eq!(messages.endpoint.api_key, Some("sk-ant".into()));
+    for (keys, expected) in [
+        ("", "set the environment variable ANTHROPIC_API_KEY"),
+        ("api_key = \"k\"\ninclude_usage = false", "`include_usage` has no effect"),
+        ("api_key = \"k\"\noutput_limit = \"max_tokens\"", "`output_limit` has no effect"),
+    ] {
+        let problem = provider(keys).problem();
+        assert!(problem.contains(expected) && problem.contains("provider \"a\""), "{problem}");
+    }
+}
+
+#[test]
+fn dice_come_with_the_demo_and_when_asked_for() {
+    let provider = "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
+    for (file, expected) in [
+        (String::new(), true),
+        ("[tools]\ndice = false".to_owned(), false),
+        (provider.to_owned(), false),
+        (format!("{provider}[tools]\ndice = true"), true),
+    ] {
+        assert_eq!(Case::new(&file).config().dice, expected, "{file}");
     }
 }
 
