@@ -1,0 +1,170 @@
+// Streamed turns with a tool call through a model server that nobody here wrote: @copilotkit/aimock on loopback, spoken
+// to in two dialects. Its journal says what it was asked.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { LLMock } from '@copilotkit/aimock';
+import { startServer } from './support/binary.mjs';
+
+const KEY = 'not-a-real-key';
+const THROW = { sides: 6, count: 2 };
+const CALM = ['user-message', 'turn-start'];
+const ANSWER = [
+  'tool-call',
+  'usage',
+  'step-complete',
+  'tool-result',
+  'text-delta',
+  'usage',
+  'step-complete',
+  'done',
+  'turn-sealed',
+];
+
+const config = (url) => `
+[retry]
+schedule = "exponential"
+base_ms = 20
+
+[tools]
+dice = true
+
+[[provider]]
+name = "chat"
+kind = "openai-chat"
+base_url = "${url}/v1"
+api_key = "${KEY}"
+models = ["gpt-5.5"]
+
+[[provider]]
+name = "messages"
+kind = "anthropic"
+base_url = "${url}/v1"
+api_key = "${KEY}"
+models = ["claude-sonnet-4-5"]
+`;
+
+/** What each API looks like from aimock's side. It journals Messages in the words of Chat Completions. */
+const DIALECTS = [
+  { model: 'chat/gpt-5.5', path: '/v1/chat/completions', version: undefined },
+  { model: 'messages/claude-sonnet-4-5', path: '/v1/messages', version: '2023-06-01' },
+];
+
+let folder;
+let mock;
+let server;
+
+before(async () => {
+  mock = await LLMock.create({ host: '127.0.0.1', port: 0, logLevel: 'silent' });
+  folder = await mkdtemp(join(tmpdir(), 'everturn-aimock-'));
+  const path = join(folder, 'config.toml');
+  await writeFile(path, config(mock.url));
+  server = await startServer(['--config', path]);
+});
+
+after(async () => {
+  await server?.stop();
+  await mock?.stop();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+beforeEach(() => {
+  const usage = (input, output) => ({
+    usage: { prompt_tokens: input, completion_tokens: output, input_tokens: input, output_tokens: output },
+  });
+  const call = { id: 'call_1', name: 'roll_dice', arguments: JSON.stringify(THROW) };
+  mock.reset();
+  mock.on({ userMessage: 'Roll', hasToolResult: false }, { toolCalls: [call], ...usage(11, 7) });
+  mock.on({ userMessage: 'Roll', hasToolResult: true }, { content: 'They fell off the table.', ...usage(23, 5) });
+});
+
+/** Runs one turn and reads its events as they are streamed. */
+async function turn(model) {
+  const response = await fetch(`${server.url}/chat?extensions=true`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'Roll two dice.', model }),
+  });
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('content-type'), /^application\/x-ndjson/);
+  const lines = (await response.text()).trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line));
+}
+
+/** The types in order, a run of the same one told once. */
+const order = (events) => events.map(({ type }) => type).filter((type, at, all) => type !== all[at - 1]);
+const only = (events, type) => events.filter((event) => event.type === type);
+
+function assertAnswered(events) {
+  const [call] = only(events, 'tool-call');
+  assert.deepEqual([call.toolName, call.toolCallId, call.input], ['roll_dice', 'call_1', THROW]);
+  const [result] = only(events, 'tool-result');
+  assert.deepEqual([result.toolCallId, result.isError], ['call_1', false]);
+  assert.match(result.content, /^[1-6], [1-6]$/);
+  const text = only(events, 'text-delta').map(({ delta }) => delta);
+  assert.equal(text.join(''), 'They fell off the table.');
+  assert.ok(text.length > 1, 'the text is streamed');
+  const [done] = only(events, 'done');
+  assert.equal(done.reason, 'stop');
+  assert.deepEqual(done.usage, { inputTokens: 34, outputTokens: 12 });
+  assert.equal(done.contextSize, 28);
+}
+
+function assertWellFormed({ method, path, headers, body }, dialect) {
+  assert.deepEqual([method, path], ['POST', dialect.path]);
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(headers['anthropic-version'], dialect.version);
+  assert.ok(dialect.version ? headers['x-api-key'] : headers.authorization, 'the key is sent');
+  assert.equal(body.stream, true);
+  assert.equal(`${dialect.model.split('/')[0]}/${body.model}`, dialect.model);
+  assert.deepEqual(body.tools.map((tool) => tool.function.name), ['roll_dice']);
+  assert.equal(body.tools[0].function.parameters.type, 'object');
+}
+
+for (const dialect of DIALECTS) {
+  test(`a turn with a tool call goes through ${dialect.path}`, async () => {
+    const events = await turn(dialect.model);
+    assert.deepEqual(order(events), [...CALM, ...ANSWER]);
+    assertAnswered(events);
+
+    const asked = mock.getRequests();
+    assert.deepEqual(asked.map(({ response }) => response.status), [200, 200]);
+    for (const request of asked) assertWellFormed(request, dialect);
+    const [first, second] = asked.map(({ body }) => body.messages);
+    assert.deepEqual(first, [{ role: 'user', content: 'Roll two dice.' }]);
+    const [user, assistant, tool] = second;
+    assert.equal(second.length, 3);
+    assert.deepEqual(user, first[0]);
+    const [{ id, function: called }] = assistant.tool_calls;
+    assert.deepEqual([assistant.role, assistant.tool_calls.length, id], ['assistant', 1, 'call_1']);
+    assert.deepEqual([called.name, JSON.parse(called.arguments)], ['roll_dice', THROW]);
+    const { content } = only(events, 'tool-result')[0];
+    assert.deepEqual(tool, { role: 'tool', tool_call_id: 'call_1', content });
+  });
+
+  test(`a refused turn waits, asks again and goes through ${dialect.path}`, async () => {
+    // The error that is queued last is served first. With a 429 aimock asks for a wait of one second.
+    mock.nextRequestError(500, { message: 'broken for a moment', type: 'server_error' });
+    mock.nextRequestError(429, { message: 'too fast', type: 'rate_limit_error' });
+
+    const events = await turn(dialect.model);
+    assert.deepEqual(order(events), [...CALM, 'provider-retry', 'retry-ended', ...ANSWER]);
+    assertAnswered(events);
+    const [limited, broken, ...more] = only(events, 'provider-retry');
+    assert.equal(more.length, 0);
+    assert.deepEqual([limited.attempt, limited.code, limited.delayMs, limited.hinted], [0, '429', 1000, true]);
+    assert.match(limited.message, /^HTTP 429: .*too fast/);
+    assert.deepEqual([broken.attempt, broken.code, broken.delayMs], [1, '500', 40]);
+    assert.match(broken.message, /^HTTP 500: .*broken for a moment/);
+    const [ended] = only(events, 'retry-ended');
+    assert.deepEqual([ended.attempts, ended.outcome], [2, 'recovered']);
+
+    const asked = mock.getRequests();
+    assert.deepEqual(asked.map(({ response }) => response.status), [429, 500, 200, 200]);
+    for (const request of asked) assertWellFormed(request, dialect);
+    assert.deepEqual(asked[1].body, asked[0].body);
+    assert.deepEqual(asked[2].body, asked[0].body);
+  });
+}
