@@ -1,0 +1,3 @@
+//! What an embedder may rely on, tested through the public API only.
+
+mod journal;

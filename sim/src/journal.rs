@@ -1,0 +1,33 @@
+//! What every journal must do, as one body of tests for all of them.
+
+mod append;
+mod index;
+mod read;
+mod sample;
+
+use std::sync::Arc;
+
+use everturn_orchestrator::Journal;
+
+/// Checks a kind of journal against the contract of [`Journal`]. `make` opens a new, empty one each time.
+///
+/// Needs no clock and no special runtime, and leaves nothing behind but what `make` made.
+///
+/// # Panics
+/// Where the journal breaks the contract: call it from a test.
+pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
+    append::begins_with_nothing(&*make().await).await;
+    append::counts_its_appends(&*make().await).await;
+    append::refuses_the_stale_and_writes_nothing(&*make().await).await;
+    append::lets_one_of_many_rivals_win(&*make().await).await;
+    append::keeps_conversations_apart(&*make().await).await;
+    append::is_all_or_nothing_when_dropped(&*make().await).await;
+    append::takes_much_at_once(&*make().await).await;
+    append::keeps_the_turn_until_it_is_sealed(&*make().await).await;
+    read::gives_back_what_it_was_given(&*make().await).await;
+    read::parts_history_into_windows(&*make().await).await;
+    read::goes_on_after_a_cursor(&*make().await).await;
+    read::lists_figures_in_the_order_of_the_turns(&*make().await).await;
+    index::lists_conversations_by_activity(&*make().await).await;
+    index::lists_unsealed_turns_by_their_time(&*make().await).await;
+}

@@ -1,0 +1,116 @@
+//! What was written comes back, whole and in part.
+
+use everturn_orchestrator::{Cursor, Entry, Head, Journal, Version, Window, kernel::Millis};
+use everturn_wire::{Chunk, ConversationStatus, Role, StepId, TurnMetrics, Usage, Value};
+
+use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics};
+
+pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
+    let id = id("c");
+    let (text, step_id) = ("a\u{0}\"\\\n\u{2028}🦀é".to_owned(), Some(StepId::from("t#0")));
+    let input: Value = [("n", Value::from(1.5)), ("big", Value::from(u64::MAX))]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
+    let (tool_call_id, tool_name) = ("call".to_owned(), "tool".to_owned());
+    let call = Chunk::ToolCall {
+        tool_call_id: tool_call_id.clone(),
+        tool_name: tool_name.clone(),
+        input,
+        step_id: step_id.clone(),
+    };
+    let result =
+        Chunk::ToolResult { tool_call_id, tool_name, content: text.clone(), is_error: true, step_id };
+    let all = [
+        (Role::System, Chunk::System { text: text.clone() }),
+        (Role::User, Chunk::Image { url: "data:image/png;base64,AA==".to_owned(), mime_type: None }),
+        (Role::User, Chunk::Text { text: String::new() }),
+        (Role::Assistant, Chunk::Thinking { text: text.clone() }),
+        (Role::Assistant, call),
+        (Role::Tool, result),
+        (Role::Assistant, Chunk::Error { message: text.clone(), code: Some("429".to_owned()) }),
+    ];
+    let given: Vec<_> = (1..).zip(all).map(|(seq, (role, piece))| chunk(seq, role, piece)).collect();
+    let entries = given.iter().cloned().map(Entry::Chunk).chain([Entry::Head(head(0))]).collect();
+    let mut version = add(journal, &id, Version(0), entries).await;
+    assert_eq!(chunks(journal, &id).await, given);
+    for status in [
+        ConversationStatus::Active,
+        ConversationStatus::Queued,
+        ConversationStatus::Idle,
+        ConversationStatus::Closed,
+    ] {
+        let head = Head {
+            created_at: Millis(1_700_000_000_000),
+            last_activity_at: Millis((1 << 53) - 1),
+            title: text.clone(),
+            status,
+            model: Some("key/model".to_owned()),
+            end: Cursor::from_value((1 << 53) - 1),
+            last_seq: 7,
+        };
+        version = add(journal, &id, version, vec![Entry::Head(head.clone())]).await;
+        assert_eq!(load(journal, &id).await.head, head);
+    }
+}
+
+pub(super) async fn parts_history_into_windows(journal: &dyn Journal) {
+    let id = id("c");
+    let mut version = Version::default();
+    for seqs in [1..4, 4..5, 5..11] {
+        let entries = seqs
+            .map(|seq| Entry::Chunk(chunk(seq, Role::User, Chunk::Text { text: seq.to_string() })))
+            .chain([Entry::Head(head(0))])
+            .collect();
+        version = add(journal, &id, version, entries).await;
+    }
+    let bounds = [None, Some(0), Some(1), Some(4), Some(9), Some(10), Some(11), Some(u64::MAX)];
+    let limits = [None, Some(0), Some(1), Some(3), Some(10), Some(usize::MAX)];
+    for since_seq in bounds {
+        for before_seq in bounds {
+            for limit in limits {
+                let window = Window { since_seq, before_seq, limit };
+                let all: Vec<u64> = (1..=10)
+                    .filter(|seq| since_seq.is_none_or(|since| *seq > since))
+                    .filter(|seq| before_seq.is_none_or(|before| *seq < before))
+                    .collect();
+                let newest = all.len().saturating_sub(limit.unwrap_or(usize::MAX));
+                let found = journal.chunks(&id, window).await.expect("reading the history succeeds");
+                let found: Vec<u64> = found.iter().map(|chunk| chunk.seq).collect();
+                assert_eq!(found, all[newest..], "{window:?}");
+            }
+        }
+    }
+}
+
+pub(super) async fn goes_on_after_a_cursor(journal: &dyn Journal) {
+    let id = id("c");
+    let given = [event(0, 1), event(1, 5), event(6, 1), event(7, 100), event(107, 1)];
+    let (now, later) = given.split_at(3);
+    let of = |part: &[_]| part.iter().cloned().map(Entry::Event).collect::<Vec<_>>();
+    let version = add(journal, &id, Version(0), of(now)).await;
+    add(journal, &id, version, of(later)).await;
+    for after in (0..=110).chain([u64::MAX]) {
+        for limit in [0, 1, 2, usize::MAX] {
+            let rest = given.iter().filter(|event| event.end.value() > after).take(limit);
+            let rest: Vec<_> = rest.cloned().collect();
+            assert_eq!(events(journal, &id, after, limit).await, rest, "after {after}, at most {limit}");
+        }
+    }
+}
+
+pub(super) async fn lists_figures_in_the_order_of_the_turns(journal: &dyn Journal) {
+    let id = id("c");
+    let bare = TurnMetrics {
+        duration_ms: None,
+        context_size: Some((1 << 53) - 1),
+        usage: Usage::default(),
+        ..figures("a")
+    };
+    let given = [figures("z"), bare, figures("m")];
+    let mut version = Version::default();
+    for figures in given.clone() {
+        version = add(journal, &id, version, vec![Entry::Sealed(figures), Entry::Head(head(0))]).await;
+    }
+    assert_eq!(metrics(journal, &id).await, given, "the oldest turn comes first");
+}

@@ -1,0 +1,107 @@
+//! What journals are given in their tests.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use everturn_orchestrator::{
+    Cursor, Entry, Head, Journal, Stored, StoredEvent, TurnRecord, Version, Window,
+    kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn},
+};
+use everturn_wire::{
+    Chunk, ConversationId, ConversationStatus, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics, Usage,
+};
+
+pub(super) fn id(text: &str) -> ConversationId {
+    ConversationId::from(text)
+}
+
+pub(super) fn head(last_activity_at: u64) -> Head {
+    Head {
+        created_at: Millis(1),
+        last_activity_at: Millis(last_activity_at),
+        title: String::new(),
+        status: ConversationStatus::Idle,
+        model: None,
+        end: Cursor::from_value(0),
+        last_seq: 0,
+    }
+}
+
+pub(super) fn chunk(seq: u64, role: Role, chunk: Chunk) -> Arc<StoredChunk> {
+    Arc::new(StoredChunk { seq, role, chunk })
+}
+
+/// An event of `size` cursor places that begins at `start`.
+pub(super) fn event(start: u64, size: u64) -> StoredEvent {
+    let json = format!(r#"{{"type":"text-delta","delta":"é\n{start}","conversationId":"c","turnId":"t"}}"#);
+    StoredEvent {
+        start: Cursor::from_value(start),
+        end: Cursor::from_value(start + size),
+        json: Bytes::from(json),
+    }
+}
+
+pub(super) fn figures(turn: &str) -> TurnMetrics {
+    TurnMetrics {
+        turn_id: TurnId::from(turn),
+        usage: Usage {
+            input_tokens: 7,
+            output_tokens: 3,
+            cache_read_tokens: Some(2),
+            cache_write_tokens: None,
+        },
+        duration_ms: Some(12),
+        steps: 2,
+        context_size: None,
+    }
+}
+
+/// A turn at rest, with a message in its queue.
+pub(super) fn turn(wake_at: Option<u64>) -> TurnRecord {
+    let (mut effects, now) = (Effects::new(), Millis(5));
+    let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
+    let mut turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, now, &mut effects);
+    let message = QueuedMessage { message_id: "m".to_owned(), text: "and \"this\"".to_owned() };
+    turn.handle(now, Input::Steer(message), &NoRetry, &mut effects);
+    TurnRecord {
+        snapshot: turn.snapshot(),
+        wake_at: wake_at.map(Millis),
+        from: Cursor::from_value(3),
+        first_seq: 4,
+        reasoning_effort: wake_at.map(|_| "high".to_owned()),
+    }
+}
+
+/// Appends where it must succeed.
+pub(super) async fn add(
+    journal: &dyn Journal,
+    id: &ConversationId,
+    expected: Version,
+    entries: Vec<Entry>,
+) -> Version {
+    journal.append(id, expected, entries).await.expect("an append at the current version succeeds")
+}
+
+/// Loads what must be there.
+pub(super) async fn load(journal: &dyn Journal, id: &ConversationId) -> Stored {
+    let stored = journal.load(id).await.expect("loading succeeds");
+    stored.expect("a conversation with a head is there")
+}
+
+pub(super) async fn chunks(journal: &dyn Journal, id: &ConversationId) -> Vec<Arc<StoredChunk>> {
+    journal.chunks(id, Window::default()).await.expect("reading the history succeeds")
+}
+
+pub(super) async fn events(
+    journal: &dyn Journal,
+    id: &ConversationId,
+    after: u64,
+    limit: usize,
+) -> Vec<StoredEvent> {
+    let after = Cursor::from_value(after);
+    journal.events(id, after, limit).await.expect("reading the events succeeds")
+}
+
+pub(super) async fn metrics(journal: &dyn Journal, id: &ConversationId) -> Vec<TurnMetrics> {
+    journal.metrics(id).await.expect("reading the figures succeeds")
+}
