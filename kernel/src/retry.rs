@@ -38,16 +38,12 @@ impl Schedule for NoRetry {
     fn delay_for(&self, _: u32, _: &Failure) -> Option<Duration> {
         None
     }
-
-    fn max_retries(&self) -> Option<u32> {
-        Some(0)
-    }
 }
 
 #[async_trait]
 impl RetryStrategy for NoRetry {
     async fn sleep(&self, _: Duration) {
         // To return early is to be asked again, at once, until the wait is over.
-        core::future::pending().await
+        core::future::pending().await;
     }
 }

@@ -66,7 +66,7 @@ fn check_tools(world: &World, script: &Script) {
             saved = false;
         }
         Fact::Called(_) => (saved, ended) = (false, None),
-        Fact::Kept(..) | Fact::Slept(_) | Fact::Heard(_) => {}
+        Fact::Unsaved | Fact::Kept(..) | Fact::Slept(_) | Fact::Heard(_) => {}
     });
     assert_eq!(running, 0, "a tool outlives its turn");
 }

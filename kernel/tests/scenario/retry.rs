@@ -19,13 +19,13 @@ fn three_overloads_and_then_an_answer_leave_no_trace() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
         0 > sleep 5000
      5000 > call 0.1
-     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 message="HTTP 429: busy"
+     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
      5000 > sleep 10000
     15000 > call 0.2
-    15000 provider-retry attempt=2 category="overloaded" code="429" delayMs=30000 message="HTTP 429: busy"
+    15000 provider-retry attempt=2 category="overloaded" code="429" delayMs=30000 maxAttempts=21 message="HTTP 429: busy"
     15000 > sleep 30000
     45000 > call 0.3
     45000 retry-ended attempts=3 outcome="recovered"
@@ -47,7 +47,7 @@ fn a_retry_says_when_it_will_be() {
         }
         _ => None,
     });
-    assert_eq!(told, [(Some(START.plus(5000).0), None, None)]);
+    assert_eq!(told, [(Some(START.plus(5000).0), Some(21), None)]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_stream_that_is_cut_before_content_is_retried() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        7 provider-retry attempt=0 category="invalid_response" delayMs=5000 message="the provider's answer ended without its terminal event"
+        7 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider's answer ended without its terminal event"
         7 > sleep 5000
      5007 > call 0.1
      5007 retry-ended attempts=1 outcome="recovered"
@@ -190,7 +190,7 @@ fn an_answer_without_content_is_retried_and_its_tokens_count() {
         0 turn-start
         0 > call 0.0
         0 usage usage={"inputTokens":3,"outputTokens":1}
-        0 provider-retry attempt=0 category="invalid_response" delayMs=5000 message="the provider ended its answer without any content"
+        0 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider ended its answer without any content"
         0 > sleep 5000
      5000 > call 0.1
      5000 retry-ended attempts=1 outcome="recovered"
@@ -213,9 +213,9 @@ fn attempts_start_anew_with_each_step() {
     let story = play(&script);
     let retries: Vec<_> = story.lines().filter(|line| line.contains("provider-retry")).collect();
     assert_snapshot!(retries.join("\n"), @r#"
-        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
-     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 message="HTTP 429: busy"
-    15010 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
+     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
+    15010 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
     "#);
 }
 
@@ -225,7 +225,7 @@ fn a_hint_only_lengthens_a_wait() {
         let limited = Failure { hint_ms: Some(hint_ms), ..Failure::new(Category::RateLimited, true, "slow") };
         let script = Script { steps: vec![vec![vec![failed(limited)], says("Hello")]], ..Script::default() };
         let story = play(&script);
-        assert!(story.contains(&format!("delayMs={waits}{hinted} message")), "{story}");
+        assert!(story.contains(&format!("delayMs={waits}{hinted} maxAttempts")), "{story}");
         assert!(story.contains(&format!("> sleep {waits}\n")), "{story}");
     }
 }
@@ -240,7 +240,7 @@ fn a_wait_that_the_budget_has_no_room_for_is_not_begun() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 provider-retry attempt=0 budgetLeftMs=60000 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 provider-retry attempt=0 budgetLeftMs=60000 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
         0 > sleep 5000
      5000 > call 0.1
      5000 retry-ended attempts=1 message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)" outcome="too-long"

@@ -17,10 +17,10 @@ fn a_stop_in_the_second_wait_is_no_error() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 message="HTTP 429: busy"
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
         0 > sleep 5000
      5000 > call 0.1
-     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 message="HTTP 429: busy"
+     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
      5000 > sleep 10000
      6000 > abort
      6000 retry-ended attempts=2 outcome="cancelled"

@@ -74,7 +74,12 @@ impl Audience {
             Fact::Told(event) => self.hear(event),
             Fact::Kept(role, chunk) => self.history.keep(*role, chunk),
             Fact::Called(_) => self.asked(),
-            Fact::Saved | Fact::Slept(_) | Fact::Ran { .. } | Fact::Stopped | Fact::Heard(_) => {}
+            Fact::Saved
+            | Fact::Unsaved
+            | Fact::Slept(_)
+            | Fact::Ran { .. }
+            | Fact::Stopped
+            | Fact::Heard(_) => {}
         }
     }
 

@@ -121,6 +121,8 @@ impl Host for ScriptedHost {
     }
 
     fn tell(&mut self, _: &Turn, effects: &mut Effects) {
+        assert!(!effects.is_empty() && !effects.is_binding(), "told without being saved: {effects:?}");
+        self.note(Fact::Unsaved);
         self.publish(effects);
     }
 

@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(crate) enum Fact {
     /// The turn was saved; what is kept and told next was saved with it.
     Saved,
+    /// What is told next is told without being saved.
+    Unsaved,
     Told(EventBody),
     Kept(Role, Chunk),
     Called(Op),
@@ -77,7 +79,7 @@ impl Log {
 /// A fact on one line: events as they are on the wire, history after `|`, what was done after `>`.
 pub(crate) fn line(fact: &Fact) -> Option<String> {
     Some(match fact {
-        Fact::Saved | Fact::Stopped => return None,
+        Fact::Saved | Fact::Unsaved | Fact::Stopped => return None,
         Fact::Told(event) => fields(&serde_json::to_value(event).expect("an event is JSON")),
         Fact::Kept(role, chunk) => {
             format!("| {role:?} {}", fields(&serde_json::to_value(chunk).expect("a chunk is JSON")))

@@ -45,6 +45,10 @@ impl Schedule for Patient {
         let fits = (0..=attempt).map(delay).sum::<u64>() <= MOST;
         (fits && !self.silent).then(|| Duration::from_millis(delay(attempt)))
     }
+
+    fn max_retries(&self) -> Option<u32> {
+        Some(21)
+    }
 }
 
 #[async_trait]
