@@ -44,6 +44,6 @@ impl Schedule for NoRetry {
 impl RetryStrategy for NoRetry {
     async fn sleep(&self, _: Duration) {
         // To return early is to be asked again, at once, until the wait is over.
-        core::future::pending().await;
+        core::future::pending::<()>().await;
     }
 }
