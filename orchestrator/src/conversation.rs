@@ -13,12 +13,16 @@ use everturn_wire::{
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::{Cursor, Error, Frame, Head, Stored, Version, log::EventLog};
+use crate::{Cursor, Error, Frame, Head, Stored, TurnRecord, Version, log::EventLog};
 
 pub(crate) use batch::Batch;
 
 /// Commands that may wait for a turn to take them in.
 const CONTROL_PLACES: usize = 64;
+
+/// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:
+/// far above the longest answer. New events begin behind them, so that a cursor to lost text leads to what replaced it.
+const TOLD_AND_LOST: u64 = 1 << 32;
 
 /// A conversation in memory.
 pub(crate) struct Conversation {
@@ -40,6 +44,8 @@ pub(crate) struct State {
     pub(crate) journaled: Cursor,
     /// The one writer, while there is one.
     pub(crate) writer: Option<Writer>,
+    /// A turn that is in the journal but has no session yet.
+    unsealed: Option<Box<TurnRecord>>,
     /// The running turn's queue, as last committed.
     pub(crate) queue: Vec<QueuedMessage>,
 }
@@ -90,7 +96,12 @@ impl Conversation {
 
     /// One that the journal has.
     pub(crate) fn from_journal(id: ConversationId, stored: Stored, chunks: Vec<Arc<StoredChunk>>) -> Self {
-        let end = stored.head.end;
+        let end = match &stored.turn {
+            Some(turn) if turn.wake_at.is_none() => {
+                Cursor::from_value(stored.head.end.value() + TOLD_AND_LOST)
+            }
+            _ => stored.head.end,
+        };
         let state = State {
             version: stored.version,
             head: stored.head,
@@ -98,6 +109,7 @@ impl Conversation {
             log: EventLog::new(end),
             journaled: end,
             writer: None,
+            unsealed: stored.turn.map(Box::new),
             queue: Vec::new(),
         };
         Self {
@@ -115,12 +127,26 @@ impl Conversation {
     /// Takes the writer's place.
     pub(crate) fn claim(&self) -> Result<mpsc::Receiver<Box<Control>>, Error> {
         let mut state = self.state();
-        if state.writer.is_some() {
+        if state.writer.is_some() || state.unsealed.is_some() {
             return Err(Error::Busy { id: self.id.clone() });
         }
-        let (control, inbox) = mpsc::channel(CONTROL_PLACES);
-        state.writer = Some(Writer { control, turn: None, closing: false, sealed: false });
-        Ok(inbox)
+        Ok(state.take_place(None))
+    }
+
+    /// Takes the writer's place for the turn that is in the journal, if there is one without a session.
+    pub(crate) fn claim_unsealed(&self) -> Option<(TurnRecord, mpsc::Receiver<Box<Control>>)> {
+        let mut state = self.state();
+        let record = *state.unsealed.take()?;
+        let turn = RunningTurn { from: record.from, first_seq: record.first_seq, retry: None };
+        let inbox = state.take_place(Some(turn));
+        Some((record, inbox))
+    }
+
+    /// Leaves that turn as it is.
+    pub(crate) fn put_back(&self, record: TurnRecord) {
+        let mut state = self.state();
+        state.writer = None;
+        state.unsealed = Some(Box::new(record));
     }
 
     /// Gives the writer's place back, unless messages are left over for a next turn: then they are returned.
@@ -240,6 +266,14 @@ impl Conversation {
         state.head.status = ConversationStatus::Idle;
         drop(state);
         self.grew.notify_waiters();
+    }
+}
+
+impl State {
+    fn take_place(&mut self, turn: Option<RunningTurn>) -> mpsc::Receiver<Box<Control>> {
+        let (control, inbox) = mpsc::channel(CONTROL_PLACES);
+        self.writer = Some(Writer { control, turn, closing: false, sealed: false });
+        inbox
     }
 }
 

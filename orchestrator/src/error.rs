@@ -55,6 +55,14 @@ pub enum Error {
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The journal holds a turn that this program cannot read.
+    #[error("the unsealed turn of conversation {id} cannot be taken up: {why}")]
+    Unreadable {
+        /// The conversation.
+        id: ConversationId,
+        /// Why.
+        why: String,
+    },
     /// The turn ended before it could be saved.
     #[error("conversation {id} could not begin the turn; the server's log says why")]
     NotStarted {
@@ -85,7 +93,7 @@ impl Error {
             Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor { .. } => {
                 Fault::Caller
             }
-            Self::Journal(_) | Self::NotStarted { .. } => Fault::Server,
+            Self::Journal(_) | Self::Unreadable { .. } | Self::NotStarted { .. } => Fault::Server,
         }
     }
 }

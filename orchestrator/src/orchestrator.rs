@@ -2,6 +2,7 @@
 
 mod command;
 mod query;
+mod resume;
 
 use std::sync::{Arc, atomic::AtomicBool};
 

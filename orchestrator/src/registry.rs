@@ -1,7 +1,7 @@
 //! The conversations in memory, each loaded once.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,6 +15,8 @@ use crate::{Error, Journal, Window, conversation::Conversation};
 #[derive(Default)]
 pub(crate) struct Registry {
     conversations: Mutex<HashMap<ConversationId, Arc<Conversation>>>,
+    /// Those whose last turn could not be saved to its end.
+    broken: Mutex<HashSet<ConversationId>>,
     /// One load at a time, so that a conversation is never in memory twice.
     loading: tokio::sync::Mutex<()>,
 }
@@ -45,12 +47,18 @@ impl Registry {
         Ok(made.clone())
     }
 
-    /// Lets go of a conversation; who asks for it again has it from the journal.
-    pub(crate) fn forget(&self, conversation: &Arc<Conversation>) {
+    /// Lets go of a conversation whose turn could not be saved; who asks for it again has it from the journal.
+    pub(crate) fn forget_broken(&self, conversation: &Arc<Conversation>) {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.id.clone());
         let mut conversations = self.lock();
         if conversations.get(&conversation.id).is_some_and(|held| Arc::ptr_eq(held, conversation)) {
             conversations.remove(&conversation.id);
         }
+    }
+
+    /// Whether watchers were told the end of a turn that the journal still has unsealed. Asked once.
+    pub(crate) fn was_broken(&self, id: &ConversationId) -> bool {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
     async fn find(

@@ -1,72 +1,47 @@
 //! A session: the supervised task that runs a conversation's turns, one after the other, while there are any.
 
 mod host;
+mod job;
 mod request;
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
-use everturn_kernel::{Effects, Host, Input, Prompt, Turn, run_turn};
-use everturn_wire::{Category, Failure, QueuedMessage, TurnId};
+use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, run_turn};
+use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::{
-    Cursor, JournalError,
+    JournalError,
     conversation::{Control, Conversation},
-    model::Model,
     orchestrator::Shared,
-    registry,
     schedule::TimedRetry,
     telemetry::Present,
 };
 use host::TurnHost;
-
-/// A turn that is about to begin.
-pub(crate) struct Begin {
-    pub(crate) turn_id: TurnId,
-    pub(crate) prompt: Prompt,
-    pub(crate) model: Model,
-    pub(crate) reasoning_effort: Option<String>,
-    /// Messages that wait already.
-    pub(crate) queue: Vec<QueuedMessage>,
-    /// Told where the turn's events begin, once it is durable.
-    pub(crate) started: Option<oneshot::Sender<Cursor>>,
-}
+pub(crate) use job::{Again, Job, TurnSettings};
 
 /// Runs turns until none is left, then gives the writer's place back.
 pub(crate) async fn run(
     shared: Arc<Shared>,
     conversation: Arc<Conversation>,
     mut inbox: mpsc::Receiver<Box<Control>>,
-    first: Begin,
+    first: Job,
 ) {
     let mut next = Some(first);
-    while let Some(begin) = next.take() {
-        let (model, reasoning_effort) = (begin.model.clone(), begin.reasoning_effort.clone());
+    while let Some(Job { mut turn, mut effects, settings, started }) = next.take() {
         let _active = Present::active_turn();
-        let mut host = TurnHost::new(&shared, &conversation, &mut inbox, &begin);
-        host.started = begin.started;
-        let (now, mut effects) = (shared.clock.now(), Effects::new());
-        let mut turn = Turn::begin(begin.turn_id, shared.settings.clone(), begin.prompt, now, &mut effects);
-        for message in begin.queue {
-            turn.handle(now, Input::Steer(message), &everturn_kernel::NoRetry, &mut effects);
-        }
+        let mut host =
+            TurnHost::new(&shared, &conversation, &mut inbox, turn.id().clone(), settings.clone(), started);
         if let Err(error) = drive(&shared, &conversation, &mut turn, &mut effects, &mut host).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
+            shared.registry.forget_broken(&conversation);
             host.fail_closed(&error);
-            shared.registry.forget(&conversation);
             return;
         }
         drop(host);
-        let mut left = conversation.release(&mut inbox, turn.queue().to_vec()).into_iter();
-        next = left.next().map(|message| Begin {
-            turn_id: registry::new_turn_id(),
-            prompt: Prompt { text: message.text, images: Vec::new() },
-            model,
-            reasoning_effort,
-            queue: left.collect(),
-            started: None,
-        });
+        let left = conversation.release(&mut inbox, turn.queue().to_vec());
+        next = Job::queued(&shared, left, settings);
     }
 }
 
@@ -89,7 +64,7 @@ async fn drive(
     let failure =
         Failure::new(Category::Internal, false, format!("the turn broke: {}", panic_text(panic.as_ref())));
     tracing::error!(conversation = %conversation.id, turn = %turn.id(), error = failure.message, "a turn panicked");
-    turn.handle(host.now(), Input::Fault(failure), &everturn_kernel::NoRetry, effects);
+    turn.handle(host.now(), Input::Fault(failure), &NoRetry, effects);
     host.commit(turn, effects).await
 }
 

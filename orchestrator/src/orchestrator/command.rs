@@ -11,7 +11,7 @@ use crate::{
     Entry, Error,
     conversation::{Batch, Control, Conversation},
     registry,
-    session::{self, Begin},
+    session::{self, Job, TurnSettings},
 };
 
 /// Longest user message, in bytes.
@@ -39,6 +39,7 @@ impl Orchestrator {
         self.shared.models.choose(start.model.as_deref(), None)?;
         let (journal, now) = (self.shared.journal.as_ref(), self.shared.clock.now());
         let conversation = self.shared.registry.get_or_make(&id, journal, now).await?;
+        self.take_up(&conversation)?;
         self.begin(&conversation, start).await
     }
 
@@ -49,15 +50,10 @@ impl Orchestrator {
         let inbox = conversation.claim()?;
         let turn_id = registry::new_turn_id();
         let (started, begun) = oneshot::channel();
-        let begin = Begin {
-            turn_id: turn_id.clone(),
-            prompt: Prompt { text: start.text, images: start.images },
-            model,
-            reasoning_effort: start.reasoning_effort,
-            queue: Vec::new(),
-            started: Some(started),
-        };
-        tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, begin));
+        let prompt = Prompt { text: start.text, images: start.images };
+        let settings = TurnSettings { model, reasoning_effort: start.reasoning_effort, tell_queue: false };
+        let job = Job::begin(&self.shared, turn_id.clone(), prompt, settings, started);
+        tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
         let id = conversation.id.clone();
         match begun.await {
             Ok(from) => Ok(Started { conversation_id: id, turn_id, from }),
@@ -213,10 +209,6 @@ impl Orchestrator {
                 Ok(true)
             }
         }
-    }
-
-    pub(super) async fn find(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
-        self.shared.registry.get(id, self.shared.journal.as_ref()).await
     }
 }
 

@@ -15,11 +15,10 @@ use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Begin, panic_text, request};
+use super::{TurnSettings, panic_text, request};
 use crate::{
     Cursor, Frame, Invocation, JournalError, Output,
     conversation::{Batch, Control, Conversation},
-    model::Model,
     orchestrator::{Shared, StatusChange},
     telemetry,
 };
@@ -37,9 +36,9 @@ pub(super) struct TurnHost<'s> {
     /// To be answered when the command just taken in has been dealt with.
     taken: Option<oneshot::Sender<()>>,
     turn_id: TurnId,
-    model: Model,
-    reasoning_effort: Option<String>,
-    pub(super) started: Option<oneshot::Sender<Cursor>>,
+    settings: TurnSettings,
+    /// Told where the turn's events begin, once it is durable.
+    started: Option<oneshot::Sender<Cursor>>,
 }
 
 impl<'s> TurnHost<'s> {
@@ -47,19 +46,11 @@ impl<'s> TurnHost<'s> {
         shared: &'s Arc<Shared>,
         conversation: &'s Arc<Conversation>,
         control: &'s mut mpsc::Receiver<Box<Control>>,
-        begin: &Begin,
+        turn_id: TurnId,
+        settings: TurnSettings,
+        started: Option<oneshot::Sender<Cursor>>,
     ) -> Self {
-        Self {
-            shared,
-            conversation,
-            control,
-            output: None,
-            taken: None,
-            turn_id: begin.turn_id.clone(),
-            model: begin.model.clone(),
-            reasoning_effort: begin.reasoning_effort.clone(),
-            started: None,
-        }
+        Self { shared, conversation, control, output: None, taken: None, turn_id, settings, started }
     }
 
     /// The journal failed: watchers are told, nothing is pretended to be durable.
@@ -80,15 +71,19 @@ impl<'s> TurnHost<'s> {
     }
 
     /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.
-    fn batch(&self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
+    fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
         let state = self.conversation.state();
         let mut batch = Batch::new(&self.conversation.id, &state);
         let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
         drop(state);
-        batch.head.model = Some(self.model.id.clone());
+        batch.head.model = Some(self.settings.model.id.clone());
         batch.status(ConversationStatus::Active);
         for effect in effects.drain() {
             batch.effect(effect, &self.turn_id, now);
+        }
+        if std::mem::take(&mut self.settings.tell_queue) {
+            let queue = turn.queue().to_vec();
+            batch.effect(Effect::Tell(EventBody::QueueChanged { queue }), &self.turn_id, now);
         }
         if turn.outcome().is_some() && closing {
             batch.status(ConversationStatus::Closed);
@@ -110,7 +105,7 @@ impl Host for TurnHost<'_> {
     async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), JournalError> {
         let now = self.now();
         let batch = self.batch(turn, effects, now);
-        let entries = batch.entries(turn, self.reasoning_effort.as_ref(), now);
+        let entries = batch.entries(turn, self.settings.reasoning_effort.as_ref(), now);
         let (id, expected) = (&self.conversation.id, self.conversation.state().version);
         let was = self.conversation.state().head.status;
         let version = self.shared.journal.append(id, expected, entries).await?;
@@ -138,15 +133,15 @@ impl Host for TurnHost<'_> {
             request::messages(self.shared.system_prompt.as_deref(), &self.conversation.state().chunks);
         let request = Request {
             op,
-            model: self.model.name.clone(),
+            model: self.settings.model.name.clone(),
             messages,
             tools: self.shared.tools.specs(),
             max_output_tokens: self.shared.max_output_tokens,
-            reasoning_effort: self.reasoning_effort.clone(),
+            reasoning_effort: self.settings.reasoning_effort.clone(),
         };
-        telemetry::provider_called(&self.model.id);
-        let provider = self.model.provider.clone();
-        let name = self.model.id.clone();
+        telemetry::provider_called(&self.settings.model.id);
+        let provider = self.settings.model.provider.clone();
+        let name = self.settings.model.id.clone();
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
         let stream =
             started.unwrap_or_else(|panic| stream::once(future::ready(broke(&name, panic.as_ref()))).boxed());

@@ -1,0 +1,95 @@
+//! A job: a turn for a session to drive, new or taken up again.
+
+use everturn_kernel::{Effects, Input, NoRetry, Prompt, RestoreError, Turn};
+use everturn_wire::{Category, Failure, QueuedMessage, TurnId};
+use tokio::sync::oneshot;
+
+use crate::{Cursor, TurnRecord, model::Model, orchestrator::Shared, registry};
+
+/// A turn for a session to drive.
+pub(crate) struct Job {
+    pub(super) turn: Turn,
+    pub(super) effects: Effects,
+    pub(super) settings: TurnSettings,
+    /// Told where the turn's events begin, once it is durable.
+    pub(super) started: Option<oneshot::Sender<Cursor>>,
+}
+
+/// What a turn asks its model with.
+#[derive(Clone)]
+pub(crate) struct TurnSettings {
+    pub(crate) model: Model,
+    pub(crate) reasoning_effort: Option<String>,
+    /// Whether watchers still believe that messages wait: the turn's first commit tells them what does.
+    pub(crate) tell_queue: bool,
+}
+
+/// How a turn is taken up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Its process ended: it goes on.
+    GoOn,
+    /// The journal failed under it and watchers were told its end: it ends.
+    End,
+}
+
+impl Job {
+    /// A new turn.
+    pub(crate) fn begin(
+        shared: &Shared,
+        id: TurnId,
+        prompt: Prompt,
+        settings: TurnSettings,
+        started: oneshot::Sender<Cursor>,
+    ) -> Self {
+        Self { started: Some(started), ..Self::new(shared, id, prompt, settings) }
+    }
+
+    /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
+    pub(super) fn queued(shared: &Shared, left: Vec<QueuedMessage>, settings: TurnSettings) -> Option<Self> {
+        let mut left = left.into_iter();
+        let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
+        let settings = TurnSettings { tell_queue: left.len() == 0, ..settings };
+        let mut job = Self::new(shared, registry::new_turn_id(), prompt, settings);
+        for message in left {
+            job.turn.handle(shared.clock.now(), Input::Steer(message), &NoRetry, &mut job.effects);
+        }
+        Some(job)
+    }
+
+    /// A turn that is in the journal, unsealed.
+    ///
+    /// # Errors
+    /// When it was saved by a later version of this program.
+    pub(crate) fn again(
+        shared: &Shared,
+        record: TurnRecord,
+        asked: Option<&str>,
+        again: Again,
+    ) -> Result<Option<Self>, RestoreError> {
+        let mut turn = Turn::restore(record.snapshot)?;
+        // Without any model there is nothing to go on with: the turn stays as it is.
+        let Ok(model) = shared.models.choose(None, asked) else { return Ok(None) };
+        let input = match (again, asked) {
+            (Again::End, _) => fault("the turn could not be saved when it went on"),
+            (Again::GoOn, Some(asked)) if asked != model.id => {
+                fault(&format!("the model {asked} of this turn is no longer configured"))
+            }
+            (Again::GoOn, _) => Input::Recover,
+        };
+        let mut effects = Effects::new();
+        turn.handle(shared.clock.now(), input, &NoRetry, &mut effects);
+        let settings = TurnSettings { model, reasoning_effort: record.reasoning_effort, tell_queue: false };
+        Ok(Some(Self { turn, effects, settings, started: None }))
+    }
+
+    fn new(shared: &Shared, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
+        let mut effects = Effects::new();
+        let turn = Turn::begin(id, shared.settings.clone(), prompt, shared.clock.now(), &mut effects);
+        Self { turn, effects, settings, started: None }
+    }
+}
+
+fn fault(message: &str) -> Input {
+    Input::Fault(Failure::new(Category::Internal, false, message))
+}

@@ -1,0 +1,183 @@
+//! A turn goes on in the next process. Each process is a runtime of its own with its own paused time; all that they
+//! share is the journal.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use everturn_kernel::{FinishReason, Millis, StreamEvent};
+use everturn_orchestrator::{
+    Clock, Cursor, Exponential, MemoryJournal, Orchestrator, StartTurn, Subscription,
+};
+use everturn_provider::{Cue, Scripted};
+use everturn_wire::{AgentEvent, Category, ConversationId, DoneReason, EventBody, Failure};
+use tokio::{runtime::Runtime, time::Instant};
+
+/// A clock that begins where the test says and moves with the runtime's time.
+struct From(Millis, Instant);
+
+#[async_trait]
+impl Clock for From {
+    fn now(&self) -> Millis {
+        self.0.plus(self.1.elapsed().as_millis() as u64)
+    }
+
+    async fn sleep(&self, delay: Duration) {
+        tokio::time::sleep(delay).await;
+    }
+}
+
+const BEGIN: Millis = Millis(1_800_000_000_000);
+
+fn process() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+}
+
+fn orchestrator(journal: &Arc<MemoryJournal>, provider: &Scripted, now: Millis) -> Orchestrator {
+    Orchestrator::builder()
+        .model("test", "m", Arc::new(provider.clone()))
+        .journal(journal.clone())
+        .clock(Arc::new(From(now, Instant::now())))
+        .schedule(Exponential { base: Duration::from_secs(30), ..Exponential::default() })
+        .build()
+}
+
+fn overloaded() -> Vec<Cue> {
+    vec![StreamEvent::Failed(Failure::new(Category::Overloaded, true, "HTTP 529: overloaded")).into()]
+}
+
+fn answer(text: &str) -> Vec<Cue> {
+    vec![StreamEvent::Text(text.into()).into(), StreamEvent::Finished(FinishReason::Stop).into()]
+}
+
+async fn begin(orchestrator: &Orchestrator) -> Subscription {
+    let start = StartTurn { text: "hello".into(), ..StartTurn::default() };
+    let turn = orchestrator.start(start).await.unwrap();
+    orchestrator.subscribe(&turn.conversation_id, Some(turn.from), true).await.unwrap()
+}
+
+/// The next event; the conversation that it is of.
+async fn event(events: &mut Subscription) -> (ConversationId, EventBody) {
+    let event: AgentEvent = serde_json::from_slice(&events.next().await.unwrap().event()).unwrap();
+    (event.conversation_id, event.body)
+}
+
+/// All events up to the one that is looked for.
+async fn until(events: &mut Subscription, wanted: impl Fn(&EventBody) -> bool) -> Vec<EventBody> {
+    let mut all = Vec::new();
+    while all.last().is_none_or(|event| !wanted(event)) {
+        all.push(event(events).await.1);
+    }
+    all
+}
+
+/// What a client shows that drops what was taken back.
+fn shown(events: &[EventBody]) -> String {
+    let mut text = String::new();
+    for event in events {
+        match event {
+            EventBody::TextDelta { delta } => text.push_str(delta),
+            EventBody::StepRewound { .. } => text.clear(),
+            _ => {}
+        }
+    }
+    text
+}
+
+#[test]
+fn a_wait_keeps_what_is_left_of_it() {
+    let (journal, provider) = (Arc::default(), Scripted::new([overloaded(), answer("done")]));
+    let (id, cursor) = process().block_on(async {
+        let mut events = begin(&orchestrator(&journal, &provider, BEGIN)).await;
+        let (id, _) = event(&mut events).await;
+        until(&mut events, |event| matches!(event, EventBody::ProviderRetry { .. })).await;
+        tokio::time::advance(Duration::from_secs(10)).await;
+        (id, events.cursor())
+    });
+    assert_eq!(provider.calls(), 1, "nothing was asked before the process ended");
+    process().block_on(async {
+        let next = orchestrator(&journal, &provider, BEGIN.plus(10_000));
+        assert_eq!(next.resume().await.unwrap(), 1);
+        let started = Instant::now();
+        let mut events = next.subscribe(&id, Some(cursor), true).await.unwrap();
+        let rest = until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        let waited = started.elapsed();
+        assert!((Duration::from_secs(20)..=Duration::from_secs(21)).contains(&waited), "{waited:?}");
+        assert_eq!(shown(&rest), "done");
+        assert!(!rest.iter().any(|event| matches!(event, EventBody::UserMessage { .. })), "told twice");
+        assert_eq!(provider.calls(), 2);
+    });
+}
+
+#[test]
+fn text_that_was_cut_off_is_taken_back_and_streamed_again() {
+    let half = vec![StreamEvent::Text("half an ans".into()).into(), Cue::Hang];
+    let (journal, provider) = (Arc::default(), Scripted::new([half, answer("a whole answer")]));
+    let (id, seen) = process().block_on(async {
+        let mut events = begin(&orchestrator(&journal, &provider, BEGIN)).await;
+        let mut seen = Vec::new();
+        loop {
+            let (id, body) = event(&mut events).await;
+            seen.push((events.cursor(), body.clone()));
+            if matches!(body, EventBody::TextDelta { .. }) {
+                break (id, seen);
+            }
+        }
+    });
+    process().block_on(async {
+        let next = orchestrator(&journal, &provider, BEGIN);
+        next.resume().await.unwrap();
+        for at in 0..seen.len() {
+            let mut events = next.subscribe(&id, Some(seen[at].0), true).await.unwrap();
+            let mut all: Vec<_> = seen[..=at].iter().map(|(_, body)| body.clone()).collect();
+            all.extend(until(&mut events, |event| *event == EventBody::TurnSealed).await);
+            assert_eq!(shown(&all), "a whole answer", "from cursor {:?}", seen[at].0);
+        }
+        let history = next.history(&id, everturn_orchestrator::Window::default()).await.unwrap();
+        assert_eq!(history.chunks.iter().map(|chunk| chunk.seq).collect::<Vec<_>>(), [1, 2]);
+    });
+}
+
+#[test]
+fn a_cursor_from_before_and_one_beyond_lead_to_the_rest() {
+    let (journal, provider) = (Arc::default(), Scripted::new([overloaded(), answer("done")]));
+    let id = process().block_on(async {
+        let mut events = begin(&orchestrator(&journal, &provider, BEGIN)).await;
+        let (id, _) = event(&mut events).await;
+        until(&mut events, |event| matches!(event, EventBody::ProviderRetry { .. })).await;
+        id
+    });
+    process().block_on(async {
+        let next = orchestrator(&journal, &provider, BEGIN.plus(3_600_000));
+        next.resume().await.unwrap();
+        let mut events = next.subscribe(&id, Some(Cursor::default()), false).await.unwrap();
+        let all = until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        assert_eq!(all.iter().filter(|event| matches!(event, EventBody::ProviderRetry { .. })).count(), 1);
+        assert!(matches!(all[1], EventBody::UserMessage { .. }), "{:?}", all[1]);
+        assert!(next.subscribe(&id, Some("99999999999".parse().unwrap()), false).await.is_ok());
+    });
+}
+
+#[test]
+fn a_turn_whose_model_is_gone_ends_with_a_clear_error() {
+    let (journal, provider) = (Arc::default(), Scripted::new([overloaded(), answer("done")]));
+    let id = process().block_on(async {
+        let mut events = begin(&orchestrator(&journal, &provider, BEGIN)).await;
+        let (id, _) = event(&mut events).await;
+        until(&mut events, |event| matches!(event, EventBody::ProviderRetry { .. })).await;
+        id
+    });
+    process().block_on(async {
+        let next = Orchestrator::builder()
+            .model("other", "m", Arc::new(provider.clone()))
+            .journal(journal.clone())
+            .build();
+        next.resume().await.unwrap();
+        let mut events = next.subscribe(&id, Some(Cursor::default()), false).await.unwrap();
+        let all = until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        let told = |event: &EventBody| matches!(event, EventBody::Error { message, .. } if message.contains("test/m"));
+        assert!(all.iter().any(told), "{all:?}");
+        assert!(all.iter().any(|event| matches!(event, EventBody::Done { reason: DoneReason::Error, .. })));
+        assert_eq!(provider.calls(), 1);
+    });
+}
