@@ -57,12 +57,18 @@ impl Outbox {
         self.answer = Some(message);
     }
 
-    /// Sends whatever there is to send. Returns when that is no longer possible. May be dropped at any time: nothing is
-    /// lost.
-    pub(crate) async fn pump(&mut self, watches: &mut Watches, statuses: &mut StatusFeed) -> Stuck {
+    /// Sends whatever there is to send. Returns when an answer is on its way, or nothing can be sent any more. May be
+    /// dropped at any time: nothing is lost.
+    pub(crate) async fn pump(
+        &mut self,
+        watches: &mut Watches,
+        statuses: &mut StatusFeed,
+    ) -> Result<(), Stuck> {
+        let answers = !self.has_room();
         loop {
-            if let Err(stuck) = self.pass_on(watches, statuses).await {
-                return stuck;
+            self.pass_on(watches, statuses).await?;
+            if answers {
+                return Ok(());
             }
         }
     }

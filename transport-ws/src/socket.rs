@@ -32,6 +32,8 @@ pub(crate) struct Socket {
 /// What can happen to a socket.
 enum Event {
     Heard(Option<Result<Message, axum::Error>>),
+    /// The last answer is on its way: there is room for another.
+    Answered,
     Stuck(Stuck),
     /// The peer was silent for a while.
     Quiet,
@@ -94,7 +96,10 @@ impl Socket {
             // A stop must get through however much there is to be told.
             biased;
             heard = self.source.next(), if self.outbox.has_room() => Event::Heard(heard),
-            stuck = self.outbox.pump(&mut self.watches, &mut self.statuses) => Event::Stuck(stuck),
+            pumped = self.outbox.pump(&mut self.watches, &mut self.statuses) => match pumped {
+                Ok(()) => Event::Answered,
+                Err(stuck) => Event::Stuck(stuck),
+            },
             () = sleep_until(quiet_at) => Event::Quiet,
         }
     }
@@ -108,6 +113,7 @@ impl Socket {
             Event::Heard(Some(Err(error))) => Err(broken(error)),
             Event::Heard(None) | Event::Stuck(Stuck::Gone) => Err(End::Left),
             Event::Stuck(Stuck::Slow) => Err(End::Slow),
+            Event::Answered => Ok(()),
             Event::Quiet if self.pinged => Err(End::Dead),
             Event::Quiet => {
                 self.pinged = true;

@@ -59,3 +59,41 @@ impl StatusFeed {
         self.lagged = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, sync::Arc};
+
+    use everturn_orchestrator::{StartTurn, kernel::StreamEvent};
+    use everturn_provider::Scripted;
+    use everturn_wire::ConversationStatus;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_missed_changes_is_told_how_things_are() {
+        let ends_at_once = Scripted::new([Vec::<StreamEvent>::new()]);
+        let orchestrator = Orchestrator::builder()
+            .model("test", "model", Arc::new(ends_at_once))
+            .schedule(everturn_orchestrator::Exponential { max_retries: 0, ..Default::default() })
+            .build();
+        let mut feed = StatusFeed::new(orchestrator.clone());
+        let mut changes = orchestrator.status_changes();
+        let many = 300;
+        for n in 0..many {
+            let start = StartTurn {
+                conversation_id: Some(n.to_string().as_str().into()),
+                text: "Hi".to_owned(),
+                ..StartTurn::default()
+            };
+            orchestrator.start(start).await.unwrap();
+            while changes.recv().await.unwrap().status != ConversationStatus::Idle {}
+        }
+        let mut told = HashSet::new();
+        while told.len() < many {
+            let change = feed.next().await;
+            assert_eq!(change.status, ConversationStatus::Idle);
+            told.insert(change.conversation_id);
+        }
+    }
+}

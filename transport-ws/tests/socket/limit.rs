@@ -1,0 +1,146 @@
+//! What a peer may cost, and that it costs nobody else anything.
+
+use std::time::Duration;
+
+use axum::{Router, extract::Request, http::HeaderMap, response::IntoResponse as _, routing::get};
+use everturn_transport_ws::{Limits, Sockets};
+use everturn_wire::ErrorBody;
+use futures_util::StreamExt as _;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::http::StatusCode;
+
+use crate::{
+    peer::{Peer, request, text},
+    world,
+    world::{World, still_time},
+    world_with,
+};
+
+/// Far more than the system keeps for a connection that nobody reads.
+const PIECES: usize = 1024;
+const PIECE: usize = 16 << 10;
+
+/// Runs a turn with a flood of text to its end, seen by someone who keeps up.
+async fn flood(world: &mut World) -> String {
+    let mut quick = Peer::connect(world.address).await;
+    quick.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Much" })).await;
+    let call = world.call().await;
+    let piece = "0123456789abcdef".repeat(PIECE / 16);
+    for _ in 0..PIECES {
+        call.text(&piece);
+    }
+    call.finish();
+    text(&quick.events_until("turn-sealed").await)
+}
+
+#[tokio::test]
+async fn a_slow_reader_delays_nobody_and_misses_nothing() {
+    let mut world = world().await;
+    let mut slow = Peer::connect(world.address).await;
+    slow.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    slow.events_until("turn-sealed").await;
+    // It watches, and reads no more.
+    let told = flood(&mut world).await;
+    assert_eq!(told.len(), PIECES * PIECE);
+    // Commands of a slow reader are heard all the same, and cost it none of what it has yet to read.
+    slow.say(json!({ "type": "chat.send", "conversationId": "c", "message": "next" })).await;
+    let next = world.call().await;
+    assert!(text(&slow.events_until("turn-sealed").await) == told);
+    next.answer("Yes");
+    assert_eq!(text(&slow.events_until("turn-sealed").await), "Yes");
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_is_dropped() {
+    let limits = Limits { sockets: 2, ..Limits::default() };
+    let mut world = world_with(limits).await;
+    let mut stuck = Peer::connect(world.address).await;
+    stuck.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    stuck.events_until("turn-sealed").await;
+    let told = flood(&mut world).await;
+    assert_eq!(told.len(), PIECES * PIECE);
+    still_time();
+    tokio::time::advance(limits.send_timeout + Duration::from_secs(1)).await;
+    let mut got = 0;
+    loop {
+        match stuck.socket.next().await {
+            Some(Ok(message)) => got += message.len(),
+            Some(Err(_)) | None => break,
+        }
+    }
+    assert!(got < told.len(), "{got}");
+    // Its place is free again.
+    Peer::connect(world.address).await;
+}
+
+#[tokio::test]
+async fn one_socket_too_many_is_refused_until_another_leaves() {
+    let world = world_with(Limits { sockets: 2, ..Limits::default() }).await;
+    let first = Peer::connect(world.address).await;
+    let _second = Peer::connect(world.address).await;
+    let Err((status, body)) = Peer::open(world.address, request(world.address, "/ws")).await else {
+        panic!()
+    };
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(serde_json::from_str::<ErrorBody>(&body).unwrap().error.contains("2 WebSockets"), "{body}");
+    drop(first);
+    while Peer::open(world.address, request(world.address, "/ws")).await.is_err() {}
+}
+
+#[tokio::test]
+async fn one_conversation_too_many_is_refused_until_another_is_left() {
+    let mut world = world_with(Limits { subscriptions: 2, ..Limits::default() }).await;
+    let mut peer = Peer::connect(world.address).await;
+    for id in ["a", "b"] {
+        peer.say(json!({ "type": "chat.send", "conversationId": id, "message": "Hi" })).await;
+        world.call().await.answer("Hello");
+        peer.events_until("turn-sealed").await;
+    }
+    let answer = peer.answer_to(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    assert!(answer["message"].as_str().unwrap().contains("watches 2 conversations"), "{answer}");
+    // Those that are watched already need no more room.
+    peer.say(json!({ "type": "chat.subscribe", "conversationId": "a", "cursor": "0" })).await;
+    peer.events_until("turn-sealed").await;
+    peer.say(json!({ "type": "chat.unsubscribe", "conversationId": "b" })).await;
+    peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    assert_eq!(text(&peer.events_until("turn-sealed").await), "Hello");
+}
+
+#[tokio::test]
+async fn what_is_no_upgrade_is_told_so() {
+    let world = world().await;
+    let table = [
+        ("GET /ws HTTP/1.1\r\n", "HTTP/1.1 400 "),
+        ("POST /ws HTTP/1.1\r\nContent-Length: 0\r\n", "HTTP/1.1 405 "),
+        ("GET /ws HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n", "HTTP/1.1 400 "),
+    ];
+    for (head, status) in table {
+        let answer = world.ask(head).await;
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(answer.starts_with(status), "{answer}");
+        assert!(serde_json::from_str::<ErrorBody>(body).is_ok(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_can_be_a_page_and_a_socket() {
+    let mut world = World::serve(|orchestrator, _| {
+        let sockets = Sockets::new(orchestrator, Limits { sockets: 1, ..Limits::default() });
+        let root = sockets.clone();
+        let either = async move |headers: HeaderMap, request: Request| {
+            if Sockets::are_wanted(&headers) { root.upgrade(request).await } else { "page".into_response() }
+        };
+        sockets.router().merge(Router::new().route("/", get(either)))
+    })
+    .await;
+    assert!(world.ask("GET / HTTP/1.1\r\n").await.ends_with("page"));
+    let mut peer = Peer::open(world.address, request(world.address, "/")).await.unwrap();
+    peer.say(json!({ "type": "chat.send", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    assert_eq!(text(&peer.events_until("turn-sealed").await), "Hello");
+    // They count together.
+    assert!(Peer::open(world.address, request(world.address, "/ws")).await.is_err());
+}

@@ -1,0 +1,23 @@
+//! The WebSocket transport over real sockets.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod command;
+mod end;
+mod limit;
+mod peer;
+mod place;
+mod puppet;
+mod raw;
+mod relay;
+mod world;
+
+use everturn_transport_ws::{Limits, router};
+use world::World;
+
+async fn world() -> World {
+    world_with(Limits::default()).await
+}
+
+async fn world_with(limits: Limits) -> World {
+    World::serve(|orchestrator, _| router(orchestrator, limits)).await
+}

@@ -1,0 +1,130 @@
+//! A WebSocket client.
+
+use std::net::SocketAddr;
+
+use everturn_wire::Value;
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{Message, client::IntoClientRequest as _, handshake::client::Request, http::StatusCode},
+};
+
+/// A WebSocket client.
+pub(crate) struct Peer {
+    pub(crate) socket: WebSocketStream<TcpStream>,
+}
+
+impl Peer {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::open(address, request(address, "/ws")).await.unwrap()
+    }
+
+    /// Opens a socket; the status and the body of the answer when it is refused.
+    pub(crate) async fn open(address: SocketAddr, request: Request) -> Result<Self, (StatusCode, String)> {
+        let stream = TcpStream::connect(address).await.unwrap();
+        match client_async(request, stream).await {
+            Ok((socket, _)) => Ok(Self { socket }),
+            Err(tokio_tungstenite::tungstenite::Error::Http(refused)) => {
+                let body = refused.body().clone().unwrap_or_default();
+                Err((refused.status(), String::from_utf8(body).unwrap()))
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Sends a command.
+    pub(crate) async fn say(&mut self, command: Value) {
+        self.send(Message::text(command.to_string())).await;
+    }
+
+    pub(crate) async fn send(&mut self, message: Message) {
+        self.socket.send(message).await.unwrap();
+    }
+
+    /// The next message that is not about a status.
+    pub(crate) async fn hear(&mut self) -> Value {
+        loop {
+            let message: Value = serde_json::from_str(&self.hear_text().await).unwrap();
+            if message["type"] != "conversation.statusChanged" {
+                return message;
+            }
+        }
+    }
+
+    /// The next message about a status.
+    pub(crate) async fn hear_status(&mut self) -> Value {
+        loop {
+            let message: Value = serde_json::from_str(&self.hear_text().await).unwrap();
+            if message["type"] == "conversation.statusChanged" {
+                return message;
+            }
+        }
+    }
+
+    /// The next text, as it came.
+    pub(crate) async fn hear_text(&mut self) -> String {
+        loop {
+            match self.socket.next().await.unwrap().unwrap() {
+                Message::Text(text) => return text.to_string(),
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => panic!("unexpected: {other:?}"),
+            }
+        }
+    }
+
+    /// The next event of a turn.
+    pub(crate) async fn event(&mut self) -> Value {
+        loop {
+            let message = self.hear().await;
+            assert_eq!(message["type"], "chat.delta", "{message}");
+            if message["event"]["type"] != "status" {
+                return message["event"].clone();
+            }
+        }
+    }
+
+    /// The answer to a command that has one; only a status may come before it.
+    pub(crate) async fn answer_to(&mut self, command: Value) -> Value {
+        self.say(command).await;
+        let mut answer = self.hear().await;
+        while answer["event"]["type"] == "status" {
+            answer = self.hear().await;
+        }
+        answer
+    }
+
+    /// Waits until every command so far is carried out.
+    pub(crate) async fn sync(&mut self) {
+        self.say(json!({ "type": "?" })).await;
+        while self.hear().await["type"] != "error" {}
+    }
+
+    /// Events up to and with the first of this type.
+    pub(crate) async fn events_until(&mut self, kind: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            events.push(self.event().await);
+            if events[events.len() - 1]["type"] == kind {
+                return events;
+            }
+        }
+    }
+}
+
+/// The request that opens a socket.
+pub(crate) fn request(address: SocketAddr, path: &str) -> Request {
+    format!("ws://{address}{path}").into_client_request().unwrap()
+}
+
+/// The types of events, in order.
+pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+/// The streamed text of events, put together.
+pub(crate) fn text(events: &[Value]) -> String {
+    let deltas = events.iter().filter(|event| event["type"] == "text-delta");
+    deltas.map(|event| event["delta"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,69 @@
+//! A provider that says what the test wants, when the test wants it.
+
+use everturn_orchestrator::kernel::{FinishReason, Provider, Request, StreamEvent};
+use everturn_wire::{Category, Failure, Usage};
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// A provider whose every call is handed to the test.
+pub(crate) struct Puppet {
+    calls: UnboundedSender<Call>,
+}
+
+/// One provider call, at the test's hands. Dropping it cuts the stream off.
+pub(crate) struct Call {
+    pub(crate) request: Request,
+    facts: UnboundedSender<StreamEvent>,
+}
+
+impl Puppet {
+    pub(crate) fn new() -> (Self, UnboundedReceiver<Call>) {
+        let (calls, made) = unbounded_channel();
+        (Self { calls }, made)
+    }
+}
+
+impl Provider for Puppet {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        let (facts, mut told) = unbounded_channel();
+        // The test may be over.
+        let _ = self.calls.send(Call { request, facts });
+        stream::poll_fn(move |cx| told.poll_recv(cx)).boxed()
+    }
+}
+
+impl Call {
+    pub(crate) fn tell(&self, fact: StreamEvent) {
+        // The turn may have been stopped.
+        let _ = self.facts.send(fact);
+    }
+
+    pub(crate) fn text(&self, text: &str) {
+        self.tell(StreamEvent::Text(text.to_owned()));
+    }
+
+    pub(crate) fn reasoning(&self, text: &str) {
+        self.tell(StreamEvent::Reasoning(text.to_owned()));
+    }
+
+    /// Answers all of it.
+    pub(crate) fn finish(self) {
+        self.tell(StreamEvent::Usage(Usage { input_tokens: 3, output_tokens: 2, ..Usage::default() }));
+        self.tell(StreamEvent::Finished(FinishReason::Stop));
+    }
+
+    pub(crate) fn answer(self, text: &str) {
+        self.text(text);
+        self.finish();
+    }
+
+    /// Fails as an overloaded model does: that passes.
+    pub(crate) fn overloaded(self) {
+        let mut failure = Failure::new(Category::Overloaded, true, "HTTP 529: Overloaded");
+        failure.code = Some("529".to_owned());
+        self.tell(StreamEvent::Failed(failure));
+    }
+}

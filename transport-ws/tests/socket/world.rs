@@ -1,0 +1,106 @@
+//! A server on a free port, with a provider and a clock in the test's hands.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use axum::Router;
+use everturn_orchestrator::{Clock, Orchestrator, kernel::Millis};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::{Notify, mpsc::UnboundedReceiver},
+};
+
+use crate::puppet::{Call, Puppet};
+
+/// A server, its provider and its clock.
+pub(crate) struct World {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Arc<HandClock>,
+    calls: UnboundedReceiver<Call>,
+}
+
+impl World {
+    /// Serves what `app` makes of the orchestrator and the address.
+    pub(crate) async fn serve(app: impl FnOnce(Orchestrator, SocketAddr) -> Router) -> Self {
+        let (puppet, calls) = Puppet::new();
+        let clock = Arc::new(HandClock::default());
+        let model = Arc::new(puppet);
+        let orchestrator = Orchestrator::builder()
+            .model("test", "small", model.clone())
+            .model("test", "large", model)
+            .clock(clock.clone())
+            .build();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = app(orchestrator, address);
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { address, clock, calls }
+    }
+
+    /// The whole answer to a request that begins so.
+    pub(crate) async fn ask(&self, head: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let request = format!("{head}Host: {}\r\nConnection: close\r\n\r\n", self.address);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    /// The next provider call.
+    pub(crate) async fn call(&mut self) -> Call {
+        self.calls.recv().await.unwrap()
+    }
+}
+
+/// Stops the clock of the runtime: it moves when it is advanced, and not by itself, as someone is always busy.
+pub(crate) fn still_time() {
+    tokio::time::pause();
+    tokio::spawn(async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+/// A clock that stands still until it is moved.
+#[derive(Default)]
+pub(crate) struct HandClock {
+    now: AtomicU64,
+    moved: Notify,
+}
+
+impl HandClock {
+    pub(crate) fn advance(&self, time: Duration) {
+        self.now.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+        self.moved.notify_waiters();
+    }
+}
+
+#[async_trait]
+impl Clock for HandClock {
+    fn now(&self) -> Millis {
+        Millis(self.now.load(Ordering::SeqCst))
+    }
+
+    async fn sleep(&self, delay: Duration) {
+        let until = self.now().plus(u64::try_from(delay.as_millis()).unwrap());
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if self.now() >= until {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
