@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The packages of the workspace that each one may use. What tests alone use is not asked.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     ("everturn-diagnosis", &["everturn-wire"]),
@@ -34,6 +34,11 @@ const ALLOWED: [(&str, &[&str]); 11] = [
         ],
     ),
     ("everturn-sim", &["everturn-kernel", "everturn-wire", "everturn-provider", "everturn-orchestrator"]),
+    // An embedder's view: what the kernel offers comes through the orchestrator.
+    (
+        "everturn-examples",
+        &["everturn-orchestrator", "everturn-transport-http", "everturn-transport-ws", "everturn-wire"],
+    ),
     ("xtask", &["everturn-wire"]),
 ];
 

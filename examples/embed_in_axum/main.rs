@@ -1,0 +1,58 @@
+//! Everturn inside an axum server of your own: your model, your tool, your waits, your routes.
+//!
+//! `cargo run -p everturn-examples --example embed_in_axum` runs one turn against itself and ends. With `-- --serve` it
+//! stays: `curl -N 127.0.0.1:4888/chat -H 'content-type: application/json' -d '{"message":"How warm is the lake?"}'`
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+mod client;
+mod model;
+mod tool;
+mod watcher;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Result;
+use axum::{Router, routing::get};
+use everturn_orchestrator::{Exponential, Orchestrator};
+use everturn_transport_http::{Access, Guard, Limits, Metrics};
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let stays = std::env::args().any(|argument| argument == "--serve");
+    let listener = TcpListener::bind(if stays { "127.0.0.1:4888" } else { "127.0.0.1:0" }).await?;
+    let address = listener.local_addr()?;
+
+    let orchestrator = orchestrator();
+    tokio::spawn(watcher::print_retries(orchestrator.clone()));
+    let server = axum::serve(listener, app(&orchestrator, address)?);
+    println!("listening on http://{address}");
+    if stays {
+        return Ok(server.await?);
+    }
+    tokio::spawn(server.into_future());
+    client::one_turn(address).await
+}
+
+/// Everything has a default but the models.
+fn orchestrator() -> Orchestrator {
+    Orchestrator::builder()
+        // Clients name it `house/weather`. For a real one, everturn-provider has adapters.
+        .model("house", "weather", Arc::new(model::Weather))
+        .tool(tool::Thermometer)
+        // 50 ms, 100 ms, 200 ms, ...: a demonstration should not keep you waiting.
+        .schedule(Exponential { base: Duration::from_millis(50), max_retries: 5, ..Exponential::default() })
+        .build()
+}
+
+/// Your own routes, and the two transports beside them.
+fn app(orchestrator: &Orchestrator, bound: SocketAddr) -> Result<Router> {
+    let routes = Router::new()
+        .route("/about", get(async || "A server with a chat in it"))
+        .merge(everturn_transport_http::router(orchestrator.clone(), Limits::default(), Metrics::none()))
+        .merge(everturn_transport_ws::router(orchestrator.clone(), everturn_transport_ws::Limits::default()));
+    // Without it, any page that is open in your browser could use your models.
+    let guard =
+        Guard::new(Access { bound, hosts: vec![], origins: vec![], token: None, is_open: |_| false })?;
+    Ok(guard.protect(routes))
+}
