@@ -21,7 +21,8 @@ pub(crate) fn of(config: &Config, address: SocketAddr, models: &[String], progra
     };
     say("models", &names(config, models));
     say("page", &format!("open {near} in a browser"));
-    say("chat", &format!("{program} chat --server {near} \"hello\""));
+    let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
+    say("chat", &format!("{key}{program} chat --server {near} \"hello\""));
     if let Some(file) = &config.file {
         say("config", &file.display().to_string());
     }
