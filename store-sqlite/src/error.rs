@@ -1,0 +1,118 @@
+//! What went wrong, where, and what to do about it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use everturn_orchestrator::JournalError;
+use rusqlite::{Error, ErrorCode};
+
+/// Why a journal cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Somebody has it open: another process, or this one.
+    #[error("{} is in use: whoever has it open holds the lock {}; stop that process, or choose another file", path.display(), lock.display())]
+    InUse {
+        /// The database.
+        path: PathBuf,
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The file, or its directory, cannot be used.
+    #[error("cannot use {}: {source}; the file and its directory must exist and be writable for this user, or choose another file", path.display())]
+    Place {
+        /// What cannot be used.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// It may be read but not written.
+    #[error("{} is read-only: make it writable for this user, or choose another file", path.display())]
+    ReadOnly {
+        /// The database.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("{} is not an Everturn journal but {found}: move it away, or choose another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        found: &'static str,
+    },
+    /// A later version wrote it.
+    #[error("{} was written by a newer version of Everturn (format {found}; this one knows up to {known}): upgrade Everturn, or choose another file", path.display())]
+    TooNew {
+        /// The database.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The latest format that can be read.
+        known: i64,
+    },
+    /// What is in it contradicts itself.
+    #[error("{} is damaged ({found}): restore it from a backup, or move it away to begin anew", path.display())]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// The storage failed.
+    #[error("cannot open {}: {what}; {advice}", path.display())]
+    Storage {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite says.
+        what: String,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn sqlite(path: &Path, error: &Error) -> Self {
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::Foreign { path, found: "no database at all" },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, found: error.to_string() },
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+            _ => Self::Storage { path, what: error.to_string(), advice: advice(error) },
+        }
+    }
+}
+
+/// The journal's error for one of SQLite while `doing` something, as in "append to".
+pub(crate) fn storage(doing: &str, path: &Path, error: &Error) -> JournalError {
+    JournalError::Storage(format!("cannot {doing} {}: {error}; {}", path.display(), advice(error)))
+}
+
+/// The journal's error when its own threads are gone.
+pub(crate) fn stopped(path: &Path) -> JournalError {
+    let path = path.display();
+    JournalError::Storage(format!(
+        "the journal {path} has stopped: restart the process and look in its log for why"
+    ))
+}
+
+fn advice(error: &Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            "nothing of this was saved: free space on its file system, or raise the size it may have"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program holds it: close tools that have the file open"
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the file is damaged: stop, and restore it from a backup"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            "make the file and its directory writable for this user"
+        }
+        Some(ErrorCode::SystemIoFailure) => "look at the disk and at the log of the operating system",
+        Some(ErrorCode::TooBig) => "one piece is larger than SQLite can hold: send less at once",
+        Some(ErrorCode::ConstraintViolation) => "a place in the conversation is taken already: load it again",
+        _ => "what is stored does not fit what this version reads or writes: upgrade, or restore a backup",
+    }
+}

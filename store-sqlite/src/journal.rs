@@ -1,0 +1,159 @@
+//! The journal in one SQLite file.
+
+use std::{path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Cursor, Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Window, kernel::Millis,
+};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{
+    OpenError, error,
+    lock::{self, Lock},
+    query,
+    reader::Reader,
+    record, schema,
+    writer::{Append, Writer},
+};
+
+/// What a journal may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest that the database file may become, in bytes; appends that would make it larger fail. `None` = as
+    /// large as the disk allows. Up to 16 MiB of write-ahead log come on top.
+    pub max_bytes: Option<u64>,
+}
+
+/// A journal in one SQLite file, with `-wal`, `-shm` and `.lock` beside it.
+///
+/// Needs a tokio runtime for reading. Dropping it waits until every accepted append is on the disk.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    // Dropped in this order: the last connection to close tidies up, and only then the file is free for others.
+    reader: Arc<Reader>,
+    writer: Writer,
+    _lock: Arc<Lock>,
+}
+
+impl SqliteJournal {
+    /// Opens the journal in that file, and makes it when there is none. Its directory must exist.
+    ///
+    /// # Errors
+    /// When the file is in use, no journal, from a newer version, damaged, or cannot be written. It is left as it is.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_within(path, Limits::default())
+    }
+
+    /// Opens it with limits to what it may take.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, OpenError> {
+        let path = lock::resolve(path.as_ref())?;
+        let lock = Arc::new(Lock::take(&path)?);
+        let connection = connect(&path, limits)?;
+        let writer = Writer::start(connection, &path)
+            .map_err(|source| OpenError::Place { path: path.clone(), source })?;
+        let reader = Arc::new(Reader::new(path, lock.clone()));
+        Ok(Self { reader, writer, _lock: lock })
+    }
+
+    /// Runs `work` where nothing else writes.
+    pub(crate) async fn alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.writer.alone(work).await
+    }
+}
+
+/// The connection that writes.
+fn connect(path: &Path, limits: Limits) -> Result<Connection, OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let left_over = lock::beside(path, "-wal").metadata().is_ok_and(|wal| wal.len() > 0);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    if connection.is_readonly("main").map_err(failed)? {
+        return Err(OpenError::ReadOnly { path: path.to_owned() });
+    }
+    schema::migrate(&mut connection, path)?;
+    configure(&connection, limits).map_err(failed)?;
+    if left_over {
+        check(&connection, path)?;
+    }
+    Ok(connection)
+}
+
+fn configure(connection: &Connection, limits: Limits) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    if let Some(max) = limits.max_bytes {
+        let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
+        connection.pragma_update(None, "max_page_count", record::integer(max.div_ceil(u64::from(page))))?;
+    }
+    Ok(())
+}
+
+/// After a process that ended without closing it: is all of it sound?
+fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let sql = "SELECT * FROM pragma_quick_check(1)";
+    match connection.query_row(sql, [], |row| row.get::<_, String>(0)) {
+        Ok(found) if found == "ok" => Ok(()),
+        Ok(found) => Err(OpenError::Damaged { path: path.to_owned(), found }),
+        Err(error) => Err(OpenError::sqlite(path, &error)),
+    }
+}
+
+#[async_trait]
+impl Journal for SqliteJournal {
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError> {
+        let (append, answered) = Append::new(id.clone(), expected, entries);
+        self.writer.append(append).await?;
+        answered.await.unwrap_or_else(|_| Err(error::stopped(self.writer.path())))
+    }
+
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        let id = id.clone();
+        self.reader.read(move |connection| query::load(connection, &id)).await
+    }
+
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
+        let id = id.clone();
+        self.reader.read(move |connection| query::chunks(connection, &id, window)).await
+    }
+
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        let id = id.clone();
+        self.reader.read(move |connection| query::events(connection, &id, after, limit)).await
+    }
+
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
+        let id = id.clone();
+        self.reader.read(move |connection| query::metrics(connection, &id)).await
+    }
+
+    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.reader.read(query::conversations).await
+    }
+
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError> {
+        self.reader.read(move |connection| query::unsealed(connection, before)).await
+    }
+}

@@ -1,0 +1,21 @@
+//! The embedded durable journal: one SQLite file, one writer, group commit.
+//!
+//! [`SqliteJournal`] implements the orchestrator's journal. An append is on the disk when it returns; appends that
+//! wait at the same time share one flush. A file belongs to one open journal at a time.
+//!
+//! This crate does *not* decide what is kept for how long ([`SqliteJournal::compact`] is called by someone), knows
+//! nothing of turns beyond their saved form, and is no journal for several processes.
+
+mod error;
+mod journal;
+mod lock;
+mod query;
+mod reader;
+mod record;
+mod retention;
+mod schema;
+mod writer;
+
+pub use error::OpenError;
+pub use journal::{Limits, SqliteJournal};
+pub use retention::Retention;

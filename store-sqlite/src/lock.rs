@@ -1,0 +1,57 @@
+//! One open journal per file.
+
+use std::{
+    ffi::OsString,
+    fs::{File, OpenOptions, TryLockError},
+    path::{Path, PathBuf},
+};
+
+use crate::OpenError;
+
+/// The right to use a database, given back when dropped or when the process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock `<path>.lock`, and makes the database's file when there is none: for its owner's eyes only.
+    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
+        let lock = beside(path, ".lock");
+        let place = |path: &Path, source| OpenError::Place { path: path.to_owned(), source };
+        let file = private().open(&lock).map_err(|error| place(&lock, error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse { path: path.to_owned(), lock }),
+            Err(TryLockError::Error(error)) => return Err(place(&lock, error)),
+        }
+        private().open(path).map_err(|error| place(path, error))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// The file of that name with `suffix` added.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// The one name of a database, whichever way it was written: links and relative paths must not lead to two locks.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
+    let place = |source| OpenError::Place { path: path.to_owned(), source };
+    if path.exists() {
+        return path.canonicalize().map_err(place);
+    }
+    let name = path.file_name().ok_or_else(|| place(std::io::ErrorKind::IsADirectory.into()))?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(directory.canonicalize().map_err(place)?.join(name))
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}

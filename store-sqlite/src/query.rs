@@ -1,0 +1,98 @@
+//! What is read, of one conversation and of all.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use everturn_orchestrator::{Cursor, Head, Stored, StoredEvent, Version, Window, kernel::Millis};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
+
+use crate::record::{self, HEAD, TURN, count, integer};
+
+pub(crate) fn load(connection: &Connection, id: &ConversationId) -> Result<Option<Stored>> {
+    let sql = format!("SELECT version, {HEAD}, {TURN} FROM conversation WHERE id = ?1");
+    let stored = |row: &Row<'_>| {
+        let Some(head) = record::head(row, 1)? else { return Ok(None) };
+        Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 8)? }))
+    };
+    connection.prepare_cached(&sql)?.query_row([id.as_str()], stored).optional().map(Option::flatten)
+}
+
+pub(crate) fn chunks(
+    connection: &Connection,
+    id: &ConversationId,
+    window: Window,
+) -> Result<Vec<Arc<StoredChunk>>> {
+    let sql = "SELECT seq, role, chunk FROM chunk
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND seq > ?2 AND seq < ?3
+        ORDER BY seq DESC LIMIT ?4";
+    let since = integer(window.since_seq.unwrap_or(0));
+    let before = integer(window.before_seq.unwrap_or(u64::MAX));
+    let limit = window.limit.map_or(i64::MAX, |limit| integer(limit as u64));
+    let chunk = |row: &Row<'_>| {
+        let (seq, role) = (count(row, 0)?, record::role(row, 1)?);
+        Ok(Arc::new(StoredChunk { seq, role, chunk: record::from_json(row, 2)? }))
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut chunks: Vec<_> =
+        statement.query_map(params![id.as_str(), since, before, limit], chunk)?.collect::<Result<_>>()?;
+    chunks.reverse();
+    Ok(chunks)
+}
+
+pub(crate) fn events(
+    connection: &Connection,
+    id: &ConversationId,
+    after: Cursor,
+    limit: usize,
+) -> Result<Vec<StoredEvent>> {
+    let sql = "SELECT begins, ends, json FROM event
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND ends > ?2
+        ORDER BY ends LIMIT ?3";
+    let event = |row: &Row<'_>| {
+        Ok(StoredEvent {
+            start: Cursor::from_value(count(row, 0)?),
+            end: Cursor::from_value(count(row, 1)?),
+            json: Bytes::copy_from_slice(row.get_ref(2)?.as_bytes()?),
+        })
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = params![id.as_str(), integer(after.value()), integer(limit as u64)];
+    statement.query_map(found, event)?.collect()
+}
+
+pub(crate) fn metrics(connection: &Connection, id: &ConversationId) -> Result<Vec<TurnMetrics>> {
+    let sql = "SELECT figures FROM sealed
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) ORDER BY number";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_map([id.as_str()], |row| record::from_json(row, 0))?.collect()
+}
+
+pub(crate) fn conversations(connection: &Connection) -> Result<Vec<(ConversationId, Head)>> {
+    let sql = format!(
+        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL ORDER BY last_activity_at DESC, id"
+    );
+    let listed = |row: &Row<'_>| {
+        let head = record::head(row, 1)?;
+        Ok((id(row)?, head))
+    };
+    let mut statement = connection.prepare_cached(&sql)?;
+    let with_head = |found: Result<(ConversationId, Option<Head>)>| {
+        found.map(|(id, head)| head.map(|head| (id, head))).transpose()
+    };
+    statement.query_map([], listed)?.filter_map(with_head).collect()
+}
+
+pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Millis)>> {
+    // Nulls come first: a turn that does not wait goes on at once.
+    let sql = "SELECT id, coalesce(wake_at, 0) FROM conversation INDEXED BY unsealed
+        WHERE turn IS NOT NULL ORDER BY wake_at";
+    let mut statement = connection.prepare_cached(sql)?;
+    let waiting = statement.query_map([], |row| Ok((id(row)?, Millis(count(row, 1)?))))?;
+    let due = |found: &Result<(_, Millis)>| found.as_ref().map_or(true, |(_, wake_at)| *wake_at < before);
+    waiting.take_while(due).collect()
+}
+
+fn id(row: &Row<'_>) -> Result<ConversationId> {
+    Ok(ConversationId::from(row.get_ref(0)?.as_str()?))
+}

@@ -1,0 +1,71 @@
+//! Connections that read, a few at a time, off the runtime's threads.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use everturn_orchestrator::JournalError;
+use rusqlite::{Connection, OpenFlags};
+use tokio::{sync::Semaphore, task};
+
+use crate::{error, lock::Lock};
+
+/// The most reads at once; more wait their turn.
+const AT_ONCE: usize = 4;
+
+/// Connections that read what is committed, beside the writer.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    places: Arc<Semaphore>,
+    /// A read whose asker went away still uses the file.
+    _lock: Arc<Lock>,
+}
+
+impl Reader {
+    pub(crate) fn new(path: PathBuf, lock: Arc<Lock>) -> Self {
+        Self { path, idle: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)), _lock: lock }
+    }
+
+    /// Runs `read` on a thread where it may block.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let place = self.places.clone().acquire_owned().await.map_err(|_| error::stopped(&self.path))?;
+        let reader = self.clone();
+        let work = move || {
+            let _place = place;
+            reader.with_connection(read)
+        };
+        match task::spawn_blocking(work).await {
+            Ok(result) => result.map_err(|error| error::storage("read from", &self.path, &error)),
+            Err(_) => Err(error::stopped(&self.path)),
+        }
+    }
+
+    fn with_connection<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let idle = self.idle().pop();
+        let connection = idle.map_or_else(|| self.connect(), Ok)?;
+        let result = read(&connection);
+        // One that failed may have failed for what it is.
+        if result.is_ok() {
+            self.idle().push(connection);
+        }
+        result
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Connection::open_with_flags(&self.path, flags)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

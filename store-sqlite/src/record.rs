@@ -1,0 +1,126 @@
+//! How what the journal keeps is written in columns.
+
+use everturn_orchestrator::{
+    Cursor, Head, TurnRecord,
+    kernel::{Millis, Snapshot},
+};
+use everturn_wire::{ConversationStatus, Role};
+use rusqlite::{Error, Row, types::Type};
+use serde::{Deserialize, Serialize};
+use serde_json::Deserializer;
+
+/// The columns that [`head`] reads, in its order.
+pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
+
+/// The columns that [`turn`] reads, in its order.
+pub(crate) const TURN: &str = "turn, wake_at, turn_begins, turn_seq, reasoning_effort";
+
+/// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
+pub(crate) fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(column, value))
+}
+
+pub(crate) fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::ToSqlConversionFailure(error.into()))
+}
+
+pub(crate) fn from_json<'r, T: Deserialize<'r>>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let damaged =
+        |error: serde_json::Error| Error::FromSqlConversionFailure(column, Type::Text, error.into());
+    let mut json = Deserializer::from_slice(row.get_ref(column)?.as_bytes()?);
+    // A tool's arguments that were just not too deep when they came are deeper inside their record.
+    json.disable_recursion_limit();
+    let value = T::deserialize(&mut json).map_err(damaged)?;
+    json.end().map_err(damaged)?;
+    Ok(value)
+}
+
+/// The head whose columns begin at `first`; `None` when none was written yet.
+pub(crate) fn head(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Head>> {
+    if row.get::<_, Option<i64>>(first)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Head {
+        created_at: Millis(count(row, first)?),
+        last_activity_at: Millis(count(row, first + 1)?),
+        title: row.get(first + 2)?,
+        status: known(row, first + 3, &STATUS)?,
+        model: row.get(first + 4)?,
+        end: Cursor::from_value(count(row, first + 5)?),
+        last_seq: count(row, first + 6)?,
+    }))
+}
+
+/// The unsealed turn whose columns begin at `first`.
+pub(crate) fn turn(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TurnRecord>> {
+    if row.get_ref(first)? == rusqlite::types::ValueRef::Null {
+        return Ok(None);
+    }
+    let wake_at: Option<i64> = row.get(first + 1)?;
+    Ok(Some(TurnRecord {
+        snapshot: from_json::<Snapshot>(row, first)?,
+        wake_at: wake_at.map(|_| count(row, first + 1)).transpose()?.map(Millis),
+        from: Cursor::from_value(count(row, first + 2)?),
+        first_seq: count(row, first + 3)?,
+        reasoning_effort: row.get(first + 4)?,
+    }))
+}
+
+/// Each is written as its place in this list: only add at the end.
+const STATUS: [ConversationStatus; 4] = [
+    ConversationStatus::Active,
+    ConversationStatus::Queued,
+    ConversationStatus::Idle,
+    ConversationStatus::Closed,
+];
+
+pub(crate) fn status_code(status: ConversationStatus) -> i64 {
+    match status {
+        ConversationStatus::Active => 0,
+        ConversationStatus::Queued => 1,
+        ConversationStatus::Idle => 2,
+        ConversationStatus::Closed => 3,
+    }
+}
+
+/// Each is written as its place in this list: only add at the end.
+const ROLE: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
+
+pub(crate) fn role_code(role: Role) -> i64 {
+    match role {
+        Role::System => 0,
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::Tool => 3,
+    }
+}
+
+pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
+    known(row, column, &ROLE)
+}
+
+fn known<T: Copy>(row: &Row<'_>, column: usize, all: &[T]) -> rusqlite::Result<T> {
+    let code: i64 = row.get(column)?;
+    let place = usize::try_from(code).ok().and_then(|code| all.get(code));
+    place.copied().ok_or(Error::IntegralValueOutOfRange(column, code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_places() {
+        for (place, status) in (0..).zip(STATUS) {
+            assert_eq!(status_code(status), place);
+        }
+        for (place, role) in (0..).zip(ROLE) {
+            assert_eq!(role_code(role), place);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What is let go: the events of old turns, and whole conversations.
+
+use everturn_orchestrator::{JournalError, kernel::Millis};
+use everturn_wire::ConversationId;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::{SqliteJournal, record::integer};
+
+/// Conversations looked at in one go, so that appends wait only shortly.
+const AT_ONCE: i64 = 64;
+
+/// Which sealed turns keep their events. A turn loses them when any of this says so; the default keeps all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Those sealed before this let them go.
+    pub sealed_before: Option<Millis>,
+    /// Of each conversation, all but the newest so many let them go.
+    pub newest_turns: Option<u32>,
+}
+
+impl SqliteJournal {
+    /// Lets go of events of sealed turns and returns how many they were. History and figures stay, and so does what an
+    /// unsealed turn told; a watcher from further back goes on with the first event that is left. The file does not
+    /// shrink, but uses the space again.
+    ///
+    /// # Errors
+    /// When the storage fails. What was done until then stays done; calling it again goes on.
+    pub async fn compact(&self, retention: Retention) -> Result<usize, JournalError> {
+        let (mut dropped, mut next) = (0, Some(0));
+        while let Some(after) = next {
+            let part;
+            (part, next) = self.alone(move |connection| compact(connection, retention, after)).await?;
+            dropped += part;
+        }
+        Ok(dropped)
+    }
+
+    /// Lets go of a conversation altogether; false when there is none of that id. Whoever still writes to it is told
+    /// that it is stale.
+    ///
+    /// # Errors
+    /// When the storage fails; then it is all still there.
+    pub async fn delete(&self, id: &ConversationId) -> Result<bool, JournalError> {
+        let id = id.clone();
+        self.alone(move |connection| delete(connection, &id)).await
+    }
+}
+
+/// Does it for the conversations that follow the key `after`: how many events went, and the last key unless that was all.
+fn compact(
+    connection: &mut Connection,
+    retention: Retention,
+    after: i64,
+) -> rusqlite::Result<(usize, Option<i64>)> {
+    let transaction = connection.transaction()?;
+    let keys: Vec<i64> = transaction
+        .prepare_cached("SELECT key FROM conversation WHERE key > ?1 ORDER BY key LIMIT ?2")?
+        .query_map([after, AT_ONCE], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let sealed_before = retention.sealed_before.map(|before| integer(before.0));
+    let mut dropped = 0;
+    for key in &keys {
+        let sql = "DELETE FROM event WHERE conversation = ?1 AND ends <= (
+            SELECT max(ends) FROM sealed WHERE conversation = ?1 AND (sealed_at < ?2
+                OR number <= (SELECT max(number) FROM sealed WHERE conversation = ?1) - ?3))";
+        let columns = params![key, sealed_before, retention.newest_turns];
+        dropped += transaction.prepare_cached(sql)?.execute(columns)?;
+    }
+    transaction.commit()?;
+    Ok((dropped, keys.last().copied()))
+}
+
+fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction()?;
+    let sql = "DELETE FROM conversation WHERE id = ?1 RETURNING key";
+    let key: Option<i64> = transaction.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?;
+    if let Some(key) = key {
+        for table in ["chunk", "event", "sealed"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE conversation = ?1"), [key])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(key.is_some())
+}

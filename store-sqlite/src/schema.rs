@@ -1,0 +1,95 @@
+//! The tables, and how files of older versions come to have them.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::OpenError;
+
+/// What leads from each format to the next. A released one is never changed.
+const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+
+/// "EvTn", as the first migration sets it.
+const APPLICATION: i64 = 0x4576_546e;
+
+/// Brings a database to the latest format. One that is not ours or from the future is left as it is.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let found = number(connection, "SELECT * FROM pragma_user_version").map_err(failed)?;
+    let application = number(connection, "SELECT * FROM pragma_application_id").map_err(failed)?;
+    let tables = number(connection, "SELECT count(*) FROM sqlite_schema").map_err(failed)?;
+    let path = path.to_owned();
+    if application != APPLICATION && (found, tables) != (0, 0) {
+        return Err(OpenError::Foreign { path, found: "a database of another program" });
+    }
+    let known = MIGRATIONS.len() as i64;
+    if found > known {
+        return Err(OpenError::TooNew { path, found, known });
+    }
+    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+        step(connection, version, migration).map_err(|error| OpenError::sqlite(&path, &error))?;
+    }
+    Ok(())
+}
+
+fn step(connection: &mut Connection, version: i64, migration: &str) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(migration)?;
+    transaction.pragma_update(None, "user_version", version)?;
+    transaction.commit()
+}
+
+fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path() -> &'static Path {
+        Path::new("/somewhere/journal.db")
+    }
+
+    #[test]
+    fn an_empty_file_is_brought_to_the_latest_format() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, path()).unwrap();
+        let version = number(&connection, "SELECT * FROM pragma_user_version").unwrap();
+        assert_eq!(version, MIGRATIONS.len() as i64);
+        connection.execute("INSERT INTO conversation (id, version) VALUES ('c', 1)", []).unwrap();
+        migrate(&mut connection, path()).unwrap();
+        assert_eq!(number(&connection, "SELECT count(*) FROM conversation").unwrap(), 1);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_nothing_behind() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        assert!(step(&mut connection, 1, "CREATE TABLE a (b); CREATE TABLE a (b);").is_err());
+        assert_eq!(number(&connection, "SELECT count(*) FROM sqlite_schema").unwrap(), 0);
+        assert_eq!(number(&connection, "SELECT * FROM pragma_user_version").unwrap(), 0);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_and_left_alone() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, path()).unwrap();
+        connection.pragma_update(None, "user_version", 9).unwrap();
+        let refusal = migrate(&mut connection, path()).unwrap_err().to_string();
+        assert!(refusal.contains("/somewhere/journal.db") && refusal.contains("format 9"), "{refusal}");
+        assert!(refusal.contains("upgrade Everturn"), "{refusal}");
+        assert_eq!(number(&connection, "SELECT * FROM pragma_user_version").unwrap(), 9);
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_refused_and_left_alone() {
+        for theirs in ["CREATE TABLE song (title)", "PRAGMA user_version = 1"] {
+            let mut connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(theirs).unwrap();
+            let refusal = migrate(&mut connection, path()).unwrap_err();
+            assert!(matches!(refusal, OpenError::Foreign { .. }), "{refusal}");
+            let ours = "SELECT count(*) FROM sqlite_schema WHERE name = 'conversation'";
+            assert_eq!(number(&connection, ours).unwrap(), 0);
+        }
+    }
+}

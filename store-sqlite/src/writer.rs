@@ -1,0 +1,103 @@
+//! The one thread that writes.
+
+mod append;
+mod group;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    thread::{self, JoinHandle},
+};
+
+use everturn_orchestrator::JournalError;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error;
+
+pub(crate) use append::Append;
+
+/// The most appends that share one flush, and the most that wait for the next.
+const TOGETHER: usize = 64;
+
+/// The one thread that writes. Dropping it waits until what was accepted is done.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    path: PathBuf,
+    /// Taken when it is dropped, which is what ends the thread.
+    inbox: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Job {
+    Append(Append),
+    /// Needs the connection to itself.
+    Alone(Box<dyn FnOnce(&mut Connection) + Send>),
+}
+
+impl Writer {
+    pub(crate) fn start(connection: Connection, path: &Path) -> io::Result<Self> {
+        let (inbox, jobs) = mpsc::channel(TOGETHER);
+        let owned = path.to_owned();
+        let thread = thread::Builder::new()
+            .name("everturn-journal".into())
+            .spawn(move || run(connection, jobs, &owned))?;
+        Ok(Self { path: path.to_owned(), inbox: Some(inbox), thread: Some(thread) })
+    }
+
+    /// Hands an append over; its answer comes through its own channel.
+    pub(crate) async fn append(&self, append: Append) -> Result<(), JournalError> {
+        self.send(Job::Append(append)).await
+    }
+
+    /// Runs `work` between two groups of appends.
+    pub(crate) async fn alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let (answer, answered) = oneshot::channel();
+        let job = move |connection: &mut Connection| {
+            let _ = answer.send(work(connection));
+        };
+        self.send(Job::Alone(Box::new(job))).await?;
+        let result = answered.await.map_err(|_| error::stopped(&self.path))?;
+        result.map_err(|error| error::storage("write to", &self.path, &error))
+    }
+
+    /// The database.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    async fn send(&self, job: Job) -> Result<(), JournalError> {
+        let inbox = self.inbox.as_ref().ok_or_else(|| error::stopped(&self.path))?;
+        inbox.send(job).await.map_err(|_| error::stopped(&self.path))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.inbox = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, path: &Path) {
+    while let Some(first) = jobs.blocking_recv() {
+        let (mut group, mut alone, mut next) = (Vec::new(), None, Some(first));
+        while let Some(job) = next {
+            match job {
+                Job::Append(append) => group.push(append),
+                Job::Alone(work) => alone = Some(work),
+            }
+            let full = alone.is_some() || group.len() == TOGETHER;
+            next = if full { None } else { jobs.try_recv().ok() };
+        }
+        group::settle(&mut connection, path, group);
+        if let Some(work) = alone {
+            work(&mut connection);
+        }
+    }
+}

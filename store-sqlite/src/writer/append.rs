@@ -1,0 +1,141 @@
+//! One append, as statements.
+
+use everturn_orchestrator::{Entry, Head, JournalError, StoredEvent, TurnRecord, Version};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use rusqlite::{
+    Connection, OptionalExtension as _, Result, ToSql, params,
+    types::{ToSqlOutput, ValueRef},
+};
+use tokio::sync::oneshot;
+
+use crate::record::{count, integer, role_code, status_code, to_json};
+
+/// One append that waits to be written.
+pub(crate) struct Append {
+    id: ConversationId,
+    expected: Version,
+    entries: Vec<Entry>,
+    answer: oneshot::Sender<std::result::Result<Version, JournalError>>,
+}
+
+impl Append {
+    /// An append, and where its answer will arrive.
+    pub(crate) fn new(
+        id: ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> (Self, oneshot::Receiver<std::result::Result<Version, JournalError>>) {
+        let (answer, answered) = oneshot::channel();
+        (Self { id, expected, entries, answer }, answered)
+    }
+
+    /// Answers who asked, if he still waits.
+    pub(super) fn answer(self, answer: std::result::Result<Version, JournalError>) {
+        let _ = self.answer.send(answer);
+    }
+
+    /// Writes it inside the transaction at hand. A stale one writes nothing.
+    pub(super) fn write(&self, on: &Connection) -> Result<std::result::Result<Version, JournalError>> {
+        let known = find(on, &self.id)?;
+        let found = known.map(|(_, version)| version).unwrap_or_default();
+        if found != self.expected {
+            return Ok(Err(JournalError::Stale { id: self.id.clone(), expected: self.expected, found }));
+        }
+        let version = Version(found.0 + 1);
+        let key = match known {
+            Some((key, _)) => key,
+            None => insert(on, &self.id)?,
+        };
+        on.prepare_cached("UPDATE conversation SET version = ?2 WHERE key = ?1")?
+            .execute(params![key, integer(version.0)])?;
+        for entry in &self.entries {
+            match entry {
+                Entry::Chunk(chunk) => self::chunk(on, key, chunk)?,
+                Entry::Event(event) => self::event(on, key, event)?,
+                Entry::Turn(turn) => self::turn(on, key, turn)?,
+                Entry::Sealed(figures) => sealed(on, key, figures, self.time())?,
+                Entry::Head(head) => self::head(on, key, head)?,
+            }
+        }
+        Ok(Ok(version))
+    }
+
+    /// When it happened, as far as it says so.
+    fn time(&self) -> Option<i64> {
+        self.entries.iter().find_map(|entry| match entry {
+            Entry::Head(head) => Some(integer(head.last_activity_at.0)),
+            _ => None,
+        })
+    }
+}
+
+fn find(on: &Connection, id: &ConversationId) -> Result<Option<(i64, Version)>> {
+    on.prepare_cached("SELECT key, version FROM conversation WHERE id = ?1")?
+        .query_row([id.as_str()], |row| Ok((row.get(0)?, Version(count(row, 1)?))))
+        .optional()
+}
+
+fn insert(on: &Connection, id: &ConversationId) -> Result<i64> {
+    on.prepare_cached("INSERT INTO conversation (id, version) VALUES (?1, 0)")?.insert([id.as_str()])
+}
+
+fn chunk(on: &Connection, key: i64, chunk: &StoredChunk) -> Result<()> {
+    let json = to_json(&chunk.chunk)?;
+    on.prepare_cached("INSERT INTO chunk (conversation, seq, role, chunk) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, integer(chunk.seq), role_code(chunk.role), json])?;
+    Ok(())
+}
+
+fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
+    let (begins, ends) = (integer(event.start.value()), integer(event.end.value()));
+    on.prepare_cached("INSERT INTO event (conversation, begins, ends, json) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, begins, ends, Text(&event.json)])?;
+    Ok(())
+}
+
+fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
+    let sql = "UPDATE conversation
+        SET turn = ?2, wake_at = ?3, turn_begins = ?4, turn_seq = ?5, reasoning_effort = ?6 WHERE key = ?1";
+    let wake_at = turn.wake_at.map(|at| integer(at.0));
+    let (begins, seq) = (integer(turn.from.value()), integer(turn.first_seq));
+    let columns = params![key, to_json(&turn.snapshot)?, wake_at, begins, seq, turn.reasoning_effort];
+    on.prepare_cached(sql)?.execute(columns)?;
+    Ok(())
+}
+
+fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
+    let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, turn_begins = NULL, turn_seq = NULL,
+        reasoning_effort = NULL WHERE key = ?1";
+    on.prepare_cached(sql)?.execute([key])?;
+    let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
+        (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),
+        coalesce(?2, (SELECT last_activity_at FROM conversation WHERE key = ?1), 0),
+        (SELECT coalesce(max(ends), 0) FROM event WHERE conversation = ?1), ?3)";
+    on.prepare_cached(sql)?.execute(params![key, time, to_json(figures)?])?;
+    Ok(())
+}
+
+fn head(on: &Connection, key: i64, head: &Head) -> Result<()> {
+    let sql = "UPDATE conversation SET created_at = ?2, last_activity_at = ?3, title = ?4, status = ?5,
+        model = ?6, ends = ?7, last_seq = ?8 WHERE key = ?1";
+    on.prepare_cached(sql)?.execute(params![
+        key,
+        integer(head.created_at.0),
+        integer(head.last_activity_at.0),
+        head.title,
+        status_code(head.status),
+        head.model,
+        integer(head.end.value()),
+        integer(head.last_seq),
+    ])?;
+    Ok(())
+}
+
+/// JSON that is bytes already, kept as text.
+struct Text<'a>(&'a [u8]);
+
+impl ToSql for Text<'_> {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
+    }
+}

@@ -1,0 +1,47 @@
+//! Group commit: appends that wait at the same time share one flush.
+
+use std::path::Path;
+
+use everturn_orchestrator::{JournalError, Version};
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::Append;
+use crate::error;
+
+type Answer = Result<Version, JournalError>;
+
+/// Commits the appends together and answers each. When that fails, nothing of it was saved: then each is tried alone,
+/// so that one that cannot be written costs only itself.
+pub(super) fn settle(connection: &mut Connection, path: &Path, mut group: Vec<Append>) {
+    match commit(connection, &group) {
+        Ok(answers) => {
+            for (append, answer) in group.into_iter().zip(answers) {
+                append.answer(answer);
+            }
+        }
+        Err(error) if group.len() < 2 => {
+            if let Some(append) = group.pop() {
+                append.answer(Err(error::storage("append to", path, &error)));
+            }
+        }
+        Err(_) => {
+            for append in group {
+                settle(connection, path, vec![append]);
+            }
+        }
+    }
+}
+
+fn commit(connection: &mut Connection, group: &[Append]) -> rusqlite::Result<Vec<Answer>> {
+    if group.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Where even undoing failed, it is made up for here.
+    if !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let answers = group.iter().map(|append| append.write(&transaction)).collect::<Result<_, _>>()?;
+    transaction.commit()?;
+    Ok(answers)
+}
