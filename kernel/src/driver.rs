@@ -11,11 +11,14 @@ use core::{
 use async_trait::async_trait;
 use futures_core::{future::BoxFuture, stream::BoxStream};
 
-use crate::{Effects, Input, Millis, NoRetry, Op, RetryStrategy, StreamEvent, ToolAnswer, ToolCall, Turn};
+use crate::{
+    Effects, Input, Millis, NoRetry, Op, RetryStrategy, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+};
 use work::Work;
 
-/// Streamed text that is there already is told together, up to so many pieces; none is held back to wait for more.
-const TOLD_AT_ONCE: usize = 32;
+/// So many facts that are there already are taken in, and their text is told together, before others get their turn: a
+/// stream that never pauses must not keep a stop away. None is held back to wait for more.
+const TAKEN_AT_ONCE: u32 = 32;
 
 /// What a turn needs from outside while it is driven.
 #[async_trait]
@@ -38,11 +41,17 @@ pub trait Host: Send {
     /// Starts a tool. Dropping the future cancels it.
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
 
+    /// Whether to leave a turn that waits until then: someone else wakes it, from its snapshot. Never, unless the host
+    /// says so.
+    fn parks(&mut self, _until: Millis) -> bool {
+        false
+    }
+
     /// The next input from outside: a stop, a steering message, a tool's live output. Pending for ever when none come.
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
 }
 
-/// Drives a turn until it is sealed. `effects` are those of [`Turn::begin`], or of [`Input::Recover`] after a restore.
+/// Drives a turn until it is sealed, or parked where the host parks. `effects` are those of [`Turn::begin`], or of [`Input::Recover`] after a restore.
 ///
 /// Without a retry strategy there is no retry. Dropping the future stops at once whatever runs; the turn as last
 /// committed can be restored.
@@ -58,19 +67,21 @@ pub async fn run_turn<H: Host>(
     let retry = retry.unwrap_or(&NoRetry);
     let mut work = Work::new(retry);
     let mut durable = None;
+    let mut at_once = 0;
     loop {
         if effects.is_binding() || durable != Some(turn.revision()) {
             host.commit(turn, effects).await?;
             durable = Some(turn.revision());
-        } else if effects.len() >= TOLD_AT_ONCE {
-            host.tell(turn, effects);
         }
-        if turn.outcome().is_some() {
-            return Ok(());
+        match turn.want() {
+            Want::Nothing => return Ok(()),
+            Want::Wake(_, until) if effects.is_empty() && host.parks(until) => return Ok(()),
+            Want::Wake(..) | Want::Stream(_) | Want::Tools { .. } => {}
         }
         work.align(turn, host);
         let input = poll_fn(|cx| {
-            let next = work.poll(cx, host);
+            let next = if at_once < TAKEN_AT_ONCE { work.poll(cx, host) } else { yields(cx) };
+            at_once = if next.is_pending() { 0 } else { at_once + 1 };
             if next.is_pending() && !effects.is_empty() {
                 host.tell(turn, effects);
             }
@@ -79,4 +90,10 @@ pub async fn run_turn<H: Host>(
         .await;
         turn.handle(host.now(), input, retry, effects);
     }
+}
+
+/// Comes back after the executor has run others.
+fn yields(cx: &Context<'_>) -> Poll<Input> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }

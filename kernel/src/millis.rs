@@ -30,3 +30,23 @@ impl Millis {
 pub(crate) fn wait_ms(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).min(LONGEST_WAIT_MS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_never_shorter_than_asked() {
+        assert_eq!(wait_ms(Duration::ZERO), 0);
+        assert_eq!(wait_ms(Duration::from_nanos(1)), 1);
+        assert_eq!(wait_ms(Duration::from_micros(1_001)), 2);
+        assert_eq!(wait_ms(Duration::from_millis(5)), 5);
+        assert_eq!(wait_ms(Duration::MAX), LONGEST_WAIT_MS);
+    }
+
+    #[test]
+    fn the_end_of_the_longest_wait_is_kept_by_every_json_reader() {
+        let year_3000 = Millis(32_503_680_000_000);
+        assert!(year_3000.plus(LONGEST_WAIT_MS).0 < 1 << 53);
+    }
+}

@@ -37,6 +37,16 @@ pub struct Snapshot {
     queue: Vec<QueuedMessage>,
 }
 
+impl Snapshot {
+    /// The 0-based number of the retry that the turn waits for.
+    pub fn retry_attempt(&self) -> Option<u32> {
+        match self.phase {
+            PhaseRecord::Backoff { retries, .. } => Some(retries.saturating_sub(1)),
+            _ => None,
+        }
+    }
+}
+
 /// Why a snapshot cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreError {

@@ -1,10 +1,10 @@
 //! Calm answers: order, timings, tokens, reasons, stops.
 
 use everturn_kernel::{FinishReason, Input, StreamEvent};
-use everturn_wire::Image;
+use everturn_wire::{Image, Usage};
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Fact, Script, World, call, finish, overloaded, play, says, text, usage};
+use crate::world::{Beat, Fact, START, Script, World, call, finish, overloaded, play, says, text, usage};
 
 #[test]
 fn a_calm_turn() {
@@ -49,8 +49,14 @@ fn the_time_to_the_first_token_is_that_of_the_last_attempt() {
 fn tokens_are_summed_and_the_context_is_that_of_the_last_step() {
     let asks = vec![call("a", "read"), usage(100, 20), finish(FinishReason::ToolCalls)];
     let answer = vec![text("Hello"), usage(130, 7), finish(FinishReason::Stop)];
-    let story = play(&Script { steps: vec![vec![asks], vec![answer]], ..Script::default() });
-    assert!(story.contains("done contextSize=137 durationMs=10 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}"), "{story}");
+    let mut world = World::new(Script { steps: vec![vec![asks], vec![answer]], ..Script::default() });
+    let turn = world.begin().expect("it ends");
+    let story = world.log.story(START);
+    let done =
+        "done contextSize=137 durationMs=10 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}";
+    assert!(story.contains(done), "{story}");
+    let sum = Usage { input_tokens: 230, output_tokens: 27, ..Usage::default() };
+    assert_eq!((turn.usage(), turn.context_size(), turn.steps()), (Some(sum), Some(137), 2));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use everturn_kernel::{FinishReason, Input, Settings, ToolAnswer};
 use insta::assert_snapshot;
 
 use crate::world::{
-    Beat, Fact, Script, Tool, World, call, failed, failure, finish, malformed, play, says, text,
+    Beat, Fact, START, Script, Tool, World, call, failed, failure, finish, malformed, play, says, text,
 };
 
 fn asks(calls: &[(&str, &str)]) -> Vec<Beat> {
@@ -78,6 +78,18 @@ fn most_at_once(world: &World) -> i32 {
         most = most.max(running);
     });
     most
+}
+
+#[test]
+fn a_tool_that_is_no_longer_wanted_is_stopped() {
+    let mut script = two_steps(asks(&[("a", "slow"), ("b", "slow")]));
+    script.settings.max_parallel_tools = 1;
+    // Answers the call that runs, as nobody else may while its tool still runs.
+    script.outside = vec![(50, Input::Recover)];
+    let mut world = World::new(script);
+    world.begin().expect("it ends");
+    assert_eq!(most_at_once(&world), 1);
+    assert_eq!(world.clock.now(), START.plus(150));
 }
 
 #[test]
