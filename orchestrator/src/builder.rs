@@ -10,6 +10,7 @@ use crate::{
     orchestrator::Shared,
     registry::Registry,
     telemetry,
+    timer::Timers,
     tool::ToolSet,
 };
 
@@ -116,6 +117,7 @@ impl Builder {
             max_output_tokens: self.max_output_tokens,
             auto_retry: Arc::new(AtomicBool::new(true)),
             registry: Registry::default(),
+            timers: Timers::default(),
             status: Shared::status_channel(),
         })
     }

@@ -133,13 +133,50 @@ impl Conversation {
         Ok(state.take_place(None))
     }
 
-    /// Takes the writer's place for the turn that is in the journal, if there is one without a session.
-    pub(crate) fn claim_unsealed(&self) -> Option<(TurnRecord, mpsc::Receiver<Box<Control>>)> {
+    /// Takes the writer's place for the turn that is in the journal, if there is one without a session; with a first
+    /// command for it, or else only if its wait is over.
+    pub(crate) fn claim_unsealed(
+        &self,
+        now: Millis,
+        control: Option<Control>,
+    ) -> Option<(TurnRecord, mpsc::Receiver<Box<Control>>)> {
         let mut state = self.state();
+        let waits = state.unsealed.as_ref()?.wake_at.is_some_and(|at| at > now);
+        if waits && control.is_none() {
+            return None;
+        }
         let record = *state.unsealed.take()?;
         let turn = RunningTurn { from: record.from, first_seq: record.first_seq, retry: None };
         let inbox = state.take_place(Some(turn));
+        if let (Some(writer), Some(control)) = (&state.writer, control) {
+            // The channel is new and has room.
+            let _ = writer.control.try_send(Box::new(control));
+        }
         Some((record, inbox))
+    }
+
+    /// Gives the writer's place back while the turn waits, unless a command came in.
+    pub(crate) fn park(
+        &self,
+        inbox: &mpsc::Receiver<Box<Control>>,
+        turn: &Turn,
+        wake_at: Millis,
+        reasoning_effort: Option<&String>,
+    ) -> bool {
+        let mut state = self.state();
+        let running = state.writer.as_ref().and_then(|writer| writer.turn.clone());
+        let (true, Some(RunningTurn { from, first_seq, .. })) = (inbox.is_empty(), running) else {
+            return false;
+        };
+        state.writer = None;
+        state.unsealed = Some(Box::new(TurnRecord {
+            snapshot: turn.snapshot(),
+            wake_at: Some(wake_at),
+            from,
+            first_seq,
+            reasoning_effort: reasoning_effort.cloned(),
+        }));
+        true
     }
 
     /// Leaves that turn as it is.
@@ -192,11 +229,11 @@ impl Conversation {
         }
     }
 
-    /// Sends a command to the running turn. `None` when there is none.
-    pub(crate) fn send(&self, control: Control) -> Option<Result<(), Error>> {
+    /// Sends a command to the running turn. Gives it back when there is none.
+    pub(crate) fn send(&self, control: Control) -> Result<Result<(), Error>, Control> {
         let state = self.state();
-        let writer = state.writer.as_ref()?;
-        Some(writer.control.try_send(Box::new(control)).map_err(|_| Error::Busy { id: self.id.clone() }))
+        let Some(writer) = &state.writer else { return Err(control) };
+        Ok(writer.control.try_send(Box::new(control)).map_err(|_| Error::Busy { id: self.id.clone() }))
     }
 
     /// Tells streamed text at once; it becomes durable with the next commit.
@@ -251,9 +288,7 @@ impl Conversation {
 
     /// Whether the running turn waits for a retry.
     pub(crate) fn is_waiting(&self) -> bool {
-        let state = self.state();
-        let turn = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
-        turn.is_some_and(|turn| turn.retry.is_some())
+        self.state().running().is_some_and(|turn| turn.retry.is_some())
     }
 
     /// Shows events that are in no journal: the last resort when the journal fails.
@@ -270,6 +305,17 @@ impl Conversation {
 }
 
 impl State {
+    /// The turn that runs or is parked.
+    pub(crate) fn running(&self) -> Option<RunningTurn> {
+        let parked = || {
+            let TurnRecord { from, first_seq, wake_at, snapshot, .. } = self.unsealed.as_deref()?;
+            let retry = wake_at.zip(snapshot.retry_attempt());
+            let retry = retry.map(|(at, attempt)| RetryState { attempt, next_at: at.0 });
+            Some(RunningTurn { from: *from, first_seq: *first_seq, retry })
+        };
+        self.writer.as_ref().and_then(|writer| writer.turn.clone()).or_else(parked)
+    }
+
     fn take_place(&mut self, turn: Option<RunningTurn>) -> mpsc::Receiver<Box<Control>> {
         let (control, inbox) = mpsc::channel(CONTROL_PLACES);
         self.writer = Some(Writer { control, turn, closing: false, sealed: false });

@@ -22,6 +22,7 @@ mod schedule;
 mod session;
 mod subscription;
 mod telemetry;
+mod timer;
 mod tool;
 
 pub use builder::Builder;
@@ -38,3 +39,8 @@ pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Tool};
 
 pub use everturn_kernel as kernel;
+
+/// The README's example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

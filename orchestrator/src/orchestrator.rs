@@ -10,7 +10,9 @@ use everturn_kernel::{Schedule, Settings};
 use everturn_wire::{ConversationId, ConversationStatus, Image, TurnId};
 use tokio::sync::broadcast;
 
-use crate::{Builder, Clock, Cursor, Journal, model::Models, registry::Registry, tool::ToolSet};
+use crate::{
+    Builder, Clock, Cursor, Journal, model::Models, registry::Registry, timer::Timers, tool::ToolSet,
+};
 
 /// Status changes that a slow listener may be behind.
 const STATUS_PLACES: usize = 256;
@@ -69,6 +71,7 @@ pub(crate) struct Shared {
     /// Whether failures are retried by themselves, in all conversations.
     pub(crate) auto_retry: Arc<AtomicBool>,
     pub(crate) registry: Registry,
+    pub(crate) timers: Timers,
     pub(crate) status: broadcast::Sender<StatusChange>,
 }
 
@@ -79,7 +82,15 @@ impl Orchestrator {
     }
 
     pub(crate) fn new(shared: Shared) -> Self {
-        Self { shared: Arc::new(shared) }
+        Self::of(Arc::new(shared))
+    }
+
+    pub(crate) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Told of every status change from now on. A listener that falls far behind misses some.

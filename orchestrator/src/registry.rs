@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
 };
 
 use everturn_kernel::Millis;
@@ -52,6 +52,15 @@ impl Registry {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.id.clone());
         let mut conversations = self.lock();
         if conversations.get(&conversation.id).is_some_and(|held| Arc::ptr_eq(held, conversation)) {
+            conversations.remove(&conversation.id);
+        }
+    }
+
+    /// Lets go of a parked conversation that nobody else holds: it is in the journal.
+    pub(crate) fn let_go(&self, conversation: Arc<Conversation>) {
+        let mut conversations = self.lock();
+        // Ours and the registry's own. While the lock is held, nobody gets another one from here.
+        if Arc::strong_count(&conversation) == 2 && conversation.auto_retry.load(Ordering::Relaxed) {
             conversations.remove(&conversation.id);
         }
     }

@@ -1,4 +1,5 @@
-//! A session: the supervised task that runs a conversation's turns, one after the other, while there are any.
+//! A session: the supervised task that runs a conversation's turns, one after the other, while there are any that do
+//! more than wait.
 
 mod host;
 mod job;
@@ -6,7 +7,7 @@ mod request;
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
-use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, run_turn};
+use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, Want, run_turn};
 use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
@@ -17,11 +18,12 @@ use crate::{
     orchestrator::Shared,
     schedule::TimedRetry,
     telemetry::Present,
+    timer,
 };
 use host::TurnHost;
 pub(crate) use job::{Again, Job, TurnSettings};
 
-/// Runs turns until none is left, then gives the writer's place back.
+/// Runs turns until none is left or one is parked, then gives the writer's place back.
 pub(crate) async fn run(
     shared: Arc<Shared>,
     conversation: Arc<Conversation>,
@@ -40,6 +42,16 @@ pub(crate) async fn run(
             return;
         }
         drop(host);
+        if let Want::Wake(_, at) = turn.want() {
+            if conversation.park(&inbox, &turn, at, settings.reasoning_effort.as_ref()) {
+                timer::wake_at(&shared, at, conversation.id.clone());
+                shared.registry.let_go(conversation);
+                return;
+            }
+            // A command came in the meantime.
+            next = Some(Job { turn, effects, settings, started: None });
+            continue;
+        }
         let left = conversation.release(&mut inbox, turn.queue().to_vec());
         next = Job::queued(&shared, left, settings);
     }

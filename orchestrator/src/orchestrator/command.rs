@@ -39,7 +39,7 @@ impl Orchestrator {
         self.shared.models.choose(start.model.as_deref(), None)?;
         let (journal, now) = (self.shared.journal.as_ref(), self.shared.clock.now());
         let conversation = self.shared.registry.get_or_make(&id, journal, now).await?;
-        self.take_up(&conversation)?;
+        self.take_up(&conversation, None)?;
         self.begin(&conversation, start).await
     }
 
@@ -121,7 +121,7 @@ impl Orchestrator {
     pub async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         conversation.settled().await;
-        Self::order(&conversation, Input::Abort)
+        self.order(&conversation, Input::Abort)
     }
 
     /// Ends the running turn if it waits for a retry. Says whether it did.
@@ -130,7 +130,7 @@ impl Orchestrator {
     /// When there is no such conversation.
     pub async fn abort_retry(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
-        Ok(conversation.is_waiting() && Self::order(&conversation, Input::AbortRetry)?)
+        Ok(conversation.is_waiting() && self.order(&conversation, Input::AbortRetry)?)
     }
 
     /// Skips the wait for a retry. Says whether there was one.
@@ -139,7 +139,7 @@ impl Orchestrator {
     /// When there is no such conversation.
     pub async fn retry_now(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
-        Ok(conversation.is_waiting() && Self::order(&conversation, Input::RetryNow)?)
+        Ok(conversation.is_waiting() && self.order(&conversation, Input::RetryNow)?)
     }
 
     /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on.
@@ -165,7 +165,7 @@ impl Orchestrator {
         if let Some(writer) = &mut conversation.state().writer {
             writer.closing = true;
         }
-        if Self::order(&conversation, Input::Abort)? {
+        if self.order(&conversation, Input::Abort)? {
             return Ok(true);
         }
         let mut inbox = conversation.claim()?;
@@ -192,22 +192,31 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Sends a command to the running turn without waiting for it. `false` when there is none.
-    fn order(conversation: &Conversation, input: Input) -> Result<bool, Error> {
-        conversation.send(Control { input, taken: None }).map_or(Ok(false), |sent| sent.map(|()| true))
+    /// Sends a command to the running turn without waiting for it; wakes a parked one. `false` when there is none.
+    fn order(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
+        self.send(conversation, input, None)
     }
 
     /// Sends a command to the running turn and waits until it was taken in. `false` when there is none.
-    async fn tell(&self, conversation: &Conversation, input: Input) -> Result<bool, Error> {
+    async fn tell(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         let (taken, answer) = oneshot::channel();
-        match conversation.send(Control { input, taken: Some(taken) }) {
-            None => Ok(false),
-            Some(sent) => {
-                sent?;
-                // Dropped when the turn was sealed first: then the message starts the next turn.
-                let _ = answer.await;
-                Ok(true)
-            }
+        let sent = self.send(conversation, input, Some(taken))?;
+        if sent {
+            // Dropped when the turn was sealed first: then the message starts the next turn.
+            let _ = answer.await;
+        }
+        Ok(sent)
+    }
+
+    fn send(
+        &self,
+        conversation: &Arc<Conversation>,
+        input: Input,
+        taken: Option<oneshot::Sender<()>>,
+    ) -> Result<bool, Error> {
+        match conversation.send(Control { input, taken }) {
+            Ok(sent) => sent.map(|()| true),
+            Err(control) => self.take_up(conversation, Some(control)),
         }
     }
 }

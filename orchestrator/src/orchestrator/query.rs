@@ -24,8 +24,7 @@ impl Orchestrator {
         let conversation = self.find(id).await?;
         let (running, end) = {
             let state = conversation.state();
-            let turn = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
-            (turn.map(|turn| turn.from), state.log.end())
+            (state.running().map(|turn| turn.from), state.log.end())
         };
         let from = cursor.or(running).unwrap_or(end).min(end);
         Ok(Subscription::new(conversation, self.shared.journal.clone(), from, extensions))
@@ -53,14 +52,14 @@ impl Orchestrator {
             .iter()
             .all(|switch| switch.load(Ordering::Relaxed));
         let state = conversation.state();
-        let turn = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
+        let turn = state.running();
         Ok(ConversationState {
             conversation_id: id.clone(),
             is_active: turn.is_some(),
             status: state.head.status,
             auto_retry: Some(auto_retry),
-            turn_seq: turn.map(|turn| turn.first_seq),
-            retry: turn.and_then(|turn| turn.retry.clone()),
+            turn_seq: turn.as_ref().map(|turn| turn.first_seq),
+            retry: turn.and_then(|turn| turn.retry),
         })
     }
 

@@ -8,8 +8,9 @@ use everturn_wire::ConversationId;
 use super::Orchestrator;
 use crate::{
     Error,
-    conversation::Conversation,
+    conversation::{Control, Conversation},
     session::{self, Again, Job},
+    timer,
 };
 
 impl Orchestrator {
@@ -20,32 +21,48 @@ impl Orchestrator {
     /// When the journal fails, or holds a turn of a later version of this program.
     pub async fn resume(&self) -> Result<usize, Error> {
         let unsealed = self.shared.journal.unsealed(Millis(u64::MAX)).await?;
-        for (id, _) in &unsealed {
-            self.find(id).await?;
+        let (now, count) = (self.shared.clock.now(), unsealed.len());
+        for (id, wake_at) in unsealed {
+            if wake_at > now {
+                timer::wake_at(&self.shared, wake_at, id);
+            } else {
+                self.find(&id).await?;
+            }
         }
-        Ok(unsealed.len())
+        Ok(count)
     }
 
-    /// A conversation that exists. Its unsealed turn goes on.
-    pub(super) async fn find(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
+    /// A conversation that exists. Its unsealed turn goes on, unless it is parked.
+    pub(crate) async fn find(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
         let conversation = self.shared.registry.get(id, self.shared.journal.as_ref()).await?;
-        self.take_up(&conversation)?;
+        self.take_up(&conversation, None)?;
         Ok(conversation)
     }
 
-    /// Goes on with a turn that is in the journal but has no session, if there is one.
-    pub(super) fn take_up(&self, conversation: &Arc<Conversation>) -> Result<(), Error> {
-        let Some((record, inbox)) = conversation.claim_unsealed() else { return Ok(()) };
+    /// Goes on with a turn that is in the journal but has no session, if there is one: at once for a command, else when
+    /// its wait is over. Says whether the command was taken along.
+    pub(super) fn take_up(
+        &self,
+        conversation: &Arc<Conversation>,
+        control: Option<Control>,
+    ) -> Result<bool, Error> {
+        let with_command = control.is_some();
+        let Some((record, inbox)) = conversation.claim_unsealed(self.shared.clock.now(), control) else {
+            return Ok(false);
+        };
+        if let Some(at) = record.wake_at {
+            self.shared.timers.remove(at, &conversation.id);
+        }
         let again = if self.shared.registry.was_broken(&conversation.id) { Again::End } else { Again::GoOn };
         let model = conversation.state().head.model.clone();
         match Job::again(&self.shared, record.clone(), model.as_deref(), again) {
             Ok(Some(job)) => {
                 tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
-                Ok(())
+                Ok(with_command)
             }
             Ok(None) => {
                 conversation.put_back(record);
-                Ok(())
+                Ok(false)
             }
             Err(error) => {
                 conversation.put_back(record);

@@ -26,13 +26,18 @@ use crate::{
 /// Pieces of live tool output that may wait to be told; a tool that prints faster waits.
 const OUTPUT_PLACES: usize = 64;
 
+/// Waits from this length on are parked, in milliseconds.
+const PARK_FROM_MS: u64 = 5_000;
+
+type Channel = (mpsc::Sender<Box<Input>>, mpsc::Receiver<Box<Input>>);
+
 pub(super) struct TurnHost<'s> {
     shared: &'s Arc<Shared>,
     conversation: &'s Arc<Conversation>,
     /// Commands from outside.
     control: &'s mut mpsc::Receiver<Box<Control>>,
-    /// What running tools print, and their panics. Made for the first of them: a turn that waits has none.
-    output: Option<(mpsc::Sender<Box<Input>>, mpsc::Receiver<Box<Input>>)>,
+    /// What running tools print and answer. Made for the first of them: a turn that waits has none.
+    output: Option<Channel>,
     /// To be answered when the command just taken in has been dealt with.
     taken: Option<oneshot::Sender<()>>,
     turn_id: TurnId,
@@ -172,18 +177,25 @@ impl Host for TurnHost<'_> {
             input,
             output: Output { call_id: call.id.clone(), inbox: inbox.clone() },
         };
+        let call_id = call.id.clone();
         async move {
-            match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await {
-                Ok(answer) => answer,
+            let input = match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await
+            {
+                Ok(answer) => Input::ToolDone { step, call_id, answer },
                 Err(panic) => {
                     let text = format!("the tool {name:?} panicked: {}", panic_text(panic.as_ref()));
-                    let fault = Input::Fault(Failure::new(Category::Internal, false, text));
-                    let _ = inbox.send(Box::new(fault)).await;
-                    future::pending().await
+                    Input::Fault(Failure::new(Category::Internal, false, text))
                 }
-            }
+            };
+            // Behind all that the tool printed. It is taken in while the turn waits for it.
+            let _ = inbox.send(Box::new(input)).await;
+            future::pending().await
         }
         .boxed()
+    }
+
+    fn parks(&mut self, until: Millis) -> bool {
+        until.since(self.now()) >= PARK_FROM_MS && self.control.is_empty()
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {

@@ -1,0 +1,112 @@
+//! The one timer index: who is parked, and until when.
+
+use std::{
+    collections::BTreeMap,
+    future,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use everturn_kernel::Millis;
+use everturn_wire::ConversationId;
+use tokio::sync::Notify;
+
+use crate::{Clock, Orchestrator, orchestrator::Shared, telemetry::Present};
+
+/// How long after a failure to wake a turn it is tried again, in milliseconds.
+const TRY_AGAIN_MS: u64 = 10_000;
+
+/// Conversations whose turn is parked, the earliest first. A hint: the journal knows what is true.
+#[derive(Default)]
+pub(crate) struct Timers {
+    parked: Mutex<BTreeMap<(Millis, ConversationId), Parked>>,
+    /// Told when there is an earlier one, or no orchestrator any more.
+    changed: Arc<Notify>,
+    runs: AtomicBool,
+}
+
+/// A parked turn counts as one that is active and waits.
+struct Parked {
+    _active: Present,
+    _waiting: Present,
+}
+
+impl Timers {
+    /// It is awake already.
+    pub(crate) fn remove(&self, at: Millis, id: &ConversationId) {
+        self.lock().remove(&(at, id.clone()));
+    }
+
+    fn insert(&self, at: Millis, id: ConversationId) {
+        let mut parked = self.lock();
+        let is_first = parked.first_key_value().is_none_or(|((first, _), _)| at < *first);
+        parked
+            .insert((at, id), Parked { _active: Present::active_turn(), _waiting: Present::waiting_turn() });
+        drop(parked);
+        if is_first {
+            self.changed.notify_one();
+        }
+    }
+
+    /// The first one if its time has come; else how long there is until then.
+    fn due(&self, now: Millis) -> Result<ConversationId, Option<Duration>> {
+        let mut parked = self.lock();
+        match parked.first_entry() {
+            Some(first) if first.key().0 <= now => Ok(first.remove_entry().0.1),
+            Some(first) => Err(Some(Duration::from_millis(first.key().0.since(now)))),
+            None => Err(None),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Millis, ConversationId), Parked>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Timers {
+    fn drop(&mut self) {
+        self.changed.notify_one();
+    }
+}
+
+/// Wakes the conversation then.
+pub(crate) fn wake_at(shared: &Arc<Shared>, at: Millis, id: ConversationId) {
+    shared.timers.insert(at, id);
+    if !shared.timers.runs.swap(true, Ordering::Relaxed) {
+        tokio::spawn(run(Arc::downgrade(shared), shared.clock.clone(), shared.timers.changed.clone()));
+    }
+}
+
+/// Wakes parked turns when their time has come, for as long as there is an orchestrator.
+async fn run(shared: Weak<Shared>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
+    while let Some(strong) = shared.upgrade() {
+        match strong.timers.due(clock.now()) {
+            Ok(id) => wake(strong, id).await,
+            Err(left) => {
+                drop(strong);
+                let sleep = async {
+                    match left {
+                        Some(left) => clock.sleep(left).await,
+                        None => future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    () = sleep => {}
+                    () = changed.notified() => {}
+                }
+            }
+        }
+    }
+}
+
+async fn wake(shared: Arc<Shared>, id: ConversationId) {
+    let orchestrator = Orchestrator::of(shared);
+    if let Err(error) = orchestrator.find(&id).await {
+        tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
+        let shared = orchestrator.shared();
+        shared.timers.insert(shared.clock.now().plus(TRY_AGAIN_MS), id);
+    }
+}
