@@ -27,12 +27,6 @@ pub enum OpenError {
         /// What the operating system says.
         source: io::Error,
     },
-    /// It may be read but not written.
-    #[error("{} is read-only: make it writable for this user, or choose another file", path.display())]
-    ReadOnly {
-        /// The database.
-        path: PathBuf,
-    },
     /// It is something else.
     #[error("{} is not an Everturn journal but {found}: move it away, or choose another file", path.display())]
     Foreign {
@@ -77,7 +71,6 @@ impl OpenError {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::Foreign { path, found: "no database at all" },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, found: error.to_string() },
-            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
             _ => Self::Storage { path, what: error.to_string(), advice: advice(error) },
         }
     }

@@ -75,9 +75,6 @@ fn connect(path: &Path, limits: Limits) -> Result<Connection, OpenError> {
     let left_over = lock::beside(path, "-wal").metadata().is_ok_and(|wal| wal.len() > 0);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    if connection.is_readonly("main").map_err(failed)? {
-        return Err(OpenError::ReadOnly { path: path.to_owned() });
-    }
     schema::migrate(&mut connection, path)?;
     configure(&connection, limits).map_err(failed)?;
     if left_over {
@@ -99,8 +96,7 @@ fn configure(connection: &Connection, limits: Limits) -> rusqlite::Result<()> {
 
 /// After a process that ended without closing it: is all of it sound?
 fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let sql = "SELECT * FROM pragma_quick_check(1)";
-    match connection.query_row(sql, [], |row| row.get::<_, String>(0)) {
+    match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
         Ok(found) if found == "ok" => Ok(()),
         Ok(found) => Err(OpenError::Damaged { path: path.to_owned(), found }),
         Err(error) => Err(OpenError::sqlite(path, &error)),

@@ -1,5 +1,4 @@
 //! It does what every journal does.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

@@ -1,0 +1,12 @@
+//! The journal on a real disk: it keeps what it acknowledged, whatever happens to its process.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod close;
+mod conformance;
+mod crash;
+mod full;
+mod open;
+mod retention;
+mod rival;
+mod support;
+mod torn;

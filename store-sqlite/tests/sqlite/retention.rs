@@ -1,0 +1,80 @@
+//! What is let go, and what is not.
+
+use everturn_orchestrator::{Cursor, Entry, Journal as _, JournalError, Version, Window, kernel::Millis};
+use everturn_store_sqlite::{Retention, SqliteJournal};
+use everturn_wire::{ConversationId, TurnId, TurnMetrics, Usage};
+
+use super::support::{append, checked, numbered};
+
+/// A conversation of `turns` sealed turns, the nth sealed at n with the nth event as its last, and one event more.
+async fn talk(journal: &SqliteJournal, id: &ConversationId, turns: u64) {
+    for number in 1..=turns {
+        let turn_id = TurnId::from(number.to_string());
+        let figures =
+            TurnMetrics { turn_id, usage: Usage::default(), duration_ms: None, steps: 1, context_size: None };
+        let mut entries = numbered(number, number.to_string());
+        entries.insert(2, Entry::Sealed(figures));
+        journal.append(id, Version(number - 1), entries).await.unwrap();
+    }
+    append(journal, id, turns + 1).await.unwrap();
+}
+
+async fn left(journal: &SqliteJournal, id: &ConversationId) -> Vec<u64> {
+    let events = journal.events(id, Cursor::default(), usize::MAX).await.unwrap();
+    events.iter().map(|event| event.end.value()).collect()
+}
+
+#[tokio::test]
+async fn events_of_old_turns_are_let_go_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let (id, short) = (ConversationId::from("c"), ConversationId::from("short"));
+    talk(&journal, &id, 6).await;
+    talk(&journal, &short, 1).await;
+
+    assert_eq!(journal.compact(Retention::default()).await.unwrap(), 0, "the default keeps all");
+    assert_eq!(left(&journal, &id).await, [1, 2, 3, 4, 5, 6, 7]);
+    let newest = Retention { newest_turns: Some(4), ..Retention::default() };
+    assert_eq!(journal.compact(newest).await.unwrap(), 2);
+    assert_eq!(left(&journal, &id).await, [3, 4, 5, 6, 7]);
+    assert_eq!(left(&journal, &short).await, [1, 2]);
+    let recent = Retention { sealed_before: Some(Millis(5)), ..Retention::default() };
+    assert_eq!(journal.compact(recent).await.unwrap(), 3);
+    assert_eq!(left(&journal, &id).await, [5, 6, 7]);
+    let none = Retention { newest_turns: Some(0), sealed_before: None };
+    assert_eq!(journal.compact(none).await.unwrap(), 2);
+    assert_eq!(left(&journal, &id).await, [7], "what is in no sealed turn stays");
+
+    assert_eq!(journal.chunks(&id, Window::default()).await.unwrap().len(), 7);
+    assert_eq!(journal.metrics(&id).await.unwrap().len(), 6);
+    append(&journal, &id, 8).await.unwrap();
+}
+
+#[tokio::test]
+async fn all_conversations_are_reached() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    for n in 0..150 {
+        talk(&journal, &ConversationId::from(format!("c{n}")), 1).await;
+    }
+    let none = Retention { newest_turns: Some(0), sealed_before: None };
+    assert_eq!(journal.compact(none).await.unwrap(), 150);
+}
+
+#[tokio::test]
+async fn a_deleted_conversation_is_gone_and_may_begin_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let (id, other) = (ConversationId::from("c"), ConversationId::from("other"));
+    talk(&journal, &id, 2).await;
+    append(&journal, &other, 1).await.unwrap();
+
+    assert!(journal.delete(&id).await.unwrap());
+    assert!(!journal.delete(&id).await.unwrap(), "there is none any more");
+    assert_eq!(checked(&journal, &id).await, 0);
+    assert!(journal.metrics(&id).await.unwrap().is_empty());
+    let stale = append(&journal, &id, 4).await.unwrap_err();
+    assert!(matches!(stale, JournalError::Stale { found: Version(0), .. }), "{stale}");
+    append(&journal, &id, 1).await.unwrap();
+    assert_eq!((checked(&journal, &id).await, checked(&journal, &other).await), (1, 1));
+}

@@ -1,0 +1,45 @@
+//! Many writers, no lost update.
+
+use std::sync::Arc;
+
+use everturn_orchestrator::JournalError;
+use everturn_store_sqlite::SqliteJournal;
+use everturn_wire::ConversationId;
+
+use super::support::{append, checked, version};
+
+const TASKS: u64 = 32;
+const CONVERSATIONS: u64 = 8;
+const EACH: u64 = 10;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_update_is_lost_among_many_tasks() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Arc::new(SqliteJournal::open(directory.path().join("journal.db")).unwrap());
+    let id = |n: u64| ConversationId::from(format!("c{}", n % CONVERSATIONS));
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|n| {
+            let (journal, id) = (journal.clone(), id(n));
+            tokio::spawn(async move {
+                let mut done = 0;
+                while done < EACH {
+                    let next = version(&journal, &id).await + 1;
+                    match append(&journal, &id, next).await {
+                        Ok(version) => {
+                            assert_eq!(version.0, next);
+                            done += 1;
+                        }
+                        Err(JournalError::Stale { expected, found, .. }) => assert!(found > expected),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for n in 0..CONVERSATIONS {
+        assert_eq!(checked(&journal, &id(n)).await, TASKS / CONVERSATIONS * EACH);
+    }
+}
