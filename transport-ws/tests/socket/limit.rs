@@ -16,7 +16,7 @@ use crate::{
     world_with,
 };
 
-/// Far more than the system keeps for a connection that nobody reads.
+/// Far more than the system keeps for a narrow connection that nobody reads.
 const PIECES: usize = 1024;
 const PIECE: usize = 16 << 10;
 
@@ -36,7 +36,7 @@ async fn flood(world: &mut World) -> String {
 #[tokio::test]
 async fn a_slow_reader_delays_nobody_and_misses_nothing() {
     let mut world = world().await;
-    let mut slow = Peer::connect(world.address).await;
+    let mut slow = Peer::connect_narrow(world.address).await;
     slow.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
     world.call().await.answer("Hello");
     slow.events_until("turn-sealed").await;
@@ -55,7 +55,7 @@ async fn a_slow_reader_delays_nobody_and_misses_nothing() {
 async fn a_reader_that_takes_nothing_is_dropped() {
     let limits = Limits { sockets: 2, ..Limits::default() };
     let mut world = world_with(limits).await;
-    let mut stuck = Peer::connect(world.address).await;
+    let mut stuck = Peer::connect_narrow(world.address).await;
     stuck.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
     world.call().await.answer("Hello");
     stuck.events_until("turn-sealed").await;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use everturn_wire::Value;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::{
     WebSocketStream, client_async,
     tungstenite::{Message, client::IntoClientRequest as _, handshake::client::Request, http::StatusCode},
@@ -23,7 +23,18 @@ impl Peer {
 
     /// Opens a socket; the status and the body of the answer when it is refused.
     pub(crate) async fn open(address: SocketAddr, request: Request) -> Result<Self, (StatusCode, String)> {
-        let stream = TcpStream::connect(address).await.unwrap();
+        Self::open_over(TcpStream::connect(address).await.unwrap(), request).await
+    }
+
+    /// A socket for which the system keeps little that was not read yet.
+    pub(crate) async fn connect_narrow(address: SocketAddr) -> Self {
+        let stream = TcpSocket::new_v4().unwrap();
+        stream.set_recv_buffer_size(16 << 10).unwrap();
+        let stream = stream.connect(address).await.unwrap();
+        Self::open_over(stream, request(address, "/ws")).await.unwrap()
+    }
+
+    async fn open_over(stream: TcpStream, request: Request) -> Result<Self, (StatusCode, String)> {
         match client_async(request, stream).await {
             Ok((socket, _)) => Ok(Self { socket }),
             Err(tokio_tungstenite::tungstenite::Error::Http(refused)) => {
