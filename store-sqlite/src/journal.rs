@@ -153,3 +153,20 @@ impl Journal for SqliteJournal {
         self.reader.read(move |connection| query::unsealed(connection, before)).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_commit_is_flushed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let _lock = Lock::take(&path).unwrap();
+        let connection = connect(&path, Limits::default()).unwrap();
+        let setting =
+            |name| connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
+        assert_eq!(setting("journal_mode").unwrap(), "wal".to_owned().into());
+        assert_eq!(setting("synchronous").unwrap(), 2.into(), "2 is full");
+    }
+}

@@ -22,13 +22,14 @@ CREATE TABLE conversation (
 
 CREATE INDEX unsealed ON conversation (wake_at) WHERE turn IS NOT NULL;
 
+-- Chunks and events may be long. In a table without rowid, each of more than 1 kB would take a page more for itself.
 CREATE TABLE chunk (
     conversation INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     role INTEGER NOT NULL,
     chunk TEXT NOT NULL,
     PRIMARY KEY (conversation, seq)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE TABLE event (
     conversation INTEGER NOT NULL,
@@ -36,7 +37,7 @@ CREATE TABLE event (
     begins INTEGER NOT NULL,
     json TEXT NOT NULL,
     PRIMARY KEY (conversation, ends)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Sealed turns: their figures, and where their events end.
 CREATE TABLE sealed (
