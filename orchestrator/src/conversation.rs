@@ -19,6 +19,8 @@ pub(crate) use batch::Batch;
 
 /// Commands that may wait for a turn to take them in.
 const CONTROL_PLACES: usize = 64;
+/// Messages that may wait in a conversation.
+const MAX_QUEUE: usize = 32;
 
 /// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:
 /// far above the longest answer. New events begin behind them, so that a cursor to lost text leads to what replaced it.
@@ -77,6 +79,8 @@ pub(crate) struct Control {
     pub(crate) input: Input,
     /// Answered when the turn has taken the command in and what came of it is durable.
     pub(crate) taken: Option<oneshot::Sender<()>>,
+    /// Close the conversation when the turn is sealed.
+    pub(crate) closes: bool,
 }
 
 impl Conversation {
@@ -138,7 +142,7 @@ impl Conversation {
     pub(crate) fn claim_unsealed(
         &self,
         now: Millis,
-        control: Option<Control>,
+        control: Option<Box<Control>>,
     ) -> Option<(TurnRecord, mpsc::Receiver<Box<Control>>)> {
         let mut state = self.state();
         let waits = state.unsealed.as_ref()?.wake_at.is_some_and(|at| at > now);
@@ -148,9 +152,9 @@ impl Conversation {
         let record = *state.unsealed.take()?;
         let turn = RunningTurn { from: record.from, first_seq: record.first_seq, retry: None };
         let inbox = state.take_place(Some(turn));
-        if let (Some(writer), Some(control)) = (&state.writer, control) {
+        if let (Some(writer), Some(control)) = (&mut state.writer, control) {
             // The channel is new and has room.
-            let _ = writer.control.try_send(Box::new(control));
+            let _ = writer.take(control);
         }
         Some((record, inbox))
     }
@@ -203,7 +207,6 @@ impl Conversation {
                 _ => {}
             }
         }
-        state.queue.clear();
         match &mut state.writer {
             Some(writer) if !writer.closing && !left.is_empty() => writer.sealed = false,
             _ => {
@@ -211,6 +214,8 @@ impl Conversation {
                 left.clear();
             }
         }
+        // The first one is the next turn.
+        state.queue = left.iter().skip(1).cloned().collect();
         drop(state);
         self.grew.notify_waiters();
         left
@@ -230,10 +235,23 @@ impl Conversation {
     }
 
     /// Sends a command to the running turn. Gives it back when there is none.
-    pub(crate) fn send(&self, control: Control) -> Result<Result<(), Error>, Control> {
+    pub(crate) fn send(&self, control: Box<Control>) -> Result<Result<(), Error>, Box<Control>> {
+        let mut state = self.state();
+        let waiting = state.queue.len();
+        let Some(writer) = &mut state.writer else { return Err(control) };
+        // Whatever is on its way counts as a message.
+        let on_their_way = writer.control.max_capacity() - writer.control.capacity();
+        if matches!(control.input, Input::Steer(_)) && waiting + on_their_way >= MAX_QUEUE {
+            return Ok(Err(Error::QueueFull { id: self.id.clone(), limit: MAX_QUEUE }));
+        }
+        Ok(writer.take(control).map_err(|()| Error::Busy { id: self.id.clone() }))
+    }
+
+    /// Whether a sealed turn was told to close the conversation and had no chance any more to say so.
+    pub(crate) fn is_to_be_closed(&self) -> bool {
         let state = self.state();
-        let Some(writer) = &state.writer else { return Err(control) };
-        Ok(writer.control.try_send(Box::new(control)).map_err(|_| Error::Busy { id: self.id.clone() }))
+        let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
+        closing && state.head.status != ConversationStatus::Closed
     }
 
     /// Tells streamed text at once; it becomes durable with the next commit.
@@ -320,6 +338,13 @@ impl State {
         let (control, inbox) = mpsc::channel(CONTROL_PLACES);
         self.writer = Some(Writer { control, turn, closing: false, sealed: false });
         inbox
+    }
+}
+
+impl Writer {
+    fn take(&mut self, control: Box<Control>) -> Result<(), ()> {
+        self.closing |= control.closes;
+        self.control.try_send(control).map_err(drop)
     }
 }
 

@@ -4,14 +4,19 @@ mod command;
 mod query;
 mod resume;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use everturn_kernel::{Schedule, Settings};
 use everturn_wire::{ConversationId, ConversationStatus, Image, TurnId};
+use futures_util::FutureExt as _;
 use tokio::sync::broadcast;
 
 use crate::{
-    Builder, Clock, Cursor, Journal, model::Models, registry::Registry, timer::Timers, tool::ToolSet,
+    Builder, Clock, Cursor, Entry, Journal, JournalError, Version, model::Models, registry::Registry,
+    session::panic_text, timer::Timers, tool::ToolSet,
 };
 
 /// Status changes that a slow listener may be behind.
@@ -102,6 +107,19 @@ impl Orchestrator {
 impl Shared {
     pub(crate) fn status_channel() -> broadcast::Sender<StatusChange> {
         broadcast::Sender::new(STATUS_PLACES)
+    }
+
+    /// Appends to the journal. One that panics has failed like any other.
+    pub(crate) async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError> {
+        let append = AssertUnwindSafe(async { self.journal.append(id, expected, entries).await });
+        append.catch_unwind().await.unwrap_or_else(|panic| {
+            Err(JournalError::Storage(format!("it panicked: {}", panic_text(panic.as_ref()))))
+        })
     }
 
     pub(crate) fn status_changed(&self, change: StatusChange) {

@@ -57,10 +57,10 @@ impl Registry {
     }
 
     /// Lets go of a parked conversation that nobody else holds: it is in the journal.
-    pub(crate) fn let_go(&self, conversation: Arc<Conversation>) {
+    pub(crate) fn let_go(&self, conversation: &Arc<Conversation>) {
         let mut conversations = self.lock();
         // Ours and the registry's own. While the lock is held, nobody gets another one from here.
-        if Arc::strong_count(&conversation) == 2 && conversation.auto_retry.load(Ordering::Relaxed) {
+        if Arc::strong_count(conversation) == 2 && conversation.auto_retry.load(Ordering::Relaxed) {
             conversations.remove(&conversation.id);
         }
     }

@@ -1,6 +1,7 @@
 //! A session: the supervised task that runs a conversation's turns, one after the other, while there are any that do
 //! more than wait.
 
+mod close;
 mod host;
 mod job;
 mod request;
@@ -20,6 +21,7 @@ use crate::{
     telemetry::Present,
     timer,
 };
+pub(crate) use close::close_idle;
 use host::TurnHost;
 pub(crate) use job::{Again, Job, TurnSettings};
 
@@ -45,12 +47,17 @@ pub(crate) async fn run(
         if let Want::Wake(_, at) = turn.want() {
             if conversation.park(&inbox, &turn, at, settings.reasoning_effort.as_ref()) {
                 timer::wake_at(&shared, at, conversation.id.clone());
-                shared.registry.let_go(conversation);
+                shared.registry.let_go(&conversation);
                 return;
             }
             // A command came in the meantime.
             next = Some(Job { turn, effects, settings, started: None });
             continue;
+        }
+        if conversation.is_to_be_closed()
+            && let Err(error) = close::mark_closed(&shared, &conversation).await
+        {
+            tracing::error!(conversation = %conversation.id, %error, "a conversation could not be closed");
         }
         let left = conversation.release(&mut inbox, turn.queue().to_vec());
         next = Job::queued(&shared, left, settings);

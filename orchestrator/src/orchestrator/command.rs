@@ -3,13 +3,13 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use everturn_kernel::{Input, Prompt};
-use everturn_wire::{ConversationId, ConversationStatus, QueueCancelled, Queued, QueuedMessage};
+use everturn_wire::{ConversationId, QueueCancelled, Queued, QueuedMessage};
 use tokio::sync::oneshot;
 
-use super::{Orchestrator, StartTurn, Started, StatusChange};
+use super::{Orchestrator, StartTurn, Started};
 use crate::{
-    Entry, Error,
-    conversation::{Batch, Control, Conversation},
+    Error,
+    conversation::{Control, Conversation},
     registry,
     session::{self, Job, TurnSettings},
 };
@@ -21,8 +21,6 @@ const MAX_IMAGES: usize = 16;
 const MAX_IMAGE: usize = 16 << 20;
 /// Longest name that a client may give a queued message, in bytes.
 const MAX_MESSAGE_ID: usize = 128;
-/// Messages that may wait in a conversation.
-const MAX_QUEUE: usize = 32;
 
 impl Orchestrator {
     /// Starts a turn. Returns when it has begun, durably; it goes on by itself.
@@ -80,15 +78,15 @@ impl Orchestrator {
             let why = format!("its messageId must have 1 to {MAX_MESSAGE_ID} bytes");
             return Err(Error::BadMessage { why });
         }
-        if conversation.state().queue.len() >= MAX_QUEUE {
-            return Err(Error::QueueFull { id: id.clone(), limit: MAX_QUEUE });
-        }
         let message = QueuedMessage { message_id, text: start.text.clone() };
-        let started_turn = match self.tell(&conversation, Input::Steer(message)).await? {
-            true => false,
-            false => {
-                self.begin(&conversation, start).await?;
-                true
+        let started_turn = loop {
+            if self.tell(&conversation, Input::Steer(message.clone())).await? {
+                break false;
+            }
+            match self.begin(&conversation, start.clone()).await {
+                // Another turn was quicker: the message waits behind it.
+                Err(Error::Busy { .. }) => {}
+                begun => break begun.map(|_| true)?,
             }
         };
         let queue = conversation.state().queue.clone();
@@ -161,46 +159,31 @@ impl Orchestrator {
     /// When there is no such conversation, or the journal fails.
     pub async fn close(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
-        conversation.settled().await;
-        if let Some(writer) = &mut conversation.state().writer {
-            writer.closing = true;
+        loop {
+            conversation.settled().await;
+            if self.send(&conversation, Control { input: Input::Abort, taken: None, closes: true })? {
+                return Ok(true);
+            }
+            // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
+            if let Ok(inbox) = conversation.claim() {
+                let closing = session::close_idle(self.shared.clone(), conversation.clone(), inbox);
+                let closed = tokio::spawn(closing).await;
+                return closed
+                    .map_or_else(|_| Err(Error::NotStarted { id: id.clone() }), |done| Ok(done?))
+                    .map(|()| false);
+            }
         }
-        if self.order(&conversation, Input::Abort)? {
-            return Ok(true);
-        }
-        let mut inbox = conversation.claim()?;
-        let closed = self.mark_closed(&conversation).await;
-        conversation.release(&mut inbox, Vec::new());
-        closed.map(|()| false)
-    }
-
-    async fn mark_closed(&self, conversation: &Conversation) -> Result<(), Error> {
-        let (mut batch, expected) = {
-            let state = conversation.state();
-            (Batch::new(&conversation.id, &state), state.version)
-        };
-        batch.status(ConversationStatus::Closed);
-        if batch.frames.is_empty() {
-            return Ok(());
-        }
-        let mut entries: Vec<_> = batch.frames.iter().map(|frame| Entry::Event(frame.to_stored())).collect();
-        entries.push(Entry::Head(batch.head.clone()));
-        let version = self.shared.journal.append(&conversation.id, expected, entries).await?;
-        conversation.publish_idle(batch, version);
-        let (conversation_id, status) = (conversation.id.clone(), ConversationStatus::Closed);
-        self.shared.status_changed(StatusChange { conversation_id, status });
-        Ok(())
     }
 
     /// Sends a command to the running turn without waiting for it; wakes a parked one. `false` when there is none.
     fn order(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
-        self.send(conversation, input, None)
+        self.send(conversation, Control { input, taken: None, closes: false })
     }
 
     /// Sends a command to the running turn and waits until it was taken in. `false` when there is none.
     async fn tell(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         let (taken, answer) = oneshot::channel();
-        let sent = self.send(conversation, input, Some(taken))?;
+        let sent = self.send(conversation, Control { input, taken: Some(taken), closes: false })?;
         if sent {
             // Dropped when the turn was sealed first: then the message starts the next turn.
             let _ = answer.await;
@@ -208,13 +191,8 @@ impl Orchestrator {
         Ok(sent)
     }
 
-    fn send(
-        &self,
-        conversation: &Arc<Conversation>,
-        input: Input,
-        taken: Option<oneshot::Sender<()>>,
-    ) -> Result<bool, Error> {
-        match conversation.send(Control { input, taken }) {
+    fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
+        match conversation.send(Box::new(control)) {
             Ok(sent) => sent.map(|()| true),
             Err(control) => self.take_up(conversation, Some(control)),
         }

@@ -44,7 +44,7 @@ impl Orchestrator {
     pub(super) fn take_up(
         &self,
         conversation: &Arc<Conversation>,
-        control: Option<Control>,
+        control: Option<Box<Control>>,
     ) -> Result<bool, Error> {
         let with_command = control.is_some();
         let Some((record, inbox)) = conversation.claim_unsealed(self.shared.clock.now(), control) else {

@@ -116,7 +116,7 @@ impl Host for TurnHost<'_> {
         let entries = batch.entries(turn, self.settings.reasoning_effort.as_ref(), now);
         let (id, expected) = (&self.conversation.id, self.conversation.state().version);
         let was = self.conversation.state().head.status;
-        let version = self.shared.journal.append(id, expected, entries).await?;
+        let version = self.shared.append(id, expected, entries).await?;
         let (status, from) = (batch.head.status, batch.from);
         self.conversation.publish(batch, version, turn);
         if status != was {
@@ -214,7 +214,7 @@ impl Host for TurnHost<'_> {
             let _ = taken.send(());
         }
         if let Poll::Ready(Some(control)) = self.control.poll_recv(cx) {
-            let Control { input, taken } = *control;
+            let Control { input, taken, .. } = *control;
             self.taken = taken;
             return Poll::Ready(input);
         }

@@ -2,6 +2,9 @@
 
 mod command;
 mod journal;
+mod panic;
+mod queue;
 mod retry;
+mod storage;
 mod support;
 mod tool;

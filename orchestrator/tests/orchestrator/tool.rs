@@ -51,14 +51,14 @@ impl Tool for Stuck {
 
 /// Ends when it is let through. Notes how many of its calls were under way at once.
 #[derive(Clone)]
-struct Gated {
-    gate: Arc<Semaphore>,
+pub(crate) struct Gated {
+    pub(crate) gate: Arc<Semaphore>,
     running: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
 
 impl Gated {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { gate: Arc::new(Semaphore::new(0)), running: Arc::default(), most: Arc::default() }
     }
 }

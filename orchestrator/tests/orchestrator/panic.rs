@@ -1,0 +1,94 @@
+//! Code of the embedder that panics ends its own turn and nothing else.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use everturn_orchestrator::kernel::{Provider, Request, Schedule, StreamEvent};
+use everturn_provider::{Cue, Scripted};
+use everturn_wire::{ConversationStatus, Failure};
+use futures_util::stream::BoxStream;
+
+use crate::{
+    storage::{Mishap, Storage},
+    support::{World, answer, builder, refused, text},
+};
+
+/// Panics when it is called for the first time.
+struct Broken {
+    calls: AtomicUsize,
+    then: Scripted,
+}
+
+impl Provider for Broken {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            panic!("no adapter");
+        }
+        self.then.stream(request)
+    }
+}
+
+/// Panics when it is asked.
+struct Mad;
+
+impl Schedule for Mad {
+    fn delay_for(&self, _: u32, _: &Failure) -> Option<Duration> {
+        panic!("no idea")
+    }
+}
+
+/// The turn ends with this error; afterwards all is as ever.
+async fn ends_and_goes_on(world: &World, error: &str, kept: &[&str]) {
+    let mut watcher = world.say("hi").await;
+    let lines = watcher.turn().await;
+    let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
+    assert!(lines.contains(&format!("error {error}")), "{lines:?}");
+    assert_eq!((count("error"), count("done error"), count("done"), count("turn-sealed")), (1, 1, 1, 1));
+    watcher.until("status idle").await;
+    assert_eq!(world.status().await, ConversationStatus::Idle);
+    assert_eq!(world.history().await[1..], *kept);
+    assert!(world.say("again").await.turn().await.contains(&"text-delta fine".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_when_called() {
+    let world = World::new(Broken { calls: AtomicUsize::new(0), then: Scripted::new([answer("fine")]) });
+    let error = "the provider of key/model panicked: no adapter";
+    ends_and_goes_on(&world, error, &[&format!("error {error}")]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_while_it_speaks() {
+    let script = vec![text("half"), Cue::Panic("lost it".to_owned())];
+    let world = World::new(Scripted::new([script, answer("fine")]));
+    let other = World { orchestrator: world.orchestrator.clone(), id: "other".into() };
+    let error = "the provider of key/model panicked: lost it";
+    ends_and_goes_on(&world, error, &["text half", &format!("error {error}")]).await;
+    assert!(other.say("hi").await.turn().await.contains(&"text-delta fine".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_panics() {
+    let world = World::of(builder(Scripted::new([refused(), answer("fine")])).schedule(Mad));
+    let error = "the turn broke: no idea";
+    ends_and_goes_on(&world, error, &[&format!("error {error}")]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_panics_has_failed() {
+    for broken in 0..3 {
+        let plan = move |n| if n == broken { Mishap::Panics } else { Mishap::Nothing };
+        let provider = Scripted::new([refused(), answer("fine")]);
+        let world = World::of(builder(provider).journal(Storage::new(plan)));
+        if let Ok(started) = world.start("hi").await {
+            let lines = world.watch(Some(started.from)).await.turn().await;
+            assert!(lines.contains(&"done error".to_owned()), "{lines:?}");
+        }
+        // What the journal has of the turn is ended first.
+        while world.start("again").await.is_err() {
+            world.watch(None).await.until("status idle").await;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A journal in memory that a test can make fail, wait or be written to by someone else.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, Version, Window,
+    kernel::Millis,
+};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use tokio::{sync::Semaphore, task::yield_now};
+
+/// What happens before an append.
+#[derive(Clone)]
+pub(crate) enum Mishap {
+    Nothing,
+    /// The storage fails, nothing is written.
+    Fails,
+    /// Someone else writes first.
+    Rival,
+    /// The journal breaks.
+    Panics,
+    /// It takes so many turns of the executor.
+    Slow(usize),
+    /// It waits to be let through.
+    Waits(Arc<Semaphore>),
+}
+
+pub(crate) struct Storage {
+    inner: MemoryJournal,
+    appends: AtomicUsize,
+    plan: Box<dyn Fn(usize) -> Mishap + Send + Sync>,
+}
+
+impl Storage {
+    /// `plan` says what happens before the append of that number, from 0.
+    pub(crate) fn new(plan: impl Fn(usize) -> Mishap + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { inner: MemoryJournal::new(), appends: AtomicUsize::new(0), plan: Box::new(plan) })
+    }
+
+    pub(crate) fn appends(&self) -> usize {
+        self.appends.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl Journal for Storage {
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError> {
+        match (self.plan)(self.appends.fetch_add(1, Ordering::Relaxed)) {
+            Mishap::Nothing => {}
+            Mishap::Fails => return Err(JournalError::Storage("disk full".to_owned())),
+            Mishap::Rival => drop(self.inner.append(id, expected, Vec::new()).await?),
+            Mishap::Panics => panic!("the journal broke"),
+            Mishap::Slow(turns) => {
+                for _ in 0..turns {
+                    yield_now().await;
+                }
+            }
+            Mishap::Waits(gate) => gate.acquire().await.unwrap().forget(),
+        }
+        self.inner.append(id, expected, entries).await
+    }
+
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        self.inner.load(id).await
+    }
+
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
+        self.inner.chunks(id, window).await
+    }
+
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        self.inner.events(id, after, limit).await
+    }
+
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
+        self.inner.metrics(id).await
+    }
+
+    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.inner.conversations().await
+    }
+
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError> {
+        self.inner.unsealed(before).await
+    }
+}
