@@ -1,0 +1,127 @@
+//! Calls that tell a conversation what to do.
+
+use std::time::Duration;
+
+use everturn_wire::Value;
+use hyper::StatusCode;
+use serde_json::json;
+
+use crate::{
+    client::{Answer, delete, get, post},
+    world,
+    world::World,
+};
+
+/// A turn of conversation `c` that waits for a retry, and the stream of its events.
+async fn waiting(world: &mut World) -> Answer {
+    let mut stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.overloaded();
+    while !stream.line().await.unwrap().contains("provider-retry") {}
+    stream
+}
+
+async fn told(world: &World, path: &str) -> Value {
+    let answer = post(world.address, path, Value::Null).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    answer.json().await
+}
+
+async fn status(world: &World) -> Value {
+    get(world.address, "/conversations/c/status").await.json().await
+}
+
+#[tokio::test]
+async fn a_wait_is_seen_and_skipped() {
+    let mut world = world().await;
+    let stream = waiting(&mut world).await;
+    let state = status(&world).await;
+    assert_eq!((&state["isActive"], &state["status"]), (&json!(true), &json!("active")));
+    assert_eq!(state["retry"], json!({ "attempt": 0, "nextAt": 5000 }));
+    let expected = json!({ "conversationId": "c", "wasRetrying": true });
+    assert_eq!(told(&world, "/conversations/c/retry/now").await, expected);
+    let call = world.call().await;
+    let expected = json!({ "conversationId": "c", "wasRetrying": false });
+    assert_eq!(told(&world, "/conversations/c/retry/now").await, expected);
+    assert_eq!(told(&world, "/conversations/c/retry/abort").await, expected);
+    call.answer("Hello");
+    assert!(stream.text().await.contains(r#""reason":"stop""#));
+}
+
+#[tokio::test]
+async fn a_wait_is_ended() {
+    let mut world = world().await;
+    let stream = waiting(&mut world).await;
+    let expected = json!({ "conversationId": "c", "wasRetrying": true });
+    assert_eq!(told(&world, "/conversations/c/retry/abort").await, expected);
+    stream.text().await;
+    let expected = json!({ "conversationId": "c", "wasRetrying": false });
+    assert_eq!(told(&world, "/conversations/c/retry/abort").await, expected);
+    assert_eq!(status(&world).await["isActive"], false);
+}
+
+#[tokio::test]
+async fn a_turn_is_stopped_once() {
+    let mut world = world().await;
+    let stream = waiting(&mut world).await;
+    assert_eq!(
+        told(&world, "/conversations/c/stop").await,
+        json!({ "conversationId": "c", "abortedTurn": true })
+    );
+    let events = stream.text().await;
+    assert!(events.contains(r#""reason":"aborted""#) && !events.contains(r#""type":"error""#), "{events}");
+    assert_eq!(
+        told(&world, "/conversations/c/stop").await,
+        json!({ "conversationId": "c", "abortedTurn": false })
+    );
+}
+
+#[tokio::test]
+async fn a_closed_conversation_is_opened_by_a_message() {
+    let mut world = world().await;
+    let stream = waiting(&mut world).await;
+    assert_eq!(
+        told(&world, "/conversations/c/close").await,
+        json!({ "conversationId": "c", "abortedTurn": true })
+    );
+    stream.text().await;
+    assert_eq!(status(&world).await["status"], "closed");
+    assert_eq!(
+        told(&world, "/conversations/c/close").await,
+        json!({ "conversationId": "c", "abortedTurn": false })
+    );
+    let stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    stream.text().await;
+    assert_eq!(status(&world).await["status"], "idle");
+    told(&world, "/conversations/c/close").await;
+    assert_eq!(status(&world).await["status"], "closed");
+}
+
+#[tokio::test]
+async fn messages_are_queued_and_taken_back() {
+    let mut world = world().await;
+    let stream = waiting(&mut world).await;
+    let queue = "/conversations/c/queue";
+    let first = post(world.address, queue, json!({ "text": "one", "messageId": "m1" })).await.json().await;
+    let one = json!({ "messageId": "m1", "text": "one" });
+    assert_eq!(first, json!({ "conversationId": "c", "startedTurn": false, "queue": [one] }));
+    let second = post(world.address, queue, json!({ "text": "two" })).await.json().await;
+    let two = second["queue"][1].clone();
+    assert_eq!((&second["queue"][0], &two["text"]), (&one, &json!("two")));
+    for (cancelled, left) in [(true, json!([two])), (false, json!([two]))] {
+        let answer = delete(world.address, "/conversations/c/queue/m1").await.json().await;
+        assert_eq!(answer, json!({ "conversationId": "c", "cancelled": cancelled, "queue": left }));
+    }
+    world.clock.advance(Duration::from_secs(5));
+    world.call().await.answer("Hello");
+    stream.text().await;
+    let call = world.call().await;
+    assert!(format!("{:?}", call.request.messages).contains("two"));
+    let mut rest = get(world.address, "/conversations/c/events").await;
+    call.answer("Sure");
+    while !rest.event().await.1.contains("turn-sealed") {}
+    // Nothing runs: it starts at once.
+    let third = post(world.address, queue, json!({ "text": "three" })).await.json().await;
+    assert_eq!(third, json!({ "conversationId": "c", "startedTurn": true, "queue": [] }));
+    world.call().await.answer("Yes");
+}

@@ -1,0 +1,51 @@
+//! The documents describe what is served.
+
+use axum::body::Body;
+use everturn_wire::Value;
+use hyper::Method;
+use serde_json::json;
+
+use crate::{
+    client::{call, get, post, request},
+    world,
+};
+
+#[tokio::test]
+async fn documents_are_served() {
+    let world = world().await;
+    for (path, field) in
+        [("/openapi.json", "openapi"), ("/asyncapi.json", "asyncapi"), ("/schema.json", "$defs")]
+    {
+        let document: Value = get(world.address, path).await.json().await;
+        assert!(document.get(field).is_some(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_described_call_is_served_with_its_type() {
+    let mut world = world().await;
+    let stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    stream.text().await;
+    let document: Value = get(world.address, "/openapi.json").await.json().await;
+    let mut calls = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let path = path.replace("{id}", "c").replace("{messageId}", "m");
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let body = if operation["requestBody"].is_null() {
+                Body::empty()
+            } else {
+                Body::from(json!({ "message": "Hi", "text": "Hi" }).to_string())
+            };
+            let request = request(method, world.address, &path).header("content-type", "application/json");
+            let answer = call(world.address, request.body(body).unwrap()).await;
+            assert!(answer.status.is_success(), "{path}: {}", answer.status);
+            let types = operation["responses"]["200"]["content"].as_object().unwrap();
+            let served = answer.header("content-type");
+            assert!(types.keys().any(|kind| served.starts_with(kind)), "{path}: {served} is not {types:?}");
+            calls += 1;
+        }
+    }
+    assert_eq!(calls, 18);
+}

@@ -1,0 +1,36 @@
+//! The HTTP transport over real connections.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod client;
+mod control;
+mod document;
+mod guard;
+mod history;
+mod limit;
+mod refusal;
+mod stream;
+
+#[path = "../../../transport-ws/tests/socket/peer.rs"]
+#[allow(dead_code, reason = "shared with the tests of the WebSocket transport")]
+mod peer;
+#[path = "../../../transport-ws/tests/socket/puppet.rs"]
+#[allow(dead_code, reason = "shared with the tests of the WebSocket transport")]
+mod puppet;
+#[path = "../../../transport-ws/tests/socket/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the WebSocket transport")]
+mod world;
+
+use everturn_transport_http::{Limits, Metrics, router};
+use world::World;
+
+async fn world() -> World {
+    world_with(Limits::default()).await
+}
+
+async fn world_with(limits: Limits) -> World {
+    World::serve(|orchestrator, _| {
+        let sockets = everturn_transport_ws::router(orchestrator.clone(), Default::default());
+        router(orchestrator, limits, Metrics::none()).merge(sockets)
+    })
+    .await
+}
