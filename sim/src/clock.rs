@@ -29,6 +29,8 @@ struct Timeline {
     begun: u64,
     /// The waits that are not over. One that nobody polled yet has no waker.
     waits: BTreeMap<Place, Option<Waker>>,
+    /// Whoever moves this clock by itself and found nobody waiting.
+    driver: Option<Waker>,
 }
 
 /// Where a wait stands: its deadline, then the order of beginning.
@@ -37,7 +39,8 @@ type Place = (Millis, u64);
 impl VirtualClock {
     /// A clock that stands at this time.
     pub fn new(now: Millis) -> Self {
-        Self { timeline: Arc::new(Mutex::new(Timeline { now, begun: 0, waits: BTreeMap::new() })) }
+        let timeline = Timeline { now, begun: 0, waits: BTreeMap::new(), driver: None };
+        Self { timeline: Arc::new(Mutex::new(timeline)) }
     }
 
     /// The time, in milliseconds since the epoch.
@@ -53,6 +56,11 @@ impl VirtualClock {
         timeline.begun += 1;
         if place.0 > timeline.now {
             timeline.waits.insert(place, None);
+        }
+        let driver = timeline.driver.take();
+        drop(timeline);
+        if let Some(driver) = driver {
+            driver.wake();
         }
         Sleep { clock: self.clone(), place }
     }
@@ -79,7 +87,8 @@ impl VirtualClock {
         Some(deadline)
     }
 
-    /// Drives a future, moving to the next deadline each time it can do nothing else. Works under every executor.
+    /// Drives a future, moving to the next deadline each time it can do nothing else. Works under every executor. A
+    /// clock has one such driver at a time.
     ///
     /// Only what this future polls itself is waited for before a move: a task spawned elsewhere may find that time
     /// has run ahead of it.
@@ -88,9 +97,8 @@ impl VirtualClock {
         poll_fn(|context| {
             let nudge = Nudge::passing_on(context.waker());
             let polled = future.as_mut().poll(&mut Context::from_waker(&nudge.waker()));
-            if polled.is_pending() && !nudge.came() && self.advance_to_next().is_some() {
-                // Whoever was woken may be another task than ours, and then nobody polls us.
-                context.waker().wake_by_ref();
+            if polled.is_pending() && !nudge.came() {
+                self.drive(context.waker());
             }
             polled
         })
@@ -109,6 +117,19 @@ impl VirtualClock {
                 Poll::Pending => return None,
             }
         }
+    }
+
+    /// Moves to the next deadline and comes back, or leaves word to be called once there is one.
+    fn drive(&self, driver: &Waker) {
+        let mut timeline = self.timeline();
+        if timeline.waits.is_empty() {
+            timeline.driver = Some(driver.clone());
+            return;
+        }
+        drop(timeline);
+        self.advance_to_next();
+        // Whoever was woken may be another task than the driver's.
+        driver.wake_by_ref();
     }
 
     fn advance_to(&self, end: Millis) {

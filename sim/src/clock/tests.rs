@@ -136,21 +136,32 @@ fn a_future_that_nothing_will_ever_wake_is_told_so() {
 }
 
 #[tokio::test]
-async fn it_moves_by_itself_under_a_runtime_as_well() {
+async fn it_moves_by_itself_for_other_tasks_of_a_runtime() {
     let clock = clock();
-    let (send, receive) = tokio::sync::oneshot::channel();
     let task = tokio::spawn({
         let clock = clock.clone();
         async move {
-            clock.sleep(SECOND * 3_600).await;
-            send.send(clock.now()).unwrap();
+            for _ in 0..3 {
+                // It begins to wait only after the driver found nobody waiting.
+                for _ in 0..5 {
+                    tokio::task::yield_now().await;
+                }
+                clock.sleep(SECOND * 3_600).await;
+            }
+            clock.now()
         }
     });
-    // The task's wait has to have begun, or there is no deadline to move to.
-    while clock.next_deadline().is_none() {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(clock.auto_advance(receive).await, Ok(Millis(3_601_000)));
+    assert_eq!(clock.auto_advance(task).await.unwrap(), Millis(10_801_000));
+}
+
+#[tokio::test]
+async fn it_moves_on_after_waking_a_task_that_does_not_answer() {
+    let clock = clock();
+    let (other, ours) = (clock.sleep(SECOND), clock.sleep(SECOND * 2));
+    let task = tokio::spawn(other);
+    tokio::task::yield_now().await;
+    clock.auto_advance(ours).await;
+    assert_eq!(clock.now(), Millis(3_000));
     task.await.unwrap();
 }
 

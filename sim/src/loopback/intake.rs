@@ -139,3 +139,22 @@ fn parse_head(head: &[u8]) -> Option<Request> {
         body: Bytes::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn chunks_are_bounded_together() {
+        let mut wire = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+        let chunk = [b"1000000\r\n", vec![0; MAX_BODY / 4].as_slice(), b"\r\n"].concat();
+        for _ in 0..4 {
+            wire.extend_from_slice(&chunk);
+        }
+        let full = [&wire[..], b"0\r\n\r\n"].concat();
+        assert_eq!(Intake::default().next(&mut &full[..], 0).await.unwrap().body.len(), MAX_BODY);
+        let over = [&wire[..], b"1\r\nx\r\n0\r\n\r\n"].concat();
+        let refused = Intake::default().next(&mut &over[..], 0).await;
+        assert!(matches!(refused, Err(Refusal::Rejected(413, _))));
+    }
+}

@@ -180,10 +180,15 @@ async fn a_connection_can_end_before_the_head() {
 
 #[tokio::test]
 async fn a_hang_up_is_no_reset_though_the_client_sent_more() {
-    let server = Loopback::start([Reply::hang_up()]).await;
+    let gate = Gate::new();
+    let server = Loopback::start([Reply::hang_up().stall_at(0, &gate)]).await;
     let mut client = Client::connect(&server).await;
-    client.send("GET / HTTP/1.1\r\n\r\nmore that nobody reads").await;
+    client.get("/").await;
+    gate.reached().await;
+    client.send("more, while the server waits").await;
+    gate.open();
     assert_eq!(client.rest().await, (String::new(), None));
+    client.send("and more, after it ended").await;
 }
 
 #[tokio::test]
