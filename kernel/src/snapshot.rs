@@ -45,6 +45,11 @@ impl Snapshot {
             _ => None,
         }
     }
+
+    /// The user messages that wait.
+    pub fn queue(&self) -> &[QueuedMessage] {
+        &self.queue
+    }
 }
 
 /// Why a snapshot cannot be restored.

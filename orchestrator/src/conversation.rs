@@ -3,6 +3,7 @@
 mod batch;
 
 use std::{
+    mem,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
@@ -48,6 +49,10 @@ pub(crate) struct State {
     pub(crate) writer: Option<Writer>,
     /// A turn that is in the journal but has no session yet.
     unsealed: Option<Box<TurnRecord>>,
+    /// Watchers were told the end of that turn already.
+    broken: bool,
+    /// The journal failed: the conversation goes on elsewhere, as the journal has it.
+    pub(crate) gone: bool,
     /// The running turn's queue, as last committed.
     pub(crate) queue: Vec<QueuedMessage>,
 }
@@ -74,6 +79,14 @@ pub(crate) struct RunningTurn {
     pub(crate) retry: Option<RetryState>,
 }
 
+/// A turn that is in the journal, with the writer's place.
+pub(crate) struct Unsealed {
+    pub(crate) record: TurnRecord,
+    pub(crate) inbox: mpsc::Receiver<Box<Control>>,
+    /// Watchers were told its end already.
+    pub(crate) broken: bool,
+}
+
 /// A command for the running turn.
 pub(crate) struct Control {
     pub(crate) input: Input,
@@ -95,17 +108,20 @@ impl Conversation {
             end: Cursor::default(),
             last_seq: 0,
         };
-        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new())
+        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), false)
     }
 
-    /// One that the journal has.
-    pub(crate) fn from_journal(id: ConversationId, stored: Stored, chunks: Vec<Arc<StoredChunk>>) -> Self {
-        let end = match &stored.turn {
-            Some(turn) if turn.wake_at.is_none() => {
-                Cursor::from_value(stored.head.end.value() + TOLD_AND_LOST)
-            }
-            _ => stored.head.end,
-        };
+    /// One that the journal has. `broken`: watchers were told an end of its last turn that the journal does not have.
+    pub(crate) fn from_journal(
+        id: ConversationId,
+        stored: Stored,
+        chunks: Vec<Arc<StoredChunk>>,
+        broken: bool,
+    ) -> Self {
+        let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wake_at.is_none());
+        let lost = if streamed || broken { TOLD_AND_LOST } else { 0 };
+        let end = Cursor::from_value(stored.head.end.value() + lost);
+        let queue = stored.turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
         let state = State {
             version: stored.version,
             head: stored.head,
@@ -114,7 +130,9 @@ impl Conversation {
             journaled: end,
             writer: None,
             unsealed: stored.turn.map(Box::new),
-            queue: Vec::new(),
+            broken,
+            gone: false,
+            queue,
         };
         Self {
             id,
@@ -139,13 +157,9 @@ impl Conversation {
 
     /// Takes the writer's place for the turn that is in the journal, if there is one without a session; with a first
     /// command for it, or else only if its wait is over.
-    pub(crate) fn claim_unsealed(
-        &self,
-        now: Millis,
-        control: Option<Box<Control>>,
-    ) -> Option<(TurnRecord, mpsc::Receiver<Box<Control>>)> {
+    pub(crate) fn claim_unsealed(&self, now: Millis, control: Option<Box<Control>>) -> Option<Unsealed> {
         let mut state = self.state();
-        let waits = state.unsealed.as_ref()?.wake_at.is_some_and(|at| at > now);
+        let waits = !state.broken && state.unsealed.as_ref()?.wake_at.is_some_and(|at| at > now);
         if waits && control.is_none() {
             return None;
         }
@@ -156,7 +170,7 @@ impl Conversation {
             // The channel is new and has room.
             let _ = writer.take(control);
         }
-        Some((record, inbox))
+        Some(Unsealed { record, inbox, broken: mem::take(&mut state.broken) })
     }
 
     /// Gives the writer's place back while the turn waits, unless a command came in.
@@ -316,6 +330,7 @@ impl Conversation {
             state.log.push(frame);
         }
         state.writer = None;
+        state.gone = true;
         state.head.status = ConversationStatus::Idle;
         drop(state);
         self.grew.notify_waiters();

@@ -9,7 +9,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, TurnId};
 use uuid::Uuid;
 
-use crate::{Error, Journal, Window, conversation::Conversation};
+use crate::{Error, Journal, Version, Window, conversation::Conversation};
 
 /// The conversations in memory.
 #[derive(Default)]
@@ -49,7 +49,10 @@ impl Registry {
 
     /// Lets go of a conversation whose turn could not be saved; who asks for it again has it from the journal.
     pub(crate) fn forget_broken(&self, conversation: &Arc<Conversation>) {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.id.clone());
+        // One that the journal never had has nothing to end.
+        if conversation.state().version > Version::default() {
+            self.broken.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.id.clone());
+        }
         let mut conversations = self.lock();
         if conversations.get(&conversation.id).is_some_and(|held| Arc::ptr_eq(held, conversation)) {
             conversations.remove(&conversation.id);
@@ -65,8 +68,8 @@ impl Registry {
         }
     }
 
-    /// Whether watchers were told the end of a turn that the journal still has unsealed. Asked once.
-    pub(crate) fn was_broken(&self, id: &ConversationId) -> bool {
+    /// Whether watchers were told the end of a turn that the journal may still have unsealed. Asked once.
+    fn was_broken(&self, id: &ConversationId) -> bool {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
@@ -84,7 +87,8 @@ impl Registry {
         }
         let Some(stored) = journal.load(id).await? else { return Ok(None) };
         let chunks = journal.chunks(id, Window::default()).await?;
-        let loaded = Arc::new(Conversation::from_journal(id.clone(), stored, chunks));
+        let broken = self.was_broken(id);
+        let loaded = Arc::new(Conversation::from_journal(id.clone(), stored, chunks, broken));
         self.lock().insert(id.clone(), loaded.clone());
         Ok(Some(loaded))
     }

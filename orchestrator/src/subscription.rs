@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, pin::pin, sync::Arc};
 
-use crate::{Cursor, Error, Frame, Journal, conversation::Conversation, telemetry::Present};
+use crate::{Cursor, Error, Frame, conversation::Conversation, orchestrator::Shared, telemetry::Present};
 
 /// Events taken over at once: what a subscriber holds is bounded by so many.
 const TAKEN_AT_ONCE: usize = 64;
@@ -11,7 +11,7 @@ const TAKEN_AT_ONCE: usize = 64;
 /// from the live tail or, when it is further behind, from the journal.
 pub struct Subscription {
     conversation: Arc<Conversation>,
-    journal: Arc<dyn Journal>,
+    shared: Arc<Shared>,
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
@@ -21,12 +21,12 @@ pub struct Subscription {
 impl Subscription {
     pub(crate) fn new(
         conversation: Arc<Conversation>,
-        journal: Arc<dyn Journal>,
+        shared: Arc<Shared>,
         next: Cursor,
         extensions: bool,
     ) -> Self {
         let (taken, present) = (VecDeque::new(), Present::subscriber());
-        Self { conversation, journal, next, taken, extensions, _present: present }
+        Self { conversation, shared, next, taken, extensions, _present: present }
     }
 
     /// The place right after the last event that was handed out.
@@ -37,7 +37,7 @@ impl Subscription {
     /// The next event. Pending until there is one; a conversation has no end. May be dropped at any time.
     ///
     /// # Errors
-    /// When the journal fails while catching up.
+    /// When the journal fails while catching up, or has nothing of the conversation after it failed.
     pub async fn next(&mut self) -> Result<Frame, Error> {
         loop {
             while let Some(frame) = self.taken.pop_front() {
@@ -46,8 +46,12 @@ impl Subscription {
                     return Ok(frame);
                 }
             }
-            let live = self.conversation.state().log.after(self.next, TAKEN_AT_ONCE);
+            let (live, gone) = {
+                let state = self.conversation.state();
+                (state.log.after(self.next, TAKEN_AT_ONCE), state.gone)
+            };
             match live {
+                Some(frames) if frames.is_empty() && gone => self.follow().await?,
                 Some(frames) if frames.is_empty() => self.growth().await,
                 Some(frames) => self.taken = frames.into(),
                 None => self.catch_up().await?,
@@ -60,13 +64,24 @@ impl Subscription {
         let mut grew = pin!(self.conversation.grew.notified());
         // Listens before it looks, so that nothing falls in between.
         grew.as_mut().enable();
-        if self.conversation.state().log.end() <= self.next {
+        let is_behind = {
+            let state = self.conversation.state();
+            state.gone || state.log.end() > self.next
+        };
+        if !is_behind {
             grew.await;
         }
     }
 
+    /// Goes on where the conversation does after the journal failed.
+    async fn follow(&mut self) -> Result<(), Error> {
+        let id = &self.conversation.id;
+        self.conversation = self.shared.registry.get(id, self.shared.journal.as_ref()).await?;
+        Ok(())
+    }
+
     async fn catch_up(&mut self) -> Result<(), Error> {
-        let stored = self.journal.events(&self.conversation.id, self.next, TAKEN_AT_ONCE).await?;
+        let stored = self.shared.journal.events(&self.conversation.id, self.next, TAKEN_AT_ONCE).await?;
         self.taken = stored.iter().map(Frame::stored).collect();
         match self.taken.front_mut() {
             Some(first) if first.start() < self.next => *first = first.rest(self.next),

@@ -27,7 +27,7 @@ impl Orchestrator {
             (state.running().map(|turn| turn.from), state.log.end())
         };
         let from = cursor.or(running).unwrap_or(end).min(end);
-        Ok(Subscription::new(conversation, self.shared.journal.clone(), from, extensions))
+        Ok(Subscription::new(conversation, self.shared.clone(), from, extensions))
     }
 
     /// A window of a conversation's history.

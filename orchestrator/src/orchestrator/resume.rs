@@ -8,7 +8,7 @@ use everturn_wire::ConversationId;
 use super::Orchestrator;
 use crate::{
     Error,
-    conversation::{Control, Conversation},
+    conversation::{Control, Conversation, Unsealed},
     session::{self, Again, Job},
     timer,
 };
@@ -47,13 +47,14 @@ impl Orchestrator {
         control: Option<Box<Control>>,
     ) -> Result<bool, Error> {
         let with_command = control.is_some();
-        let Some((record, inbox)) = conversation.claim_unsealed(self.shared.clock.now(), control) else {
+        let Some(unsealed) = conversation.claim_unsealed(self.shared.clock.now(), control) else {
             return Ok(false);
         };
+        let Unsealed { record, inbox, broken } = unsealed;
         if let Some(at) = record.wake_at {
             self.shared.timers.remove(at, &conversation.id);
         }
-        let again = if self.shared.registry.was_broken(&conversation.id) { Again::End } else { Again::GoOn };
+        let again = if broken { Again::End } else { Again::GoOn };
         let model = conversation.state().head.model.clone();
         match Job::again(&self.shared, record.clone(), model.as_deref(), again) {
             Ok(Some(job)) => {
