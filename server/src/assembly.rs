@@ -1,11 +1,12 @@
 //! From configuration to a running orchestrator.
 
-use std::sync::Arc;
+use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use everturn_kernel::Provider as ModelApi;
 use everturn_orchestrator::{Builder, Orchestrator, Patient};
 use everturn_provider::{Anthropic, ChatCompletions, Demo, HttpClient};
+use everturn_store_sqlite::SqliteJournal;
 
 use crate::{
     config::{Api, Config, Provider, Schedule},
@@ -15,6 +16,9 @@ use crate::{
 /// Makes the orchestrator; connects to nothing yet.
 pub(crate) fn orchestrator(config: &Config) -> Result<Orchestrator> {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
+    if let Some(path) = &config.data {
+        builder = builder.journal(Arc::new(journal(path)?));
+    }
     builder = match &config.retry.schedule {
         Schedule::Patient => builder.schedule(Patient),
         Schedule::Exponential(schedule) => builder.schedule(*schedule),
@@ -32,6 +36,20 @@ pub(crate) fn orchestrator(config: &Config) -> Result<Orchestrator> {
         add(builder, provider).with_context(|| format!("provider {:?}", provider.name))
     });
     all.map(Builder::build)
+}
+
+/// The file that conversations are kept in, made where there is none yet.
+fn journal(path: &Path) -> Result<SqliteJournal> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    if let Some(directory) = directory {
+        fs::create_dir_all(directory).with_context(|| {
+            format!(
+                "cannot make {} to keep conversations in: choose another place with --data",
+                directory.display()
+            )
+        })?;
+    }
+    Ok(SqliteJournal::open(path)?)
 }
 
 fn add(builder: Builder, provider: &Provider) -> Result<Builder> {

@@ -46,8 +46,11 @@ pub(crate) struct Serve {
     /// Ask clients for this token. Other users of this machine can see a command line: prefer EVERTURN_TOKEN
     #[arg(long)]
     token: Option<String>,
-    /// Keep conversations in memory only, as they are unless told otherwise
-    #[arg(long)]
+    /// The file that conversations are kept in [default: everturn/everturn.db in the user's data directory]
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Keep conversations in memory only
+    #[arg(long, conflicts_with = "data")]
     memory: bool,
 }
 
@@ -89,6 +92,7 @@ Environment:
   EVERTURN_MODEL   that provider's models: a,b,c; the first is the default
   EVERTURN_CONFIG  the configuration file
   EVERTURN_LISTEN  where to listen
+  EVERTURN_DATA    the file that conversations are kept in
   EVERTURN_TOKEN   the token that clients are asked for
   EVERTURN_LOG     what is logged to standard error, e.g. debug";
 
@@ -100,14 +104,20 @@ impl Cli {
 
 impl Serve {
     pub(crate) fn flags(&self) -> Flags {
-        Flags { config: self.config.config.clone(), listen: self.listen.clone(), token: self.token.clone() }
+        Flags {
+            config: self.config.config.clone(),
+            listen: self.listen.clone(),
+            token: self.token.clone(),
+            data: self.data.clone(),
+            memory: self.memory,
+        }
     }
 }
 
 impl Chat {
     /// What configures a private server.
     pub(crate) fn flags(&self) -> Flags {
-        Flags { config: self.config.config.clone(), ..Flags::default() }
+        Flags { config: self.config.config.clone(), memory: true, ..Flags::default() }
     }
 
     /// What to say, where it is said here.

@@ -31,6 +31,9 @@ pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
     pub(crate) listen: Option<String>,
     pub(crate) token: Option<String>,
+    pub(crate) data: Option<PathBuf>,
+    /// Keep conversations in memory only.
+    pub(crate) memory: bool,
 }
 
 /// What the server runs with, checked.
@@ -39,6 +42,8 @@ pub(crate) struct Config {
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
     pub(crate) listen: SocketAddr,
+    /// The file that conversations are kept in; none: in memory.
+    pub(crate) data: Option<PathBuf>,
     pub(crate) token: Option<Hidden>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
@@ -62,6 +67,7 @@ impl Config {
         let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
         let token = token.as_deref().and_then(Hidden::new);
         let token = token.or_else(|| file.server.token.and_then(|token| Hidden::new(token.reveal())));
+        let data = data(flags, environment, file.server.data)?;
         let retry = Retry::resolve(&file.retry)?;
         let mut settings = Settings {
             max_steps: file.max_steps,
@@ -74,6 +80,7 @@ impl Config {
         let config = Self {
             file: path,
             listen,
+            data,
             token,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
@@ -113,6 +120,19 @@ impl Config {
             None => Ok(()),
         }
     }
+}
+
+/// The file that conversations are kept in; none: in memory.
+fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Result<Option<PathBuf>> {
+    if flags.memory {
+        return Ok(None);
+    }
+    let named =
+        flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").or(of_file).map(PathBuf::from));
+    let place = named.or_else(|| environment.data_path());
+    let nowhere = "there is no home directory to keep conversations in: name a file with --data, or keep them in memory \
+                   with --memory";
+    place.context(nowhere).map(Some)
 }
 
 fn providers(tables: Vec<file::ProviderTable>, environment: &Environment<'_>) -> Result<Vec<Provider>> {

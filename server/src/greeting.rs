@@ -8,7 +8,13 @@ use crate::config::Config;
 const MODELS: usize = 6;
 
 /// Where it is, what it offers, how to use it.
-pub(crate) fn of(config: &Config, address: SocketAddr, models: &[String], program: &str) -> String {
+pub(crate) fn of(
+    config: &Config,
+    address: SocketAddr,
+    models: &[String],
+    resumed: usize,
+    program: &str,
+) -> String {
     let near = match address.ip().is_unspecified() {
         true => format!("http://127.0.0.1:{}", address.port()),
         false => format!("http://{address}"),
@@ -23,6 +29,14 @@ pub(crate) fn of(config: &Config, address: SocketAddr, models: &[String], progra
     say("page", &format!("open {near} in a browser"));
     let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
     say("chat", &format!("{key}{program} chat --server {near} \"hello\""));
+    if let Some(data) = &config.data {
+        let unsealed = match resumed {
+            0 => String::new(),
+            1 => "  (1 turn goes on)".to_owned(),
+            many => format!("  ({many} turns go on)"),
+        };
+        say("data", &format!("{}{unsealed}", data.display()));
+    }
     if let Some(file) = &config.file {
         say("config", &file.display().to_string());
     }

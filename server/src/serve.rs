@@ -31,12 +31,14 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     config.check_exposure()?;
     let mut interrupt = Interrupt::listen()?;
     let metrics = Metrics::install()?;
-    let orchestrator = assembly::orchestrator(&config)?;
+    // The address first: another server there is more likely the reason than the file that it has, too.
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
+    let orchestrator = assembly::orchestrator(&config)?;
     let app = door::router(&orchestrator, &config, metrics, address)?;
+    let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
-    let greeting = greeting::of(&config, address, &orchestrator.models(), &program);
+    let greeting = greeting::of(&config, address, &orchestrator.models(), resumed, &program);
     // Whoever started this may have closed the terminal; it serves all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (end, ending) = oneshot::channel::<()>();
@@ -67,7 +69,7 @@ pub(crate) struct Private {
 /// Starts a private server on a free port. It ends with the process.
 pub(crate) async fn private(config: Config) -> Result<Private> {
     let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
-    let config = Config { token: Some(token.clone()), ..config };
+    let config = Config { token: Some(token.clone()), data: None, ..config };
     let orchestrator = assembly::orchestrator(&config)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;

@@ -20,6 +20,19 @@ impl Environment<'_> {
         };
         Some(directory?.join("everturn").join("config.toml"))
     }
+
+    /// Where conversations are kept when nobody says where; none without a home.
+    pub(crate) fn data_path(&self) -> Option<PathBuf> {
+        let path = |name| self.get(name).map(PathBuf::from);
+        let directory = if cfg!(windows) {
+            path("LOCALAPPDATA")
+        } else if cfg!(target_os = "macos") {
+            Some(path("HOME")?.join("Library").join("Application Support"))
+        } else {
+            path("XDG_DATA_HOME").or_else(|| Some(path("HOME")?.join(".local").join("share")))
+        };
+        Some(directory?.join("everturn").join("everturn.db"))
+    }
 }
 
 impl Environment<'static> {

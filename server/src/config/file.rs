@@ -27,6 +27,7 @@ pub(super) struct File {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerTable {
     pub(super) listen: Option<String>,
+    pub(super) data: Option<String>,
     pub(super) token: Option<Hidden>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,

@@ -18,8 +18,9 @@ impl Case {
         let path = home.path().join("everturn").join("config.toml");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, file).unwrap();
-        let config_home = if cfg!(windows) { "APPDATA" } else { "XDG_CONFIG_HOME" };
-        let variables = HashMap::from([(config_home.to_owned(), home.path().display().to_string())]);
+        let place = home.path().display().to_string();
+        let homes = if cfg!(windows) { ["APPDATA", "LOCALAPPDATA"] } else { ["XDG_CONFIG_HOME", "HOME"] };
+        let variables = homes.into_iter().map(|name| (name.to_owned(), place.clone())).collect();
         Self { home, flags: Flags::default(), variables }
     }
 
@@ -58,6 +59,23 @@ fn nothing_configured_is_the_demo_on_loopback() {
     assert!(config.token.is_none() && config.providers.is_empty());
     assert_eq!(config.retry, Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000 });
     assert_eq!(config.settings.max_steps, None);
+}
+
+#[test]
+fn conversations_are_kept_in_the_home_unless_told_otherwise() {
+    let mut case = Case::new("[server]\ndata = \"of-file.db\"");
+    assert_eq!(case.config().data, Some("of-file.db".into()));
+    case = case.variable("EVERTURN_DATA", "of-env.db");
+    assert_eq!(case.config().data, Some("of-env.db".into()));
+    case.flags.data = Some("of-flag.db".into());
+    assert_eq!(case.config().data, Some("of-flag.db".into()));
+    case.flags.memory = true;
+    assert_eq!(case.config().data, None);
+
+    let at_home = Case::new("");
+    assert!(at_home.config().data.unwrap().starts_with(at_home.home.path()));
+    let homeless = Config::resolve(&Flags::default(), &Environment(&|_| None)).unwrap_err();
+    assert!(homeless.to_string().contains("--data"), "{homeless}");
 }
 
 #[test]

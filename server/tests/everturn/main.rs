@@ -9,5 +9,6 @@ mod page;
 mod pipe;
 mod proxy;
 mod relay;
+mod restart;
 mod serve;
 mod terminal;
