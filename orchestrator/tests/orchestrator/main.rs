@@ -6,5 +6,6 @@ mod panic;
 mod queue;
 mod retry;
 mod storage;
+mod subscription;
 mod support;
 mod tool;

@@ -257,3 +257,15 @@ async fn a_stop_keeps_what_waits() {
     watcher.until("status idle").await;
     assert_eq!(world.history().await, ["text hi", "text instead", "text now"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_waits_with_a_turn_that_waits_can_be_taken_back() {
+    let world = World::new(Scripted::new([refused(), answer("hello")]));
+    world.say("hi").await.until("provider-retry").await;
+    world.enqueue("behind").await;
+    yield_now().await;
+    let cancelled = world.orchestrator.cancel_queued(&world.id, "behind").await.unwrap();
+    assert!(cancelled.cancelled && cancelled.queue.is_empty());
+    world.watch(None).await.until("status idle").await;
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
+}
