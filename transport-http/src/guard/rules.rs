@@ -1,0 +1,116 @@
+//! The access rules, as they are applied to a request.
+
+use std::{net::SocketAddr, time::Duration};
+
+use axum::{
+    extract::Request,
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+        header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, UPGRADE},
+    },
+};
+use tower_http::cors::CorsLayer;
+
+use super::{
+    Access, AccessError,
+    address::{Host, Origin},
+    token::Token,
+};
+use crate::refusal::Refusal;
+
+/// How long a browser may keep what it was told about other origins.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
+
+/// The access rules, checked.
+pub(super) struct Rules {
+    bound: SocketAddr,
+    hosts: Vec<Host>,
+    origins: Vec<Origin>,
+    token: Option<Token>,
+    is_open: fn(&str) -> bool,
+}
+
+impl Rules {
+    pub(super) fn new(access: Access) -> Result<Self, AccessError> {
+        let host = |text: String| Host::parse(&text).ok_or(AccessError::BadHost(text));
+        let origin = |text: String| Origin::parse(&text).ok_or(AccessError::BadOrigin(text));
+        let token = |text: String| Token::new(&text).ok_or(AccessError::BadToken);
+        Ok(Self {
+            bound: access.bound,
+            hosts: access.hosts.into_iter().map(host).collect::<Result<_, _>>()?,
+            origins: access.origins.into_iter().map(origin).collect::<Result<_, _>>()?,
+            token: access.token.map(token).transpose()?,
+            is_open: access.is_open,
+        })
+    }
+
+    /// What browsers are told about other origins, where there are any.
+    pub(super) fn cors(&self) -> Option<CorsLayer> {
+        let origins =
+            self.origins.iter().filter_map(|origin| HeaderValue::from_str(&origin.to_string()).ok());
+        let cors = CorsLayer::new()
+            .allow_origin(origins.collect::<Vec<_>>())
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
+            .expose_headers([HeaderName::from_static("x-conversation-id")])
+            .max_age(PREFLIGHT_AGE);
+        (!self.origins.is_empty()).then_some(cors)
+    }
+
+    /// Whether the request is meant for this server, and made by a page that may.
+    pub(super) fn check_site(&self, request: &Request) -> Result<(), Refusal> {
+        let host = self.host(request)?;
+        self.check_origin(&host, request.headers())
+    }
+
+    /// Whether the request shows the token, or needs none.
+    pub(super) fn has_token(&self, request: &Request) -> bool {
+        let Some(token) = &self.token else { return true };
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let is_page =
+            reads && !request.headers().contains_key(UPGRADE) && (self.is_open)(request.uri().path());
+        is_page || token.is_shown(request.headers())
+    }
+
+    /// The host that was asked for, if it is one of ours.
+    fn host(&self, request: &Request) -> Result<Host, Refusal> {
+        let mut named = request.headers().get_all(HOST).iter();
+        let host = match (named.next(), named.next(), request.uri().authority()) {
+            (Some(host), None, None) => host.to_str().ok().and_then(Host::parse),
+            (None, None, Some(authority)) => Host::parse(authority.as_str()),
+            (Some(host), None, Some(authority)) if host.as_bytes() == authority.as_str().as_bytes() => {
+                Host::parse(authority.as_str())
+            }
+            _ => None,
+        };
+        let host =
+            host.ok_or_else(|| Refusal::bad("the request must have one Host header with a host in it"))?;
+        if self.is_ours(&host) {
+            return Ok(host);
+        }
+        let why = format!(
+            "this server is not known as {host}: use a loopback address with its port, or add the name to its allowed hosts"
+        );
+        Err(Refusal::new(StatusCode::FORBIDDEN, why))
+    }
+
+    fn is_ours(&self, host: &Host) -> bool {
+        // An address in numbers cannot be bent to this machine as a name can.
+        let by_itself = host.is_loopback() || (host.is_address() && !self.bound.ip().is_loopback());
+        (by_itself && host.port_or(80) == self.bound.port())
+            || self.hosts.iter().any(|ours| ours.covers(host))
+    }
+
+    /// Whether the request is made by this server's own page, an allowed one, or no page at all.
+    fn check_origin(&self, host: &Host, headers: &HeaderMap) -> Result<(), Refusal> {
+        let Some(text) = headers.get(ORIGIN) else { return Ok(()) };
+        let origin = text.to_str().ok().and_then(Origin::parse);
+        if origin.is_some_and(|origin| origin.is_at(host) || self.origins.contains(&origin)) {
+            return Ok(());
+        }
+        let shown = String::from_utf8_lossy(text.as_bytes());
+        let why =
+            format!("pages of {shown} may not use this server: add that to its allowed origins to change it");
+        Err(Refusal::new(StatusCode::FORBIDDEN, why))
+    }
+}
