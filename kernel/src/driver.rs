@@ -51,7 +51,8 @@ pub trait Host: Send {
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
 }
 
-/// Drives a turn until it is sealed, or parked where the host parks. `effects` are those of [`Turn::begin`], or of [`Input::Recover`] after a restore.
+/// Drives a turn until it is sealed, or parked where the host parks. `effects` are those of [`Turn::begin`], or of
+/// [`Input::Recover`] after a restore.
 ///
 /// Without a retry strategy there is no retry. Dropping the future stops at once whatever runs; the turn as last
 /// committed can be restored.

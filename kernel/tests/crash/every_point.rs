@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use everturn_kernel::{Input, Outcome, Settings, Turn};
+use everturn_kernel::{Input, Outcome, Settings, Turn, Want};
 use everturn_wire::{Chunk, EventBody, QueuedMessage, Role};
 use proptest::prelude::*;
 
@@ -58,6 +58,26 @@ proptest! {
             let (world, turn) = crashed(&script, &[first]);
             check(&script, &world, &turn, 1);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(500))]
+
+    /// A host that parks is one that ends the process in each wait, and starts it again when the wait is over.
+    #[test]
+    fn a_story_whose_waits_are_parked_ends_the_same(script in any_script()) {
+        let mut calm = World::new(script.clone());
+        let end = calm.begin().expect("it ends");
+        let mut world = World::new(Script { parks: true, ..script });
+        let mut turn = world.begin().expect("it is parked, or ends");
+        while let Want::Wake(_, at) = turn.want() {
+            world.clock.set(at);
+            turn = world.recover().expect("it is parked, or ends");
+        }
+        assert_eq!(end.outcome(), turn.outcome());
+        assert_eq!(calm.log.history(), world.log.history());
+        assert_eq!((retries(&calm), calm.log.calls()), (retries(&world), world.log.calls()));
     }
 }
 

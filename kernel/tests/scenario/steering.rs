@@ -85,5 +85,6 @@ fn what_comes_too_late_stays_for_the_next_turn() {
     });
     let turn = world.begin().expect("it ends");
     assert_eq!(turn.queue(), [QueuedMessage { message_id: "m".into(), text: "one more".into() }]);
+    assert_eq!(turn.snapshot().queue(), turn.queue());
     assert_eq!(world.log.history().len(), 2, "prompt and answer");
 }

@@ -1,9 +1,9 @@
 //! The wait itself: ended early, never ending, skipped, cancelled.
 
-use everturn_kernel::Input;
+use everturn_kernel::{Input, Op, Want};
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Nap, Script, World, overloaded, play, says, text};
+use crate::world::{Beat, Nap, START, Script, World, overloaded, play, says, text};
 
 fn overloaded_thrice() -> Script {
     Script { steps: vec![vec![overloaded(), overloaded(), overloaded(), says("Hello")]], ..Script::default() }
@@ -96,6 +96,29 @@ fn a_sleep_that_never_ends_does_not_stop_a_stop() {
 fn without_a_word_from_outside_an_endless_sleep_is_endless() {
     let story = play(&Script { nap: Nap::Endless, ..overloaded_thrice() });
     assert!(story.ends_with("> sleep 5000\n(all wait for nothing)\n"), "{story}");
+}
+
+#[test]
+fn a_host_that_parks_is_left_with_a_saved_turn_and_may_come_back_at_any_time() {
+    let mut world = World::new(Script { parks: true, ..overloaded_thrice() });
+    let turn = world.begin().expect("it is parked");
+    assert_eq!(turn.want(), Want::Wake(Op { step: 0, attempt: 1 }, START.plus(5_000)));
+    assert_eq!((turn.outcome(), turn.retry_attempt()), (None, Some(0)));
+    assert_eq!(world.saved(), Some(turn.snapshot()), "what is left is what was saved");
+    assert_eq!(turn.snapshot().retry_attempt(), Some(0));
+    assert!(world.log.sleeps().is_empty());
+
+    world.clock.set(START.plus(4_999));
+    let early = world.recover().expect("it is parked again");
+    assert_eq!((early.want(), world.log.calls().len()), (turn.want(), 1));
+
+    for due in [5_000, 15_000, 45_000] {
+        world.clock.set(START.plus(due));
+        let turn = world.recover().expect("it is parked again, or ends");
+        assert_eq!(turn.outcome().is_some(), due == 45_000);
+        assert_eq!(turn.snapshot().retry_attempt().is_some(), due != 45_000);
+    }
+    assert_eq!((world.log.calls().len(), world.log.sleeps()), (4, vec![0; 3]));
 }
 
 #[test]

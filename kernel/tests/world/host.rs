@@ -176,6 +176,10 @@ impl Host for ScriptedHost {
         .boxed()
     }
 
+    fn parks(&mut self, until: Millis) -> bool {
+        self.script.parks && until > self.clock.now()
+    }
+
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
         if let Some(output) = self.printed.lock().expect("no one panics while printing").pop_front() {
             return Poll::Ready(output);

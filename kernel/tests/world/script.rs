@@ -21,6 +21,8 @@ pub(crate) struct Script {
     /// Whether the strategy always answers "give up".
     pub(crate) silent: bool,
     pub(crate) nap: Nap,
+    /// Whether the host leaves a turn that waits.
+    pub(crate) parks: bool,
 }
 
 impl Default for Script {
@@ -35,6 +37,7 @@ impl Default for Script {
             retries: true,
             silent: false,
             nap: Nap::Whole,
+            parks: false,
         }
     }
 }
