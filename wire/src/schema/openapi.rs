@@ -83,7 +83,7 @@ const CALLS: [Call; 18] = [
         name: "GET /conversations/{id}/events",
         id: "followEvents",
         summary: "Live events as SSE, one per message; `id:` is the cursor to resume from.",
-        parameters: &["id", "extensions", "lastEventId"],
+        parameters: &["id", "extensions", "cursor", "lastEventId"],
         takes: None,
         answer: Answer::Events("text/event-stream"),
     },
@@ -240,8 +240,12 @@ fn parameters() -> Value {
             "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",
             "schema": { "type": "boolean", "default": false },
         },
+        "cursor": {
+            "name": "cursor", "in": "query", "description": "The last cursor seen; what follows it is sent.",
+            "schema": { "type": "string" },
+        },
         "lastEventId": {
-            "name": "Last-Event-ID", "in": "header", "description": "The last cursor seen; what follows it is sent.",
+            "name": "Last-Event-ID", "in": "header", "description": "The last cursor seen; wins over the query.",
             "schema": { "type": "string" },
         },
     })
