@@ -11,6 +11,7 @@ use crate::{
     command::Executor,
     message,
     outbox::{Outbox, Stuck},
+    sockets::DROPPED,
     status::StatusFeed,
     watch::Watches,
 };
@@ -82,7 +83,7 @@ impl Socket {
             }
             End::Slow | End::Dead => {
                 let reason = if matches!(end, End::Slow) { "slow" } else { "dead" };
-                metrics::counter!("everturn_websockets_dropped_total", "reason" => reason).increment(1);
+                metrics::counter!(DROPPED, "reason" => reason).increment(1);
                 tracing::info!(reason, "a socket was dropped");
                 return;
             }

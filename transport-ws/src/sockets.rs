@@ -14,6 +14,7 @@ use axum::{
 };
 use everturn_orchestrator::Orchestrator;
 use everturn_wire::ErrorBody;
+use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{Limits, socket::Socket};
@@ -26,6 +27,10 @@ const BUFFER: usize = 16 << 10;
 /// The most that may wait in a socket, in bytes: room for one event of any sensible size. Only one is ever added while
 /// the socket does not take more.
 const MAX_WAITING: usize = 32 << 20;
+
+const OPEN: &str = "everturn_websockets";
+const REFUSED: &str = "everturn_websockets_refused_total";
+pub(crate) const DROPPED: &str = "everturn_websockets_dropped_total";
 
 /// Serves `GET /ws`.
 pub fn router(orchestrator: Orchestrator, limits: Limits) -> Router {
@@ -46,6 +51,9 @@ struct Place(#[expect(dead_code, reason = "held, never read")] OwnedSemaphorePer
 impl Sockets {
     /// None yet.
     pub fn new(orchestrator: Orchestrator, limits: Limits) -> Self {
+        describe_gauge!(OPEN, "Open WebSockets");
+        describe_counter!(REFUSED, "WebSockets refused as there were too many");
+        describe_counter!(DROPPED, "WebSockets ended as the peer was slow or dead, by reason");
         let places = Arc::new(Semaphore::new(limits.sockets.min(Semaphore::MAX_PERMITS)));
         Self { orchestrator, limits, places }
     }
@@ -68,7 +76,7 @@ impl Sockets {
             Err(rejection) => return refuse(rejection.status(), rejection.body_text()),
         };
         let Ok(permit) = self.places.clone().try_acquire_owned() else {
-            metrics::counter!("everturn_websockets_refused_total").increment(1);
+            counter!(REFUSED).increment(1);
             let most = self.limits.sockets;
             let why = format!("the server has its {most} WebSockets already: try again later");
             return refuse(StatusCode::SERVICE_UNAVAILABLE, why);
@@ -91,14 +99,14 @@ impl Sockets {
 
 impl Place {
     fn new(permit: OwnedSemaphorePermit) -> Self {
-        metrics::gauge!("everturn_websockets").increment(1.0);
+        gauge!(OPEN).increment(1.0);
         Self(permit)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        metrics::gauge!("everturn_websockets").decrement(1.0);
+        gauge!(OPEN).decrement(1.0);
     }
 }
 
