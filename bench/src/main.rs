@@ -35,6 +35,7 @@ fn main() -> Result<()> {
         ["reader", url, message] => stream::reader(url, message),
         ["latency", base] => latency::measure(base),
         ["memory"] => memory::measure(),
+        ["parked"] => memory::parked(),
         ["kernel"] => kernel::measure(),
         other => bail!("unknown arguments {other:?}: run without any for the whole report"),
     }
@@ -56,17 +57,32 @@ fn report() -> Result<()> {
     table.ratio("provider bytes to one WebSocket client, CPU per delta", ws, bare, 3.0);
     table.ratio("each further WebSocket client, CPU per delta", (ws_many - ws) / FURTHER as f64, bare, 0.3);
 
-    let lines = Child::run(&["latency", &base])?;
-    let mut figures = lines.split_whitespace().map(str::parse::<f64>);
-    let mut figure = || figures.next().context("a figure is missing").and_then(|n| Ok(n?));
-    let (bare_us, ours_us, stop_ms) = (figure()?, figure()?, figure()?);
+    let latency = figures(&Child::run(&["latency", &base])?)?;
+    let (bare_us, ours_us, stop_ms) = (latency[0], latency[1], latency[2]);
     table.figure("time to first event, added to the bare client's, p50", ours_us - bare_us, "us", 50.0);
     table.figure("stop to the turn's last event, p99", stop_ms, "ms", 100.0);
-    table.figure("memory of a turn that waits in memory", Child::run(&["memory"])?.trim().parse()?, "bytes", 8192.0);
+    table.figure(
+        "memory of a turn that waits in memory",
+        Child::run(&["memory"])?.trim().parse()?,
+        "bytes",
+        8192.0,
+    );
+    let parked = figures(&Child::run(&["parked"])?)?;
+    table.figure("memory of a parked turn, in the process", parked[0], "bytes", 300.0);
+    table.figure("restart with 100,000 parked turns to all waits known", parked[3], "ms", 2000.0);
     table.figure("kernel: one delta through handle", Child::run(&["kernel"])?.trim().parse()?, "ns", 150.0);
+    println!(
+        "parked turns: {:.0} bytes each in the file, {:.0} a second begun and parked (two durable commits each)",
+        parked[1], parked[2]
+    );
     println!("bare client: {bare:.0} ns of CPU per delta, {bare_us:.0} us to the first one (p50)\n{table}");
     provider.stop();
     Ok(())
+}
+
+/// What a child printed, number by number.
+fn figures(line: &str) -> Result<Vec<f64>> {
+    Ok(line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 
 /// The least CPU per delta of a few runs: what disturbs a run only ever adds.

@@ -1,14 +1,23 @@
-//! What a turn costs that waits in memory.
+//! What a turn costs that waits: in memory, and parked in a file.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Context, Result};
-use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_orchestrator::{Exponential, Orchestrator, StartTurn};
-use everturn_wire::{Category, Failure};
+use anyhow::{Context, Result, ensure};
+use everturn_kernel::{Millis, Provider, Request, StreamEvent};
+use everturn_orchestrator::{Builder, Exponential, Journal, Orchestrator, StartTurn};
+use everturn_store_sqlite::SqliteJournal;
+use everturn_wire::{Category, ConversationId, Failure};
 use futures_util::{StreamExt, future, stream, stream::BoxStream};
 
 const TURNS: usize = 20_000;
+/// Parked turns, and how many begin at once: they share the flushes of the file.
+const PARKED: usize = 100_000;
+const AT_ONCE: usize = 512;
+const WARM: usize = 20_000;
 
 /// A provider that is always overloaded.
 struct Overloaded;
@@ -23,9 +32,7 @@ impl Provider for Overloaded {
 /// Prints bytes per waiting turn: how much the process grew.
 pub(crate) fn measure() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let hours = Duration::from_secs(3600);
-        let schedule = Exponential { base: hours, max_delay: None, ..Exponential::default() };
-        let orchestrator = Orchestrator::builder().model("b", "m", Arc::new(Overloaded)).schedule(schedule).build();
+        let orchestrator = builder().build();
         // The first turns pay for what all share.
         wait(&orchestrator, 500).await?;
         let before = resident()?;
@@ -33,6 +40,65 @@ pub(crate) fn measure() -> Result<()> {
         println!("{}", resident()?.saturating_sub(before) / TURNS);
         Ok(())
     })
+}
+
+/// Prints bytes per parked turn in the process, bytes per parked turn in the file, turns that began and were parked a
+/// second, and the milliseconds from opening the file to every wait being in the timer index.
+pub(crate) fn parked() -> Result<()> {
+    let place = tempfile::tempdir()?;
+    let path = place.path().join("bench.db");
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let (held, per_second) = runtime()?.block_on(async {
+        let journal = Arc::new(SqliteJournal::open(&path)?);
+        let orchestrator = builder().journal(journal.clone()).build();
+        // The first ones fill the caches of the file.
+        park(&orchestrator, WARM).await?;
+        until_parked(&journal, WARM).await?;
+        let (before, started) = (resident()?, Instant::now());
+        park(&orchestrator, PARKED).await?;
+        until_parked(&journal, WARM + PARKED).await?;
+        let per_second = PARKED as f64 / started.elapsed().as_secs_f64();
+        anyhow::Ok((resident()?.saturating_sub(before) / PARKED, per_second))
+    })?;
+    let file = fs::metadata(&path)?.len() as usize / (PARKED + WARM);
+    let started = Instant::now();
+    let resumed = runtime()?.block_on(async {
+        let orchestrator = builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
+        anyhow::Ok(orchestrator.resume().await?)
+    })?;
+    ensure!(resumed == PARKED + WARM, "only {resumed} turns were resumed");
+    println!("{held} {file} {per_second} {}", started.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}
+
+async fn park(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
+    let start = || {
+        let orchestrator = orchestrator.clone();
+        async move {
+            let text = "What is the answer?".to_owned();
+            orchestrator.start(StartTurn { text, ..StartTurn::default() }).await
+        }
+    };
+    let mut started = stream::iter((0..turns).map(|_| tokio::spawn(start()))).buffer_unordered(AT_ONCE);
+    while let Some(turn) = started.next().await {
+        turn??;
+    }
+    Ok(())
+}
+
+async fn until_parked(journal: &SqliteJournal, turns: usize) -> Result<()> {
+    let waiting = |unsealed: &[(ConversationId, Millis)]| unsealed.iter().filter(|(_, at)| at.0 > 0).count();
+    while waiting(&journal.unsealed(Millis(u64::MAX)).await?) < turns {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// Every wait is an hour.
+fn builder() -> Builder {
+    let hours = Duration::from_secs(3600);
+    let schedule = Exponential { base: hours, max_delay: None, ..Exponential::default() };
+    Orchestrator::builder().model("b", "m", Arc::new(Overloaded)).schedule(schedule)
 }
 
 /// Starts turns and sees that each of them waits.
@@ -47,7 +113,8 @@ async fn wait(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
 }
 
 fn resident() -> Result<usize> {
-    let statm = fs::read_to_string("/proc/self/statm").context("resident memory is read from /proc: Linux only")?;
+    let statm =
+        fs::read_to_string("/proc/self/statm").context("resident memory is read from /proc: Linux only")?;
     let pages: usize = statm.split_whitespace().nth(1).context("statm has no resident pages")?.parse()?;
     Ok(pages * 4096)
 }

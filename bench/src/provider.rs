@@ -49,7 +49,10 @@ async fn connection(mut socket: TcpStream) -> Result<()> {
             let _ = socket.read(&mut [0; 1]).await;
             return Ok(());
         }
-        chunk(&mut out, r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#);
+        chunk(
+            &mut out,
+            r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+        );
         chunk(&mut out, "[DONE]");
         out.extend_from_slice(b"0\r\n\r\n");
         socket.write_all(&out).await?;
@@ -74,7 +77,8 @@ async fn request(socket: &mut TcpStream, received: &mut Vec<u8>) -> Result<Optio
     loop {
         if let Some(end) = memchr::memmem::find(received, b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&received[..end]).to_ascii_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+            let length =
+                head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
             let whole = end + 4 + length.unwrap_or(0usize);
             if received.len() >= whole {
                 received.drain(..whole);

@@ -75,7 +75,8 @@ pub(crate) fn websocket(base: &str, clients: usize) -> Result<()> {
         let orchestrator = orchestrator(&format!("{base}/flood"))?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("ws://{}/ws", listener.local_addr()?);
-        let router = everturn_transport_ws::router(orchestrator.clone(), everturn_transport_ws::Limits::default());
+        let router =
+            everturn_transport_ws::router(orchestrator.clone(), everturn_transport_ws::Limits::default());
         tokio::spawn(async move { axum::serve(listener, router).await });
         let conversation = "bench";
         let mut readers = Vec::new();
@@ -181,9 +182,15 @@ impl Bare {
             rest.extend_from_slice(&bytes);
             let mut from = 0;
             while let Some(at) = memchr::memmem::find(&rest[from..], b"\n\n") {
-                if let Some(json) = rest[from..from + at].strip_prefix(b"data: ").filter(|json| *json != b"[DONE]") {
+                if let Some(json) =
+                    rest[from..from + at].strip_prefix(b"data: ").filter(|json| *json != b"[DONE]")
+                {
                     let chunk: Chunk = serde_json::from_slice(json)?;
-                    chunk.choices.iter().filter_map(|choice| choice.delta.content.as_deref()).for_each(&mut delta);
+                    chunk
+                        .choices
+                        .iter()
+                        .filter_map(|choice| choice.delta.content.as_deref())
+                        .for_each(&mut delta);
                 }
                 from += at + 2;
             }

@@ -45,30 +45,49 @@ pub(crate) fn provider_called(model: &str) {
 
 /// Something that counts as long as it is there.
 #[derive(Debug)]
-pub(crate) struct Present(&'static str);
+pub(crate) struct Present(Figure);
+
+/// Of what. One byte: a parked turn has two of these.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+enum Figure {
+    Active,
+    Waiting,
+    Subscribers,
+}
+
+impl Figure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Active => ACTIVE,
+            Self::Waiting => WAITING,
+            Self::Subscribers => SUBSCRIBERS,
+        }
+    }
+}
 
 impl Present {
     pub(crate) fn active_turn() -> Self {
-        Self::new(ACTIVE)
+        Self::new(Figure::Active)
     }
 
     pub(crate) fn waiting_turn() -> Self {
-        Self::new(WAITING)
+        Self::new(Figure::Waiting)
     }
 
     pub(crate) fn subscriber() -> Self {
-        Self::new(SUBSCRIBERS)
+        Self::new(Figure::Subscribers)
     }
 
-    fn new(figure: &'static str) -> Self {
-        gauge!(figure).increment(1.0);
+    fn new(figure: Figure) -> Self {
+        gauge!(figure.name()).increment(1.0);
         Self(figure)
     }
 }
 
 impl Drop for Present {
     fn drop(&mut self) {
-        gauge!(self.0).decrement(1.0);
+        gauge!(self.0.name()).decrement(1.0);
     }
 }
 
