@@ -3,6 +3,7 @@
 mod command;
 mod journal;
 mod panic;
+mod property;
 mod queue;
 mod retry;
 mod storage;

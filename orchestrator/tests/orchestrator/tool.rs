@@ -79,7 +79,7 @@ impl Tool for Gated {
     }
 }
 
-struct Broken;
+pub(crate) struct Broken;
 
 #[async_trait]
 impl Tool for Broken {
