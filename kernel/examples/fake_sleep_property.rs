@@ -146,3 +146,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("The property holds, and nobody waited.");
     Ok(())
 }
+
+#[cfg(test)]
+#[test]
+fn the_property_holds() {
+    main().expect("the property holds");
+}
