@@ -87,6 +87,16 @@ pub(crate) struct Unsealed {
     pub(crate) broken: bool,
 }
 
+/// What is left to do after a turn.
+pub(crate) enum Rest {
+    /// Nothing: the writer's place was given back.
+    Nothing,
+    /// These messages wait: the first one is the next turn.
+    Turn(Vec<QueuedMessage>),
+    /// The conversation's status is another one by now: commands came while the turn was being sealed.
+    Status(ConversationStatus),
+}
+
 /// A command for the running turn.
 pub(crate) struct Control {
     pub(crate) input: Input,
@@ -204,14 +214,10 @@ impl Conversation {
         state.unsealed = Some(Box::new(record));
     }
 
-    /// Gives the writer's place back, unless messages are left over for a next turn: then they are returned.
+    /// Gives the writer's place back, unless there is something to do first.
     ///
     /// Under the same lock under which commands are sent, so that none is lost in between.
-    pub(crate) fn release(
-        &self,
-        inbox: &mut mpsc::Receiver<Box<Control>>,
-        left: Vec<QueuedMessage>,
-    ) -> Vec<QueuedMessage> {
+    pub(crate) fn release(&self, inbox: &mut mpsc::Receiver<Box<Control>>, left: Vec<QueuedMessage>) -> Rest {
         let mut state = self.state();
         let mut left = left;
         while let Ok(control) = inbox.try_recv() {
@@ -221,18 +227,24 @@ impl Conversation {
                 _ => {}
             }
         }
-        match &mut state.writer {
-            Some(writer) if !writer.closing && !left.is_empty() => writer.sealed = false,
-            _ => {
-                state.writer = None;
-                left.clear();
-            }
+        let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
+        let due = if closing { ConversationStatus::Closed } else { ConversationStatus::Idle };
+        if let (false, false, Some(writer)) = (closing, left.is_empty(), &mut state.writer) {
+            writer.sealed = false;
+            // The first one is the next turn.
+            state.queue = left.iter().skip(1).cloned().collect();
+            drop(state);
+            self.grew.notify_waiters();
+            return Rest::Turn(left);
         }
-        // The first one is the next turn.
-        state.queue = left.iter().skip(1).cloned().collect();
+        state.queue.clear();
+        if state.head.status == ConversationStatus::Active || (closing && state.head.status != due) {
+            return Rest::Status(due);
+        }
+        state.writer = None;
         drop(state);
         self.grew.notify_waiters();
-        left
+        Rest::Nothing
     }
 
     /// Waits until a sealed turn has given its place back: who has seen its end must find it gone.
@@ -259,13 +271,6 @@ impl Conversation {
             return Ok(Err(Error::QueueFull { id: self.id.clone(), limit: MAX_QUEUE }));
         }
         Ok(writer.take(control).map_err(|()| Error::Busy { id: self.id.clone() }))
-    }
-
-    /// Whether a sealed turn was told to close the conversation and had no chance any more to say so.
-    pub(crate) fn is_to_be_closed(&self) -> bool {
-        let state = self.state();
-        let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
-        closing && state.head.status != ConversationStatus::Closed
     }
 
     /// Tells streamed text at once; it becomes durable with the next commit.

@@ -1,10 +1,10 @@
 //! A session: the supervised task that runs a conversation's turns, one after the other, while there are any that do
 //! more than wait.
 
-mod close;
 mod host;
 mod job;
 mod request;
+mod settle;
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
@@ -21,9 +21,9 @@ use crate::{
     telemetry::Present,
     timer,
 };
-pub(crate) use close::close_idle;
 use host::TurnHost;
 pub(crate) use job::{Again, Job, TurnSettings};
+pub(crate) use settle::close_idle;
 
 /// Runs turns until none is left or one is parked, then gives the writer's place back.
 pub(crate) async fn run(
@@ -54,12 +54,15 @@ pub(crate) async fn run(
             next = Some(Job { turn, effects, settings, started: None });
             continue;
         }
-        if conversation.is_to_be_closed()
-            && let Err(error) = close::mark_closed(&shared, &conversation).await
-        {
-            tracing::error!(conversation = %conversation.id, %error, "a conversation could not be closed");
-        }
-        let left = conversation.release(&mut inbox, turn.queue().to_vec());
+        let left = match settle::settle(&shared, &conversation, &mut inbox, turn.queue().to_vec()).await {
+            Ok(left) => left,
+            Err(error) => {
+                tracing::error!(conversation = %conversation.id, %error, "a status could not be saved");
+                shared.registry.forget_broken(&conversation);
+                conversation.publish_unsaved(Vec::new());
+                return;
+            }
+        };
         next = Job::queued(&shared, left, settings);
     }
 }

@@ -269,3 +269,16 @@ async fn a_message_that_waits_with_a_turn_that_waits_can_be_taken_back() {
     world.watch(None).await.until("status idle").await;
     assert_eq!(world.history().await, ["text hi", "text hello"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_taken_back_while_its_turn_is_sealed_leaves_the_conversation_at_rest() {
+    let world = World::new(endless());
+    let mut watcher = world.say("hi").await;
+    watcher.until("text-delta").await;
+    world.enqueue("never mind").await;
+    // Both are there before the turn takes in the first of them.
+    assert!(world.stop().await);
+    assert!(world.orchestrator.cancel_queued(&world.id, "never mind").await.unwrap().cancelled);
+    watcher.until("status idle").await;
+    assert_eq!(world.history().await, ["text hi", "text hel"]);
+}

@@ -1,0 +1,67 @@
+//! What comes after a turn: the next one, or a conversation at rest.
+
+use std::sync::Arc;
+
+use everturn_wire::{ConversationStatus, QueuedMessage};
+use tokio::sync::mpsc;
+
+use crate::{
+    Entry, JournalError, StatusChange,
+    conversation::{Batch, Control, Conversation, Rest},
+    orchestrator::Shared,
+};
+
+/// Closes a conversation and gives the writer's place back. Messages that come meanwhile belong to the queue that is
+/// dropped.
+pub(crate) async fn close_idle(
+    shared: Arc<Shared>,
+    conversation: Arc<Conversation>,
+    mut inbox: mpsc::Receiver<Box<Control>>,
+) -> Result<(), JournalError> {
+    if let Some(writer) = &mut conversation.state().writer {
+        writer.closing = true;
+    }
+    match settle(&shared, &conversation, &mut inbox, Vec::new()).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            shared.registry.forget_broken(&conversation);
+            conversation.publish_unsaved(Vec::new());
+            Err(error)
+        }
+    }
+}
+
+/// Gives the writer's place back, or says which messages wait for a next turn.
+pub(super) async fn settle(
+    shared: &Shared,
+    conversation: &Conversation,
+    inbox: &mut mpsc::Receiver<Box<Control>>,
+    mut left: Vec<QueuedMessage>,
+) -> Result<Vec<QueuedMessage>, JournalError> {
+    loop {
+        match conversation.release(inbox, std::mem::take(&mut left)) {
+            Rest::Nothing => return Ok(Vec::new()),
+            Rest::Turn(left) => return Ok(left),
+            Rest::Status(status) => mark(shared, conversation, status).await?,
+        }
+    }
+}
+
+/// Changes the status while no turn runs.
+async fn mark(
+    shared: &Shared,
+    conversation: &Conversation,
+    status: ConversationStatus,
+) -> Result<(), JournalError> {
+    let (mut batch, expected) = {
+        let state = conversation.state();
+        (Batch::new(&conversation.id, &state), state.version)
+    };
+    batch.status(status);
+    let mut entries: Vec<_> = batch.frames.iter().map(|frame| Entry::Event(frame.to_stored())).collect();
+    entries.push(Entry::Head(batch.head.clone()));
+    let version = shared.append(&conversation.id, expected, entries).await?;
+    conversation.publish_idle(batch, version);
+    shared.status_changed(StatusChange { conversation_id: conversation.id.clone(), status });
+    Ok(())
+}
