@@ -51,7 +51,8 @@ pub(crate) fn run<R: Reader>(
     request: Request,
     body: Body<R>,
 ) -> BoxStream<'static, StreamEvent> {
-    let exchange = Exchange { endpoint, facts: Facts::new(), phase: Phase::Asking(Box::new(request), Box::new(body)) };
+    let exchange =
+        Exchange { endpoint, facts: Facts::new(), phase: Phase::Asking(Box::new(request), Box::new(body)) };
     stream::unfold(exchange, |mut exchange| async move {
         let fact = exchange.next().await?;
         Some((fact, exchange))
