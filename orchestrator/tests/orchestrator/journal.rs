@@ -104,7 +104,9 @@ async fn a_turn_that_cannot_be_saved_ends_and_the_next_one_runs() {
 /// What the journal has of the broken turn is ended; then a turn runs as ever, and who watched before sees it.
 async fn goes_on(world: &World, watcher: &mut crate::support::Watcher) {
     while world.start("again").await.is_err() {
-        assert!(watcher.until("status idle").await.contains(&"turn-sealed".to_owned()));
+        let lines = watcher.until("status idle").await;
+        let ended = "error the turn could not be saved when it went on".to_owned();
+        assert!(lines.contains(&ended) && lines.contains(&"turn-sealed".to_owned()), "{lines:?}");
     }
     let lines = watcher.until("turn-sealed").await;
     assert!(lines.contains(&"user-message again".to_owned()), "{lines:?}");
