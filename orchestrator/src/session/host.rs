@@ -3,7 +3,7 @@
 use std::{
     panic::AssertUnwindSafe,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use async_trait::async_trait;
@@ -13,10 +13,7 @@ use everturn_kernel::{
 use everturn_wire::{Category, ConversationStatus, DoneReason, EventBody, Failure, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::coop,
-};
+use tokio::sync::{mpsc, oneshot};
 
 use super::{TurnSettings, panic_text, request};
 use crate::{
@@ -153,17 +150,10 @@ impl Host for TurnHost<'_> {
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
         let stream =
             started.unwrap_or_else(|panic| stream::once(future::ready(broke(&name, panic.as_ref()))).boxed());
-        let mut stream = AssertUnwindSafe(stream)
+        AssertUnwindSafe(stream)
             .catch_unwind()
-            .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())));
-        // A provider that always has more to say pauses now and then: commands and other turns have their turn.
-        stream::poll_fn(move |cx| {
-            let progress = ready!(coop::poll_proceed(cx));
-            let event = ready!(stream.poll_next_unpin(cx));
-            progress.made_progress();
-            Poll::Ready(event)
-        })
-        .boxed()
+            .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())))
+            .boxed()
     }
 
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {

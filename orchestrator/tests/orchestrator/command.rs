@@ -125,8 +125,6 @@ async fn a_stop_is_not_delayed_by_a_flood_of_text() {
     let mut watcher = world.say("hi").await;
     assert!(world.stop().await);
     assert!(watcher.turn().await.contains(&"done aborted".to_owned()));
-    assert!(
-        world.history().await.iter().map(String::len).sum::<usize>() < 5 * 5_000,
-        "stopped before the end"
-    );
+    let said: usize = world.history().await.iter().map(String::len).sum();
+    assert!(said < 5 * 2_500, "stopped well before the end: {said}");
 }
