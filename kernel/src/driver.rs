@@ -1,6 +1,6 @@
 //! The order in which to drive a turn: handle, commit, want, next. No decisions.
 
-mod work;
+mod tasks;
 
 use alloc::boxed::Box;
 use core::{
@@ -14,7 +14,7 @@ use futures_core::{future::BoxFuture, stream::BoxStream};
 use crate::{
     Effects, Input, Millis, NoRetry, Op, RetryStrategy, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use work::Work;
+use tasks::Tasks;
 
 /// So many facts that are there already are taken in, and their text is told together, before others get their turn: a
 /// stream that never pauses must not keep a stop away. None is held back to wait for more.
@@ -66,7 +66,7 @@ pub async fn run_turn<H: Host>(
     retry: Option<&dyn RetryStrategy>,
 ) -> Result<(), H::Error> {
     let retry = retry.unwrap_or(&NoRetry);
-    let mut work = Work::new(retry);
+    let mut tasks = Tasks::new(retry);
     let mut durable = None;
     let mut at_once = 0;
     loop {
@@ -79,9 +79,9 @@ pub async fn run_turn<H: Host>(
             Want::Wake(_, until) if effects.is_empty() && host.parks(until) => return Ok(()),
             Want::Wake(..) | Want::Stream(_) | Want::Tools { .. } => {}
         }
-        work.align(turn, host);
+        tasks.align(turn, host);
         let input = poll_fn(|cx| {
-            let next = if at_once < TAKEN_AT_ONCE { work.poll(cx, host) } else { yields(cx) };
+            let next = if at_once < TAKEN_AT_ONCE { tasks.poll(cx, host) } else { yields(cx) };
             at_once = if next.is_pending() { 0 } else { at_once + 1 };
             if next.is_pending() && !effects.is_empty() {
                 host.tell(turn, effects);

@@ -13,7 +13,7 @@ use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 use crate::{Host, Input, Millis, Op, RetryStrategy, StreamEvent, ToolAnswer, Turn, Want};
 
 /// What runs on behalf of a turn. Kept in line with what the turn wants; whatever is not wanted is dropped.
-pub(super) struct Work<'r> {
+pub(super) struct Tasks<'r> {
     retry: &'r dyn RetryStrategy,
     call: Option<(Op, BoxStream<'static, StreamEvent>)>,
     wait: Option<Wait<'r>>,
@@ -32,7 +32,7 @@ struct Running {
     answer: BoxFuture<'static, ToolAnswer>,
 }
 
-impl<'r> Work<'r> {
+impl<'r> Tasks<'r> {
     pub(super) fn new(retry: &'r dyn RetryStrategy) -> Self {
         Self { retry, call: None, wait: None, tools: Vec::new() }
     }
