@@ -13,7 +13,7 @@ const ARGUMENTS = [
 ];
 
 export const launch = () =>
-  chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ARGUMENTS });
+  chromium.launch({ executablePath: process.env.EVERTURN_CHROMIUM ?? '/usr/bin/chromium', args: ARGUMENTS });
 
 /** A fresh page in a profile of its own. `page.wrongs` lists console errors, exceptions and failed requests. */
 export async function openPage(browser, url, options = {}) {
