@@ -59,8 +59,10 @@ fn built(metadata: &Value) -> PathBuf {
     Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join("debug")
 }
 
-/// Runs the examples that the Rust tests built. An example ends by itself.
+/// Runs the examples. The Rust tests built most of them, but not those that are tests themselves. An example ends by
+/// itself.
 fn examples(root: &Path) -> Result<()> {
+    cargo(root, &["build", "--locked", "--workspace", "--examples"])?;
     let metadata = metadata(root)?;
     let folder = built(&metadata).join("examples");
     let packages = metadata["packages"].as_array().into_iter().flatten();
