@@ -31,11 +31,6 @@ impl Effects {
         self.list.is_empty()
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
     /// Whether some must be durable before they are told: all but streamed text.
     pub fn is_binding(&self) -> bool {
         self.binding

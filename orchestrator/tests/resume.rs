@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use everturn_kernel::{FinishReason, Millis, StreamEvent};
 use everturn_orchestrator::{
-    Clock, Cursor, Exponential, MemoryJournal, Orchestrator, StartTurn, Subscription,
+    Clock, Cursor, Exponential, MemoryJournal, Orchestrator, StartTurn, Subscription, SystemClock,
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{AgentEvent, Category, ConversationId, DoneReason, EventBody, Failure};
@@ -23,7 +23,7 @@ impl Clock for From {
     }
 
     async fn sleep(&self, delay: Duration) {
-        tokio::time::sleep(delay).await;
+        SystemClock::new().sleep(delay).await;
     }
 }
 
