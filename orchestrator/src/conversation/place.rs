@@ -1,0 +1,167 @@
+//! The writer's place: who may change a conversation, one at a time.
+
+use std::{mem, pin::pin};
+
+use everturn_kernel::{Input, Millis, Turn};
+use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
+use tokio::sync::mpsc;
+
+use super::{Control, Conversation, State};
+use crate::{Cursor, Error, TurnRecord};
+
+/// Commands that may wait for a turn to take them in.
+const CONTROL_PLACES: usize = 64;
+
+/// The running turn, as others see it.
+pub(crate) struct Writer {
+    /// Boxed, as the channel makes room for many at once.
+    pub(crate) control: mpsc::Sender<Box<Control>>,
+    /// Set with the turn's first commit.
+    pub(crate) turn: Option<RunningTurn>,
+    /// Close the conversation when the turn is sealed.
+    pub(crate) closing: bool,
+    /// The turn is sealed and seen to be, but its place is not given back yet.
+    pub(super) sealed: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct RunningTurn {
+    /// Where its first event begins.
+    pub(crate) from: Cursor,
+    /// The `seq` of its first chunk.
+    pub(crate) first_seq: u64,
+    /// The wait that is under way.
+    pub(crate) retry: Option<RetryState>,
+}
+
+/// A turn that is in the journal, with the writer's place.
+pub(crate) struct Unsealed {
+    pub(crate) record: TurnRecord,
+    pub(crate) inbox: mpsc::Receiver<Box<Control>>,
+    /// Watchers were told its end already.
+    pub(crate) broken: bool,
+}
+
+/// What is left to do after a turn.
+pub(crate) enum Rest {
+    /// Nothing: the writer's place was given back.
+    Nothing,
+    /// These messages wait: the first one is the next turn.
+    Turn(Vec<QueuedMessage>),
+    /// The conversation's status is another one by now: commands came while the turn was being sealed.
+    Status(ConversationStatus),
+}
+
+impl Conversation {
+    /// Takes the writer's place.
+    pub(crate) fn claim(&self) -> Result<mpsc::Receiver<Box<Control>>, Error> {
+        let mut state = self.state();
+        if state.writer.is_some() || state.unsealed.is_some() {
+            return Err(Error::Busy { id: self.id.clone() });
+        }
+        Ok(state.take_place(None))
+    }
+
+    /// Takes the writer's place for the turn that is in the journal, if there is one without a session; with a first
+    /// command for it, or else only if its wait is over.
+    pub(crate) fn claim_unsealed(&self, now: Millis, control: Option<Box<Control>>) -> Option<Unsealed> {
+        let mut state = self.state();
+        let waits = !state.broken && state.unsealed.as_ref()?.wake_at.is_some_and(|at| at > now);
+        if waits && control.is_none() {
+            return None;
+        }
+        let record = *state.unsealed.take()?;
+        let turn = RunningTurn { from: record.from, first_seq: record.first_seq, retry: None };
+        let inbox = state.take_place(Some(turn));
+        if let (Some(writer), Some(control)) = (&mut state.writer, control) {
+            // The channel is new and has room.
+            let _ = writer.take(control);
+        }
+        Some(Unsealed { record, inbox, broken: mem::take(&mut state.broken) })
+    }
+
+    /// Gives the writer's place back while the turn waits, unless a command came in.
+    pub(crate) fn park(
+        &self,
+        inbox: &mpsc::Receiver<Box<Control>>,
+        turn: &Turn,
+        wake_at: Millis,
+        reasoning_effort: Option<&String>,
+    ) -> bool {
+        let mut state = self.state();
+        let running = state.writer.as_ref().and_then(|writer| writer.turn.clone());
+        let (true, Some(RunningTurn { from, first_seq, .. })) = (inbox.is_empty(), running) else {
+            return false;
+        };
+        state.writer = None;
+        state.unsealed = Some(Box::new(TurnRecord {
+            snapshot: turn.snapshot(),
+            wake_at: Some(wake_at),
+            from,
+            first_seq,
+            reasoning_effort: reasoning_effort.cloned(),
+        }));
+        true
+    }
+
+    /// Leaves that turn as it is.
+    pub(crate) fn put_back(&self, record: TurnRecord) {
+        let mut state = self.state();
+        state.writer = None;
+        state.unsealed = Some(Box::new(record));
+    }
+
+    /// Gives the writer's place back, unless there is something to do first.
+    ///
+    /// Under the same lock under which commands are sent, so that none is lost in between.
+    pub(crate) fn release(&self, inbox: &mut mpsc::Receiver<Box<Control>>, left: Vec<QueuedMessage>) -> Rest {
+        let mut state = self.state();
+        let mut left = left;
+        while let Ok(control) = inbox.try_recv() {
+            match control.input {
+                Input::Steer(message) => left.push(message),
+                Input::Unsteer { message_id } => left.retain(|waiting| waiting.message_id != message_id),
+                _ => {}
+            }
+        }
+        let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
+        let due = if closing { ConversationStatus::Closed } else { ConversationStatus::Idle };
+        if let (false, false, Some(writer)) = (closing, left.is_empty(), &mut state.writer) {
+            writer.sealed = false;
+            // The first one is the next turn.
+            state.queue = left.iter().skip(1).cloned().collect();
+            drop(state);
+            self.grew.notify_waiters();
+            return Rest::Turn(left);
+        }
+        state.queue.clear();
+        if state.head.status == ConversationStatus::Active || (closing && state.head.status != due) {
+            return Rest::Status(due);
+        }
+        state.writer = None;
+        drop(state);
+        self.grew.notify_waiters();
+        Rest::Nothing
+    }
+
+    /// Waits until a sealed turn has given its place back: who has seen its end must find it gone.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let mut changed = pin!(self.grew.notified());
+            // Listens before it looks, so that nothing falls in between.
+            changed.as_mut().enable();
+            if !self.state().writer.as_ref().is_some_and(|writer| writer.sealed) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl State {
+    fn take_place(&mut self, turn: Option<RunningTurn>) -> mpsc::Receiver<Box<Control>> {
+        let (control, inbox) = mpsc::channel(CONTROL_PLACES);
+        self.writer = Some(Writer { control, turn, closing: false, sealed: false });
+        inbox
+    }
+}
