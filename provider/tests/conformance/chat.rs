@@ -8,7 +8,7 @@ use everturn_sim::chat::Answer;
 use everturn_wire::Usage;
 use serde_json::json;
 
-use crate::dialect::{Dialect, Sample, Setup};
+use crate::dialect::{Asked, Dialect, Sample, Setup, in_turns};
 
 pub(crate) struct Chat;
 
@@ -67,5 +67,25 @@ impl Dialect for Chat {
 
     fn error(message: &str) -> String {
         Answer::new().error(503, message).frames().concat()
+    }
+
+    fn nothing() -> Vec<Vec<String>> {
+        let answers = [
+            Answer::new().done(),
+            Answer::new().role().finish("stop").done(),
+            Answer::new().role().text("").finish("stop").usage(9, 0).done(),
+        ];
+        answers.iter().map(|answer| answer.frames().to_vec()).collect()
+    }
+
+    fn calls(calls: &[Asked<'_>]) -> Option<Vec<String>> {
+        let begun = calls
+            .iter()
+            .enumerate()
+            .fold(Answer::new().role(), |answer, (place, (id, name, _))| answer.tool_begin(place, id, name));
+        let said = in_turns(calls)
+            .into_iter()
+            .fold(begun, |answer, (place, piece)| answer.tool_fragment(place, piece));
+        Some(said.finish("tool_calls").done().frames().to_vec())
     }
 }

@@ -32,6 +32,25 @@ pub(crate) trait Dialect {
 
     /// An event that fails the stream, with a message of the provider's.
     fn error(message: &str) -> String;
+
+    /// Answers that end as they should and say nothing, each as its events.
+    fn nothing() -> Vec<Vec<String>>;
+
+    /// An answer that asks for these tools and says so at its end. The pieces of their arguments take turns, where
+    /// the API lets them. `None` where it cannot carry such arguments at all.
+    fn calls(calls: &[Asked<'_>]) -> Option<Vec<String>>;
+}
+
+/// A call as a model asks for it: its id, its name, and its arguments in pieces.
+pub(crate) type Asked<'a> = (&'a str, &'a str, &'a [&'a str]);
+
+/// The pieces of several calls in turns: the first of each, the second of each, and so on, each with its call's place.
+pub(crate) fn in_turns<'a>(calls: &[Asked<'a>]) -> Vec<(usize, &'a str)> {
+    let most = calls.iter().map(|(_, _, pieces)| pieces.len()).max().unwrap_or_default();
+    let turn = |turn: usize| {
+        calls.iter().enumerate().filter_map(move |(place, call)| Some((place, *call.2.get(turn)?)))
+    };
+    (0..most).flat_map(turn).collect()
 }
 
 /// How the tests make an adapter.

@@ -13,12 +13,13 @@ mod suite;
 macro_rules! conformance {
     ($name:ident, $dialect:ty) => {
         mod $name {
-            use super::suite::{answer, breakage, manners, refusal, silence};
+            use super::suite::{answer, breakage, manners, refusal, silence, tool};
 
             conformance!(@tests $dialect, answer: [
                 a_calm_stream,
                 every_byte_its_own_write,
                 other_framings,
+                data_on_several_lines,
                 comments_and_fields_nobody_asked_for,
                 a_large_event,
                 an_event_over_the_limit,
@@ -29,10 +30,16 @@ macro_rules! conformance {
                 reset_at_every_byte,
                 a_clean_end_at_every_byte,
                 an_error_after_every_part,
+                an_answer_that_says_nothing,
                 no_head_at_all,
                 no_http_at_all,
                 nothing_listens,
                 no_such_host,
+            ]);
+            conformance!(@tests $dialect, tool: [
+                calls_take_turns,
+                calls_share_an_id,
+                arguments_that_are_cut_off,
             ]);
             conformance!(@tests $dialect, refusal: [
                 every_status,
@@ -57,6 +64,7 @@ macro_rules! conformance {
                 a_silent_explanation,
                 an_hour_of_words,
                 an_hour_of_comments,
+                a_byte_every_twenty_seconds,
                 no_handshake,
             ]);
         }

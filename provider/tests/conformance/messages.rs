@@ -7,7 +7,7 @@ use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig, HttpClient, 
 use everturn_wire::{Usage, Value};
 use serde_json::json;
 
-use crate::dialect::{Dialect, KEY, Sample, Setup};
+use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, in_turns};
 
 pub(crate) struct Messages;
 
@@ -26,6 +26,12 @@ fn delta(index: u64, delta: &Value) -> String {
 
 fn stop(index: u64) -> String {
     event(&json!({"type": "content_block_stop", "index": index}))
+}
+
+/// The end of an answer, for this reason.
+fn end(reason: &str) -> [String; 2] {
+    let delta = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
+    [event(&delta), event(&json!({"type": "message_stop"}))]
 }
 
 impl Dialect for Messages {
@@ -83,5 +89,24 @@ impl Dialect for Messages {
 
     fn error(message: &str) -> String {
         event(&json!({"type": "error", "error": {"type": "api_error", "message": message}}))
+    }
+
+    fn nothing() -> Vec<Vec<String>> {
+        let begin = || event(&json!({"type": "message_start", "message": {"usage": {"input_tokens": 9}}}));
+        let empty = [start(0, &json!({"type": "text", "text": ""})), stop(0)];
+        let answers = [vec![], vec![begin()], [vec![begin()], empty.to_vec()].concat()];
+        answers.into_iter().map(|answer| [answer, end("end_turn").to_vec()].concat()).collect()
+    }
+
+    fn calls(calls: &[Asked<'_>]) -> Option<Vec<String>> {
+        let places = || 0u64..;
+        let begun = calls.iter().zip(places()).map(|((id, name, _), place)| {
+            start(place, &json!({"type": "tool_use", "id": id, "name": name, "input": {}}))
+        });
+        let said = in_turns(calls).into_iter().map(|(place, piece)| {
+            delta(place as u64, &json!({"type": "input_json_delta", "partial_json": piece}))
+        });
+        let stopped = calls.iter().zip(places()).map(|(_, place)| stop(place));
+        Some(begun.chain(said).chain(stopped).chain(end("tool_use")).collect())
     }
 }

@@ -5,3 +5,4 @@ pub(crate) mod breakage;
 pub(crate) mod manners;
 pub(crate) mod refusal;
 pub(crate) mod silence;
+pub(crate) mod tool;

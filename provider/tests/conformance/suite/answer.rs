@@ -34,6 +34,17 @@ pub(crate) async fn other_framings<D: Dialect>() {
         let reply = Reply::sse([sample.bytes().replace('\n', end)]).split_every(7);
         assert_eq!(answered::<D>(reply).await, sample.facts, "lines that end with {end:?}");
     }
+    let tight = sample.bytes().replace("data: ", "data:").replace("event: ", "event:");
+    assert_eq!(answered::<D>(Reply::sse([tight])).await, sample.facts, "no space after the colon");
+}
+
+pub(crate) async fn data_on_several_lines<D: Dialect>() {
+    let sample = D::sample();
+    // A line feed between the tokens of JSON changes nothing.
+    for end in ["\n", "\r\n", "\r"] {
+        let bytes = sample.bytes().replace("data: {", "data: {\ndata:\ndata:").replace('\n', end);
+        assert_eq!(answered::<D>(Reply::sse([bytes]).split_every(5)).await, sample.facts, "{end:?}");
+    }
 }
 
 pub(crate) async fn comments_and_fields_nobody_asked_for<D: Dialect>() {

@@ -87,6 +87,23 @@ pub(crate) async fn an_error_after_every_part<D: Dialect>() {
     }
 }
 
+pub(crate) async fn an_answer_that_says_nothing<D: Dialect>() {
+    for parts in D::nothing() {
+        // It is known at its last event, whether or not the connection ends as well.
+        let gate = Gate::new();
+        for reply in [Reply::sse(&parts), Reply::sse(&parts).stall_at(usize::MAX, &gate)] {
+            let server = Loopback::start([reply]).await;
+            let (told, failure) = failed(call(&D::provider(Setup::at(&server.base_url()))).await);
+            assert_eq!((told, server.counts().requests), (vec![], 1), "{parts:?}");
+            assert_eq!(
+                (failure.category, failure.retryable),
+                (Category::InvalidResponse, true),
+                "{failure:?}"
+            );
+        }
+    }
+}
+
 async fn failure_of<D: Dialect>(reply: Reply) -> Failure {
     let server = Loopback::start([reply]).await;
     let (told, failure) = failed(call(&D::provider(Setup::at(&server.base_url()))).await);

@@ -93,6 +93,15 @@ pub(crate) async fn an_hour_of_comments<D: Dialect>() {
     an_hour::<D>(parts, sample.facts).await;
 }
 
+pub(crate) async fn a_byte_every_twenty_seconds<D: Dialect>() {
+    let sample = D::sample();
+    let pause = Duration::from_secs(20);
+    let server = Loopback::start([Reply::sse(&sample.parts).split_every(1).paced(pause)]).await;
+    let begun = Instant::now();
+    assert_eq!(call(&D::provider(Setup::at(&server.base_url()))).await, sample.facts);
+    assert!(begun.elapsed() > Duration::from_secs(3600), "{:?}", begun.elapsed());
+}
+
 pub(crate) async fn no_handshake<D: Dialect>() {
     // A server that speaks no TLS waits for the rest of what it takes for a request.
     let server = Loopback::start([Reply::status(200)]).await;
