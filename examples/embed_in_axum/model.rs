@@ -34,7 +34,7 @@ fn overloaded() -> Failure {
 
 fn look() -> ToolCall {
     let arguments = Arguments::Parsed(json!({ "place": "lake" }));
-    ToolCall { id: "look-1".to_owned(), name: "thermometer".to_owned(), arguments }
+    ToolCall { id: "look-1".to_owned(), name: "thermometer".to_owned(), arguments, echo: None }
 }
 
 /// What the thermometer said last.

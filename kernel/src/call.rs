@@ -63,6 +63,7 @@ impl OpenCall {
             tool_name: self.call.name.clone(),
             input: self.input(),
             step_id: Some(step_id.clone()),
+            echo: self.call.echo.clone(),
         }
     }
 

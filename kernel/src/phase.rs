@@ -17,7 +17,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use everturn_wire::{Chunk, DoneReason, Failure, Usage};
+use everturn_wire::{Chunk, DoneReason, Echo, Failure, Usage};
 
 use crate::{Millis, Op, call::OpenCall};
 
@@ -74,14 +74,25 @@ impl Streaming {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    Thinking(String),
+    /// Reasoning. With an echo it is complete, and may have no words.
+    Thinking {
+        text: String,
+        echo: Option<Echo>,
+    },
 }
 
 impl Piece {
     pub(crate) fn into_chunk(self) -> Chunk {
         match self {
             Self::Text(text) => Chunk::Text { text },
-            Self::Thinking(text) => Chunk::Thinking { text },
+            Self::Thinking { text, echo } => Chunk::Thinking { text, echo },
+        }
+    }
+
+    /// What is shown of it.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Thinking { text, .. } => text,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
-use everturn_wire::{Failure, Message, Usage, Value};
+use everturn_wire::{Echo, Failure, Message, Usage, Value};
 use futures_core::stream::BoxStream;
 
 use crate::Op;
@@ -54,6 +54,10 @@ pub enum StreamEvent {
     Text(String),
     /// Reasoning.
     Reasoning(String),
+    /// What the provider wants back with the reasoning before it, which it closes; with reasoning that has no words,
+    /// where none is open. It is not content: watchers are told nothing, a failure after it alone is retried, and an
+    /// answer of nothing else is empty.
+    Echo(Echo),
     /// A tool call whose arguments are complete.
     ToolCall(ToolCall),
     /// Token counts of this call; the last one counts.
@@ -73,6 +77,8 @@ pub struct ToolCall {
     pub name: String,
     /// Its arguments.
     pub arguments: Arguments,
+    /// What the provider wants back with it.
+    pub echo: Option<Echo>,
 }
 
 /// The arguments of a tool call.

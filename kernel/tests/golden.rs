@@ -11,7 +11,7 @@ use everturn_kernel::{
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
 
-use crate::world::{Patient, START, Script, World};
+use crate::world::{Patient, START, Script, World, echo};
 
 const OP: Op = Op { step: 0, attempt: 0 };
 
@@ -44,7 +44,7 @@ fn says(event: StreamEvent) -> Input {
 }
 
 fn asks(id: &str, arguments: Arguments) -> Input {
-    says(StreamEvent::ToolCall(ToolCall { id: id.into(), name: "read".into(), arguments }))
+    says(StreamEvent::ToolCall(ToolCall { id: id.into(), name: "read".into(), arguments, echo: None }))
 }
 
 fn speech() -> Vec<Input> {
@@ -58,6 +58,18 @@ fn speech() -> Vec<Input> {
         asks("c", Arguments::Parsed(json!(null))),
         says(StreamEvent::Usage(usage)),
         Input::Steer(QueuedMessage { message_id: "m".into(), text: "quickly".into() }),
+    ]
+}
+
+/// Reasoning, hidden reasoning and a call that the provider wants back.
+fn echoed_speech() -> Vec<Input> {
+    let arguments = Arguments::Parsed(json!({}));
+    let call = ToolCall { id: "a".into(), name: "read".into(), arguments, echo: Some(echo("call")) };
+    vec![
+        says(StreamEvent::Reasoning("hm".into())),
+        says(StreamEvent::Echo(echo("signed"))),
+        says(StreamEvent::Echo(echo("hidden"))),
+        says(StreamEvent::ToolCall(call)),
     ]
 }
 
@@ -79,6 +91,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     let refused = Failure { retryable: false, ..limited() };
     vec![
         ("streaming", told(false, speech())),
+        ("streaming-echoed", told(false, echoed_speech())),
         ("streaming-eager", told(true, [speech(), vec![done.clone()]].concat())),
         ("streaming-recovered", told(false, [speech(), vec![Input::Recover]].concat())),
         ("streaming-retried", told(false, vec![failed.clone(), Input::RetryNow])),

@@ -1,6 +1,7 @@
 //! What a turn does, told as stories: each a script and the transcript that must come of it.
 
 mod answer;
+mod echo;
 mod fault;
 mod retry;
 mod steering;

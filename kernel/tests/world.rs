@@ -13,7 +13,8 @@ pub(crate) use host::{Crash, ScriptedHost};
 pub(crate) use log::{Fact, Log, line};
 pub(crate) use patient::{Nap, Patient};
 pub(crate) use script::{
-    Beat, Script, Tool, call, failed, failure, finish, malformed, overloaded, says, text, usage,
+    Beat, Script, Tool, call, echo, echoes, failed, failure, finish, malformed, overloaded, says, text,
+    thought, usage,
 };
 
 use everturn_kernel::{Effects, Input, Millis, NoRetry, Prompt, RetryStrategy, Snapshot, Turn, run_turn};

@@ -3,7 +3,7 @@
 use std::mem;
 
 use everturn_kernel::{FinishReason, StreamEvent};
-use everturn_wire::Usage;
+use everturn_wire::{Echo, Usage};
 
 use crate::{
     assembly::{Assembly, AssemblyError, Fragment},
@@ -59,8 +59,16 @@ impl Answer {
         Ok(())
     }
 
+    /// Takes what the provider wants back with the reasoning before it, which ends there.
+    pub(crate) fn echo(&mut self, echo: Echo, facts: &mut Facts) -> Result<(), Flaw> {
+        self.charge(size(&echo))?;
+        facts.push_back(StreamEvent::Echo(echo));
+        Ok(())
+    }
+
     pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<(), Flaw> {
-        self.charge(fragment.id.len() + fragment.name.len() + fragment.arguments.len())?;
+        let text = fragment.id.len() + fragment.name.len() + fragment.arguments.len();
+        self.charge(text + fragment.echo.map_or(0, size))?;
         self.calls.add(fragment).map_err(flaw)
     }
 
@@ -115,6 +123,11 @@ impl Answer {
         })?;
         Ok(())
     }
+}
+
+/// Bytes of an echo at rest.
+fn size(echo: &Echo) -> usize {
+    echo.origin.len() + echo.data.to_string().len()
 }
 
 /// A reason in a provider's own word, which may be of any length.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use everturn_kernel::{Arguments, ToolCall};
-use everturn_wire::Value;
+use everturn_wire::{Echo, Value};
 use serde_json::Map;
 
 /// The most calls of one answer. A model asks for a handful; a peer that sends more is broken.
@@ -19,6 +19,8 @@ pub(crate) struct Fragment<'a> {
     /// Empty where this piece does not say.
     pub(crate) name: &'a str,
     pub(crate) arguments: &'a str,
+    /// What the provider wants back with the call.
+    pub(crate) echo: Option<&'a Echo>,
 }
 
 /// The calls of an answer that cannot be put together.
@@ -42,6 +44,7 @@ struct Partial {
     id: String,
     name: String,
     arguments: String,
+    echo: Option<Echo>,
 }
 
 impl Assembly {
@@ -63,6 +66,9 @@ impl Assembly {
             call.name.push_str(fragment.name);
         }
         call.arguments.push_str(fragment.arguments);
+        if call.echo.is_none() {
+            call.echo = fragment.echo.cloned();
+        }
         Ok(())
     }
 
@@ -97,7 +103,12 @@ impl Assembly {
             while !taken.insert(id.clone()) {
                 id = format!("{id}_{place}");
             }
-            calls.push(ToolCall { id, name: partial.name, arguments: arguments(partial.arguments, cut) });
+            calls.push(ToolCall {
+                id,
+                name: partial.name,
+                arguments: arguments(partial.arguments, cut),
+                echo: partial.echo,
+            });
         }
         Ok(calls)
     }

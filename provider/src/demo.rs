@@ -76,7 +76,8 @@ fn cues(request: &Request) -> Vec<Cue> {
     match (dice, rolled) {
         (Some(dice), None) => {
             let id = format!("roll-{turn}-{}", request.op.step);
-            let call = ToolCall { id, name: DICE.to_owned(), arguments: Arguments::Parsed(throw(dice)) };
+            let call =
+                ToolCall { id, name: DICE.to_owned(), arguments: Arguments::Parsed(throw(dice)), echo: None };
             let mut cues = paced(speech::BEFORE_ROLLING, StreamEvent::Reasoning);
             cues.push(StreamEvent::ToolCall(call).into());
             ended(cues, request, FinishReason::ToolCalls)

@@ -82,6 +82,11 @@ impl Endpoint {
         &self.http
     }
 
+    /// Who gives an echo and alone gets it back: the API and the host.
+    pub(crate) fn origin(&self, api: &str) -> String {
+        format!("{api} {}", self.authority())
+    }
+
     /// A request to a path below the base URL.
     pub(crate) fn post(&self, path: &[&str], body: &Value) -> Request {
         let mut url = self.base.clone();

@@ -49,8 +49,8 @@ class Pieces {
         if (role === 'user') this.#fromPerson(bubble(chunk.text));
         else this.#model.text(chunk.text);
         break;
-      case 'thinking':
-        this.#model.reasoning(chunk.text);
+      case 'thinking': // without words where the provider hides them
+        if (chunk.text) this.#model.reasoning(chunk.text);
         break;
       case 'tool-call':
         this.calls.set(key, this.#model.call(chunk));

@@ -280,6 +280,17 @@ export type DoneReason =
   | "stop" | "tool-calls" | "length" | "content-filter" | "max-steps" | "error" | "aborted"
   | (string & {});
 
+/**
+ * What a provider wants back, unread, with the piece it came with: a signature or an encrypted form of reasoning.
+ * It means nothing to anyone else.
+ */
+export interface Echo {
+  /** Who gave it, and alone may get it back: an API and a host, e.g. `anthropic api.anthropic.com`. */
+  origin: string;
+  /** What it is, in the provider's own form. */
+  data: unknown;
+}
+
 /** Every answer that is not a success. */
 export interface ErrorBody {
   /** What is wrong and what to do. */
@@ -746,8 +757,10 @@ export interface TextDeltaEvent {
 /** The model's reasoning. */
 export interface ThinkingChunk {
   type: "thinking";
-  /** The text. */
+  /** The text. Empty where the provider hides it and only wants its echo: then there is nothing to show. */
   text: string;
+  /** What the provider wants back with it. */
+  echo?: Echo;
 }
 
 /** The model asked for a tool. Has exactly one `tool-result` in the same history. */
@@ -759,6 +772,8 @@ export interface ToolCallChunk {
   toolName: string;
   /** The arguments: any JSON; the raw text where they did not parse. */
   input: unknown;
+  /** What the provider wants back with it. */
+  echo?: Echo;
   /** The step that asked. */
   stepId?: StepId;
 }

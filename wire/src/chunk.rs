@@ -34,8 +34,11 @@ pub enum Chunk {
     },
     /// The model's reasoning.
     Thinking {
-        /// The text.
+        /// The text. Empty where the provider hides it and only wants its echo: then there is nothing to show.
         text: String,
+        /// What the provider wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        echo: Option<Echo>,
     },
     /// The model asked for a tool. Has exactly one `tool-result` in the same history.
     ToolCall {
@@ -48,6 +51,9 @@ pub enum Chunk {
         /// The step that asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_id: Option<StepId>,
+        /// What the provider wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        echo: Option<Echo>,
     },
     /// What a tool answered.
     ToolResult {
@@ -84,6 +90,18 @@ pub enum Chunk {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
+}
+
+/// What a provider wants back, unread, with the piece it came with: a signature or an encrypted form of reasoning.
+/// It means nothing to anyone else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Echo {
+    /// Who gave it, and alone may get it back: an API and a host, e.g. `anthropic api.anthropic.com`.
+    pub origin: String,
+    /// What it is, in the provider's own form.
+    pub data: Value,
 }
 
 /// A chunk with its place in the conversation.

@@ -23,7 +23,7 @@ mod message;
 #[cfg(feature = "schema")]
 mod schema;
 
-pub use chunk::{Chunk, Message, Role, StoredChunk};
+pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{
     AgentEvent, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage, RetryOutcome, Usage,

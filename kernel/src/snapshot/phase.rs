@@ -2,7 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use everturn_wire::{DoneReason, Failure, Usage, Value};
+use everturn_wire::{DoneReason, Echo, Failure, Usage, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -50,10 +50,16 @@ pub(super) enum PhaseRecord {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(untagged)]
 pub(super) enum PieceRecord {
-    Text(String),
-    Thinking(String),
+    Text {
+        text: String,
+    },
+    Thinking {
+        thinking: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        echo: Option<Echo>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +68,8 @@ pub(super) struct CallRecord {
     id: String,
     name: String,
     arguments: ArgumentsRecord,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    echo: Option<Echo>,
     state: StateRecord,
 }
 
@@ -140,8 +148,8 @@ impl PhaseRecord {
 impl From<Piece> for PieceRecord {
     fn from(piece: Piece) -> Self {
         match piece {
-            Piece::Text(text) => Self::Text(text),
-            Piece::Thinking(text) => Self::Thinking(text),
+            Piece::Text(text) => Self::Text { text },
+            Piece::Thinking { text, echo } => Self::Thinking { thinking: text, echo },
         }
     }
 }
@@ -149,14 +157,14 @@ impl From<Piece> for PieceRecord {
 impl From<PieceRecord> for Piece {
     fn from(record: PieceRecord) -> Self {
         match record {
-            PieceRecord::Text(text) => Self::Text(text),
-            PieceRecord::Thinking(text) => Self::Thinking(text),
+            PieceRecord::Text { text } => Self::Text(text),
+            PieceRecord::Thinking { thinking, echo } => Self::Thinking { text: thinking, echo },
         }
     }
 }
 
 impl From<OpenCall> for CallRecord {
-    fn from(OpenCall { call: ToolCall { id, name, arguments }, state }: OpenCall) -> Self {
+    fn from(OpenCall { call: ToolCall { id, name, arguments, echo }, state }: OpenCall) -> Self {
         let arguments = match arguments {
             Arguments::Parsed(value) => ArgumentsRecord::Parsed(value),
             Arguments::Malformed { raw, reason } => ArgumentsRecord::Malformed { raw, reason },
@@ -166,12 +174,12 @@ impl From<OpenCall> for CallRecord {
             CallState::Running { since } => StateRecord::Running { since },
             CallState::Done(ToolAnswer { content, is_error }) => StateRecord::Done { content, is_error },
         };
-        Self { id, name, arguments, state }
+        Self { id, name, arguments, echo, state }
     }
 }
 
 impl From<CallRecord> for OpenCall {
-    fn from(CallRecord { id, name, arguments, state }: CallRecord) -> Self {
+    fn from(CallRecord { id, name, arguments, echo, state }: CallRecord) -> Self {
         let arguments = match arguments {
             ArgumentsRecord::Parsed(value) => Arguments::Parsed(value),
             ArgumentsRecord::Malformed { raw, reason } => Arguments::Malformed { raw, reason },
@@ -181,6 +189,6 @@ impl From<CallRecord> for OpenCall {
             StateRecord::Running { since } => CallState::Running { since },
             StateRecord::Done { content, is_error } => CallState::Done(ToolAnswer { content, is_error }),
         };
-        Self { call: ToolCall { id, name, arguments }, state }
+        Self { call: ToolCall { id, name, arguments, echo }, state }
     }
 }

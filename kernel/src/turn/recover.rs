@@ -81,10 +81,11 @@ impl Turn {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let step_id = self.step_id(streaming.op.step);
         for piece in &streaming.pieces {
-            fx.tell(match piece.clone() {
-                Piece::Text(delta) => EventBody::TextDelta { delta },
-                Piece::Thinking(delta) => EventBody::ReasoningDelta { delta },
-            });
+            match piece.clone() {
+                Piece::Text(delta) => fx.tell(EventBody::TextDelta { delta }),
+                Piece::Thinking { text, .. } if text.is_empty() => {}
+                Piece::Thinking { text: delta, .. } => fx.tell(EventBody::ReasoningDelta { delta }),
+            }
         }
         for open in &streaming.calls {
             fx.tell(open.called_event(&step_id));

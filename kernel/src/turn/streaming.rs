@@ -1,9 +1,9 @@
 //! Leaving `Streaming`: the provider said something.
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec::Vec};
 use core::mem;
 
-use everturn_wire::{DoneReason, EventBody, RetryOutcome, Role, StepId, Usage};
+use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usage};
 
 use super::Turn;
 use crate::{
@@ -28,6 +28,7 @@ impl Turn {
         match event {
             StreamEvent::Text(delta) => streaming.on_text(now, delta, fx),
             StreamEvent::Reasoning(delta) => streaming.on_reasoning(now, delta, fx),
+            StreamEvent::Echo(echo) => streaming.on_echo(echo),
             StreamEvent::ToolCall(call) => self.on_tool_call(now, call, fx),
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
@@ -50,7 +51,7 @@ impl Turn {
 
     fn on_finished(&mut self, now: Millis, reason: &FinishReason, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
-        if streaming.pieces.is_empty() && streaming.calls.is_empty() {
+        if streaming.is_empty() {
             return self.on_empty(now, schedule, fx);
         }
         let reason = done_reason(reason);
@@ -91,6 +92,9 @@ impl Turn {
     /// shown gets its one result for those who watch, but leaves no trace that the next request would trip over.
     pub(super) fn abandon_step(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let (mut streaming, step_id) = self.take_stream(fx)?;
+        if streaming.calls.iter().all(|open| open.answer().is_none()) {
+            drop_idle_echoes(&mut streaming.pieces);
+        }
         for piece in mem::take(&mut streaming.pieces) {
             fx.keep(Role::Assistant, piece.into_chunk());
         }
@@ -147,10 +151,22 @@ impl Streaming {
         }
         self.saw_content(now, fx);
         match self.pieces.last_mut() {
-            Some(Piece::Thinking(text)) => text.push_str(&delta),
-            _ => self.pieces.push(Piece::Thinking(delta.clone())),
+            Some(Piece::Thinking { text, echo: None }) => text.push_str(&delta),
+            _ => self.pieces.push(Piece::Thinking { text: delta.clone(), echo: None }),
         }
         fx.tell(EventBody::ReasoningDelta { delta });
+    }
+
+    fn on_echo(&mut self, given: Echo) {
+        match self.pieces.last_mut() {
+            Some(Piece::Thinking { echo: echo @ None, .. }) => *echo = Some(given),
+            _ => self.pieces.push(Piece::Thinking { text: String::new(), echo: Some(given) }),
+        }
+    }
+
+    /// Whether it has nothing to show: an echo is no answer.
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.pieces.iter().all(|piece| piece.words().is_empty())
     }
 
     /// Notes the first token; after retries it says that they are over.
@@ -171,6 +187,18 @@ impl Streaming {
         let gen_total_ms = ttft_ms.zip(decode_ms).map(|(a, b)| a.saturating_add(b));
         EventBody::StepComplete { step_id, ttft_ms, decode_ms, gen_total_ms }
     }
+}
+
+/// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.
+fn drop_idle_echoes(pieces: &mut Vec<Piece>) {
+    for piece in pieces.iter_mut().rev() {
+        match piece {
+            Piece::Text(_) => break,
+            Piece::Thinking { echo, .. } => drop(echo.take()),
+        }
+    }
+    pieces
+        .retain(|piece| matches!(piece, Piece::Thinking { echo: Some(_), .. }) || !piece.words().is_empty());
 }
 
 fn done_reason(reason: &FinishReason) -> DoneReason {

@@ -122,7 +122,13 @@ impl Trial {
         self.check_saved(&before);
         if matches!(
             input,
-            Input::Provider(_, StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::Usage(_))
+            Input::Provider(
+                _,
+                StreamEvent::Text(_)
+                    | StreamEvent::Reasoning(_)
+                    | StreamEvent::Echo(_)
+                    | StreamEvent::Usage(_)
+            )
         ) {
             assert_eq!(self.turn.revision(), before.revision(), "streamed text moves the revision");
         }

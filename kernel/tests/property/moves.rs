@@ -4,7 +4,7 @@ use everturn_kernel::{
     Arguments, Budget, FinishReason, Input, Millis, Op, Settings, StreamEvent, ToolAnswer, ToolCall, Turn,
     Want,
 };
-use everturn_wire::{Category, Failure, OutputStream, QueuedMessage, Usage, Value};
+use everturn_wire::{Category, Echo, Failure, OutputStream, QueuedMessage, Usage, Value};
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 
 use crate::world::START;
@@ -109,6 +109,7 @@ pub(crate) fn any_word() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
         4 => "[a-c ]{0,3}".prop_map(StreamEvent::Text),
         2 => "[x-z]{0,3}".prop_map(StreamEvent::Reasoning),
+        2 => any_echo().prop_map(StreamEvent::Echo),
         5 => any_call().prop_map(StreamEvent::ToolCall),
         1 => any_usage().prop_map(StreamEvent::Usage),
     ]
@@ -120,11 +121,12 @@ fn any_call() -> impl Strategy<Value = ToolCall> {
         1 => Just(Arguments::Malformed { raw: "{".into(), reason: "cut".into() }),
     ];
     let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing")];
-    (any_id(), name, arguments).prop_map(|(id, name, arguments)| ToolCall {
-        id,
-        name: name.into(),
-        arguments,
-    })
+    (any_id(), name, arguments, option::weighted(0.3, any_echo()))
+        .prop_map(|(id, name, arguments, echo)| ToolCall { id, name: name.into(), arguments, echo })
+}
+
+fn any_echo() -> impl Strategy<Value = Echo> {
+    (0..9u32).prop_map(|n| Echo { origin: "api host".into(), data: n.into() })
 }
 
 fn any_id() -> impl Strategy<Value = String> {

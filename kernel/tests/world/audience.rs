@@ -223,8 +223,8 @@ impl History {
                 assert!(!text.is_empty(), "an empty text is kept");
                 self.text.push_str(text);
             }
-            (Role::Assistant, Chunk::Thinking { text }) => {
-                assert!(!text.is_empty(), "an empty thought is kept");
+            (Role::Assistant, Chunk::Thinking { text, echo }) => {
+                assert!(!text.is_empty() || echo.is_some(), "an empty thought is kept");
                 self.thinking.push_str(text);
             }
             (Role::User, Chunk::Text { text }) => {

@@ -1,7 +1,7 @@
 //! Stories as data: what the model says, what tools do, what people outside say, and when.
 
 use everturn_kernel::{Arguments, FinishReason, Input, Settings, StreamEvent, ToolAnswer, ToolCall};
-use everturn_wire::{Category, Failure, Image, Usage, Value};
+use everturn_wire::{Category, Echo, Failure, Image, Usage, Value};
 
 use super::Nap;
 
@@ -73,14 +73,27 @@ pub(crate) fn text(delta: &str) -> Beat {
     Beat::Say(StreamEvent::Text(delta.into()))
 }
 
+pub(crate) fn thought(delta: &str) -> Beat {
+    Beat::Say(StreamEvent::Reasoning(delta.into()))
+}
+
+pub(crate) fn echoes(data: &str) -> Beat {
+    Beat::Say(StreamEvent::Echo(echo(data)))
+}
+
+/// What a provider wants back.
+pub(crate) fn echo(data: &str) -> Echo {
+    Echo { origin: "api host".into(), data: data.into() }
+}
+
 pub(crate) fn call(id: &str, name: &str) -> Beat {
     let arguments = Arguments::Parsed(Value::Object([("n".into(), 1.into())].into_iter().collect()));
-    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments }))
+    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None }))
 }
 
 pub(crate) fn malformed(id: &str, name: &str) -> Beat {
     let arguments = Arguments::Malformed { raw: "{\"n\":".into(), reason: "it ends early".into() };
-    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments }))
+    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None }))
 }
 
 pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Beat {

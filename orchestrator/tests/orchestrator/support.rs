@@ -189,7 +189,7 @@ pub(crate) fn refused_with_hint(hint_ms: u64) -> Vec<Cue> {
 
 pub(crate) fn tool_call(id: &str, tool: &str) -> Cue {
     let arguments = Arguments::Parsed(Value::Null);
-    StreamEvent::ToolCall(ToolCall { id: id.to_owned(), name: tool.to_owned(), arguments }).into()
+    StreamEvent::ToolCall(ToolCall { id: id.to_owned(), name: tool.to_owned(), arguments, echo: None }).into()
 }
 
 /// A call that asks for these calls of one tool.

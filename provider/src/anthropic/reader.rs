@@ -36,7 +36,8 @@ impl AnthropicReader {
                 // Empty here, with the arguments to follow in pieces, unless a proxy has them whole.
                 let whole = input.as_object().is_some_and(|fields| !fields.is_empty());
                 let arguments = if whole { input.to_string() } else { String::new() };
-                self.answer.call(Fragment { index: Some(index), id: &id, name: &name, arguments: &arguments })
+                let (id, name, arguments) = (&*id, &*name, &*arguments);
+                self.answer.call(Fragment { index: Some(index), id, name, arguments, echo: None })
             }
             Block::Other => {
                 self.foreign = Some(index);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn fragment<'a>(index: Option<u64>, id: &'a str, name: &'a str, arguments: &'a str) -> Fragment<'a> {
-    Fragment { index, id, name, arguments }
+    Fragment { index, id, name, arguments, echo: None }
 }
 
 fn assemble(fragments: &[Fragment<'_>], cut: bool) -> Result<Vec<ToolCall>, AssemblyError> {
@@ -88,4 +88,21 @@ fn what_cannot_be_put_together_is_an_error() {
     let flood: Vec<_> = (0..=MOST_CALLS as u64).map(|index| fragment(Some(index), "", "f", "")).collect();
     assert_eq!(assemble(&flood, false), Err(AssemblyError::TooMany));
     assert_eq!(assemble(&flood[1..], false).map(|calls| calls.len()), Ok(MOST_CALLS));
+}
+
+#[test]
+fn a_call_has_the_first_echo_that_came_with_it() {
+    let echo = |data: u32| Echo { origin: "api host".into(), data: data.into() };
+    let (one, two) = (echo(1), echo(2));
+    let calls = assemble(
+        &[
+            fragment(Some(0), "a", "f", ""),
+            Fragment { echo: Some(&one), ..fragment(Some(0), "", "", "{}") },
+            Fragment { echo: Some(&two), ..fragment(Some(0), "", "", "") },
+            fragment(Some(1), "b", "f", "{}"),
+        ],
+        false,
+    );
+    let echoes: Vec<_> = calls.unwrap().into_iter().map(|call| call.echo).collect();
+    assert_eq!(echoes, [Some(one), None]);
 }

@@ -57,7 +57,7 @@ impl ChatReader {
             Some(whole) => whole.to_string(),
         };
         let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
-        self.answer.call(Fragment { index, id: &id, name: &name, arguments: &arguments })
+        self.answer.call(Fragment { index, id: &id, name: &name, arguments: &arguments, echo: None })
     }
 }
 

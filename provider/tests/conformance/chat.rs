@@ -46,7 +46,7 @@ impl Dialect for Chat {
             .done();
         let call = |id: &str, name: &str, arguments| {
             let arguments = Arguments::Parsed(arguments);
-            StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments })
+            StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None })
         };
         let facts = vec![
             StreamEvent::Reasoning("Hm.".into()),

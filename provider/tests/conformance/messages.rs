@@ -76,7 +76,7 @@ impl Dialect for Messages {
             StreamEvent::Reasoning("Hm.".into()),
             StreamEvent::Text("Grüße, ".into()),
             StreamEvent::Text("\u{1F600}\u{2028}!".into()),
-            StreamEvent::ToolCall(ToolCall { id: "t2".into(), name: "f".into(), arguments }),
+            StreamEvent::ToolCall(ToolCall { id: "t2".into(), name: "f".into(), arguments, echo: None }),
             StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
             StreamEvent::Finished(FinishReason::ToolCalls),
         ];

@@ -1,7 +1,7 @@
 //! What was written comes back, whole and in part.
 
 use everturn_orchestrator::{Cursor, Entry, Head, Journal, Version, Window, kernel::Millis};
-use everturn_wire::{Chunk, ConversationStatus, Role, StepId, TurnMetrics, Usage, Value};
+use everturn_wire::{Chunk, ConversationStatus, Echo, Role, StepId, TurnMetrics, Usage, Value};
 
 use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics};
 
@@ -12,12 +12,14 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value))
         .collect();
+    let echo = Echo { origin: "api host".to_owned(), data: Value::from(text.clone()) };
     let (tool_call_id, tool_name) = ("call".to_owned(), "tool".to_owned());
     let call = Chunk::ToolCall {
         tool_call_id: tool_call_id.clone(),
         tool_name: tool_name.clone(),
         input,
         step_id: step_id.clone(),
+        echo: Some(echo.clone()),
     };
     let result =
         Chunk::ToolResult { tool_call_id, tool_name, content: text.clone(), is_error: true, step_id };
@@ -25,7 +27,8 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         (Role::System, Chunk::System { text: text.clone() }),
         (Role::User, Chunk::Image { url: "data:image/png;base64,AA==".to_owned(), mime_type: None }),
         (Role::User, Chunk::Text { text: String::new() }),
-        (Role::Assistant, Chunk::Thinking { text: text.clone() }),
+        (Role::Assistant, Chunk::Thinking { text: text.clone(), echo: None }),
+        (Role::Assistant, Chunk::Thinking { text: String::new(), echo: Some(echo) }),
         (Role::Assistant, call),
         (Role::Tool, result),
         (Role::Assistant, Chunk::Error { message: text.clone(), code: Some("429".to_owned()) }),

@@ -85,6 +85,7 @@ async fn arguments_as_deep_and_as_exact_as_they_came_are_read_again() {
         tool_name: "tool".to_owned(),
         input: serde_json::from_str::<Value>(&deep).unwrap(),
         step_id: Some(StepId::from("t#0")),
+        echo: None,
     };
     let given = StoredChunk { seq: 1, role: Role::Assistant, chunk: call };
     let id = ConversationId::from("c");

@@ -73,7 +73,12 @@ fn a_whole_answer() {
     ];
     let usage =
         Usage { input_tokens: 10, output_tokens: 9, cache_read_tokens: Some(3), cache_write_tokens: Some(2) };
-    let call = ToolCall { id: "t".into(), name: "f".into(), arguments: Arguments::Parsed(json!({"x": 1})) };
+    let call = ToolCall {
+        id: "t".into(),
+        name: "f".into(),
+        arguments: Arguments::Parsed(json!({"x": 1})),
+        echo: None,
+    };
     let expected = [
         StreamEvent::Reasoning("hm".into()),
         StreamEvent::Text("a".into()),
@@ -116,7 +121,12 @@ fn arguments_may_come_whole_and_foreign_tools_are_not_ours() {
     let foreign = start(1, &json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
     let query = delta(1, &json!({"type": "input_json_delta", "partial_json": "{\"query\":1}"}));
     let read = facts(&with_closing(&[whole, foreign, query], "tool_use"));
-    let call = ToolCall { id: "t".into(), name: "f".into(), arguments: Arguments::Parsed(json!({"x": 1})) };
+    let call = ToolCall {
+        id: "t".into(),
+        name: "f".into(),
+        arguments: Arguments::Parsed(json!({"x": 1})),
+        echo: None,
+    };
     assert_eq!(read, [StreamEvent::ToolCall(call), StreamEvent::Finished(FinishReason::ToolCalls)]);
 }
 

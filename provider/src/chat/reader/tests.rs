@@ -127,7 +127,12 @@ fn calls_are_told_when_the_answer_is_complete_and_not_before() {
         &json!({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}]}),
     );
     let rest = delta(&json!({"tool_calls": [{"index": 0, "function": {"arguments": "{\"x\":1}"}}]}));
-    let call = ToolCall { id: "c".into(), name: "f".into(), arguments: Arguments::Parsed(json!({"x": 1})) };
+    let call = ToolCall {
+        id: "c".into(),
+        name: "f".into(),
+        arguments: Arguments::Parsed(json!({"x": 1})),
+        echo: None,
+    };
     let expected = [StreamEvent::ToolCall(call), StreamEvent::Finished(FinishReason::ToolCalls)];
     for reason in ["tool_calls", "stop", "function_call"] {
         assert_eq!(facts(&[&first, &rest, &finish(reason), DONE]), expected, "{reason}");

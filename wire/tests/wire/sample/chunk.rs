@@ -1,6 +1,6 @@
 //! What is persisted.
 
-use everturn_wire::{Category, Chunk, Failure, Message, Role, StepId, StoredChunk};
+use everturn_wire::{Category, Chunk, Echo, Failure, Message, Role, StepId, StoredChunk};
 use serde_json::json;
 
 use super::event::step;
@@ -11,6 +11,7 @@ pub(crate) fn chunks() -> Vec<Chunk> {
         tool_name: "shell".into(),
         input: json!({ "cmd": "ls" }),
         step_id,
+        echo: None,
     };
     let result = |step_id: Option<StepId>| Chunk::ToolResult {
         tool_call_id: "call_1".into(),
@@ -21,9 +22,17 @@ pub(crate) fn chunks() -> Vec<Chunk> {
     };
     vec![
         text("Hello"),
-        Chunk::Thinking { text: "hm".into() },
+        Chunk::Thinking { text: "hm".into(), echo: None },
+        Chunk::Thinking { text: "hm".into(), echo: Some(echo()) },
         call(None),
         call(Some(step())),
+        Chunk::ToolCall {
+            tool_call_id: "call_1".into(),
+            tool_name: "shell".into(),
+            input: json!({}),
+            step_id: Some(step()),
+            echo: Some(echo()),
+        },
         result(None),
         result(Some(step())),
         Chunk::Error { message: "HTTP 529: busy".into(), code: None },
@@ -74,6 +83,10 @@ pub(crate) fn failures() -> Vec<Failure> {
     };
     let bare = |category| Failure::new(category, false, "HTTP 400: no");
     categories.map(bare).into_iter().chain([full]).collect()
+}
+
+fn echo() -> Echo {
+    Echo { origin: "anthropic api.anthropic.com".into(), data: json!({ "signature": "EqQB" }) }
 }
 
 pub(crate) fn text(text: &str) -> Chunk {

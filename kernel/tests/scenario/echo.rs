@@ -1,0 +1,128 @@
+//! What a provider wants back: kept with the piece it came with, shown to nobody, and no answer by itself.
+
+use everturn_kernel::{Arguments, FinishReason, Input, Settings, StreamEvent, ToolCall};
+use everturn_wire::{Category, Chunk, EventBody, Failure, Value};
+use insta::assert_snapshot;
+
+use crate::world::{
+    Beat, Script, World, call, echo, echoes, failed, failure, finish, overloaded, play, says, text, thought,
+};
+
+/// A call that is to be sent back with an echo.
+fn echoed_call(id: &str) -> Beat {
+    let arguments = Arguments::Parsed(Value::Null);
+    let (id, name) = (id.into(), "read".into());
+    Beat::Say(StreamEvent::ToolCall(ToolCall { id, name, arguments, echo: Some(echo("call")) }))
+}
+
+#[test]
+fn it_closes_its_reasoning_and_goes_into_history_with_it() {
+    let answer = vec![
+        thought("hm, "),
+        thought("yes"),
+        echoes("one"),
+        thought("but"),
+        echoes("two"),
+        echoes("hidden"),
+        text("Hello"),
+        echoes("late"),
+        echoed_call("a"),
+        finish(FinishReason::ToolCalls),
+    ];
+    assert_snapshot!(play(&Script { steps: vec![vec![answer], vec![says("Bye")]], ..Script::default() }), @r#"
+     0 | User text text="Hi"
+     0 user-message text="Hi"
+     0 turn-start
+     0 > call 0.0
+     0 reasoning-delta delta="hm, "
+     0 reasoning-delta delta="yes"
+     0 reasoning-delta delta="but"
+     0 text-delta delta="Hello"
+     0 tool-call input=null toolCallId="a" toolName="read"
+     0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+     0 | Assistant thinking echo={"data":"one","origin":"api host"} text="hm, yes"
+     0 | Assistant thinking echo={"data":"two","origin":"api host"} text="but"
+     0 | Assistant thinking echo={"data":"hidden","origin":"api host"} text=""
+     0 | Assistant text text="Hello"
+     0 | Assistant thinking echo={"data":"late","origin":"api host"} text=""
+     0 | Assistant tool-call echo={"data":"call","origin":"api host"} input=null toolCallId="a" toolName="read"
+     0 > run read 0/a
+    10 tool-result content="42" durationMs=10 isError=false toolCallId="a" toolName="read"
+    10 | Tool tool-result content="42" isError=false toolCallId="a" toolName="read"
+    10 > call 1.0
+    10 text-delta delta="Bye"
+    10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    10 | Assistant text text="Bye"
+    10 done durationMs=10 reason="stop"
+    10 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_failure_after_it_alone_is_retried_without_it() {
+    let hidden = vec![echoes("old"), failed(failure("HTTP 502"))];
+    let answer = vec![thought("hm"), echoes("new"), text("Hello"), finish(FinishReason::Stop)];
+    let mut world = World::new(Script { steps: vec![vec![hidden, answer]], ..Script::default() });
+    world.begin().expect("it ends");
+    assert_eq!(world.log.sleeps().len(), 1, "it is retried");
+    assert_eq!(kept(&world), [("hm".to_owned(), Some("new".into()))]);
+}
+
+#[test]
+fn an_answer_of_nothing_else_is_empty() {
+    let empty = vec![echoes("old"), finish(FinishReason::Stop)];
+    let mut world = World::new(Script { steps: vec![vec![empty, says("Hello")]], ..Script::default() });
+    world.begin().expect("it ends");
+    assert_eq!((world.log.sleeps().len(), kept(&world)), (1, vec![]), "it is retried, without it");
+
+    let empty = vec![echoes("old"), finish(FinishReason::Stop)];
+    let mut world = World::new(Script { steps: vec![vec![empty]], retries: false, ..Script::default() });
+    let turn = world.begin().expect("it ends");
+    let failure = turn.outcome().and_then(|outcome| outcome.failure.clone()).expect("it fails");
+    assert_eq!((failure.category, kept(&world)), (Category::InvalidResponse, vec![]));
+}
+
+#[test]
+fn the_first_token_is_what_comes_after_it() {
+    let answer = vec![echoes("hidden"), Beat::Wait(70), text("Hello"), finish(FinishReason::Stop)];
+    let mut world = World::new(Script { steps: vec![vec![overloaded(), answer]], ..Script::default() });
+    world.begin().expect("it ends");
+    let ttft = world.log.pick(|fact| match fact {
+        crate::world::Fact::Told(EventBody::StepComplete { ttft_ms, .. }) => Some(*ttft_ms),
+        _ => None,
+    });
+    assert_eq!(ttft, [Some(70)]);
+}
+
+/// A provider takes reasoning back only with what came of it.
+#[test]
+fn reasoning_that_came_to_nothing_loses_it() {
+    let speaks = vec![thought("a"), echoes("a"), text("Hel"), thought("b"), echoes("b"), echoes("hidden")];
+    let breaks = [speaks.clone(), vec![call("c", "read"), failed(Failure::new(Category::Auth, false, "no"))]];
+    let stopped = [speaks, vec![Beat::Hang]].concat();
+    for (answer, outside) in [(breaks.concat(), vec![]), (stopped, vec![(50, Input::Abort)])] {
+        let mut world = World::new(Script { steps: vec![vec![answer]], outside, ..Script::default() });
+        world.begin().expect("it ends");
+        assert_eq!(kept(&world), [("a".to_owned(), Some("a".into())), ("b".to_owned(), None)]);
+    }
+}
+
+#[test]
+fn reasoning_that_led_to_a_call_that_ran_keeps_it() {
+    let breaks =
+        vec![thought("a"), echoes("a"), call("c", "read"), Beat::Wait(50), failed(failure("HTTP 502"))];
+    let settings = Settings { eager_tools: true, ..Settings::default() };
+    let mut world = World::new(Script { settings, steps: vec![vec![breaks]], ..Script::default() });
+    world.begin().expect("it ends");
+    assert_eq!(kept(&world), [("a".to_owned(), Some("a".into()))]);
+}
+
+/// Reasoning as it is kept: its words, and what is wanted back with them.
+fn kept(world: &World) -> Vec<(String, Option<Value>)> {
+    let history = world.log.history().into_iter();
+    let thoughts = history.filter_map(|(_, chunk)| match chunk {
+        Chunk::Thinking { text, echo } => Some((text, echo.map(|echo| echo.data))),
+        _ => None,
+    });
+    thoughts.collect()
+}
