@@ -23,6 +23,9 @@ use reader::AnthropicReader;
 /// The version of the API that this adapter speaks, in the header `anthropic-version` unless that is set.
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 
+/// What the origin of its echoes begins with.
+const API: &str = "anthropic";
+
 /// How to speak to one endpoint of the Messages API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnthropicConfig {
@@ -73,7 +76,8 @@ impl Provider for Anthropic {
         let body = request::body(&self.config, &request);
         let answer = Answer::new(format!("toolu_{:x}", clock::now()), self.config.limits.answer);
         let post = self.endpoint.post(&["messages"], &body);
-        let body = Body::new(AnthropicReader::new(answer), self.config.limits.event);
+        let body =
+            Body::new(AnthropicReader::new(answer, self.endpoint.origin(API)), self.config.limits.event);
         exchange::run(Arc::clone(&self.endpoint), post, body)
     }
 }

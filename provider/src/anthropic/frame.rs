@@ -46,7 +46,11 @@ pub(super) enum Block {
     Thinking {
         #[serde(default)]
         thinking: String,
+        #[serde(default)]
+        signature: String,
     },
+    /// Thinking that the provider does not show.
+    RedactedThinking { data: String },
     ToolUse {
         id: String,
         name: String,
@@ -66,7 +70,10 @@ pub(super) enum Delta {
     Thinking { thinking: String },
     #[serde(rename = "input_json_delta")]
     Input { partial_json: String },
-    /// A signature, a citation, or what a later version of the API has.
+    /// Comes once, whole, at the end of its block.
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    /// A citation, or what a later version of the API has.
     #[serde(other)]
     Other,
 }

@@ -1,5 +1,8 @@
 //! What is answered: a stream of the Messages API as facts.
 
+use everturn_wire::{Echo, Value};
+use serde_json::json;
+
 use super::frame::{Block, Counts, Delta, Frame};
 use crate::{
     SseEvent,
@@ -11,14 +14,16 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct AnthropicReader {
     answer: Answer,
+    /// Of the echoes.
+    origin: String,
     counts: Counts,
     /// The latest block that is neither text, thinking nor a call of our tools, such as a search the provider runs.
     foreign: Option<u64>,
 }
 
 impl AnthropicReader {
-    pub(super) fn new(answer: Answer) -> Self {
-        Self { answer, counts: Counts::default(), foreign: None }
+    pub(super) fn new(answer: Answer, origin: String) -> Self {
+        Self { answer, origin, counts: Counts::default(), foreign: None }
     }
 
     fn count(&mut self, newer: Option<Counts>) {
@@ -31,7 +36,13 @@ impl AnthropicReader {
     fn block(&mut self, index: u64, block: Block, facts: &mut Facts) -> Result<(), Flaw> {
         match block {
             Block::Text { text } => self.answer.text(text, facts),
-            Block::Thinking { thinking } => self.answer.reasoning(thinking, facts),
+            Block::Thinking { thinking, signature } => {
+                self.answer.reasoning(thinking, facts)?;
+                self.sign(&signature, facts)
+            }
+            Block::RedactedThinking { data } => {
+                self.echo(json!({ "type": "redacted_thinking", "data": data }), facts)
+            }
             Block::ToolUse { id, name, input } => {
                 // Empty here, with the arguments to follow in pieces, unless a proxy has them whole.
                 let whole = input.as_object().is_some_and(|fields| !fields.is_empty());
@@ -56,8 +67,22 @@ impl AnthropicReader {
                 arguments: &partial_json,
                 ..Fragment::default()
             }),
+            Delta::Signature { signature } => self.sign(&signature, facts),
             Delta::Other => Ok(()),
         }
+    }
+
+    fn sign(&mut self, signature: &str, facts: &mut Facts) -> Result<(), Flaw> {
+        // Empty where the block begins, to follow at its end.
+        if signature.is_empty() {
+            return Ok(());
+        }
+        self.echo(json!({ "type": "thinking", "signature": signature }), facts)
+    }
+
+    /// The block as it is to be sent back, without its text.
+    fn echo(&mut self, data: Value, facts: &mut Facts) -> Result<(), Flaw> {
+        self.answer.echo(Echo { origin: self.origin.clone(), data }, facts)
     }
 }
 

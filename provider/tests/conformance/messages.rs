@@ -7,7 +7,7 @@ use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig, HttpClient, 
 use everturn_wire::{Usage, Value};
 use serde_json::json;
 
-use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, in_turns};
+use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, in_turns};
 
 pub(crate) struct Messages;
 
@@ -57,15 +57,18 @@ impl Dialect for Messages {
             event(&json!({"type": "ping"})),
             start(0, &json!({"type": "thinking", "thinking": ""})),
             delta(0, &json!({"type": "thinking_delta", "thinking": "Hm."})),
+            delta(0, &json!({"type": "signature_delta", "signature": "EqQB"})),
             stop(0),
-            start(1, &json!({"type": "text", "text": ""})),
-            delta(1, &json!({"type": "text_delta", "text": "Grüße, "})),
-            delta(1, &json!({"type": "text_delta", "text": "\u{1F600}\u{2028}!"})),
+            start(1, &json!({"type": "redacted_thinking", "data": "EmwK"})),
             stop(1),
-            start(2, &json!({"type": "tool_use", "id": "t2", "name": "f", "input": {}})),
-            delta(2, &json!({"type": "input_json_delta", "partial_json": "{\"x\":"})),
-            delta(2, &json!({"type": "input_json_delta", "partial_json": "\"1\"}"})),
+            start(2, &json!({"type": "text", "text": ""})),
+            delta(2, &json!({"type": "text_delta", "text": "Grüße, "})),
+            delta(2, &json!({"type": "text_delta", "text": "\u{1F600}\u{2028}!"})),
             stop(2),
+            start(3, &json!({"type": "tool_use", "id": "t2", "name": "f", "input": {}})),
+            delta(3, &json!({"type": "input_json_delta", "partial_json": "{\"x\":"})),
+            delta(3, &json!({"type": "input_json_delta", "partial_json": "\"1\"}"})),
+            stop(3),
             event(
                 &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}),
             ),
@@ -74,6 +77,8 @@ impl Dialect for Messages {
         let arguments = Arguments::Parsed(json!({"x": "1"}));
         let facts = vec![
             StreamEvent::Reasoning("Hm.".into()),
+            StreamEvent::Echo(echo("anthropic", json!({"type": "thinking", "signature": "EqQB"}))),
+            StreamEvent::Echo(echo("anthropic", json!({"type": "redacted_thinking", "data": "EmwK"}))),
             StreamEvent::Text("Grüße, ".into()),
             StreamEvent::Text("\u{1F600}\u{2028}!".into()),
             StreamEvent::ToolCall(ToolCall { id: "t2".into(), name: "f".into(), arguments, echo: None }),

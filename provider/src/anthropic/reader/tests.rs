@@ -3,13 +3,17 @@
 use std::borrow::Cow;
 
 use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
-use everturn_wire::{Usage, Value};
+use everturn_wire::{Echo, Usage, Value};
 use serde_json::json;
 
 use super::*;
 
+fn reader(limit: usize) -> AnthropicReader {
+    AnthropicReader::new(Answer::new("toolu_s".into(), limit), "anthropic host".into())
+}
+
 fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
-    let mut reader = AnthropicReader::new(Answer::new("toolu_s".into(), 1 << 20));
+    let mut reader = reader(1 << 20);
     let mut facts = Facts::new();
     for payload in payloads {
         let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Owned(payload.to_string()) };
@@ -42,6 +46,10 @@ fn text(text: &str) -> Value {
     delta(0, &json!({"type": "text_delta", "text": text}))
 }
 
+fn echo(data: Value) -> StreamEvent {
+    StreamEvent::Echo(Echo { origin: "anthropic host".into(), data })
+}
+
 fn closing(reason: &str) -> [Value; 2] {
     [json!({"type": "message_delta", "delta": {"stop_reason": reason}}), json!({"type": "message_stop"})]
 }
@@ -59,7 +67,7 @@ fn a_whole_answer() {
         delta(0, &json!({"type": "thinking_delta", "thinking": "hm"})),
         delta(0, &json!({"type": "signature_delta", "signature": "xyz"})),
         json!({"type": "content_block_stop", "index": 0}),
-        start(1, &json!({"type": "redacted_thinking", "data": "xyz"})),
+        start(1, &json!({"type": "redacted_thinking", "data": "abc"})),
         start(2, &json!({"type": "text", "text": ""})),
         delta(2, &json!({"type": "text_delta", "text": "a"})),
         delta(2, &json!({"type": "citations_delta", "citation": {}})),
@@ -81,12 +89,41 @@ fn a_whole_answer() {
     };
     let expected = [
         StreamEvent::Reasoning("hm".into()),
+        echo(json!({"type": "thinking", "signature": "xyz"})),
+        echo(json!({"type": "redacted_thinking", "data": "abc"})),
         StreamEvent::Text("a".into()),
         StreamEvent::ToolCall(call),
         StreamEvent::Usage(usage),
         StreamEvent::Finished(FinishReason::ToolCalls),
     ];
     assert_eq!(facts(&payloads), expected);
+}
+
+#[test]
+fn thinking_that_is_not_shown_or_comes_whole_is_wanted_back_too() {
+    let omitted = start(0, &json!({"type": "thinking", "thinking": "", "signature": ""}));
+    let signature = delta(0, &json!({"type": "signature_delta", "signature": "one"}));
+    let whole = start(1, &json!({"type": "thinking", "thinking": "hm", "signature": "two"}));
+    let read = facts(&with_closing(&[omitted, signature, whole, text("a")], "end_turn"));
+    let expected = [
+        echo(json!({"type": "thinking", "signature": "one"})),
+        StreamEvent::Reasoning("hm".into()),
+        echo(json!({"type": "thinking", "signature": "two"})),
+        StreamEvent::Text("a".into()),
+        StreamEvent::Finished(FinishReason::Stop),
+    ];
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn an_echo_alone_is_no_answer_and_counts_towards_its_limit() {
+    let hidden = start(0, &json!({"type": "redacted_thinking", "data": "abc"}));
+    let (_, end) = read(&with_closing(std::slice::from_ref(&hidden), "end_turn"));
+    assert!(matches!(end, Err(Flaw::Payload(_))), "{end:?}");
+    let mut facts = Facts::new();
+    let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Owned(hidden.to_string()) };
+    assert!(matches!(reader(40).event(&event, &mut facts), Err(Flaw::Excess(_))));
+    assert_eq!(facts, []);
 }
 
 #[test]
@@ -145,7 +182,7 @@ fn an_error_is_an_error_at_any_place() {
             assert!(told.len() <= 1, "{told:?}");
         }
     }
-    let mut reader = AnthropicReader::new(Answer::new("s".into(), 1));
+    let mut reader = reader(1);
     let named = SseEvent { name: Cow::Borrowed("error"), data: Cow::Borrowed("{\"type\":\"ping\"}") };
     assert!(matches!(reader.event(&named, &mut Facts::new()), Err(Flaw::Payload(_))));
 }

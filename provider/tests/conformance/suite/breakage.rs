@@ -8,7 +8,9 @@ use crate::dialect::{Dialect, Sample, Setup, call, failed};
 
 /// What a call may tell before its answer is complete: nothing that only a complete answer has.
 fn told_at_most(sample: &Sample) -> Vec<StreamEvent> {
-    let streamed = |fact: &&StreamEvent| matches!(fact, StreamEvent::Text(_) | StreamEvent::Reasoning(_));
+    let streamed = |fact: &&StreamEvent| {
+        matches!(fact, StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::Echo(_))
+    };
     sample.facts.iter().filter(streamed).cloned().collect()
 }
 
