@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use everturn_kernel::{Millis, Provider, Request, StreamEvent};
-use everturn_orchestrator::{Builder, Exponential, Journal, Orchestrator, StartTurn};
+use everturn_orchestrator::{Builder, Exponential, Journal, Orchestrator, StartTurn, Wait};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{Category, ConversationId, Failure};
 use futures_util::{StreamExt, future, stream, stream::BoxStream};
@@ -87,7 +87,9 @@ async fn park(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
 }
 
 async fn until_parked(journal: &SqliteJournal, turns: usize) -> Result<()> {
-    let waiting = |unsealed: &[(ConversationId, Millis)]| unsealed.iter().filter(|(_, at)| at.0 > 0).count();
+    let waiting = |unsealed: &[(ConversationId, Option<Wait>)]| {
+        unsealed.iter().filter(|(_, wait)| wait.is_some()).count()
+    };
     while waiting(&journal.unsealed(Millis(u64::MAX)).await?) < turns {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

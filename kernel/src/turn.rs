@@ -130,6 +130,14 @@ impl Turn {
         }
     }
 
+    /// How long the wait that a waiting turn is in was decided to be, in milliseconds.
+    pub fn wait_ms(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Backoff(backoff) => Some(backoff.decided_ms),
+            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => None,
+        }
+    }
+
     /// The turn's id.
     pub fn id(&self) -> &TurnId {
         &self.id

@@ -73,7 +73,7 @@ impl Conversation {
         chunks: Vec<Arc<StoredChunk>>,
         broken: bool,
     ) -> Self {
-        let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wake_at.is_none());
+        let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wait.is_none());
         let lost = if streamed || broken { TOLD_AND_LOST } else { 0 };
         let end = Cursor::from_value(stored.head.end.value() + lost);
         let queue = stored.turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
@@ -111,9 +111,9 @@ impl State {
     /// The turn that runs or is parked.
     pub(crate) fn running(&self) -> Option<RunningTurn> {
         let parked = || {
-            let TurnRecord { from, first_seq, wake_at, snapshot, .. } = self.unsealed.as_deref()?;
-            let retry = wake_at.zip(snapshot.retry_attempt());
-            let retry = retry.map(|(at, attempt)| RetryState { attempt, next_at: at.0 });
+            let TurnRecord { from, first_seq, wait, snapshot, .. } = self.unsealed.as_deref()?;
+            let retry = wait.zip(snapshot.retry_attempt());
+            let retry = retry.map(|(wait, attempt)| RetryState { attempt, next_at: wait.until.0 });
             Some(RunningTurn { from: *from, first_seq: *first_seq, retry })
         };
         self.writer.as_ref().and_then(|writer| writer.turn.clone()).or_else(parked)

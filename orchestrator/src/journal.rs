@@ -3,6 +3,7 @@
 //! One primitive writes: [`Journal::append`], compare-and-append for one conversation. The rest reads.
 
 mod memory;
+mod wait;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics
 use crate::Cursor;
 
 pub use memory::MemoryJournal;
+pub use wait::Wait;
 
 /// How often a conversation was appended to; 0 = it does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +59,9 @@ pub trait Journal: Send + Sync + 'static {
     /// All conversations, newest activity first.
     async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError>;
 
-    /// Conversations with an unsealed turn that must go on before `before`, the earliest first.
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError>;
+    /// Conversations with an unsealed turn that must go on before `before`, the earliest first, those of one moment by
+    /// id; with its wait. One without a wait must go on at once: it comes first, and before any moment but 0.
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError>;
 }
 
 /// One thing that an append adds or replaces.
@@ -100,8 +103,8 @@ pub struct Head {
 pub struct TurnRecord {
     /// The turn.
     pub snapshot: Snapshot,
-    /// When it must go on; at once when absent.
-    pub wake_at: Option<Millis>,
+    /// What it waits for before it goes on; it must at once when absent.
+    pub wait: Option<Wait>,
     /// Where its first event begins.
     pub from: Cursor,
     /// The `seq` of its first chunk.

@@ -31,7 +31,7 @@ pub use cursor::Cursor;
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
-    Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version, Window,
+    Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
 };
 pub use orchestrator::{Orchestrator, StartTurn, Started, StatusChange};
 pub use schedule::{Exponential, Patient};

@@ -8,13 +8,13 @@ mod settle;
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
-use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, Want, run_turn};
+use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, run_turn};
 use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use crate::{
-    JournalError,
+    JournalError, Wait,
     conversation::{Control, Conversation},
     orchestrator::Shared,
     schedule::TimedRetry,
@@ -44,9 +44,9 @@ pub(crate) async fn run(
             return;
         }
         drop(host);
-        if let Want::Wake(_, at) = turn.want() {
-            if conversation.park(&inbox, &turn, at, settings.reasoning_effort.as_ref()) {
-                timer::wake_at(&shared, at, conversation.id.clone());
+        if let Some(wait) = Wait::of(&turn) {
+            if conversation.park(&inbox, &turn, settings.reasoning_effort.as_ref()) {
+                timer::wake_at(&shared, wait.until, conversation.id.clone());
                 shared.registry.let_go(&conversation);
                 return;
             }

@@ -14,10 +14,21 @@ use everturn_kernel::Millis;
 use everturn_wire::ConversationId;
 use tokio::sync::Notify;
 
-use crate::{Clock, Orchestrator, orchestrator::Shared, telemetry::Present};
+use crate::{Clock, Orchestrator, Wait, orchestrator::Shared, telemetry::Present};
+
+/// Before every other moment: the place in the index of a turn that is to go on as soon as it may.
+pub(crate) const AT_ONCE: Millis = Millis(0);
 
 /// How long after a failure to wake a turn it is tried again, in milliseconds.
 const TRY_AGAIN_MS: u64 = 10_000;
+
+/// The longest sleep: then the clock is looked at again, as it may have been set, or the machine suspended.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// So many turns are woken in a row, then the timer pauses: a thousand in a second, however many are due. After a long
+/// suspend that may be all of them, and they ask the same few providers.
+const IN_A_ROW: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Conversations whose turn is parked, the earliest first. A hint: the journal knows what is true.
 #[derive(Default)]
@@ -36,8 +47,12 @@ struct Parked {
 
 impl Timers {
     /// It is awake already.
-    pub(crate) fn remove(&self, at: Millis, id: &ConversationId) {
-        self.lock().remove(&(at, id.clone()));
+    pub(crate) fn remove(&self, wait: Option<Wait>, id: &ConversationId) {
+        let places = [Some(AT_ONCE), wait.map(|wait| wait.until)];
+        let mut parked = self.lock();
+        for at in places.into_iter().flatten() {
+            parked.remove(&(at, id.clone()));
+        }
     }
 
     fn insert(&self, at: Millis, id: ConversationId) {
@@ -82,23 +97,41 @@ pub(crate) fn wake_at(shared: &Arc<Shared>, at: Millis, id: ConversationId) {
 
 /// Wakes parked turns when their time has come, for as long as there is an orchestrator.
 async fn run(shared: Weak<Shared>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
+    let mut in_a_row = 0;
     while let Some(strong) = shared.upgrade() {
+        if in_a_row == IN_A_ROW {
+            drop(strong);
+            clock.sleep(PAUSE).await;
+            in_a_row = 0;
+            continue;
+        }
         match strong.timers.due(clock.now()) {
-            Ok(id) => wake(strong, id).await,
+            Ok(id) => {
+                wake(strong, id).await;
+                in_a_row += 1;
+            }
             Err(left) => {
                 drop(strong);
-                let sleep = async {
-                    match left {
-                        Some(left) => clock.sleep(left).await,
-                        None => future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    () = sleep => {}
-                    () = changed.notified() => {}
-                }
+                in_a_row = 0;
+                idle(left, clock.as_ref(), &changed).await;
             }
         }
+    }
+}
+
+/// Until the first turn may be due, the clock should be looked at again, or there is an earlier turn.
+async fn idle(left: Option<Duration>, clock: &dyn Clock, changed: &Notify) {
+    let sleep = async {
+        match left {
+            Some(left) => clock.sleep(left.min(LOOK_AGAIN)).await,
+            None => future::pending().await,
+        }
+    };
+    tokio::select! {
+        // In a fixed order, so that a simulation replays.
+        biased;
+        () = changed.notified() => {}
+        () = sleep => {}
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Window, kernel::Millis,
+    Cursor, Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Wait, Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OpenFlags};
@@ -149,7 +149,7 @@ impl Journal for SqliteJournal {
         self.reader.read(query::conversations).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
         self.reader.read(move |connection| query::unsealed(connection, before)).await
     }
 }

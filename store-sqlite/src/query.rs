@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use everturn_orchestrator::{Cursor, Head, Stored, StoredEvent, Version, Window, kernel::Millis};
+use everturn_orchestrator::{Cursor, Head, Stored, StoredEvent, Version, Wait, Window, kernel::Millis};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
 
@@ -83,13 +83,18 @@ pub(crate) fn conversations(connection: &Connection) -> Result<Vec<(Conversation
     statement.query_map([], listed)?.filter_map(with_head).collect()
 }
 
-pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Millis)>> {
+pub(crate) fn unsealed(
+    connection: &Connection,
+    before: Millis,
+) -> Result<Vec<(ConversationId, Option<Wait>)>> {
     // Nulls come first: a turn that does not wait goes on at once.
-    let sql = "SELECT id, coalesce(wake_at, 0) FROM conversation INDEXED BY unsealed
-        WHERE turn IS NOT NULL ORDER BY wake_at";
+    let sql = "SELECT id, wake_at, wait_ms FROM conversation INDEXED BY unsealed
+        WHERE turn IS NOT NULL ORDER BY wake_at, id";
     let mut statement = connection.prepare_cached(sql)?;
-    let waiting = statement.query_map([], |row| Ok((id(row)?, Millis(count(row, 1)?))))?;
-    let due = |found: &Result<(_, Millis)>| found.as_ref().map_or(true, |(_, wake_at)| *wake_at < before);
+    let waiting = statement.query_map([], |row| Ok((id(row)?, record::wait(row, 1)?)))?;
+    let until = |wait: &Option<Wait>| wait.map(|wait| wait.until).unwrap_or_default();
+    let due =
+        |found: &Result<(_, Option<Wait>)>| found.as_ref().map_or(true, |(_, wait)| until(wait) < before);
     waiting.take_while(due).collect()
 }
 

@@ -1,7 +1,7 @@
 //! How what the journal keeps is written in columns.
 
 use everturn_orchestrator::{
-    Cursor, Head, TurnRecord,
+    Cursor, Head, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };
 use everturn_wire::{ConversationStatus, Role};
@@ -13,7 +13,7 @@ use serde_json::Deserializer;
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
 
 /// The columns that [`turn`] reads, in its order.
-pub(crate) const TURN: &str = "turn, wake_at, turn_begins, turn_seq, reasoning_effort";
+pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, reasoning_effort, wake_at, wait_ms";
 
 /// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
 pub(crate) fn integer(count: u64) -> i64 {
@@ -61,14 +61,21 @@ pub(crate) fn turn(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TurnR
     if row.get_ref(first)? == rusqlite::types::ValueRef::Null {
         return Ok(None);
     }
-    let wake_at: Option<i64> = row.get(first + 1)?;
     Ok(Some(TurnRecord {
         snapshot: from_json::<Snapshot>(row, first)?,
-        wake_at: wake_at.map(|_| count(row, first + 1)).transpose()?.map(Millis),
-        from: Cursor::from_value(count(row, first + 2)?),
-        first_seq: count(row, first + 3)?,
-        reasoning_effort: row.get(first + 4)?,
+        from: Cursor::from_value(count(row, first + 1)?),
+        first_seq: count(row, first + 2)?,
+        reasoning_effort: row.get(first + 3)?,
+        wait: wait(row, first + 4)?,
     }))
+}
+
+/// The wait whose columns, `wake_at` and `wait_ms`, begin at `first`; `None` where the first one is null.
+pub(crate) fn wait(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Wait>> {
+    if row.get_ref(first)? == rusqlite::types::ValueRef::Null {
+        return Ok(None);
+    }
+    Ok(Some(Wait { until: Millis(count(row, first)?), decided_ms: count(row, first + 1)? }))
 }
 
 /// Each is written as its place in this list: only add at the end.

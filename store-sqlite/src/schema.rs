@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::OpenError;
 
 /// What leads from each format to the next. A released one is never changed.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// "EvTn", as the first migration sets it.
 const APPLICATION: i64 = 0x4576_546e;
@@ -45,6 +45,8 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 
 #[cfg(test)]
 mod tests {
+    use everturn_orchestrator::{Wait, kernel::Millis};
+
     use super::*;
 
     fn path() -> &'static Path {
@@ -60,6 +62,21 @@ mod tests {
         connection.execute("INSERT INTO conversation (id, version) VALUES ('c', 1)", []).unwrap();
         migrate(&mut connection, path()).unwrap();
         assert_eq!(number(&connection, "SELECT count(*) FROM conversation").unwrap(), 1);
+    }
+
+    #[test]
+    fn a_wait_of_the_first_format_keeps_how_long_it_was_decided_to_be() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        step(&mut connection, 1, MIGRATIONS[0]).unwrap();
+        let add = "INSERT INTO conversation (id, version, wake_at, turn) VALUES (?1, 1, ?2, ?3)";
+        let backoff = include_str!("../../kernel/tests/golden/v1/backoff.json");
+        connection.execute(add, ("waits", 20_500, backoff)).unwrap();
+        connection.execute(add, ("streams", None::<i64>, "{}")).unwrap();
+        connection.execute(add, ("idle", None::<i64>, None::<&str>)).unwrap();
+        migrate(&mut connection, path()).unwrap();
+        let unsealed = crate::query::unsealed(&connection, Millis(u64::MAX)).unwrap();
+        let wait = Wait { until: Millis(20_500), decided_ms: 20_000 };
+        assert_eq!(unsealed, [("streams".into(), None), ("waits".into(), Some(wait))]);
     }
 
     #[test]

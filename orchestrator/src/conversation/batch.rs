@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Effect, Millis, Turn, Want};
+use everturn_kernel::{Effect, Millis, Turn};
 use everturn_wire::{
     Chunk, ConversationId, ConversationStatus, EventBody, Role, StoredChunk, TurnId, TurnMetrics,
 };
 
 use super::State;
-use crate::{Cursor, Entry, Frame, Head, TurnRecord, telemetry};
+use crate::{Cursor, Entry, Frame, Head, TurnRecord, Wait, telemetry};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -86,13 +86,9 @@ impl Batch {
         entries.push(if turn.outcome().is_some() {
             Entry::Sealed(metrics(turn, now))
         } else {
-            let wake_at = match turn.want() {
-                Want::Wake(_, at) => Some(at),
-                Want::Stream(_) | Want::Tools { .. } | Want::Nothing => None,
-            };
             Entry::Turn(Box::new(TurnRecord {
                 snapshot: turn.snapshot(),
-                wake_at,
+                wait: Wait::of(turn),
                 from: self.from,
                 first_seq: self.first_seq,
                 reasoning_effort: reasoning_effort.cloned(),

@@ -7,7 +7,7 @@ use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
 use tokio::sync::mpsc;
 
 use super::{Control, Conversation, State};
-use crate::{Cursor, Error, TurnRecord};
+use crate::{Cursor, Error, TurnRecord, Wait};
 
 /// Commands that may wait for a turn to take them in.
 const CONTROL_PLACES: usize = 64;
@@ -66,7 +66,7 @@ impl Conversation {
     /// command for it, or else only if its wait is over.
     pub(crate) fn claim_unsealed(&self, now: Millis, control: Option<Box<Control>>) -> Option<Unsealed> {
         let mut state = self.state();
-        let waits = !state.broken && state.unsealed.as_ref()?.wake_at.is_some_and(|at| at > now);
+        let waits = !state.broken && state.unsealed.as_ref()?.wait.is_some_and(|wait| wait.lasts(now));
         if waits && control.is_none() {
             return None;
         }
@@ -85,7 +85,6 @@ impl Conversation {
         &self,
         inbox: &mpsc::Receiver<Box<Control>>,
         turn: &Turn,
-        wake_at: Millis,
         reasoning_effort: Option<&String>,
     ) -> bool {
         let mut state = self.state();
@@ -96,7 +95,7 @@ impl Conversation {
         state.writer = None;
         state.unsealed = Some(Box::new(TurnRecord {
             snapshot: turn.snapshot(),
-            wake_at: Some(wake_at),
+            wait: Wait::of(turn),
             from,
             first_seq,
             reasoning_effort: reasoning_effort.cloned(),

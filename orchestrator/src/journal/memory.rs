@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
-use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, TurnRecord, Version, Window};
+use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, TurnRecord, Version, Wait, Window};
 use crate::Cursor;
 
 /// A journal that lasts as long as the process.
@@ -120,14 +120,15 @@ impl Journal for MemoryJournal {
         Ok(all)
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+        let until = |wait: Option<Wait>| wait.map(|wait| wait.until).unwrap_or_default();
         let mut waiting: Vec<_> = self
             .lock()
             .iter()
-            .filter_map(|(id, record)| Some((id.clone(), record.turn.as_ref()?.wake_at.unwrap_or_default())))
-            .filter(|(_, wake_at)| *wake_at < before)
+            .filter_map(|(id, record)| Some((id.clone(), record.turn.as_ref()?.wait)))
+            .filter(|(_, wait)| until(*wait) < before)
             .collect();
-        waiting.sort_by_key(|(_, wake_at)| *wake_at);
+        waiting.sort_by(|(a, wait), (b, other)| until(*wait).cmp(&until(*other)).then_with(|| a.cmp(b)));
         Ok(waiting)
     }
 }

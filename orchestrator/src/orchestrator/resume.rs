@@ -15,19 +15,17 @@ use crate::{
 
 impl Orchestrator {
     /// Goes on with every turn that an earlier process left unsealed: one that waited keeps what is left of its wait,
-    /// one that streamed asks again. Says how many there are. To be called once, before anything else.
+    /// one that streamed asks again. Many that are due at once are taken up one after the other, at the pace of the
+    /// timer. Says how many there are. To be called once, before anything else.
     ///
     /// # Errors
-    /// When the journal fails, or holds a turn of a later version of this program.
+    /// When the journal fails.
     pub async fn resume(&self) -> Result<usize, Error> {
         let unsealed = self.shared.journal.unsealed(Millis(u64::MAX)).await?;
         let (now, count) = (self.shared.clock.now(), unsealed.len());
-        for (id, wake_at) in unsealed {
-            if wake_at > now {
-                timer::wake_at(&self.shared, wake_at, id);
-            } else {
-                self.find(&id).await?;
-            }
+        for (id, wait) in unsealed {
+            let at = wait.filter(|wait| wait.lasts(now)).map_or(timer::AT_ONCE, |wait| wait.until);
+            timer::wake_at(&self.shared, at, id);
         }
         Ok(count)
     }
@@ -51,9 +49,7 @@ impl Orchestrator {
             return Ok(false);
         };
         let Unsealed { record, inbox, broken } = unsealed;
-        if let Some(at) = record.wake_at {
-            self.shared.timers.remove(at, &conversation.id);
-        }
+        self.shared.timers.remove(record.wait, &conversation.id);
         let again = if broken { Again::End } else { Again::GoOn };
         let model = conversation.state().head.model.clone();
         match Job::again(&self.shared, record.clone(), model.as_deref(), again) {

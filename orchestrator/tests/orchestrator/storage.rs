@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, Version, Window,
+    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, Version, Wait, Window,
     kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -98,7 +98,7 @@ impl Journal for Storage {
         self.inner.conversations().await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Millis)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
         self.inner.unsealed(before).await
     }
 }

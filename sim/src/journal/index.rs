@@ -1,8 +1,8 @@
 //! What is asked of all conversations together.
 
-use everturn_orchestrator::{Entry, Journal, Version, kernel::Millis};
+use everturn_orchestrator::{Entry, Journal, Version, Wait, kernel::Millis};
 
-use super::sample::{add, figures, head, id, turn};
+use super::sample::{add, figures, head, id, turn, wait};
 
 pub(super) async fn lists_conversations_by_activity(journal: &dyn Journal) {
     for (name, activity) in [("old", 10), ("newest", 30), ("middle", 20)] {
@@ -19,26 +19,39 @@ async fn listed(journal: &dyn Journal) -> Vec<(String, u64)> {
 }
 
 pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {
-    let waiting = [("later", Some(200)), ("at once", None), ("soon", Some(100)), ("never", Some(300))];
+    // Those of one moment do not come in their order.
+    let waiting = [
+        ("later", Some(200)),
+        ("too", Some(100)),
+        ("at once", None),
+        ("soon", Some(100)),
+        ("never", Some(300)),
+    ];
     for (name, wake_at) in waiting {
         let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(wake_at)))];
         add(journal, &id(name), Version(0), entries).await;
     }
     add(journal, &id("idle"), Version(0), vec![Entry::Head(head(0))]).await;
-    let all = [("at once", 0), ("soon", 100), ("later", 200), ("never", 300)].map(owned);
-    for (before, count) in [(0, 0), (1, 1), (100, 1), (101, 2), (201, 3), (301, 4), (u64::MAX, 4)] {
+    let all = [("at once", 0), ("soon", 100), ("too", 100), ("later", 200), ("never", 300)].map(owned);
+    for (before, count) in [(0, 0), (1, 1), (100, 1), (101, 3), (201, 4), (301, 5), (u64::MAX, 5)] {
         assert_eq!(due(journal, before).await, all[..count], "before {before}");
     }
     let sooner = vec![Entry::Turn(Box::new(turn(Some(50))))];
     add(journal, &id("never"), Version(1), sooner).await;
     add(journal, &id("soon"), Version(1), vec![Entry::Sealed(figures("t"))]).await;
-    let left = [("at once", 0), ("never", 50), ("later", 200)].map(owned);
+    let left = [("at once", 0), ("never", 50), ("too", 100), ("later", 200)].map(owned);
     assert_eq!(due(journal, 1_000).await, left, "a moved wait is listed once, a sealed turn is not");
 }
 
 async fn due(journal: &dyn Journal, before: u64) -> Vec<(String, u64)> {
     let due = journal.unsealed(Millis(before)).await.expect("listing succeeds");
-    due.into_iter().map(|(id, wake_at)| (id.to_string(), wake_at.0)).collect()
+    let until = |found: Option<Wait>| {
+        found.map_or(0, |found| {
+            assert_eq!(found, wait(found.until.0), "a wait comes back whole");
+            found.until.0
+        })
+    };
+    due.into_iter().map(|(id, wait)| (id.to_string(), until(wait))).collect()
 }
 
 fn owned((name, number): (&str, u64)) -> (String, u64) {

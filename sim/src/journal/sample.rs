@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, Stored, StoredEvent, TurnRecord, Version, Window,
+    Cursor, Entry, Head, Journal, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn},
 };
 use everturn_wire::{
@@ -56,6 +56,11 @@ pub(super) fn figures(turn: &str) -> TurnMetrics {
     }
 }
 
+/// A wait until then.
+pub(super) fn wait(until: u64) -> Wait {
+    Wait { until: Millis(until), decided_ms: until / 2 }
+}
+
 /// A turn at rest, with a message in its queue.
 pub(super) fn turn(wake_at: Option<u64>) -> TurnRecord {
     let (mut effects, now) = (Effects::new(), Millis(5));
@@ -65,7 +70,7 @@ pub(super) fn turn(wake_at: Option<u64>) -> TurnRecord {
     turn.handle(now, Input::Steer(message), &NoRetry, &mut effects);
     TurnRecord {
         snapshot: turn.snapshot(),
-        wake_at: wake_at.map(Millis),
+        wait: wake_at.map(wait),
         from: Cursor::from_value(3),
         first_seq: 4,
         reasoning_effort: wake_at.map(|_| "high".to_owned()),

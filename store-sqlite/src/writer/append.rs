@@ -95,17 +95,23 @@ fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
 
 fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
     let sql = "UPDATE conversation
-        SET turn = ?2, wake_at = ?3, turn_begins = ?4, turn_seq = ?5, reasoning_effort = ?6 WHERE key = ?1";
-    let wake_at = turn.wake_at.map(|at| integer(at.0));
-    let (begins, seq) = (integer(turn.from.value()), integer(turn.first_seq));
-    let columns = params![key, to_json(&turn.snapshot)?, wake_at, begins, seq, turn.reasoning_effort];
-    on.prepare_cached(sql)?.execute(columns)?;
+        SET turn = ?2, wake_at = ?3, wait_ms = ?4, turn_begins = ?5, turn_seq = ?6, reasoning_effort = ?7
+        WHERE key = ?1";
+    on.prepare_cached(sql)?.execute(params![
+        key,
+        to_json(&turn.snapshot)?,
+        turn.wait.map(|wait| integer(wait.until.0)),
+        turn.wait.map(|wait| integer(wait.decided_ms)),
+        integer(turn.from.value()),
+        integer(turn.first_seq),
+        turn.reasoning_effort,
+    ])?;
     Ok(())
 }
 
 fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
-    let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, turn_begins = NULL, turn_seq = NULL,
-        reasoning_effort = NULL WHERE key = ?1";
+    let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, wait_ms = NULL, turn_begins = NULL,
+        turn_seq = NULL, reasoning_effort = NULL WHERE key = ?1";
     on.prepare_cached(sql)?.execute([key])?;
     let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
         (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),

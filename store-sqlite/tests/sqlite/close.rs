@@ -1,7 +1,7 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Entry, Journal as _, TurnRecord, Version, Window,
+    Cursor, Entry, Journal as _, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -20,7 +20,7 @@ fn turn() -> TurnRecord {
     let turn = Turn::begin(TurnId::from("u"), Settings::default(), prompt, Millis(3), &mut Effects::new());
     TurnRecord {
         snapshot: turn.snapshot(),
-        wake_at: Some(Millis(9)),
+        wait: Some(Wait { until: Millis(9), decided_ms: 4 }),
         from: Cursor::from_value(1),
         first_seq: 1,
         reasoning_effort: None,
