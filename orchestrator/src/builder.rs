@@ -6,6 +6,7 @@ use everturn_kernel::{Provider, Schedule, Settings};
 
 use crate::{
     Clock, Journal, MemoryJournal, Orchestrator, Patient, SystemClock, Tool,
+    clock::Steady,
     model::{Model, Models},
     orchestrator::Shared,
     registry::Registry,
@@ -111,7 +112,7 @@ impl Builder {
             tools,
             schedule: self.schedule,
             journal: self.journal,
-            clock: self.clock,
+            clock: Arc::new(Steady::new(self.clock)),
             settings,
             system_prompt: self.system_prompt,
             max_output_tokens: self.max_output_tokens,

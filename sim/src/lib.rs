@@ -5,6 +5,8 @@
 //!
 //! [`VirtualClock`] moves only when it is told to, or when nothing else is left to do; it needs no runtime.
 //!
+//! [`WallClock`] shows a runtime's time, and can be set while others wait by it.
+//!
 //! [`journal::conformance`] is the one body of tests that every journal passes, whatever it is made of.
 //!
 //! This crate does *not* speak TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and demos.
@@ -14,6 +16,8 @@ mod clock;
 pub mod fault;
 pub mod journal;
 mod loopback;
+mod wall;
 
 pub use clock::{Sleep, VirtualClock};
 pub use loopback::{ClosedPort, Counts, Gate, Loopback, Reply, Request};
+pub use wall::WallClock;
