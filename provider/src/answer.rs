@@ -67,9 +67,14 @@ impl Answer {
     }
 
     pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<(), Flaw> {
-        let text = fragment.id.len() + fragment.name.len() + fragment.arguments.len();
-        self.charge(text + fragment.echo.map_or(0, size))?;
+        self.charge(fragment.arguments.len() + besides(fragment))?;
         self.calls.add(fragment).map_err(flaw)
+    }
+
+    /// Takes a call with its whole arguments, which may have come in pieces before.
+    pub(crate) fn whole_call(&mut self, fragment: Fragment<'_>) -> Result<(), Flaw> {
+        let grown = self.calls.replace(fragment).map_err(flaw)?;
+        self.charge(grown + besides(fragment))
     }
 
     /// Takes newer token counts.
@@ -114,7 +119,8 @@ impl Answer {
         Ok(())
     }
 
-    fn charge(&mut self, bytes: usize) -> Result<(), Flaw> {
+    /// Counts what is kept or told.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Flaw> {
         self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             Flaw::Excess(format!(
                 "the answer has more than {} bytes, the limit that was set for it",
@@ -123,6 +129,11 @@ impl Answer {
         })?;
         Ok(())
     }
+}
+
+/// What a fragment has besides its arguments, in bytes.
+fn besides(fragment: Fragment<'_>) -> usize {
+    fragment.id.len() + fragment.name.len() + fragment.echo.map_or(0, size)
 }
 
 /// Bytes of an echo at rest.

@@ -1,6 +1,6 @@
 //! Tool calls that arrive in fragments.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, mem};
 
 use everturn_kernel::{Arguments, ToolCall};
 use everturn_wire::{Echo, Value};
@@ -48,7 +48,25 @@ struct Partial {
 }
 
 impl Assembly {
+    /// Takes a piece of a call, whose arguments follow those before it.
     pub(crate) fn add(&mut self, fragment: Fragment<'_>) -> Result<(), AssemblyError> {
+        self.call(fragment)?.arguments.push_str(fragment.arguments);
+        Ok(())
+    }
+
+    /// Takes a call whose arguments are whole, unless there are none: they replace those before. Says by how many bytes
+    /// they grew.
+    pub(crate) fn replace(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
+        let arguments = &mut self.call(fragment)?.arguments;
+        if fragment.arguments.is_empty() {
+            return Ok(0);
+        }
+        let before = mem::replace(arguments, fragment.arguments.to_owned()).len();
+        Ok(fragment.arguments.len().saturating_sub(before))
+    }
+
+    /// The call that a fragment belongs to, with what else the fragment says of it.
+    fn call(&mut self, fragment: Fragment<'_>) -> Result<&mut Partial, AssemblyError> {
         let position = match self.position(fragment) {
             Some(position) => position,
             None if self.calls.len() == MOST_CALLS => return Err(AssemblyError::TooMany),
@@ -65,11 +83,10 @@ impl Assembly {
         if call.name.is_empty() {
             call.name.push_str(fragment.name);
         }
-        call.arguments.push_str(fragment.arguments);
         if call.echo.is_none() {
             call.echo = fragment.echo.cloned();
         }
-        Ok(())
+        Ok(call)
     }
 
     /// Which call a fragment belongs to; `None` for a new one.
