@@ -7,6 +7,7 @@
 mod chat;
 mod dialect;
 mod messages;
+mod responses;
 mod suite;
 
 /// Runs the whole suite for a dialect, as a module of that name.
@@ -89,3 +90,4 @@ macro_rules! conformance {
 
 conformance!(chat_completions, crate::chat::Chat);
 conformance!(messages_api, crate::messages::Messages);
+conformance!(responses_api, crate::responses::ResponsesApi);

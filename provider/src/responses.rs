@@ -1,0 +1,80 @@
+//! OpenAI's Responses API, which vLLM, llama.cpp, Ollama, OpenRouter and others speak too.
+
+mod echo;
+mod frame;
+mod output;
+mod reader;
+mod request;
+
+use std::sync::Arc;
+
+use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_wire::Value;
+use futures_core::stream::BoxStream;
+use serde_json::Map;
+
+use crate::{
+    ConfigError, EndpointConfig, HttpClient, Limits,
+    answer::Answer,
+    clock,
+    endpoint::{Credential, Endpoint},
+    exchange::{self, Body},
+};
+use reader::ResponsesReader;
+
+/// How to speak to one endpoint of the Responses API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponsesConfig {
+    /// Where it is, up to and without `/responses`, e.g. `https://api.openai.com/v1`.
+    pub endpoint: EndpointConfig,
+    /// Whether a model's arguments must fit the schemas of its tools to the letter, which most schemas are not written
+    /// for: off unless set.
+    pub strict_tools: bool,
+    /// Fields that every request has besides, or instead of, the adapter's own: `include` as an empty list for a model
+    /// that does not reason, for instance. `stream` cannot be replaced.
+    pub extra_body: Map<String, Value>,
+    /// How much an answer may have.
+    pub limits: Limits,
+}
+
+/// An endpoint of the Responses API.
+///
+/// A call succeeds when `response.completed` or `response.incomplete` came; tool calls and token counts are told at that
+/// moment, text and reasoning as they come. Everything else is a failure.
+///
+/// The endpoint is asked to store nothing: each request has the whole conversation. Reasoning goes back encrypted, to
+/// the endpoint that gave it, with what it led to.
+#[derive(Clone, Debug)]
+pub struct Responses {
+    endpoint: Arc<Endpoint>,
+    config: Arc<ResponsesConfig>,
+}
+
+impl ResponsesConfig {
+    /// An endpoint with everything else as usual.
+    pub fn new(endpoint: EndpointConfig) -> Self {
+        Self { endpoint, strict_tools: false, extra_body: Map::new(), limits: Limits::default() }
+    }
+}
+
+impl Responses {
+    /// Makes the adapter; connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the address, the key or a header cannot be used.
+    pub fn new(http: HttpClient, config: ResponsesConfig) -> Result<Self, ConfigError> {
+        let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer, &[])?;
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+    }
+}
+
+impl Provider for Responses {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        let origin = self.endpoint.origin("openai-responses");
+        let body = request::body(&self.config, &origin, &request);
+        let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
+        let post = self.endpoint.post(&["responses"], &body);
+        let body = Body::new(ResponsesReader::new(answer, origin), self.config.limits.event);
+        exchange::run(Arc::clone(&self.endpoint), post, body)
+    }
+}

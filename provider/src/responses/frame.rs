@@ -1,0 +1,103 @@
+//! One event's payload. Lenient: many servers speak this API, and few of them all of it.
+
+mod item;
+mod response;
+
+use serde::{Deserialize, de::IgnoredAny};
+
+use super::output::{Kind, Sign};
+pub(super) use item::{FunctionCall, Item, Message, Reasoning};
+pub(super) use response::{Response, usage};
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
+pub(super) enum Frame {
+    #[serde(rename = "response.output_item.added")]
+    Begun(Placed),
+    #[serde(rename = "response.output_item.done")]
+    Ended(Placed),
+    #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
+    Text(Piece),
+    #[serde(rename = "response.output_text.done", alias = "response.refusal.done")]
+    WholeText(Piece),
+    #[serde(rename = "response.reasoning_summary_text.delta")]
+    Summary(Piece),
+    #[serde(rename = "response.reasoning_text.delta", alias = "response.reasoning.delta")]
+    Thought(Piece),
+    #[serde(rename = "response.function_call_arguments.delta")]
+    Arguments(Piece),
+    #[serde(rename = "response.function_call_arguments.done")]
+    WholeArguments(Piece),
+    #[serde(rename = "response.completed", alias = "response.done")]
+    Completed { response: Option<Response> },
+    #[serde(rename = "response.incomplete")]
+    Incomplete { response: Option<Response> },
+    #[serde(rename = "error", alias = "response.failed", alias = "response.cancelled")]
+    Failed,
+    /// A sign of life, a part of a tool that the provider runs, or what a later version of the API has.
+    #[serde(other)]
+    Other,
+}
+
+/// An item of the output, and its place there.
+#[derive(Debug, Deserialize)]
+pub(super) struct Placed {
+    pub(super) output_index: Option<u64>,
+    pub(super) item: Item,
+}
+
+/// A part of an item: a piece of it, or the whole.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Piece {
+    item_id: Option<String>,
+    output_index: Option<u64>,
+    content_index: Option<u64>,
+    summary_index: Option<u64>,
+    delta: Option<String>,
+    text: Option<String>,
+    refusal: Option<String>,
+    arguments: Option<String>,
+    pub(super) name: Option<String>,
+}
+
+/// What reasoning is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    Full,
+    Summary,
+}
+
+impl Frame {
+    pub(super) fn parse(payload: &str) -> Option<Self> {
+        /// Errors also come as types of their own.
+        #[derive(Deserialize)]
+        struct Other {
+            error: Option<IgnoredAny>,
+        }
+        match serde_json::from_str(payload).ok()? {
+            Self::Failed => None,
+            Self::Other => {
+                let other: Other = serde_json::from_str(payload).ok()?;
+                other.error.is_none().then_some(Self::Other)
+            }
+            frame => Some(frame),
+        }
+    }
+}
+
+impl Piece {
+    pub(super) fn sign(&self, kind: Kind) -> Sign<'_> {
+        Sign { kind, id: self.item_id.as_deref(), call_id: None, place: self.output_index }
+    }
+
+    /// What it says.
+    pub(super) fn take(&mut self) -> String {
+        let given = [&mut self.delta, &mut self.text, &mut self.refusal, &mut self.arguments];
+        given.into_iter().find_map(Option::take).unwrap_or_default()
+    }
+
+    /// Which part of its item it belongs to.
+    pub(super) fn part(&self) -> u64 {
+        self.content_index.or(self.summary_index).unwrap_or(0)
+    }
+}

@@ -1,0 +1,50 @@
+//! The whole answer, as the last event has it.
+
+use everturn_kernel::FinishReason;
+use everturn_wire::{Usage, Value};
+use serde::{Deserialize, de::IgnoredAny};
+
+use super::Item;
+
+/// The whole answer, as its last event has it.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::responses) struct Response {
+    status: Option<String>,
+    error: Option<IgnoredAny>,
+    incomplete_details: Option<Details>,
+    pub(in crate::responses) usage: Option<Value>,
+    pub(in crate::responses) output: Option<Vec<Item>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Details {
+    reason: Option<String>,
+}
+
+impl Response {
+    /// Why the model stopped; `None` where it failed, or is said to have stopped early for no reason. The name of the
+    /// event does not tell: some servers have one for all ends.
+    pub(in crate::responses) fn finish_reason(&self, is_incomplete: bool) -> Option<FinishReason> {
+        let status = self.status.as_deref().unwrap_or_default();
+        if self.error.is_some() || matches!(status, "failed" | "cancelled") {
+            return None;
+        }
+        let details = self.incomplete_details.as_ref();
+        match details.and_then(|details| details.reason.as_deref()) {
+            Some("content_filter") => Some(FinishReason::ContentFilter),
+            Some(_) => Some(FinishReason::Length),
+            None => (!is_incomplete && status != "incomplete").then_some(FinishReason::Stop),
+        }
+    }
+}
+
+pub(in crate::responses) fn usage(counts: &Value) -> Option<Usage> {
+    let count = |path: &str| counts.pointer(path).and_then(Value::as_u64);
+    let (input, output) = (count("/input_tokens"), count("/output_tokens"));
+    (input.is_some() || output.is_some()).then(|| Usage {
+        input_tokens: input.unwrap_or(0),
+        output_tokens: output.unwrap_or(0),
+        cache_read_tokens: count("/input_tokens_details/cached_tokens"),
+        cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+    })
+}

@@ -1,0 +1,165 @@
+//! What is asked: a request in the words of the Responses API.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use everturn_kernel::{Request, ToolSpec};
+use everturn_wire::{Chunk, Message, Role, Value};
+use serde_json::{Map, json};
+
+use super::{ResponsesConfig, echo::Returned};
+
+/// The longest id of a call that the API takes, in bytes.
+const LONGEST_ID: usize = 64;
+
+/// The models of OpenAI that never reason. They refuse to be asked for encrypted reasoning; all later ones know of it.
+const UNREASONING: &[&str] = &["gpt-3.5", "gpt-4", "chatgpt-4o", "gpt-5-chat"];
+
+/// `origin` is who alone gets back what it gave.
+pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(request.model));
+    body.insert("store".to_owned(), json!(false));
+    let instructions = instructions(&request.messages);
+    if !instructions.is_empty() {
+        body.insert("instructions".to_owned(), json!(instructions));
+    }
+    body.insert(
+        "input".to_owned(),
+        request.messages.iter().flat_map(|message| items(message, origin)).collect(),
+    );
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|spec| tool(spec, config.strict_tools));
+        body.insert("tools".to_owned(), tools.collect());
+    }
+    if let Some(limit) = request.max_output_tokens {
+        body.insert("max_output_tokens".to_owned(), json!(limit));
+    }
+    if let Some(effort) = &request.reasoning_effort {
+        body.insert("reasoning".to_owned(), json!({ "effort": effort, "summary": "auto" }));
+    }
+    if reasons(&request.model) {
+        body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
+    }
+    body.extend(config.extra_body.clone());
+    body.insert("stream".to_owned(), json!(true));
+    Value::Object(body)
+}
+
+/// Gateways put the maker before the model's name, and OpenAI a mark before that of a tuned one.
+fn reasons(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or_default().trim_start_matches("ft:");
+    !UNREASONING.iter().any(|known| name.starts_with(known))
+}
+
+fn instructions(messages: &[Message]) -> String {
+    let system = messages.iter().filter(|message| message.role == Role::System);
+    system.flat_map(|message| &message.chunks).filter_map(text).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A message as none, one or several items.
+fn items(message: &Message, origin: &str) -> Vec<Value> {
+    match message.role {
+        Role::System => Vec::new(),
+        Role::User => {
+            let parts: Vec<Value> = message.chunks.iter().filter_map(part).collect();
+            if parts.is_empty() { Vec::new() } else { vec![said("user", &parts)] }
+        }
+        Role::Assistant => assistant(&message.chunks, origin),
+        Role::Tool => message.chunks.iter().filter_map(result).collect(),
+    }
+}
+
+fn said(role: &str, parts: &[Value]) -> Value {
+    json!({ "type": "message", "role": role, "content": parts })
+}
+
+/// What the model said, each piece after the reasoning that led to it. Reasoning that led to nothing is refused, so it is
+/// left out.
+fn assistant(chunks: &[Chunk], origin: &str) -> Vec<Value> {
+    let mut items = Vec::new();
+    let mut returned = Returned::default();
+    for chunk in chunks {
+        if let Chunk::Thinking { echo, .. } | Chunk::ToolCall { echo, .. } = chunk {
+            returned.add(echo.as_ref(), origin);
+        }
+        if let Some(item) = spoken(chunk, returned.phase.as_ref()).or_else(|| call(chunk)) {
+            items.append(&mut returned.reasoning);
+            items.push(item);
+            returned.phase = None;
+        }
+    }
+    items
+}
+
+fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
+    let part = json!({ "type": "output_text", "text": text(chunk)? });
+    let mut item = said("assistant", &[part]);
+    if let Some(phase) = phase {
+        item["phase"] = phase.clone();
+    }
+    Some(item)
+}
+
+fn call(chunk: &Chunk) -> Option<Value> {
+    let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
+    // Servers parse the arguments of past calls and expect an object, so those that never parsed are wrapped.
+    let arguments = match input {
+        Value::Object(_) => input.to_string(),
+        Value::Null => "{}".to_owned(),
+        malformed => json!({ "malformed": malformed }).to_string(),
+    };
+    Some(
+        json!({ "type": "function_call", "call_id": id(tool_call_id), "name": tool_name, "arguments": arguments }),
+    )
+}
+
+fn result(chunk: &Chunk) -> Option<Value> {
+    let Chunk::ToolResult { tool_call_id, content, .. } = chunk else { return None };
+    Some(json!({ "type": "function_call_output", "call_id": id(tool_call_id), "output": content }))
+}
+
+/// What a chunk says to the model. Words of its reasoning are the model's own and errors are for people: neither is sent.
+fn text(chunk: &Chunk) -> Option<&str> {
+    match chunk {
+        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
+        _ => None,
+    }
+}
+
+fn part(chunk: &Chunk) -> Option<Value> {
+    match chunk {
+        Chunk::Image { url, .. } => {
+            Some(json!({ "type": "input_image", "image_url": url, "detail": "auto" }))
+        }
+        other => text(other).map(|text| json!({ "type": "input_text", "text": text })),
+    }
+}
+
+/// An id that the API takes: other providers, and gateways to this one, make longer ones.
+fn id(id: &str) -> String {
+    if id.len() <= LONGEST_ID {
+        return id.to_owned();
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    let digest = format!("_{:016x}", hasher.finish());
+    let kept = id.floor_char_boundary(LONGEST_ID - digest.len());
+    format!("{}{digest}", &id[..kept])
+}
+
+fn tool(spec: &ToolSpec, strict: bool) -> Value {
+    let parameters = match &spec.parameters {
+        Value::Null => json!({ "type": "object", "properties": {} }),
+        schema => schema.clone(),
+    };
+    json!({
+        "type": "function",
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": parameters,
+        "strict": strict,
+    })
+}
+
+#[cfg(test)]
+mod tests;
