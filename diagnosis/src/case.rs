@@ -115,8 +115,12 @@ impl<'a> Case<'a> {
         };
         // A request that is refused may speak of limits without having hit one.
         let hit = || !matches!(status, Some(400 | 422)) || self.prose.has_any(phrase::body::PASSED);
-        phrase::kind(&self.prose, phrase::body::RULES, |kind| {
-            status::allows(status, kind) && (kind != Kind::RateLimited || hit())
+        // A client's fault does not bring a server down.
+        let has_crashed = || self.prose.has_any(phrase::body::CRASHED);
+        phrase::kind(&self.prose, phrase::body::RULES, |kind| match kind {
+            Kind::RateLimited => status::allows(status, kind) && hit(),
+            Kind::Server => status::allows(status, kind) || has_crashed(),
+            kind => status::allows(status, kind),
         })
     }
 

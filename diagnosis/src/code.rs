@@ -69,8 +69,13 @@ fn is(name: &str, squeezed: &[u8]) -> bool {
 
 /// A code as words: `GoUsageLimitError` becomes `Go Usage Limit Error`.
 pub(crate) fn words(code: &str, out: &mut String) {
+    parted(core_of(code), out);
+}
+
+/// Text whose names are words too: `httpx.PoolTimeout` becomes `httpx.Pool Timeout`.
+pub(crate) fn parted(text: &str, out: &mut String) {
     let mut after_small = false;
-    for letter in core_of(code).chars() {
+    for letter in text.chars() {
         if after_small && letter.is_ascii_uppercase() {
             out.push(' ');
         }

@@ -10,6 +10,7 @@ use crate::kind::Kind;
 pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
     (Exact, Kind::Overflow, OVERFLOW),
     (Exact, Kind::Wall, WALL),
+    (Broad, Kind::Wall, &["credit_limit"]),
     (Exact, Kind::Window, WINDOW),
     (Exact, Kind::Policy, POLICY),
     (Exact, Kind::Auth, AUTH),
@@ -47,7 +48,7 @@ const WALL: &[&str] = &[
     "project_usage_limit_exceeded", "usage_not_included", "payment_required", "insufficient_balance",
     "insufficient_credits", "insufficient_funds", "credits", "credits_exhausted", "credit_balance_too_low",
     "credit_limit_reached", "out_of_credits", "budget_exceeded", "exceeded_budget",
-    "credit_limit", "credit_balance_exhausted", "key_limit_exceeded",
+    "credit_balance_exhausted", "key_limit_exceeded",
     // Moonshot
     "exceeded_current_quota",
     // Alibaba, Volcengine
@@ -63,8 +64,12 @@ const WINDOW: &[&str] = &[
     "usage_limit", "usage_limit_reached", "usage_limit_exceeded", "go_usage_limit", "free_usage_limit",
     "plan_limit_reached", "quota_exceeded", "quota_exhausted", "daily_limit_exceeded", "daily_quota_exceeded",
     "monthly_limit_exceeded", "free_tier_limit_exceeded", "service_quota_exceeded",
+    // Volcengine: a limit that its user set
+    "set_limit_exceeded",
     // Zhipu: a window of hours, of a day, of a week or month; MiniMax
     "1308", "1304", "1310", "base_resp.2056",
+    // iFlytek
+    "11201",
 ];
 
 #[rustfmt::skip]
@@ -118,7 +123,7 @@ const OVERLOADED: &[&str] = &[
     "service_tier_capacity_exceeded", "insufficient_capacity", "no_capacity", "no_capacity_available", "server_busy",
     "model_not_ready", "model_loading", "insufficient_system_resource",
     // Mistral, Zhipu
-    "3505", "1305", "1312",
+    "3505", "1312",
     "slow_down",
 ];
 
@@ -126,6 +131,8 @@ const OVERLOADED: &[&str] = &[
 const UNAVAILABLE: &[&str] = &[
     "unavailable", "service_unavailable", "temporarily_unavailable", "model_unavailable", "backend_unavailable",
     "the service is currently unavailable",
+    // Zhipu, for its own load as well as for ours
+    "1305",
 ];
 
 #[rustfmt::skip]
@@ -147,11 +154,13 @@ const RATE_LIMITED: &[&str] = &[
     "1300", "1302", "1303",
     // MiniMax
     "base_resp.1002", "base_resp.1041", "base_resp.2045",
+    // iFlytek
+    "11202", "11203",
 ];
 
 #[rustfmt::skip]
 const NOT_FOUND: &[&str] = &[
-    "not_found", "model_not_found", "model_not_exist", "model_decommissioned", "model_deprecated", "unknown_model",
+    "not_found", "model_not_found", "model_not_exist", "model_decommissioned", "model_deprecated", "model_not_supported", "model_not_available", "unknown_model",
     "no_such_model", "deployment_not_found", "endpoint_not_found", "resource_not_found", "specified_api_not_found",
     "unknown_url", "some requested entity was not found",
     // Zhipu

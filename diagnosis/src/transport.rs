@@ -3,14 +3,19 @@
 use crate::kind::Kind;
 use crate::phrase;
 use crate::prose::Prose;
-use crate::{Evidence, Transport, measure, status};
+use crate::{Evidence, Transport, code, measure, status};
+
+/// The longest text that is looked at, in bytes.
+const LONGEST: usize = 8192;
 
 /// What a broken or never-made connection means. Anything unknown is the network's fault.
 pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
     use Transport::{
         Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated,
     };
-    let prose = Prose::new([evidence.body], false);
+    let mut text = String::new();
+    code::parted(&evidence.body[..evidence.body.floor_char_boundary(LONGEST)], &mut text);
+    let prose = Prose::new([text.as_str()], false);
     let words = || phrase::kind(&prose, phrase::transport::RULES, |_| true);
     // A client that turns statuses into errors tells them in its text.
     let told = || measure::named_status(&prose).map(status::kind);

@@ -86,6 +86,14 @@ fn further_failures_are_understood() {
 }
 
 #[test]
+fn reported_failures_are_understood() {
+    let score = Score::of(include_str!("corpus/report.jsonl"));
+    println!("{}", score.disagreements.join("\n"));
+    assert!(score.rows > 500, "only {} rows were read", score.rows);
+    score.check();
+}
+
+#[test]
 fn every_form_of_hint_is_read() {
     Score::of(include_str!("corpus/hints.jsonl")).check();
 }

@@ -108,14 +108,19 @@ fn after(text: &str, form: Form, now: u64) -> Option<u64> {
     wait(millis)
 }
 
-/// Chinese names the wait first: "请在 30 秒后重试".
+/// How far before its end a wait may begin, in bytes.
+const LONGEST_WAIT: usize = 48;
+
+/// Chinese names the wait first: "请在 1 分 30 秒后重试".
 fn before_later(words: &str) -> Option<u64> {
     words.match_indices('后').find_map(|(end, _)| {
-        let start = words[..end].rfind(|c: char| c.is_ascii_digit())?;
-        let start = words[..start]
-            .rfind(|c: char| !c.is_ascii_digit() && c != '.')
-            .map_or(0, |at| at + words[at..].chars().next().map_or(1, char::len_utf8));
-        let (millis, rest) = duration::leading(&words[start..])?;
-        rest.trim_start().starts_with('后').then(|| wait(millis)).flatten()
+        let from = words.floor_char_boundary(end.saturating_sub(LONGEST_WAIT));
+        let digits = words[from..end].match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| from + at);
+        let mut starts =
+            digits.filter(|at| !words[..*at].ends_with(|c: char| c.is_ascii_digit() || c == '.'));
+        starts.find_map(|start| {
+            let (millis, rest) = duration::leading(&words[start..])?;
+            rest.trim_start().starts_with('后').then(|| wait(millis)).flatten()
+        })
     })
 }

@@ -86,12 +86,16 @@ const PART: &[&str] = &[
     "user",
 ];
 
+/// The server went down over the request, whatever it calls that.
+pub(crate) const CRASHED: &[&str] =
+    &["has crashed", "have crashed", "crashed with*", "process exited", "runner exited"];
+
 /// The provider has too little of everything just now.
 #[rustfmt::skip]
 const CAPACITY: &[&str] = &[
     "overload*", "high demand", "high load", "heavy load", "peak load", "high traffic", "heavy traffic", "peak traffic",
     "currently loading", "loading model", "model is loading", "being loaded", "unloaded", "starting up", "warming up",
-    "not ready", "cold start*", "busy", "no healthy upstream", "no available", "no instances", "no workers",
+    "not ready", "cold start*", "busy", "degraded", "no healthy upstream", "no available", "no instances", "no workers",
     "queue is full", "queue full", "maximum pending", "reset reason overflow", "temporarily unavailable",
     "temporarily not available", "service unavailable", "too many connections", "繁忙", "负载", "访问量过大", "拥挤",
 ];
@@ -115,7 +119,7 @@ pub(crate) const RULES: &[Rule] = &[
         "number of input tokens", "tokens in request", "tokens in the request", "inputs tokens", "text tokens",
         "token count", "token limit", "max tokens allowed", "inputs must have less than",
     ]).with(&["exceed*", "more than", "must be", "must have", "maximum", "too many", "larger than", "greater than", "over", "超"])
-        .unless(&[PER_TIME, &["output tokens", "completion tokens"]]),
+        .unless(&[PER_TIME, &["output tokens", "completion tokens", "quota"]]),
     rule(Kind::Overflow, &[
         "prompt", "prompts", "input", "inputs", "conversation", "messages", "message history", "chat history",
     ]).with(&[
@@ -145,8 +149,9 @@ pub(crate) const RULES: &[Rule] = &[
         "exceeded your budget", "account is not active", "in arrears", "overdue", "on the free tier", "free tier only",
         "paid plan", "paid account", "requires a subscription", "need a subscription", "subscription required",
         "subscription has expired", "plan has expired", "plan does not include", "not included in your", "on your plan",
-        "key limit", "limit 0", "extra usage", "out of usage", "余额", "欠费", "资源包", "充值", "套餐已到期",
+        "key limit", "limit 0", "extra usage", "out of usage", "余额", "欠费", "资源包", "充值", "套餐已到期", "额度不足", "额度已",
     ]).unless(&[SHORT]),
+    rule(Kind::Wall, &["plan"]).with(&["not support", "does not support", "doesnt support", "not supported"]),
     rule(Kind::Wall, &["credit", "credits", "balance", "funds"]).with(&[
         "insufficient", "not enough", "out of", "no", "any", "run out", "ran out", "depleted", "exhausted", "too low", "low",
         "requires", "require", "purchase", "buy", "add", "more", "zero", "negative", "top up", "expired", "not have",
@@ -169,7 +174,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule(Kind::Policy, &[
         "content policy", "content policies", "content filter*", "content management policy", "content safety",
         "safety system", "safety reasons", "safety settings", "safety policy", "safety filter*", "usage policy",
-        "usage policies", "acceptable use", "terms of service", "flagged", "requires moderation", "prohibited content",
+        "usage policies", "usage guidelines", "acceptable use", "suspicious activity", "cybersecurity", "terms of service", "flagged", "requires moderation", "prohibited content",
         "inappropriate content", "harmful content", "sensitive content", "unsafe content", "content exists risk",
         "high risk", "policy violation", "violates our", "violate our", "violating our", "guardrail intervened",
         "responsible ai", "敏感", "违规", "不安全",
@@ -186,14 +191,15 @@ pub(crate) const RULES: &[Rule] = &[
         "token seems invalid", "not authenticated", "unauthenticated", "unauthorized", "user not found", "log in again", "sign in again",
         "login again", "please log in", "please login", "login fail*", "鉴权失败", "令牌", "身份验证",
     ]),
-    rule(Kind::NotFound, &["model", "deployment"]).with(&["does not exist or"]),
+    rule(Kind::NotFound, &["model", "deployment"])
+        .with(&["does not exist or", "not exist or", "not found or", "or permission denied", "or no permission"]),
     rule(Kind::Permission, &[
         "permission*", "access denied", "have access to", "has access to", "no access", "access to this model",
         "not allowed to", "not authorized to", "not entitled", "forbidden", "requires explicit opt in", "opt in",
         "guardrail restrictions", "data policy", "privacy settings", "country region or territory",
         "location is not supported", "region is not supported", "not available in your", "not supported in your",
         "attention required", "just a moment", "checking your browser", "security service", "you have been blocked",
-        "has not been used in project", "terms must be accepted", "verification required", "must be verified", "无权", "权限",
+        "has not been used in project", "terms must be accepted", "verification required", "must be verified", "only authorized for", "无权", "权限",
     ]).unless(&[&["thinking"]]),
     rule(Kind::Permission, &["account", "organization", "project"]).with(&["deactivated", "suspended", "restricted", "disabled"]),
     // The provider's capacity.
@@ -213,7 +219,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule(Kind::RateLimited, SHORT).with(&["limit*", "exceed*", "reached", "too many", "quota"]),
     rule(Kind::NotFound, &["model", "models", "deployment", "engine", "endpoint", "endpoints"]).with(&[
         "does not exist", "doesnt exist", "do not exist", "not exist", "not found", "no such", "unknown model",
-        "not a valid model", "invalid model", "model identifier is invalid", "model id is invalid", "is not available",
+        "not a valid model", "model is not supported", "invalid model", "model identifier is invalid", "model id is invalid", "is not available",
         "no longer available", "no longer supported", "decommissioned", "been deprecated", "was deprecated",
         "deprecating state", "model deprecat*", "been retired", "was retired", "no endpoints found", "模型不存在",
     ]).unless(&[&["tool", "try again"]]),
@@ -223,7 +229,7 @@ pub(crate) const RULES: &[Rule] = &[
     ]),
     rule(Kind::Response, &[
         "closed before", "ended before", "ended without", "ended unexpectedly", "without a terminal", "empty response",
-        "no response", "no output", "incomplete response", "unexpected end", "invalid json", "malformed response",
+        "no response", "no output", "incomplete response", "unexpected end", "unexpected token", "invalid json", "is not valid json", "malformed response",
         "could not parse", "failed to parse", "failed to call a function", "failed to generate json",
     ]),
     rule(Kind::Network, &[
@@ -238,9 +244,9 @@ pub(crate) const RULES: &[Rule] = &[
         "requires more system memory", "rendering prompt", "chat template", "insufficient system resources",
     ]),
     rule(Kind::Server, &[
-        "internal server error", "internal error", "server error", "server had an error", "bad gateway", "crashed",
+        "internal server error", "internal error", "server error", "server had an error", "bad gateway", "crashed", "process exited",
         "upstream error", "upstream connect error", "something went wrong", "unexpected error", "unknown error",
-        "provider returned error", "error occurred", "内部错误", "系统错误", "服务异常",
+        "provider returned error", "finish reason error", "error occurred", "内部错误", "系统错误", "服务异常",
     ]),
     rule(Kind::Request, &[
         "is not supported", "does not support", "not permitted", "invalid request", "bad request", "is not valid",

@@ -6,26 +6,27 @@ use crate::kind::Kind;
 /// What can never pass first.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization"]),
+    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization", "credentials"]),
     rule(Kind::Untrusted, &[
-        "certificate*", "unknownissuer", "self signed", "hostname mismatch", "unknown ca", "unable to verify", "cert",
-        "corrupt message of type", "handshakefailure", "protocolversion", "not trusted",
+        "certificate*", "unknown issuer", "self signed", "hostname mismatch", "unknown ca", "unable to verify", "cert",
+        "certification path", "corrupt message of type", "handshake failure", "protocol version", "not trusted",
     ]),
     rule(Kind::Request, &[
         "builder error", "relative url", "invalid url", "invalid uri", "unsupported scheme", "unsupported protocol",
         "empty host", "invalid header name", "too many redirects", "following redirect",
     ]),
     rule(Kind::Cancelled, &[
-        "aborterror", "aborted by user", "user aborted", "request was aborted", "operation was aborted", "cancelled by",
+        "abort error", "aborted by user", "user aborted", "request was aborted", "operation was aborted", "cancelled by",
         "canceled by", "context canceled",
     ]),
     rule(Kind::RateLimited, &["excessive load", "too many pings", "enhance your calm"]),
-    rule(Kind::Server, &["unexpected internal error"]),
+    // An HTTP/2 stream that the peer ended for a reason of its own.
+    rule(Kind::Server, &["internal error"]).unless(&[&["alert"]]),
     rule(Kind::Timeout, &[
-        "timed out", "time out", "timeout", "timeouterror", "deadline has elapsed", "deadline exceeded", "etimedout",
-        "timedout", "idle", "stalled", "no bytes", "took too long",
+        "timed out", "time out", "timeout", "deadline has elapsed", "deadline exceeded", "etimedout",
+        "timedout", "idle", "stalled", "no bytes for", "took too long", "after a period of time", "failed to respond",
     ]),
-    rule(Kind::Response, &["while parsing", "without terminal", "terminal event", "before response completed"]),
+    rule(Kind::Response, &["while parsing", "without terminal", "terminal event", "before response completed", "stream ended before", "stream closed before"]),
     rule(Kind::Network, &[
         "eof", "end of file", "peer closed", "connection reset", "connection closed", "closed connection", "refused",
         "disconnected", "broken pipe",

@@ -1,5 +1,7 @@
 //! Errors as JSON. Only fields that describe errors are followed: others may echo the request.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::{DEEPEST, Findings, MOST, text};
@@ -53,13 +55,21 @@ fn role(key: &str) -> Role {
     }
 }
 
+/// The key as most write it: some clouds begin theirs with a capital.
+fn small(key: &str) -> Cow<'_, str> {
+    match key.as_bytes() {
+        [b'A'..=b'Z', b'a'..=b'z', ..] => Cow::Owned(key[..1].to_ascii_lowercase() + &key[1..]),
+        _ => Cow::Borrowed(key),
+    }
+}
+
 /// Follows one value.
 pub(super) fn read(value: &Value, depth: usize, found: &mut Findings) {
     match value {
         _ if depth > DEEPEST => {}
         Value::Object(fields) => {
             for (key, value) in fields {
-                field(key, value, depth, fields, found);
+                field(&small(key), value, depth, fields, found);
             }
         }
         Value::Array(items) => items.iter().take(MOST).for_each(|item| read(item, depth + 1, found)),
@@ -145,7 +155,12 @@ fn headers(value: &Value, found: &mut Findings) {
 fn wait(field: Field, value: &Value, found: &mut Findings) {
     let text = match value {
         // `{"seconds": 12, "nanos": 5}`
-        Value::Object(parts) => parts.get("seconds").and_then(plain),
+        Value::Object(parts) => parts.get("seconds").and_then(plain).map(|seconds| {
+            match parts.get("nanos").and_then(Value::as_u64) {
+                Some(nanos) => format!("{seconds}.{nanos:09}"),
+                None => seconds,
+            }
+        }),
         value => plain(value),
     };
     if let Some(text) = text {

@@ -1,6 +1,9 @@
-//! Pages of proxies, of which only the title means something, and errors as XML.
+//! Pages of proxies, of which the title means something and the wait they ask for, and errors as XML.
 
 use super::Findings;
+
+/// The longest sentence that is taken for a wait, in bytes.
+const LONGEST_WAIT: usize = 64;
 
 pub(super) fn read(body: &str, found: &mut Findings) {
     let head = &body[..body.floor_char_boundary(16 * 1024)];
@@ -13,6 +16,16 @@ pub(super) fn read(body: &str, found: &mut Findings) {
             found.text(text);
         }
     }
+    if let Some(wait) = wait(head) {
+        found.text(wait);
+    }
+}
+
+/// "try again in 30 seconds", wherever the page says it.
+fn wait(page: &str) -> Option<&str> {
+    let rest = &page[["try again in ", "retry in "].iter().find_map(|phrase| page.find(phrase))?..];
+    let rest = &rest[..rest.floor_char_boundary(LONGEST_WAIT)];
+    Some(&rest[..rest.find('<').unwrap_or(rest.len())])
 }
 
 /// What stands between `<name>` and its end.

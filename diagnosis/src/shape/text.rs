@@ -4,6 +4,7 @@ use serde_json::{Deserializer, Value};
 
 use super::{DEEPEST, Findings, json, repr};
 use crate::code;
+use crate::kind::Kind;
 
 /// How many places are tried as the beginning of an embedded object.
 const TRIES: usize = 4;
@@ -54,7 +55,16 @@ fn opens(text: &str) -> bool {
     inside.starts_with(['"', '\'', '\\']) && head[..head.len() - inside.len()].contains('{')
 }
 
+/// What a provider means by the part of its documentation that it leads to, where its words say something else.
+const LINKS: &[(&str, Kind)] = &[
+    // Alibaba, for tokens per minute, in OpenAI's words for an empty account
+    ("error-code#token-limit", Kind::RateLimited),
+];
+
 fn words(text: &str, found: &mut Findings) {
+    if let Some((_, kind)) = LINKS.iter().find(|(link, _)| text.contains(link)) {
+        found.implied = Some(*kind);
+    }
     let head = &text[..text.floor_char_boundary(1024)];
     // Clients print the class of an error before a colon or in parentheses; elsewhere a name may be an echo.
     for (end, _) in head.match_indices([':', ')']) {
