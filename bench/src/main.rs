@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "printing is what this program is for")]
 
 mod child;
+mod durability;
 mod kernel;
 mod latency;
 mod memory;
@@ -22,6 +23,8 @@ const DELTAS: u64 = 200_000;
 const RUNS: usize = 3;
 /// Subscribers beside the first, for the price of a further one.
 const FURTHER: usize = 8;
+/// Parked turns of the usual report.
+const PARKED: usize = 100_000;
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -35,7 +38,9 @@ fn main() -> Result<()> {
         ["reader", url, message] => stream::reader(url, message),
         ["latency", base] => latency::measure(base),
         ["memory"] => memory::measure(),
-        ["parked"] => memory::parked(),
+        ["parked", turns] => memory::parked(turns.parse()?),
+        ["durability"] => durability::measure(),
+        ["million"] => million(),
         ["kernel"] => kernel::measure(),
         other => bail!("unknown arguments {other:?}: run without any for the whole report"),
     }
@@ -61,23 +66,53 @@ fn report() -> Result<()> {
     let (bare_us, ours_us, stop_ms) = (latency[0], latency[1], latency[2]);
     table.figure("time to first event, added to the bare client's, p50", ours_us - bare_us, "us", 50.0);
     table.figure("stop to the turn's last event, p99", stop_ms, "ms", 100.0);
-    table.figure(
-        "memory of a turn that waits in memory",
-        Child::run(&["memory"])?.trim().parse()?,
-        "bytes",
-        8192.0,
-    );
-    let parked = figures(&Child::run(&["parked"])?)?;
-    table.figure("memory of a parked turn, in the process", parked[0], "bytes", 300.0);
-    table.figure("restart with 100,000 parked turns to all waits known", parked[3], "ms", 2000.0);
-    table.figure("kernel: one delta through handle", Child::run(&["kernel"])?.trim().parse()?, "ns", 150.0);
-    println!(
-        "parked turns: {:.0} bytes each in the file, {:.0} a second begun and parked (two durable commits each)",
-        parked[1], parked[2]
-    );
-    println!("bare client: {bare:.0} ns of CPU per delta, {bare_us:.0} us to the first one (p50)\n{table}");
     provider.stop();
+    table.figure("memory of a turn that waits in memory", single(&["memory"])?, "bytes", 8192.0);
+    let parked = parked(PARKED, &mut table)?;
+    let durable = durability(&mut table)?;
+    table.figure("kernel: one delta through handle", single(&["kernel"])?, "ns", 150.0);
+    println!("bare client: {bare:.0} ns of CPU per delta, {bare_us:.0} us to the first one (p50)");
+    println!("{parked}\n{durable}\n{table}");
     Ok(())
+}
+
+/// The rows that take minutes and gigabytes.
+fn million() -> Result<()> {
+    let mut table = Table::new();
+    let parked = parked(1_000_000, &mut table)?;
+    println!("{parked}\n{table}");
+    Ok(())
+}
+
+/// Adds the rows of parked turns; says what else there is to know.
+fn parked(turns: usize, table: &mut Table) -> Result<String> {
+    let figures = figures(&Child::run(&["parked", &turns.to_string()])?)?;
+    let (held, file, per_second, restart) = (figures[0], figures[1], figures[2], figures[3]);
+    table.figure(&format!("memory of each of {turns} parked turns, in the process"), held, "bytes", 300.0);
+    // The limit is set for 100,000.
+    let limit = 2000.0 * (turns as f64 / PARKED as f64);
+    table.figure(&format!("restart with {turns} parked turns to all waits known"), restart, "ms", limit);
+    Ok(format!(
+        "{turns} parked turns: {file:.0} bytes each in the file; {per_second:.0} a second begun and parked (two \
+         durable commits each)"
+    ))
+}
+
+/// Adds the row of what durability adds; says what else it costs.
+fn durability(table: &mut Table) -> Result<String> {
+    let figures = figures(&Child::run(&["durability"])?)?;
+    let [flush, memory, durable, in_memory, together, alone, content, written, kept] = figures[..] else {
+        bail!("not the figures of durability: {figures:?}");
+    };
+    table.ratio("time to first event, added by the file, in flushes, p50", durable - memory, flush, 1.0);
+    Ok(format!(
+        "a flush: {flush:.0} us; first event: {memory:.0} us in memory, {durable:.0} us durable (p50)\n\
+         turns a second: {in_memory:.0} in memory, {together:.0} durable, {alone:.0} durable one after the other\n\
+         a turn of 200 deltas: {content:.0} bytes of events and chunks, {written:.0} written ({:.1} times), {kept:.0} \
+         kept ({:.1} times)",
+        written / content,
+        kept / content
+    ))
 }
 
 /// What a child printed, number by number.
@@ -85,11 +120,16 @@ fn figures(line: &str) -> Result<Vec<f64>> {
     Ok(line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 
+/// The one number that a child printed.
+fn single(args: &[&str]) -> Result<f64> {
+    Ok(Child::run(args)?.trim().parse()?)
+}
+
 /// The least CPU per delta of a few runs: what disturbs a run only ever adds.
 fn best(args: &[&str]) -> Result<f64> {
     let mut least = f64::INFINITY;
     for _ in 0..RUNS {
-        least = least.min(Child::run(args)?.trim().parse()?);
+        least = least.min(single(args)?);
     }
     Ok(least)
 }

@@ -14,8 +14,7 @@ use everturn_wire::{Category, ConversationId, Failure};
 use futures_util::{StreamExt, future, stream, stream::BoxStream};
 
 const TURNS: usize = 20_000;
-/// Parked turns, and how many begin at once: they share the flushes of the file.
-const PARKED: usize = 100_000;
+/// How many turns begin at once: they share the flushes of the file.
 const AT_ONCE: usize = 512;
 const WARM: usize = 20_000;
 
@@ -44,7 +43,7 @@ pub(crate) fn measure() -> Result<()> {
 
 /// Prints bytes per parked turn in the process, bytes per parked turn in the file, turns that began and were parked a
 /// second, and the milliseconds from opening the file to every wait being in the timer index.
-pub(crate) fn parked() -> Result<()> {
+pub(crate) fn parked(turns: usize) -> Result<()> {
     let place = tempfile::tempdir()?;
     let path = place.path().join("bench.db");
     let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -55,18 +54,18 @@ pub(crate) fn parked() -> Result<()> {
         park(&orchestrator, WARM).await?;
         until_parked(&journal, WARM).await?;
         let (before, started) = (resident()?, Instant::now());
-        park(&orchestrator, PARKED).await?;
-        until_parked(&journal, WARM + PARKED).await?;
-        let per_second = PARKED as f64 / started.elapsed().as_secs_f64();
-        anyhow::Ok((resident()?.saturating_sub(before) / PARKED, per_second))
+        park(&orchestrator, turns).await?;
+        until_parked(&journal, WARM + turns).await?;
+        let per_second = turns as f64 / started.elapsed().as_secs_f64();
+        anyhow::Ok((resident()?.saturating_sub(before) / turns, per_second))
     })?;
-    let file = fs::metadata(&path)?.len() as usize / (PARKED + WARM);
+    let file = fs::metadata(&path)?.len() as usize / (turns + WARM);
     let started = Instant::now();
     let resumed = runtime()?.block_on(async {
         let orchestrator = builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
         anyhow::Ok(orchestrator.resume().await?)
     })?;
-    ensure!(resumed == PARKED + WARM, "only {resumed} turns were resumed");
+    ensure!(resumed == turns + WARM, "only {resumed} turns were resumed");
     println!("{held} {file} {per_second} {}", started.elapsed().as_secs_f64() * 1e3);
     Ok(())
 }

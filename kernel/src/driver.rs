@@ -89,8 +89,16 @@ pub async fn run_turn<H: Host>(
             next
         })
         .await;
+        if !effects.is_empty() && !is_delta(&input) {
+            // What is known already does not wait for the commit that this may lead to.
+            host.tell(turn, effects);
+        }
         turn.handle(host.now(), input, retry, effects);
     }
+}
+
+fn is_delta(input: &Input) -> bool {
+    matches!(input, Input::Provider(_, StreamEvent::Text(_) | StreamEvent::Reasoning(_)))
 }
 
 /// Comes back after the executor has run others.

@@ -1,0 +1,168 @@
+//! What durability costs: flushes before the first event, turns a second, bytes written.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
+
+use anyhow::{Context, Result};
+use everturn_kernel::{FinishReason, Provider, Request, StreamEvent};
+use everturn_orchestrator::{Cursor, Journal, MemoryJournal, Orchestrator, StartTurn, Window};
+use everturn_store_sqlite::SqliteJournal;
+use everturn_wire::ConversationId;
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+
+/// Turns of each kind whose first event is timed.
+const ROUNDS: usize = 400;
+/// Turns for the rate, and how many run at once.
+const TURNS: usize = 20_000;
+const AT_ONCE: usize = 512;
+/// Turns one after the other, for the rate without company.
+const ALONE: usize = 500;
+/// Turns whose bytes are counted, and the deltas of each.
+const LONG_TURNS: usize = 100;
+const DELTAS: usize = 200;
+
+/// Answers with so many words.
+struct Words(usize);
+
+impl Provider for Words {
+    fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
+        let words = (0..self.0).map(|n| StreamEvent::Text(format!("word {n} ")));
+        stream::iter(words.chain([StreamEvent::Finished(FinishReason::Stop)])).boxed()
+    }
+}
+
+/// Prints p50 microseconds of a flush and of the first event in memory and in a file; turns a second in memory, in a
+/// file, and in a file one after the other; bytes of a turn's content, written for it, and kept of it.
+pub(crate) fn measure() -> Result<()> {
+    // Not where temporary files are kept: that may be memory.
+    let program = std::env::current_exe()?;
+    let place = tempfile::tempdir_in(program.parent().context("the program is in no folder")?)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let [flush, memory, durable] = first_events(place.path()).await?;
+        let in_memory = rate(&orchestrator(1, Arc::new(MemoryJournal::default())), TURNS, AT_ONCE).await?;
+        let file = orchestrator(1, open(place.path(), "rate.db")?);
+        let together = rate(&file, TURNS, AT_ONCE).await?;
+        let alone = rate(&file, ALONE, 1).await?;
+        let [content, written, kept] = bytes(place.path()).await?;
+        println!("{flush} {memory} {durable} {in_memory} {together} {alone} {content} {written} {kept}");
+        Ok(())
+    })
+}
+
+fn open(place: &Path, name: &str) -> Result<Arc<SqliteJournal>> {
+    Ok(Arc::new(SqliteJournal::open(place.join(name))?))
+}
+
+fn orchestrator(words: usize, journal: Arc<impl Journal>) -> Orchestrator {
+    Orchestrator::builder().model("b", "m", Arc::new(Words(words))).journal(journal).build()
+}
+
+/// p50 in microseconds: a flush, the first word in memory, and in a file. Taken in turns, so that all see the same disk.
+async fn first_events(place: &Path) -> Result<[f64; 3]> {
+    let mut file = File::create(place.join("flush"))?;
+    let memory = orchestrator(1, Arc::new(MemoryJournal::default()));
+    let durable = orchestrator(1, open(place, "first.db")?);
+    let mut all = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        all[0].push(flush(&mut file)?);
+        all[1].push(first_event(&memory).await?);
+        all[2].push(first_event(&durable).await?);
+    }
+    Ok(all.map(median))
+}
+
+/// The least that is durable: a page at the end of a file, then a flush.
+fn flush(file: &mut File) -> Result<f64> {
+    let started = Instant::now();
+    file.write_all(&[7; 4096])?;
+    file.sync_data()?;
+    Ok(started.elapsed().as_secs_f64() * 1e6)
+}
+
+async fn first_event(orchestrator: &Orchestrator) -> Result<f64> {
+    let started = Instant::now();
+    let turn = orchestrator.start(prompt()).await?;
+    let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
+    let mut first = None;
+    loop {
+        let frame = events.next().await?;
+        if first.is_none() && frame.event().starts_with(br#"{"type":"text-delta""#) {
+            first = Some(started.elapsed());
+        }
+        if frame.ends_turn() {
+            return Ok(first.context("a turn without a word")?.as_secs_f64() * 1e6);
+        }
+    }
+}
+
+/// Turns sealed a second, so many at once.
+async fn rate(orchestrator: &Orchestrator, turns: usize, at_once: usize) -> Result<f64> {
+    let started = Instant::now();
+    let all = (0..turns).map(|_| {
+        let orchestrator = orchestrator.clone();
+        tokio::spawn(async move { whole(&orchestrator).await })
+    });
+    let mut running = stream::iter(all).buffer_unordered(at_once);
+    while let Some(turn) = running.next().await {
+        turn??;
+    }
+    Ok(turns as f64 / started.elapsed().as_secs_f64())
+}
+
+/// Runs a turn to its seal; its conversation.
+async fn whole(orchestrator: &Orchestrator) -> Result<ConversationId> {
+    let turn = orchestrator.start(prompt()).await?;
+    let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
+    while !events.next().await?.ends_turn() {}
+    Ok(turn.conversation_id)
+}
+
+/// Bytes of a turn of 200 deltas: of its events and chunks, written for it until the file is closed, and kept of it.
+async fn bytes(place: &Path) -> Result<[usize; 3]> {
+    let before = written()?;
+    let mut content = 0;
+    {
+        let journal = open(place, "bytes.db")?;
+        let orchestrator = orchestrator(DELTAS, journal.clone());
+        for _ in 0..LONG_TURNS {
+            let id = whole(&orchestrator).await?;
+            let events = journal.events(&id, Cursor::default(), usize::MAX).await?;
+            content += events.iter().map(|event| event.json.len()).sum::<usize>();
+            for chunk in journal.chunks(&id, Window::default()).await? {
+                content += serde_json::to_string(&chunk.chunk)?.len();
+            }
+        }
+    }
+    // The last owner of the journal may be a task that is just about to end.
+    while place.join("bytes.db-wal").exists() {
+        tokio::task::yield_now().await;
+    }
+    let kept = fs::metadata(place.join("bytes.db"))?.len() as usize;
+    Ok([content, written()? - before, kept].map(|bytes| bytes / LONG_TURNS))
+}
+
+fn prompt() -> StartTurn {
+    StartTurn { text: "What is the answer?".to_owned(), ..StartTurn::default() }
+}
+
+/// Bytes that this process has handed to the system for writing.
+fn written() -> Result<usize> {
+    let io = fs::read_to_string("/proc/self/io").context("bytes are counted by /proc: Linux only")?;
+    let line =
+        io.lines().find_map(|line| line.strip_prefix("wchar: ")).context("no wchar in /proc/self/io")?;
+    Ok(line.parse()?)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
