@@ -39,8 +39,8 @@ pub struct ResponsesConfig {
 
 /// An endpoint of the Responses API.
 ///
-/// A call succeeds when `response.completed` or `response.incomplete` came; tool calls and token counts are told at that
-/// moment, text and reasoning as they come. Everything else is a failure.
+/// A call succeeds when `response.completed` or `response.incomplete` came; tool calls and token counts are told at
+/// that moment, text and reasoning as they come. Everything else is a failure.
 ///
 /// The endpoint is asked to store nothing: each request has the whole conversation. Reasoning goes back encrypted, to
 /// the endpoint that gave it, with what it led to.
