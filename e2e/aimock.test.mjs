@@ -1,5 +1,5 @@
 // Streamed turns with a tool call through a model server that nobody here wrote: @copilotkit/aimock on loopback, spoken
-// to in two dialects. Its journal says what it was asked.
+// to in each dialect. Its journal says what it was asked.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,6 +39,13 @@ api_key = "${KEY}"
 models = ["gpt-5.5"]
 
 [[provider]]
+name = "responses"
+kind = "openai-responses"
+base_url = "${url}/v1"
+api_key = "${KEY}"
+models = ["gpt-5.5"]
+
+[[provider]]
 name = "messages"
 kind = "anthropic"
 base_url = "${url}/v1"
@@ -46,9 +53,10 @@ api_key = "${KEY}"
 models = ["claude-sonnet-4-5"]
 `;
 
-/** What each API looks like from aimock's side. It journals Messages in the words of Chat Completions. */
+/** What each API looks like from aimock's side. It journals all in the words of Chat Completions. */
 const DIALECTS = [
   { model: 'chat/gpt-5.5', path: '/v1/chat/completions', version: undefined },
+  { model: 'responses/gpt-5.5', path: '/v1/responses', version: undefined },
   { model: 'messages/claude-sonnet-4-5', path: '/v1/messages', version: '2023-06-01' },
 ];
 

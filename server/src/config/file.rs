@@ -85,6 +85,8 @@ pub(super) enum Kind {
     #[default]
     #[serde(rename = "openai-chat")]
     OpenAiChat,
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
     #[serde(rename = "anthropic")]
     Anthropic,
 }

@@ -3,7 +3,9 @@
 use std::{collections::BTreeSet, fs, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
-use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, HttpConfig, OutputLimit, Timeouts};
+use everturn_provider::{
+    AnthropicConfig, ChatConfig, EndpointConfig, HttpConfig, OutputLimit, ResponsesConfig, Timeouts,
+};
 
 use super::{
     Environment, Hidden,
@@ -31,6 +33,7 @@ pub(crate) struct Provider {
 #[derive(Debug)]
 pub(crate) enum Api {
     OpenAiChat(ChatConfig),
+    OpenAiResponses(ResponsesConfig),
     Anthropic(AnthropicConfig),
 }
 
@@ -70,8 +73,15 @@ impl Provider {
                 extra_body: table.extra_body,
                 ..ChatConfig::new(endpoint)
             }),
+            Kind::OpenAiResponses => {
+                only_chat("openai-responses", table.output_limit, table.include_usage)?;
+                Api::OpenAiResponses(ResponsesConfig {
+                    extra_body: table.extra_body,
+                    ..ResponsesConfig::new(endpoint)
+                })
+            }
             Kind::Anthropic => {
-                only_openai(table.output_limit, table.include_usage)?;
+                only_chat("anthropic", table.output_limit, table.include_usage)?;
                 Api::Anthropic(AnthropicConfig {
                     extra_body: table.extra_body,
                     ..AnthropicConfig::new(endpoint)
@@ -105,15 +115,15 @@ fn check_names(table: &ProviderTable) -> Result<()> {
 /// The address and the key's variable of whoever made the API.
 fn usual(kind: Kind) -> (&'static str, &'static str) {
     match kind {
-        Kind::OpenAiChat => (OPENAI, OPENAI_KEY),
+        Kind::OpenAiChat | Kind::OpenAiResponses => (OPENAI, OPENAI_KEY),
         Kind::Anthropic => (ANTHROPIC, ANTHROPIC_KEY),
     }
 }
 
-fn only_openai(output_limit: Option<OutputLimitName>, include_usage: Option<bool>) -> Result<()> {
+fn only_chat(kind: &str, output_limit: Option<OutputLimitName>, include_usage: Option<bool>) -> Result<()> {
     let given = [("output_limit", output_limit.is_some()), ("include_usage", include_usage.is_some())];
     match given.iter().find(|(_, given)| *given) {
-        Some((key, _)) => bail!("`{key}` has no effect with kind = \"anthropic\": take it out"),
+        Some((key, _)) => bail!("`{key}` has no effect with kind = \"{kind}\": take it out"),
         None => Ok(()),
     }
 }

@@ -250,6 +250,27 @@ fn anthropic_has_its_own_address_and_key() {
 }
 
 #[test]
+fn the_responses_api_has_openai_s_address_and_key() {
+    let provider = |keys: &str| {
+        Case::new(&format!(
+            "[[provider]]\nname = \"a\"\nkind = \"openai-responses\"\nmodels = [\"m\"]\n{keys}"
+        ))
+    };
+    let config = provider("extra_body = { top_p = 0.5 }").variable("OPENAI_API_KEY", "sk-1").config();
+    let Api::OpenAiResponses(responses) = &config.providers[0].api else { panic!("speaks another API") };
+    assert_eq!(responses.endpoint.base_url, "https://api.openai.com/v1");
+    assert_eq!(responses.endpoint.api_key, Some("sk-1".into()));
+    assert_eq!(responses.extra_body["top_p"], 0.5);
+    for (keys, expected) in [
+        ("", "set the environment variable OPENAI_API_KEY"),
+        ("api_key = \"k\"\ninclude_usage = false", "no effect with kind = \"openai-responses\""),
+    ] {
+        let problem = provider(keys).problem();
+        assert!(problem.contains(expected) && problem.contains("provider \"a\""), "{problem}");
+    }
+}
+
+#[test]
 fn dice_come_with_the_demo_and_when_asked_for() {
     let provider = "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
     for (file, expected) in [
