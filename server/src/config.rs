@@ -137,7 +137,7 @@ fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -
 
 fn providers(tables: Vec<file::ProviderTable>, environment: &Environment<'_>) -> Result<Vec<Provider>> {
     if tables.is_empty() {
-        return Ok(Provider::of_environment(environment).into_iter().collect());
+        return Ok(Provider::of_environment(environment));
     }
     let resolve = |table: file::ProviderTable| {
         let name = table.name.clone();

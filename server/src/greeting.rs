@@ -44,7 +44,8 @@ pub(crate) fn of(
     if config.providers.is_empty() {
         text.push_str(
             "\nNo provider is configured: the built-in model shows how a turn survives failures.\n\
-             To talk to a real one, set OPENAI_API_KEY or write a configuration file (see --help).\n",
+             To talk to a real one, set OPENAI_API_KEY or ANTHROPIC_API_KEY,\n\
+             or write a configuration file (see --help).\n",
         );
     }
     text.push('\n');

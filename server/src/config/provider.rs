@@ -1,5 +1,7 @@
 //! A model API that the server may ask.
 
+mod maker;
+
 use std::{collections::BTreeSet, fs, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
@@ -11,13 +13,7 @@ use super::{
     Environment, Hidden,
     file::{Kind, OutputLimitName, ProviderTable, TimeoutTable},
 };
-
-const OPENAI: &str = "https://api.openai.com/v1";
-const OPENAI_KEY: &str = "OPENAI_API_KEY";
-const ANTHROPIC: &str = "https://api.anthropic.com/v1";
-const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-/// What OpenAI offers where nobody says which models to use; the first is the default.
-const OPENAI_MODELS: &str = "gpt-5.5,gpt-5.4,gpt-5.4-mini,gpt-5.4-nano";
+use maker::Maker;
 
 /// A model API that the server may ask.
 #[derive(Debug)]
@@ -38,28 +34,15 @@ pub(crate) enum Api {
 }
 
 impl Provider {
-    /// The provider that `OPENAI_API_KEY` or `OPENAI_BASE_URL` make where the file has none.
-    pub(super) fn of_environment(environment: &Environment<'_>) -> Option<Self> {
-        let key = environment.get(OPENAI_KEY);
-        let base_url = environment.get("OPENAI_BASE_URL");
-        if key.is_none() && base_url.is_none() {
-            return None;
-        }
-        let asked = environment.get("EVERTURN_MODEL").as_deref().map(words).unwrap_or_default();
-        let mut endpoint = EndpointConfig::new(base_url.unwrap_or_else(|| OPENAI.to_owned()));
-        endpoint.api_key = key.map(Into::into);
-        Some(Self {
-            name: "openai".to_owned(),
-            api: Api::OpenAiChat(ChatConfig::new(endpoint)),
-            http: HttpConfig::default(),
-            models: if asked.is_empty() { words(OPENAI_MODELS) } else { asked },
-        })
+    /// The providers that keys in the environment make where the file has none.
+    pub(super) fn of_environment(environment: &Environment<'_>) -> Vec<Self> {
+        maker::of_environment(environment)
     }
 
     pub(super) fn resolve(table: ProviderTable, environment: &Environment<'_>) -> Result<Self> {
         check_names(&table)?;
         let api_key = api_key(&table, environment)?;
-        let usual = usual(table.kind).0;
+        let usual = maker(table.kind).base_url;
         let mut endpoint = EndpointConfig::new(table.base_url.unwrap_or_else(|| usual.to_owned()));
         endpoint.api_key = api_key.map(|key| key.secret());
         endpoint.headers = table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect();
@@ -93,11 +76,6 @@ impl Provider {
     }
 }
 
-/// What stands between commas.
-fn words(text: &str) -> Vec<String> {
-    text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
 fn check_names(table: &ProviderTable) -> Result<()> {
     if table.name.is_empty() || table.name.contains(|c: char| c == '/' || c.is_whitespace()) {
         bail!("its name must be one word without a slash: clients name a model NAME/MODEL");
@@ -112,11 +90,11 @@ fn check_names(table: &ProviderTable) -> Result<()> {
     }
 }
 
-/// The address and the key's variable of whoever made the API.
-fn usual(kind: Kind) -> (&'static str, &'static str) {
+/// Who made the API.
+fn maker(kind: Kind) -> Maker {
     match kind {
-        Kind::OpenAiChat | Kind::OpenAiResponses => (OPENAI, OPENAI_KEY),
-        Kind::Anthropic => (ANTHROPIC, ANTHROPIC_KEY),
+        Kind::OpenAiChat | Kind::OpenAiResponses => maker::OPENAI,
+        Kind::Anthropic => maker::ANTHROPIC,
     }
 }
 
@@ -132,7 +110,7 @@ fn only_chat(kind: &str, output_limit: Option<OutputLimitName>, include_usage: O
 fn api_key(table: &ProviderTable, environment: &Environment<'_>) -> Result<Option<Hidden>> {
     match (&table.api_key, &table.api_key_env, &table.api_key_file) {
         (None, None, None) if table.base_url.is_some() => Ok(None),
-        (None, None, None) => of_variable(usual(table.kind).1, environment).map(Some),
+        (None, None, None) => of_variable(maker(table.kind).key_variable, environment).map(Some),
         (Some(key), None, None) => Hidden::new(key.reveal()).context("`api_key` is empty").map(Some),
         (None, Some(name), None) => of_variable(name, environment).map(Some),
         (None, None, Some(path)) => {

@@ -156,6 +156,43 @@ fn an_openai_key_is_a_provider() {
 }
 
 #[test]
+fn each_key_is_a_provider() {
+    let case = Case::new("").variable("ANTHROPIC_API_KEY", "sk-ant-s3cret");
+    let config = case.config();
+    let Api::Anthropic(messages) = &config.providers[0].api else { panic!("speaks another API") };
+    assert_eq!(messages.endpoint.base_url, "https://api.anthropic.com/v1");
+    assert_eq!(messages.endpoint.api_key, Some("sk-ant-s3cret".into()));
+    assert_eq!(config.providers[0].models[0], "claude-opus-5-5");
+    assert!(!format!("{config:?}").contains("s3cret"));
+
+    let case = case.variable("EVERTURN_MODEL", "one");
+    assert_eq!(case.config().providers[0].models, ["one"]);
+    let case = case.variable("OPENAI_API_KEY", "sk-s3cret");
+    let of = |config: &Config| -> Vec<_> {
+        config.providers.iter().map(|provider| (provider.name.clone(), provider.models[0].clone())).collect()
+    };
+    let expected = [("openai", "one"), ("anthropic", "claude-opus-5-5")];
+    assert_eq!(of(&case.config()), expected.map(|(name, model)| (name.to_owned(), model.to_owned())));
+    let both = case.config();
+    assert_eq!(chat(&both, 0).endpoint.api_key, Some("sk-s3cret".into()), "each has its own key");
+}
+
+#[test]
+fn anthropic_elsewhere_is_said_as_its_own_programs_say_it() {
+    for (base_url, expected) in [
+        ("http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
+        ("http://127.0.0.1:1/proxy/", "http://127.0.0.1:1/proxy/v1"),
+        ("http://127.0.0.1:1/v1/", "http://127.0.0.1:1/v1/"),
+    ] {
+        let case = Case::new("").variable("ANTHROPIC_BASE_URL", base_url);
+        assert!(case.config().providers.is_empty(), "an address without a key is no provider");
+        let config = case.variable("ANTHROPIC_API_KEY", "k").config();
+        let Api::Anthropic(messages) = &config.providers[0].api else { panic!("speaks another API") };
+        assert_eq!(messages.endpoint.base_url, expected);
+    }
+}
+
+#[test]
 fn providers_of_the_file_replace_the_environment_s() {
     let file = r#"
         [[provider]]

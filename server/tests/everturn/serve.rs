@@ -15,9 +15,12 @@ async fn it_says_where_it_is_and_what_it_offers() {
     let mut terminal = Terminal::new(&Home::empty(), &["--listen", "0"]);
     terminal.until("(see --help)").await;
     let shown = terminal.shown();
-    for expected in
-        ["on http://127.0.0.1:", "demo/flaky", "chat --server http://127.0.0.1:", "OPENAI_API_KEY"]
-    {
+    for expected in [
+        "on http://127.0.0.1:",
+        "demo/flaky",
+        "chat --server http://127.0.0.1:",
+        "OPENAI_API_KEY or ANTHROPIC_API_KEY",
+    ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     terminal.press(CTRL_C).await;
