@@ -16,7 +16,7 @@ use crate::{
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
-    exchange::{self, Body},
+    exchange::{self, Body, Reader},
 };
 use reader::AnthropicReader;
 
@@ -74,10 +74,14 @@ impl Anthropic {
 impl Provider for Anthropic {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let body = request::body(&self.config, &request);
-        let answer = Answer::new(format!("toolu_{:x}", clock::now()), self.config.limits.answer);
         let post = self.endpoint.post(&["messages"], &body);
         let body =
-            Body::new(AnthropicReader::new(answer, self.endpoint.origin(API)), self.config.limits.event);
+            answered(format!("toolu_{:x}", clock::now()), self.endpoint.origin(API), self.config.limits);
         exchange::run(Arc::clone(&self.endpoint), post, body)
     }
+}
+
+/// What is answered. `seed` begins the ids of calls that have none.
+pub(crate) fn answered(seed: String, origin: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(AnthropicReader::new(Answer::new(seed, limits.answer), origin), limits.event)
 }

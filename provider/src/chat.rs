@@ -16,7 +16,7 @@ use crate::{
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
-    exchange::{self, Body},
+    exchange::{self, Body, Reader},
 };
 use reader::ChatReader;
 
@@ -92,12 +92,13 @@ impl ChatCompletions {
 impl Provider for ChatCompletions {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let body = request::body(&self.config, &request);
-        let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
         let post = self.endpoint.post(&["chat", "completions"], &body);
-        exchange::run(
-            Arc::clone(&self.endpoint),
-            post,
-            Body::new(ChatReader::new(answer), self.config.limits.event),
-        )
+        let seed = format!("call_{:x}", clock::now());
+        exchange::run(Arc::clone(&self.endpoint), post, answered(seed, self.config.limits))
     }
+}
+
+/// What is answered. `seed` begins the ids of calls that have none.
+pub(crate) fn answered(seed: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(ChatReader::new(Answer::new(seed, limits.answer)), limits.event)
 }

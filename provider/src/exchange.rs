@@ -1,5 +1,8 @@
 //! One provider call: a request, its response, and the facts read from it.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod replay;
+
 use std::{collections::VecDeque, mem, sync::Arc};
 
 use everturn_kernel::StreamEvent;

@@ -19,6 +19,9 @@ mod scripted;
 mod secret;
 mod sse;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub use exchange::replay::{Dialect, Ending, replay};
+
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chat::{ChatCompletions, ChatConfig, OutputLimit};
 pub use config::{ConfigError, EndpointConfig, Limits};

@@ -18,7 +18,7 @@ use crate::{
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
-    exchange::{self, Body},
+    exchange::{self, Body, Reader},
 };
 use reader::ResponsesReader;
 
@@ -72,9 +72,13 @@ impl Provider for Responses {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let origin = self.endpoint.origin("openai-responses");
         let body = request::body(&self.config, &origin, &request);
-        let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
         let post = self.endpoint.post(&["responses"], &body);
-        let body = Body::new(ResponsesReader::new(answer, origin), self.config.limits.event);
+        let body = answered(format!("call_{:x}", clock::now()), origin, self.config.limits);
         exchange::run(Arc::clone(&self.endpoint), post, body)
     }
+}
+
+/// What is answered. `seed` begins the ids of calls that have none.
+pub(crate) fn answered(seed: String, origin: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(ResponsesReader::new(Answer::new(seed, limits.answer), origin), limits.event)
 }

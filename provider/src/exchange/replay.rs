@@ -1,0 +1,76 @@
+//! A body fed by hand, without a connection: what properties and fuzz targets ask of every reader.
+
+use everturn_kernel::StreamEvent;
+
+use super::{Body, Facts, Flaw, Reader, Reading};
+use crate::{Limits, anthropic, chat, responses};
+
+/// The APIs whose streams can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Chat Completions.
+    Chat,
+    /// Messages.
+    Messages,
+    /// Responses.
+    Responses,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Chat, Self::Messages, Self::Responses];
+}
+
+/// How far a body was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was no stream: no event came.
+    Missing,
+    /// The answer is complete.
+    Complete,
+    /// It cannot be used, for this reason.
+    Flawed(String),
+}
+
+/// What a body in these pieces tells, and how it ends. After the last piece it ends in good order.
+pub fn replay<'a>(
+    dialect: Dialect,
+    limits: Limits,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<StreamEvent>, Ending) {
+    let (seed, origin) = ("seed".to_owned(), "origin".to_owned());
+    match dialect {
+        Dialect::Chat => feed(chat::answered(seed, limits), pieces),
+        Dialect::Messages => feed(anthropic::answered(seed, origin, limits), pieces),
+        Dialect::Responses => feed(responses::answered(seed, origin, limits), pieces),
+    }
+}
+
+fn feed<'a, R: Reader>(
+    mut body: Body<R>,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<StreamEvent>, Ending) {
+    let mut facts = Facts::new();
+    let read = || {
+        for piece in pieces {
+            if body.take(piece, &mut facts)? == Reading::Complete {
+                return Ok(Ending::Complete);
+            }
+        }
+        if body.opening.is_some() {
+            return Ok(Ending::Missing);
+        }
+        body.reader.end(&mut facts).map(|()| Ending::Complete)
+    };
+    let ending = read().unwrap_or_else(|flaw| {
+        Ending::Flawed(match flaw {
+            Flaw::Payload(payload) => payload,
+            Flaw::Truncated(what) => what.to_owned(),
+            Flaw::Excess(what) => what,
+        })
+    });
+    (facts.into(), ending)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What every reader does with bytes that nobody meant for it.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const LIMITS: Limits = Limits { event: 2000, answer: 300 };
+
+/// What streams of these APIs are made of, so that random ones reach beyond the first frame.
+const PIECES: &[&str] = &[
+    "data: ",
+    "event: error\n",
+    "\n",
+    "\n\n",
+    "\r\n\r\n",
+    ": comment\n",
+    "{}",
+    "[]",
+    "null",
+    "[DONE]",
+    "data: [DONE]\n\n",
+    r#"data: {"choices":[{"delta":{"content":"a"}}]}"#,
+    r#"data: {"choices":[{"delta":{"reasoning_content":"b"}}]}"#,
+    r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]}}]}"#,
+    r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}"#,
+    r#"data: {"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"g"}}]}}]}"#,
+    r#"data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+    r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+    r#"data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+    r#"data: {"error":{"message":"no"}}"#,
+    r#"data: {"type":"message_start","message":{"usage":{"input_tokens":1}}}"#,
+    r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#,
+    r#"data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}}"#,
+    r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}"#,
+    r#"data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}"#,
+    r#"data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}"#,
+    r#"data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+    r#"data: {"type":"message_stop"}"#,
+    r#"data: {"type":"error","error":{"message":"no"}}"#,
+    r#"data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","content":[]}}"#,
+    r#"data: {"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":"a"}"#,
+    r#"data: {"type":"response.output_text.done","item_id":"m","output_index":0,"content_index":0,"text":"ab"}"#,
+    r#"data: {"type":"response.reasoning_summary_text.delta","item_id":"r","output_index":1,"delta":"b"}"#,
+    r#"data: {"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":""}}"#,
+    r#"data: {"type":"response.function_call_arguments.delta","item_id":"i","output_index":2,"delta":"{\"a\":"}"#,
+    r#"data: {"type":"response.output_item.done","output_index":2,"item":{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":"{}"}}"#,
+    r#"data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":1,"output_tokens":2}}}"#,
+    r#"data: {"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}"#,
+    r#"data: {"type":"response.failed","response":{"error":{"message":"no"}}}"#,
+    "\u{FEFF}",
+    "é",
+    "\"",
+    "{",
+];
+
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let piece = (prop::sample::select(PIECES), prop::sample::select(vec!["", "\n\n", "\n\n", "\n\n"]));
+    let text = prop::collection::vec(piece, 0..20)
+        .prop_map(|pieces| pieces.into_iter().flat_map(|(piece, end)| [piece, end]).collect::<String>());
+    (text, prop::option::of((any::<prop::sample::Index>(), any::<u8>()))).prop_map(|(text, change)| {
+        let mut bytes = text.into_bytes();
+        if let Some((at, byte)) = change.filter(|_| !bytes.is_empty()) {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes
+    })
+}
+
+fn said(fact: &StreamEvent) -> usize {
+    match fact {
+        StreamEvent::Text(text) | StreamEvent::Reasoning(text) => text.len(),
+        _ => 0,
+    }
+}
+
+proptest! {
+    #[test]
+    fn however_split_every_reader_tells_the_same(bytes in stream(), size in 1_usize..40) {
+        for dialect in Dialect::ALL {
+            let whole = replay(*dialect, LIMITS, [bytes.as_slice()]);
+            prop_assert_eq!(&replay(*dialect, LIMITS, bytes.chunks(size)), &whole, "{:?}", dialect);
+        }
+    }
+
+    #[test]
+    fn only_a_complete_answer_has_calls_and_an_end(bytes in stream()) {
+        for dialect in Dialect::ALL {
+            let (facts, ending) = replay(*dialect, LIMITS, [bytes.as_slice()]);
+            let ends = facts.iter().filter(|fact| matches!(fact, StreamEvent::Finished(_))).count();
+            let is_last = matches!(facts.last(), Some(StreamEvent::Finished(_)));
+            prop_assert_eq!((ends, is_last), if ending == Ending::Complete { (1, true) } else { (0, false) });
+            let calls = || facts.iter().filter_map(|fact| match fact {
+                StreamEvent::ToolCall(call) => Some(call),
+                _ => None,
+            });
+            let ids: HashSet<_> = calls().map(|call| &call.id).collect();
+            prop_assert!(ids.len() == calls().count() && (ids.is_empty() || is_last), "{:?}", facts);
+            prop_assert!(calls().all(|call| !call.id.is_empty() && !call.name.is_empty()), "{:?}", facts);
+            prop_assert!(facts.iter().map(said).sum::<usize>() <= LIMITS.answer);
+        }
+    }
+}
