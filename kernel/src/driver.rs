@@ -41,9 +41,9 @@ pub trait Host: Send {
     /// Starts a tool. Dropping the future cancels it.
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
 
-    /// Whether to leave a turn that waits until then: someone else wakes it, from its snapshot. Never, unless the host
-    /// says so.
-    fn parks(&mut self, _until: Millis) -> bool {
+    /// Whether to leave a turn that wants this, as it was saved: someone else goes on with it, from its snapshot. Never,
+    /// unless the host says so.
+    fn leaves(&mut self, _want: Want) -> bool {
         false
     }
 
@@ -51,7 +51,7 @@ pub trait Host: Send {
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
 }
 
-/// Drives a turn until it is sealed, or parked where the host parks. `effects` are those of [`Turn::begin`], or of
+/// Drives a turn until it is sealed, or the host leaves it. `effects` are those of [`Turn::begin`], or of
 /// [`Input::Recover`] after a restore.
 ///
 /// Without a retry strategy there is no retry. Dropping the future stops at once whatever runs; the turn as last
@@ -74,10 +74,9 @@ pub async fn run_turn<H: Host>(
             host.commit(turn, effects).await?;
             durable = Some(turn.revision());
         }
-        match turn.want() {
-            Want::Nothing => return Ok(()),
-            Want::Wake(_, until) if effects.is_empty() && host.parks(until) => return Ok(()),
-            Want::Wake(..) | Want::Stream(_) | Want::Tools { .. } => {}
+        let want = turn.want();
+        if want == Want::Nothing || (effects.is_empty() && host.leaves(want)) {
+            return Ok(());
         }
         tasks.align(turn, host);
         let input = poll_fn(|cx| {

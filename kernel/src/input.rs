@@ -46,6 +46,8 @@ pub enum Input {
     },
     /// Something on our own side broke, such as a panic in a tool: ends the turn with this failure.
     Fault(Failure),
+    /// The process is about to end in good order: what is known so far is to be saved.
+    Checkpoint,
     /// The turn was restored after its process ended. Always the first input of a restored turn.
     Recover,
 }

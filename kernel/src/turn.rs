@@ -95,6 +95,7 @@ impl Turn {
             Input::Steer(message) => self.on_steer(message, fx),
             Input::Unsteer { message_id } => self.on_unsteer(&message_id, fx),
             Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled, fx),
+            Input::Checkpoint => self.on_checkpoint(),
             Input::Recover => self.on_recover(now, fx),
         }
     }

@@ -65,7 +65,12 @@ impl World {
 
     /// Someone outside says this now.
     pub(crate) fn hear(&mut self, input: Input) {
-        self.host.hear(input);
+        self.hear_later(0, input);
+    }
+
+    /// Someone outside says this in so many milliseconds.
+    pub(crate) fn hear_later(&mut self, after: u64, input: Input) {
+        self.host.hear(after, input);
     }
 
     /// The turn as last saved.

@@ -14,6 +14,15 @@ use crate::{
 const RESTARTED: &str = "the server was restarted while this step was streamed";
 
 impl Turn {
+    /// Has what was streamed so far saved. A step during which the process ends in good order does not kill its process:
+    /// however often that happens, it is not counted.
+    pub(super) fn on_checkpoint(&mut self) {
+        if let Phase::Streaming(_) | Phase::Tools(_) = self.phase {
+            self.recoveries = 0;
+            self.revision += 1;
+        }
+    }
+
     pub(super) fn on_recover(&mut self, now: Millis, fx: &mut Effects) {
         match &mut self.phase {
             Phase::Streaming(_) => self.recover_stream(now, fx),

@@ -1,6 +1,6 @@
 //! How often a turn is taken up again, and what is said about it.
 
-use everturn_kernel::{FinishReason, Settings};
+use everturn_kernel::{FinishReason, Input, Settings};
 use insta::assert_snapshot;
 
 use crate::world::{Beat, START, Script, Tool, World, call, finish, overloaded, says, text};
@@ -125,4 +125,21 @@ fn eager_tools_that_ran_are_not_asked_for_again() {
        20 done durationMs=20 reason="stop"
        20 turn-sealed
     "#);
+}
+
+/// The process ends in good order in the middle of every attempt, far more often than crashes would be forgiven.
+#[test]
+fn a_step_whose_process_ends_in_good_order_is_never_given_up() {
+    let mut script = Script { steps: vec![vec![vec![text("Hel"), Beat::Hang]]], ..Script::default() };
+    script.settings.max_recoveries = 1;
+    let mut world = World::new(script);
+    for restart in 0..10 {
+        world.hear_later(5, Input::Checkpoint);
+        let turn = if restart == 0 { world.begin() } else { world.recover() };
+        assert!(turn.is_none(), "sealed after {restart} restarts");
+        let saved = serde_json::to_string(&world.saved().expect("it was saved")).expect("a snapshot is JSON");
+        assert!(saved.contains(r#""text":"Hel""#), "what was streamed is saved: {saved}");
+    }
+    let story = world.log.story(START);
+    assert!(!story.contains("error") && story.matches("step-rewound").count() == 9, "{story}");
 }

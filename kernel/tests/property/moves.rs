@@ -92,6 +92,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             .prop_map(|(message_id, text)| Input::Steer(QueuedMessage { message_id, text })),
         1 => "[mn]".prop_map(|message_id| Input::Unsteer { message_id }),
         1 => any_failure().prop_map(Input::Fault),
+        1 => Just(Input::Checkpoint),
         3 => Just(Input::Recover),
     ]
 }

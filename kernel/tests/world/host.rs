@@ -11,7 +11,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::{Effect, Effects, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn};
+use everturn_kernel::{
+    Effect, Effects, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+};
 use everturn_wire::OutputStream;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
 
@@ -74,8 +76,9 @@ impl ScriptedHost {
         }
     }
 
-    pub(crate) fn hear(&mut self, input: Input) {
-        self.outside.push_back((0, input));
+    /// So many milliseconds from now.
+    pub(crate) fn hear(&mut self, after: u64, input: Input) {
+        self.outside.push_back((self.clock.now().since(START) + after, input));
     }
 
     fn note(&self, fact: Fact) {
@@ -176,8 +179,8 @@ impl Host for ScriptedHost {
         .boxed()
     }
 
-    fn parks(&mut self, until: Millis) -> bool {
-        self.script.parks && until > self.clock.now()
+    fn leaves(&mut self, want: Want) -> bool {
+        self.script.parks && matches!(want, Want::Wake(_, until) if until > self.clock.now())
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
@@ -259,6 +262,7 @@ fn name(input: &Input) -> &'static str {
         Input::Steer(_) => "steer",
         Input::Unsteer { .. } => "unsteer",
         Input::Fault(_) => "fault",
+        Input::Checkpoint => "checkpoint",
         Input::Recover => "recover",
     }
 }
