@@ -10,6 +10,7 @@ use crate::{
     model::{Model, Models},
     orchestrator::Shared,
     registry::Registry,
+    shutdown::Shutdown,
     telemetry,
     timer::Timers,
     tool::ToolSet,
@@ -119,6 +120,7 @@ impl Builder {
             auto_retry: Arc::new(AtomicBool::new(true)),
             registry: Registry::default(),
             timers: Timers::default(),
+            shutdown: Shutdown::default(),
             status: Shared::status_channel(),
         })
     }

@@ -2,6 +2,7 @@
 
 mod batch;
 mod control;
+mod inbox;
 mod place;
 mod show;
 
@@ -15,6 +16,7 @@ use crate::{Cursor, Head, Stored, TurnRecord, Version, log::EventLog};
 
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
+pub(crate) use inbox::Inbox;
 pub(crate) use place::{Rest, RunningTurn, Unsealed, Writer};
 
 /// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:

@@ -27,6 +27,9 @@ pub enum Error {
         /// What there is.
         known: Vec<String>,
     },
+    /// No turn begins any more.
+    #[error("shutting down: no turn begins any more; turns that were not sealed go on after the restart")]
+    ShuttingDown,
     /// A message that cannot be sent.
     #[error("the message cannot be sent: {why}")]
     BadMessage {
@@ -80,6 +83,8 @@ pub enum Fault {
     Missing,
     /// Something else is in the way for now.
     Conflict,
+    /// Nobody: it cannot be done now, and can be done later, perhaps by another process.
+    Unavailable,
     /// We are.
     Server,
 }
@@ -89,6 +94,7 @@ impl Error {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Busy { .. } | Self::QueueFull { .. } => Fault::Conflict,
+            Self::ShuttingDown => Fault::Unavailable,
             Self::UnknownConversation { .. } => Fault::Missing,
             Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor { .. } => {
                 Fault::Caller

@@ -20,6 +20,7 @@ mod orchestrator;
 mod registry;
 mod schedule;
 mod session;
+mod shutdown;
 mod subscription;
 mod telemetry;
 mod timer;

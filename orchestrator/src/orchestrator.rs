@@ -1,6 +1,7 @@
 //! The handle that everything is asked of.
 
 mod command;
+mod end;
 mod query;
 mod resume;
 
@@ -16,7 +17,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     Builder, Clock, Cursor, Entry, Journal, JournalError, Version, model::Models, registry::Registry,
-    session::panic_text, timer::Timers, tool::ToolSet,
+    session::panic_text, shutdown::Shutdown, timer::Timers, tool::ToolSet,
 };
 
 /// Status changes that a slow listener may be behind.
@@ -77,6 +78,7 @@ pub(crate) struct Shared {
     pub(crate) auto_retry: Arc<AtomicBool>,
     pub(crate) registry: Registry,
     pub(crate) timers: Timers,
+    pub(crate) shutdown: Shutdown,
     pub(crate) status: broadcast::Sender<StatusChange>,
 }
 

@@ -68,6 +68,11 @@ impl Registry {
         }
     }
 
+    /// All there are now.
+    pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
+        self.lock().values().cloned().collect()
+    }
+
     /// Whether watchers were told the end of a turn that the journal may still have unsealed. Asked once.
     fn was_broken(&self, id: &ConversationId) -> bool {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).remove(id)

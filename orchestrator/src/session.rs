@@ -11,11 +11,10 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, run_turn};
 use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
 
 use crate::{
     JournalError, Wait,
-    conversation::{Control, Conversation},
+    conversation::{Conversation, Inbox},
     orchestrator::Shared,
     schedule::TimedRetry,
     telemetry::Present,
@@ -26,12 +25,7 @@ pub(crate) use job::{Again, Job, TurnSettings};
 pub(crate) use settle::close_idle;
 
 /// Runs turns until none is left or one is parked, then gives the writer's place back.
-pub(crate) async fn run(
-    shared: Arc<Shared>,
-    conversation: Arc<Conversation>,
-    mut inbox: mpsc::Receiver<Box<Control>>,
-    first: Job,
-) {
+pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mut inbox: Inbox, first: Job) {
     let mut next = Some(first);
     while let Some(Job { mut turn, mut effects, settings, started }) = next.take() {
         let _active = Present::active_turn();
@@ -44,9 +38,11 @@ pub(crate) async fn run(
             return;
         }
         drop(host);
-        if let Some(wait) = Wait::of(&turn) {
+        if turn.outcome().is_none() {
             if conversation.park(&inbox, &turn, settings.reasoning_effort.as_ref()) {
-                timer::wake_at(&shared, wait.until, conversation.id.clone());
+                if let Some(wait) = Wait::of(&turn) {
+                    timer::wake_at(&shared, wait.until, conversation.id.clone());
+                }
                 shared.registry.let_go(&conversation);
                 return;
             }

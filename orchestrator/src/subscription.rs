@@ -38,6 +38,7 @@ impl Subscription {
     ///
     /// # Errors
     /// When the journal fails while catching up, or has nothing of the conversation after it failed.
+    /// [`Error::ShuttingDown`] after the last event when the orchestrator has shut down.
     pub async fn next(&mut self) -> Result<Frame, Error> {
         loop {
             while let Some(frame) = self.taken.pop_front() {
@@ -46,12 +47,15 @@ impl Subscription {
                     return Ok(frame);
                 }
             }
+            // Before it is looked for events: there are none after it.
+            let is_down = self.shared.shutdown.is_down();
             let (live, gone) = {
                 let state = self.conversation.state();
                 (state.log.after(self.next, TAKEN_AT_ONCE), state.gone)
             };
             match live {
                 Some(frames) if frames.is_empty() && gone => self.follow().await?,
+                Some(frames) if frames.is_empty() && is_down => return Err(Error::ShuttingDown),
                 Some(frames) if frames.is_empty() => self.growth().await,
                 Some(frames) => self.taken = frames.into(),
                 None => self.catch_up().await?,
@@ -66,7 +70,7 @@ impl Subscription {
         grew.as_mut().enable();
         let is_behind = {
             let state = self.conversation.state();
-            state.gone || state.log.end() > self.next
+            state.gone || state.log.end() > self.next || self.shared.shutdown.is_down()
         };
         if !is_behind {
             grew.await;

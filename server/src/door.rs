@@ -13,13 +13,13 @@ use crate::{
     page,
 };
 
-/// Everything that is served at `bound`, guarded.
-pub(crate) fn router(
+/// Everything that is served at `bound`, guarded; and its WebSockets, which outlive their requests.
+pub(crate) fn open(
     orchestrator: &Orchestrator,
     config: &Config,
     metrics: Metrics,
     bound: SocketAddr,
-) -> Result<Router> {
+) -> Result<(Router, Sockets)> {
     let access = Access {
         bound,
         hosts: config.allowed_hosts.clone(),
@@ -36,9 +36,10 @@ pub(crate) fn router(
     );
     let routes = calls.merge(sockets.router()).merge(page::router());
     // Clients that know no path open their socket at the root.
+    let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {
-        true => sockets.upgrade(request).await,
+        true => upgrades.upgrade(request).await,
         false => page::index(request.headers()),
     };
-    Ok(guard.protect(routes.route("/", any(root))))
+    Ok((guard.protect(routes.route("/", any(root))), sockets))
 }

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use everturn_orchestrator::Orchestrator;
 use everturn_transport_http::Metrics;
-use everturn_wire::ConversationStatus;
+use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
 use uuid::Uuid;
 
@@ -22,8 +22,12 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// How long running turns may go on after the server was told to end.
+/// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
+/// save what is left of them.
 const GRACE: Duration = Duration::from_secs(2);
+const SAVING: Duration = Duration::from_secs(5);
+/// How long clients may take to be gone.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Serves until it is told to end.
 pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
@@ -35,28 +39,39 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
     let orchestrator = assembly::orchestrator(&config)?;
-    let app = door::router(&orchestrator, &config, metrics, address)?;
+    let (app, sockets) = door::open(&orchestrator, &config, metrics, address)?;
     let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(&config, address, &orchestrator.models(), resumed, &program);
     // Whoever started this may have closed the terminal; it serves all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
-    let (end, ending) = oneshot::channel::<()>();
-    let serving = axum::serve(listener, app).with_graceful_shutdown(async { drop(ending.await) });
+    let (close, closed) = oneshot::channel::<()>();
+    let serving = axum::serve(listener, app).with_graceful_shutdown(async { drop(closed.await) });
     let mut serving = tokio::spawn(serving.into_future());
     tokio::select! {
         served = &mut serving => served??,
         () = interrupt.next() => {
-            drop(end);
-            let ended = async { (quiet(&orchestrator).await, serving.await) };
+            let ended = async {
+                save(&orchestrator).await;
+                drop(close);
+                let _ = timeout(GOODBYE, join(sockets.ended(), serving)).await;
+            };
             tokio::select! {
-                _ = timeout(GRACE, ended) => {}
-                // Somebody is in a hurry.
+                () = ended => {}
+                // Somebody is in a hurry: what runs is as after a crash.
                 () = interrupt.next() => {}
             }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets running turns come to an end or to rest. Meanwhile calls are answered: a turn can still be stopped, and who wants
+/// to begin one is told why not.
+async fn save(orchestrator: &Orchestrator) {
+    if timeout(GRACE + SAVING, orchestrator.shutdown(GRACE)).await.is_err() {
+        tracing::warn!("the journal did not take everything in time: some turns go on from an earlier place");
+    }
 }
 
 /// A server inside this process, for one client.
@@ -73,7 +88,7 @@ pub(crate) async fn private(config: Config) -> Result<Private> {
     let orchestrator = assembly::orchestrator(&config)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
-    let app = door::router(&orchestrator, &config, Metrics::none(), address)?;
+    let (app, _) = door::open(&orchestrator, &config, Metrics::none(), address)?;
     tokio::spawn(axum::serve(listener, app).into_future());
     let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
     Ok(Private { url: format!("http://{address}"), token, default_model })
@@ -93,18 +108,4 @@ async fn bind(address: SocketAddr) -> Result<TcpListener> {
         }
         _ => anyhow!("cannot listen on {address}: {error}"),
     })
-}
-
-/// Waits until no turn runs.
-async fn quiet(orchestrator: &Orchestrator) {
-    let mut changes = orchestrator.status_changes();
-    while is_busy(orchestrator).await {
-        // Missed changes are as good as seen ones: everything is looked at again.
-        let _ = changes.recv().await;
-    }
-}
-
-async fn is_busy(orchestrator: &Orchestrator) -> bool {
-    let conversations = orchestrator.conversations().await.unwrap_or_default();
-    conversations.iter().any(|conversation| conversation.status == ConversationStatus::Active)
 }

@@ -40,6 +40,7 @@ impl From<Error> for Refusal {
             Fault::Caller => StatusCode::BAD_REQUEST,
             Fault::Missing => StatusCode::NOT_FOUND,
             Fault::Conflict => StatusCode::CONFLICT,
+            Fault::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Fault::Server => StatusCode::INTERNAL_SERVER_ERROR,
         };
         if error.fault() == Fault::Server {

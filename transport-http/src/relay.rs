@@ -17,7 +17,7 @@ const GATHERED: usize = 16 << 10;
 pub(crate) enum Format {
     /// One event per line, until the turn is sealed.
     Ndjson,
-    /// Server-sent events, for ever.
+    /// Server-sent events, until the server shuts down.
     Sse {
         /// Silence after which a comment is sent.
         heartbeat: Duration,
@@ -40,6 +40,10 @@ pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemap
             return None;
         }
         let gathered = relay.gather().await;
+        if let Err(Error::ShuttingDown) = gathered {
+            // In good order: nothing was lost, and what comes next comes after the restart.
+            return None;
+        }
         if let Err(error) = &gathered {
             tracing::warn!(%error, "an event stream was cut");
             relay.over = true;
@@ -64,7 +68,11 @@ impl Relay {
             && bytes.len() < GATHERED
             && let Some(next) = self.subscription.next().now_or_never()
         {
-            self.put(&next?, &mut bytes);
+            match next {
+                Ok(next) => self.put(&next, &mut bytes),
+                Err(Error::ShuttingDown) => self.over = true,
+                Err(error) => return Err(error),
+            }
         }
         Ok(bytes.into())
     }

@@ -2,8 +2,8 @@
 
 use axum::extract::ws::{Message, WebSocket};
 use everturn_orchestrator::Orchestrator;
-use futures_util::{StreamExt as _, stream::SplitStream};
-use tokio::time::{Instant, sleep_until};
+use futures_util::{StreamExt as _, future::join, stream::SplitStream};
+use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
 
 use crate::{
@@ -15,6 +15,10 @@ use crate::{
     status::StatusFeed,
     watch::Watches,
 };
+
+/// How long a peer may take to say goodbye.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+const SHUTTING_DOWN: &str = "the server is shutting down: come back with the last cursor";
 
 /// One socket.
 pub(crate) struct Socket {
@@ -38,6 +42,8 @@ enum Event {
     Stuck(Stuck),
     /// The peer was silent for a while.
     Quiet,
+    /// The server shuts down, and the peer was sent all that it takes.
+    Down,
 }
 
 /// Why a socket ends.
@@ -50,6 +56,8 @@ enum End {
     Dead,
     /// It broke the protocol, or a limit.
     Broke(Error),
+    /// The server shuts down.
+    Down,
 }
 
 impl Socket {
@@ -77,6 +85,7 @@ impl Socket {
         };
         let last = match end {
             End::Left => Vec::new(),
+            End::Down => vec![message::close(CloseCode::Away.into(), SHUTTING_DOWN)],
             End::Broke(error) => {
                 let (code, why) = (u16::from(code(&error)), error.to_string());
                 vec![message::error(&why), message::close(code, &why)]
@@ -88,7 +97,10 @@ impl Socket {
                 return;
             }
         };
-        self.outbox.end(last).await;
+        let end = self.outbox.end(last);
+        let gone = async { while let Some(Ok(_)) = self.source.next().await {} };
+        // A connection that is dropped before the peer has read its end may take that end along.
+        let _ = timeout(LAST_WORDS, join(end, gone)).await;
     }
 
     async fn event(&mut self) -> Event {
@@ -101,6 +113,7 @@ impl Socket {
                 Ok(()) => Event::Answered,
                 Err(stuck) => Event::Stuck(stuck),
             },
+            () = self.executor.orchestrator.down() => Event::Down,
             () = sleep_until(quiet_at) => Event::Quiet,
         }
     }
@@ -115,6 +128,7 @@ impl Socket {
             Event::Heard(None) | Event::Stuck(Stuck::Gone) => Err(End::Left),
             Event::Stuck(Stuck::Slow) => Err(End::Slow),
             Event::Answered => Ok(()),
+            Event::Down => Err(End::Down),
             Event::Quiet if self.pinged => Err(End::Dead),
             Event::Quiet => {
                 self.pinged = true;

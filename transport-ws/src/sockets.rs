@@ -43,6 +43,8 @@ pub struct Sockets {
     orchestrator: Orchestrator,
     limits: Limits,
     places: Arc<Semaphore>,
+    /// How many places there are.
+    most: u32,
 }
 
 /// One socket's place among those allowed.
@@ -54,14 +56,20 @@ impl Sockets {
         describe_gauge!(OPEN, "Open WebSockets");
         describe_counter!(REFUSED, "WebSockets refused as there were too many");
         describe_counter!(DROPPED, "WebSockets ended as the peer was slow or dead, by reason");
-        let places = Arc::new(Semaphore::new(limits.sockets.min(Semaphore::MAX_PERMITS)));
-        Self { orchestrator, limits, places }
+        let most = u32::try_from(limits.sockets.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        Self { orchestrator, limits, places: Arc::new(Semaphore::new(most as usize)), most }
     }
 
     /// Serves `GET /ws`.
     pub fn router(&self) -> Router {
         let upgrade = async |State(sockets): State<Self>, request| sockets.upgrade(request).await;
         Router::new().route("/ws", any(upgrade)).with_state(self.clone())
+    }
+
+    /// Waits until every socket has ended, and lets no further one in: for a server that is about to end.
+    pub async fn ended(&self) {
+        // Cannot fail: it is never closed.
+        let _ = self.places.acquire_many(self.most).await;
     }
 
     /// Whether a request wants to be a WebSocket: for a path that is something else otherwise.

@@ -62,6 +62,8 @@ impl Watch {
             let mut subscription = subscription?;
             match subscription.next().await {
                 Ok(frame) => Some((Ok(frame), Some(subscription))),
+                // The socket is about to be closed, which says so.
+                Err(Error::ShuttingDown) => None,
                 Err(error) => Some((Err(error), None)),
             }
         });

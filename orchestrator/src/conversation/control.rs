@@ -18,6 +18,13 @@ pub(crate) struct Control {
     pub(crate) closes: bool,
 }
 
+impl From<Input> for Control {
+    /// One that nobody waits for.
+    fn from(input: Input) -> Self {
+        Self { input, taken: None, closes: false }
+    }
+}
+
 impl Conversation {
     /// Sends a command to the running turn. Gives it back when there is none.
     pub(crate) fn send(&self, control: Box<Control>) -> Result<Result<(), Error>, Box<Control>> {

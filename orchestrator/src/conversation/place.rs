@@ -6,11 +6,8 @@ use everturn_kernel::{Input, Millis, Turn};
 use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
 use tokio::sync::mpsc;
 
-use super::{Control, Conversation, State};
-use crate::{Cursor, Error, TurnRecord, Wait};
-
-/// Commands that may wait for a turn to take them in.
-const CONTROL_PLACES: usize = 64;
+use super::{Control, Conversation, Inbox, State};
+use crate::{Cursor, Error, TurnRecord, Wait, shutdown::Shutdown};
 
 /// The running turn, as others see it.
 pub(crate) struct Writer {
@@ -37,7 +34,7 @@ pub(crate) struct RunningTurn {
 /// A turn that is in the journal, with the writer's place.
 pub(crate) struct Unsealed {
     pub(crate) record: TurnRecord,
-    pub(crate) inbox: mpsc::Receiver<Box<Control>>,
+    pub(crate) inbox: Inbox,
     /// Watchers were told its end already.
     pub(crate) broken: bool,
 }
@@ -54,25 +51,33 @@ pub(crate) enum Rest {
 
 impl Conversation {
     /// Takes the writer's place.
-    pub(crate) fn claim(&self) -> Result<mpsc::Receiver<Box<Control>>, Error> {
+    pub(crate) fn claim(&self, shutdown: &Shutdown) -> Result<Inbox, Error> {
         let mut state = self.state();
+        // Under the lock, under which a shutdown looks for writers after it has begun: so it misses none.
+        shutdown.check_open()?;
         if state.writer.is_some() || state.unsealed.is_some() {
             return Err(Error::Busy { id: self.id.clone() });
         }
-        Ok(state.take_place(None))
+        Ok(state.take_place(shutdown, None))
     }
 
     /// Takes the writer's place for the turn that is in the journal, if there is one without a session; with a first
-    /// command for it, or else only if its wait is over.
-    pub(crate) fn claim_unsealed(&self, now: Millis, control: Option<Box<Control>>) -> Option<Unsealed> {
+    /// command for it, or else only if its wait is over. Not while shutting down.
+    pub(crate) fn claim_unsealed(
+        &self,
+        shutdown: &Shutdown,
+        now: Millis,
+        control: Option<Box<Control>>,
+    ) -> Option<Unsealed> {
         let mut state = self.state();
+        shutdown.check_open().ok()?;
         let waits = !state.broken && state.unsealed.as_ref()?.wait.is_some_and(|wait| wait.lasts(now));
         if waits && control.is_none() {
             return None;
         }
         let record = *state.unsealed.take()?;
         let turn = RunningTurn { from: record.from, first_seq: record.first_seq, retry: None };
-        let inbox = state.take_place(Some(turn));
+        let inbox = state.take_place(shutdown, Some(turn));
         if let (Some(writer), Some(control)) = (&mut state.writer, control) {
             // The channel is new and has room.
             let _ = writer.take(control);
@@ -80,13 +85,8 @@ impl Conversation {
         Some(Unsealed { record, inbox, broken: mem::take(&mut state.broken) })
     }
 
-    /// Gives the writer's place back while the turn waits, unless a command came in.
-    pub(crate) fn park(
-        &self,
-        inbox: &mpsc::Receiver<Box<Control>>,
-        turn: &Turn,
-        reasoning_effort: Option<&String>,
-    ) -> bool {
+    /// Gives the writer's place back and leaves the turn as it was saved, unless a command came in.
+    pub(crate) fn park(&self, inbox: &Inbox, turn: &Turn, reasoning_effort: Option<&String>) -> bool {
         let mut state = self.state();
         let running = state.writer.as_ref().and_then(|writer| writer.turn.clone());
         let (true, Some(RunningTurn { from, first_seq, .. })) = (inbox.is_empty(), running) else {
@@ -113,10 +113,10 @@ impl Conversation {
     /// Gives the writer's place back, unless there is something to do first.
     ///
     /// Under the same lock under which commands are sent, so that none is lost in between.
-    pub(crate) fn release(&self, inbox: &mut mpsc::Receiver<Box<Control>>, left: Vec<QueuedMessage>) -> Rest {
+    pub(crate) fn release(&self, inbox: &mut Inbox, left: Vec<QueuedMessage>) -> Rest {
         let mut state = self.state();
         let mut left = left;
-        while let Ok(control) = inbox.try_recv() {
+        while let Some(control) = inbox.take() {
             match control.input {
                 Input::Steer(message) => left.push(message),
                 Input::Unsteer { message_id } => left.retain(|waiting| waiting.message_id != message_id),
@@ -158,8 +158,8 @@ impl Conversation {
 }
 
 impl State {
-    fn take_place(&mut self, turn: Option<RunningTurn>) -> mpsc::Receiver<Box<Control>> {
-        let (control, inbox) = mpsc::channel(CONTROL_PLACES);
+    fn take_place(&mut self, shutdown: &Shutdown, turn: Option<RunningTurn>) -> Inbox {
+        let (control, inbox) = Inbox::new(shutdown.present());
         self.writer = Some(Writer { control, turn, closing: false, sealed: false });
         inbox
     }

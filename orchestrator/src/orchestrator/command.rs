@@ -29,6 +29,7 @@ impl Orchestrator {
     /// When the message or the model is no good, a turn is running in the conversation, or the journal fails.
     pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
         check(&start)?;
+        self.shared.shutdown.check_open()?;
         let id = match &start.conversation_id {
             Some(id) => ConversationId::parse(id.as_str())?,
             None => registry::new_conversation_id(),
@@ -45,7 +46,7 @@ impl Orchestrator {
         conversation.settled().await;
         let last_model = conversation.state().head.model.clone();
         let model = self.shared.models.choose(start.model.as_deref(), last_model.as_deref())?;
-        let inbox = conversation.claim()?;
+        let inbox = conversation.claim(&self.shared.shutdown)?;
         let turn_id = registry::new_turn_id();
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
@@ -165,19 +166,22 @@ impl Orchestrator {
                 return Ok(true);
             }
             // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
-            if let Ok(inbox) = conversation.claim() {
-                let closing = session::close_idle(self.shared.clone(), conversation.clone(), inbox);
-                let closed = tokio::spawn(closing).await;
-                return closed
-                    .map_or_else(|_| Err(Error::NotStarted { id: id.clone() }), |done| Ok(done?))
-                    .map(|()| false);
-            }
+            let inbox = match conversation.claim(&self.shared.shutdown) {
+                Ok(inbox) => inbox,
+                Err(Error::Busy { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let closing = session::close_idle(self.shared.clone(), conversation.clone(), inbox);
+            let closed = tokio::spawn(closing).await;
+            return closed
+                .map_or_else(|_| Err(Error::NotStarted { id: id.clone() }), |done| Ok(done?))
+                .map(|()| false);
         }
     }
 
     /// Sends a command to the running turn without waiting for it; wakes a parked one. `false` when there is none.
     fn order(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
-        self.send(conversation, Control { input, taken: None, closes: false })
+        self.send(conversation, Control::from(input))
     }
 
     /// Sends a command to the running turn and waits until it was taken in. `false` when there is none.
@@ -194,7 +198,11 @@ impl Orchestrator {
     fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
         match conversation.send(Box::new(control)) {
             Ok(sent) => sent.map(|()| true),
-            Err(control) => self.take_up(conversation, Some(control)),
+            Err(control) => {
+                // A turn that is left as it is stays so.
+                self.shared.shutdown.check_open()?;
+                self.take_up(conversation, Some(control))
+            }
         }
     }
 }

@@ -45,7 +45,8 @@ impl Orchestrator {
         control: Option<Box<Control>>,
     ) -> Result<bool, Error> {
         let with_command = control.is_some();
-        let Some(unsealed) = conversation.claim_unsealed(self.shared.clock.now(), control) else {
+        let (shutdown, now) = (&self.shared.shutdown, self.shared.clock.now());
+        let Some(unsealed) = conversation.claim_unsealed(shutdown, now, control) else {
             return Ok(false);
         };
         let Unsealed { record, inbox, broken } = unsealed;

@@ -9,6 +9,7 @@ use std::{
 use async_trait::async_trait;
 use everturn_kernel::{
     Arguments, Effect, Effects, Host, Input, Millis, Op, Request, StreamEvent, ToolAnswer, ToolCall, Turn,
+    Want,
 };
 use everturn_wire::{Category, ConversationStatus, DoneReason, EventBody, Failure, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
@@ -18,8 +19,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::{TurnSettings, panic_text, request};
 use crate::{
     Cursor, Frame, Invocation, JournalError, Output,
-    conversation::{Batch, Control, Conversation},
+    conversation::{Batch, Control, Conversation, Inbox},
     orchestrator::{Shared, StatusChange},
+    shutdown::Stage,
     telemetry,
 };
 
@@ -35,11 +37,13 @@ pub(super) struct TurnHost<'s> {
     shared: &'s Arc<Shared>,
     conversation: &'s Arc<Conversation>,
     /// Commands from outside.
-    control: &'s mut mpsc::Receiver<Box<Control>>,
+    control: &'s mut Inbox,
     /// What running tools print and answer. Made for the first of them: a turn that waits has none.
     output: Option<Channel>,
     /// To be answered when the command just taken in has been dealt with.
     taken: Option<oneshot::Sender<()>>,
+    /// The provider call that was begun last.
+    asked: Option<Op>,
     turn_id: TurnId,
     settings: TurnSettings,
     /// Told where the turn's events begin, once it is durable.
@@ -50,12 +54,22 @@ impl<'s> TurnHost<'s> {
     pub(super) fn new(
         shared: &'s Arc<Shared>,
         conversation: &'s Arc<Conversation>,
-        control: &'s mut mpsc::Receiver<Box<Control>>,
+        control: &'s mut Inbox,
         turn_id: TurnId,
         settings: TurnSettings,
         started: Option<oneshot::Sender<Cursor>>,
     ) -> Self {
-        Self { shared, conversation, control, output: None, taken: None, turn_id, settings, started }
+        Self {
+            shared,
+            conversation,
+            control,
+            output: None,
+            taken: None,
+            asked: None,
+            turn_id,
+            settings,
+            started,
+        }
     }
 
     /// The journal failed: watchers are told, nothing is pretended to be durable.
@@ -134,6 +148,7 @@ impl Host for TurnHost<'_> {
     }
 
     fn stream(&mut self, _: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        self.asked = Some(op);
         let messages =
             request::messages(self.shared.system_prompt.as_deref(), &self.conversation.state().chunks);
         let request = Request {
@@ -194,8 +209,17 @@ impl Host for TurnHost<'_> {
         .boxed()
     }
 
-    fn parks(&mut self, until: Millis) -> bool {
-        until.since(self.now()) >= PARK_FROM_MS && self.control.is_empty()
+    /// A wait that is long is left; in a shutdown every wait, what is not begun yet, and in the end everything. Commands
+    /// are taken in first.
+    fn leaves(&mut self, want: Want) -> bool {
+        let stage = self.shared.shutdown.stage();
+        let leaves = match want {
+            Want::Wake(_, until) => stage != Stage::Open || until.since(self.now()) >= PARK_FROM_MS,
+            Want::Stream(op) if stage == Stage::Draining => self.asked != Some(op),
+            Want::Stream(_) | Want::Tools { .. } => stage == Stage::Leaving,
+            Want::Nothing => false,
+        };
+        leaves && self.control.is_empty()
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
@@ -203,7 +227,7 @@ impl Host for TurnHost<'_> {
         if let Some(taken) = self.taken.take() {
             let _ = taken.send(());
         }
-        if let Poll::Ready(Some(control)) = self.control.poll_recv(cx) {
+        if let Poll::Ready(Some(control)) = self.control.poll(cx) {
             let Control { input, taken, .. } = *control;
             self.taken = taken;
             return Poll::Ready(input);

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use everturn_wire::{ConversationStatus, QueuedMessage};
-use tokio::sync::mpsc;
 
 use crate::{
     Entry, JournalError, StatusChange,
-    conversation::{Batch, Control, Conversation, Rest},
+    conversation::{Batch, Conversation, Inbox, Rest},
     orchestrator::Shared,
 };
 
@@ -16,7 +15,7 @@ use crate::{
 pub(crate) async fn close_idle(
     shared: Arc<Shared>,
     conversation: Arc<Conversation>,
-    mut inbox: mpsc::Receiver<Box<Control>>,
+    mut inbox: Inbox,
 ) -> Result<(), JournalError> {
     if let Some(writer) = &mut conversation.state().writer {
         writer.closing = true;
@@ -35,7 +34,7 @@ pub(crate) async fn close_idle(
 pub(super) async fn settle(
     shared: &Shared,
     conversation: &Conversation,
-    inbox: &mut mpsc::Receiver<Box<Control>>,
+    inbox: &mut Inbox,
     mut left: Vec<QueuedMessage>,
 ) -> Result<Vec<QueuedMessage>, JournalError> {
     loop {

@@ -7,6 +7,7 @@ mod panic;
 mod property;
 mod queue;
 mod retry;
+mod shutdown;
 mod storage;
 mod subscription;
 mod support;
