@@ -138,6 +138,16 @@ impl Socket {
         }
     }
 
+    /// The code that the server ends the socket with, whatever it says before that.
+    pub(crate) async fn close_code(&mut self) -> u16 {
+        loop {
+            let message = timeout(DEADLINE, self.0.next()).await.expect("an end in time").unwrap().unwrap();
+            if let Message::Close(end) = message {
+                return end.unwrap().code.into();
+            }
+        }
+    }
+
     /// The next event.
     pub(crate) async fn event(&mut self) -> Value {
         self.hear("chat.delta").await["event"].take()

@@ -11,4 +11,5 @@ mod proxy;
 mod relay;
 mod restart;
 mod serve;
+mod shutdown;
 mod terminal;

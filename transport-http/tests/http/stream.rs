@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use everturn_transport_http::Limits;
+use everturn_transport_http::{Limits, Metrics, router};
 use everturn_wire::Value;
 use hyper::{Method, StatusCode};
 use serde_json::json;
@@ -219,4 +219,43 @@ async fn a_silent_stream_shows_that_it_lives() {
         assert_eq!(stream.until("\n\n").await.unwrap(), ":");
         assert!(begun.elapsed() >= limits.heartbeat * beat);
     }
+}
+
+#[tokio::test]
+async fn a_server_that_shuts_down_refuses_turns_and_ends_streams_in_good_order() {
+    let mut orchestrator = None;
+    let mut world = World::serve(|shared, _| {
+        orchestrator = Some(shared.clone());
+        router(shared, Limits::default(), Metrics::none())
+    })
+    .await;
+    let orchestrator = orchestrator.unwrap();
+    let mut lines = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+    let call = world.call().await;
+    call.text("Hel");
+    lines_until(&mut lines, "text-delta").await;
+    let mut events = get(world.address, "/conversations/c/events").await;
+    events_until(&mut events, "text-delta").await;
+    let ending = tokio::spawn({
+        let orchestrator = orchestrator.clone();
+        async move { orchestrator.shutdown(Duration::from_secs(1)).await }
+    });
+    let refused = loop {
+        let answer = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+        // Busy, until the shutdown has begun.
+        if answer.status != StatusCode::CONFLICT {
+            break answer;
+        }
+    };
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.error().await.contains("shutting down"));
+    call.text("lo");
+    lines_until(&mut lines, "text-delta").await;
+    world.clock.advance(Duration::from_secs(1));
+    ending.await.unwrap();
+    // A body that is cut off fails the client.
+    assert_eq!(lines.line().await, None);
+    assert!(is(&events.event().await.1, "text-delta"));
+    assert_eq!(events.until("\n\n").await, None);
+    assert_eq!(get(world.address, "/conversations/c/status").await.status, StatusCode::OK);
 }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use everturn_transport_ws::Limits;
+use everturn_transport_ws::{Limits, Sockets};
 use serde_json::json;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::{
     peer::{Peer, text},
     raw::{RawPeer, frame_head},
     world,
-    world::still_time,
+    world::{World, still_time},
     world_with,
 };
 
@@ -95,4 +96,43 @@ async fn a_peer_that_answers_pings_stays() {
         // What is sent later is read later.
         assert!(world.ask("GET /ws HTTP/1.1\r\n").await.contains("400"));
     }
+}
+
+#[tokio::test]
+async fn a_server_that_shuts_down_says_goodbye() {
+    let (mut orchestrator, mut sockets) = (None, None);
+    let mut world = World::serve(|shared, _| {
+        let all = sockets.insert(Sockets::new(shared.clone(), Limits::default()));
+        orchestrator = Some(shared);
+        all.router()
+    })
+    .await;
+    let (orchestrator, sockets) = (orchestrator.unwrap(), sockets.unwrap());
+    let (mut talking, mut silent) = (Peer::connect(world.address).await, Peer::connect(world.address).await);
+    talking.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    let call = world.call().await;
+    call.text("Hel");
+    talking.events_until("text-delta").await;
+    let grace = Duration::from_secs(1);
+    let ending = tokio::spawn(async move { orchestrator.shutdown(grace).await });
+    // In the grace the turn goes on, and no other begins.
+    let refused = loop {
+        let send = json!({ "type": "chat.send", "conversationId": "d", "message": "Hi" });
+        match silent.answer_to(send).await {
+            answer if answer["type"] == "chat.error" => break answer,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert!(refused["message"].as_str().unwrap().contains("shutting down"), "{refused}");
+    call.text("lo");
+    assert_eq!(text(&talking.events_until("text-delta").await), "lo");
+    world.clock.advance(grace);
+    for peer in [&mut talking, &mut silent] {
+        // Nothing is said about the turn: it goes on elsewhere.
+        let end = peer.end().await;
+        assert_eq!(end.code, CloseCode::Away);
+        assert!(end.reason.contains("shutting down"), "{end}");
+    }
+    ending.await.unwrap();
+    sockets.ended().await;
 }

@@ -8,7 +8,10 @@ use serde_json::json;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::{
     WebSocketStream, client_async,
-    tungstenite::{Message, client::IntoClientRequest as _, handshake::client::Request, http::StatusCode},
+    tungstenite::{
+        Message, client::IntoClientRequest as _, handshake::client::Request, http::StatusCode,
+        protocol::CloseFrame,
+    },
 };
 
 /// A WebSocket client.
@@ -81,6 +84,17 @@ impl Peer {
                 Message::Text(text) => return text.to_string(),
                 Message::Ping(_) | Message::Pong(_) => {}
                 other => panic!("unexpected: {other:?}"),
+            }
+        }
+    }
+
+    /// How the server ends the socket; only statuses may come before it.
+    pub(crate) async fn end(&mut self) -> CloseFrame {
+        loop {
+            match self.socket.next().await.unwrap().unwrap() {
+                Message::Close(end) => return end.unwrap(),
+                Message::Text(text) => assert!(text.contains("conversation.statusChanged"), "{text}"),
+                _ => {}
             }
         }
     }
