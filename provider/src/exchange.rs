@@ -6,7 +6,7 @@ pub(crate) mod replay;
 use std::{collections::VecDeque, mem, sync::Arc};
 
 use everturn_kernel::StreamEvent;
-use everturn_wire::{Category, Failure};
+use everturn_wire::{Category, Failure, Value};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use reqwest::Request;
@@ -125,7 +125,7 @@ impl<R: Reader> Exchange<R> {
         let reading = match (&chunk, &body.opening) {
             (Some(chunk), _) => body.take(chunk, &mut self.facts),
             (None, Some(opening)) => return Err(self.endpoint.refused(&body.head, opening)),
-            (None, None) => body.reader.end(&mut self.facts).map(|()| Reading::Complete),
+            (None, None) => body.end(&mut self.facts).map(|()| Reading::Complete),
         };
         match reading {
             Ok(Reading::More) => Ok(Phase::Reading(response, body)),
@@ -150,6 +150,15 @@ impl<R: Reader> Body<R> {
         }
     }
 
+    /// The stream ended in good order, unless its last words are an error that is no event.
+    fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
+        let stray = self.decoder.stray();
+        if is_error(&stray) {
+            return Err(Flaw::Payload(stray.into_owned()));
+        }
+        self.reader.end(facts)
+    }
+
     fn take(&mut self, chunk: &[u8], facts: &mut Facts) -> Result<Reading, Flaw> {
         if let Some(opening) = &mut self.opening {
             let room = BODY_LIMIT - opening.len();
@@ -168,5 +177,15 @@ impl<R: Reader> Body<R> {
                 Err(excess) => return Err(Flaw::Excess(excess.to_string())),
             }
         }
+    }
+}
+
+/// Whether a text is JSON that calls itself an error.
+fn is_error(text: &str) -> bool {
+    let names_one = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
+    match serde_json::from_str(text) {
+        Ok(Value::Array(items)) => items.iter().any(names_one),
+        Ok(value) => names_one(&value),
+        Err(_) => false,
     }
 }

@@ -14,6 +14,9 @@ mod tests;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
+/// What is kept of the lines that belong to no event, in bytes.
+const LONGEST_STRAY: usize = 64 << 10;
+
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {
@@ -46,6 +49,8 @@ pub struct SseDecoder {
     name: Vec<u8>,
     /// The data lines so far, each followed by a line feed.
     data: Vec<u8>,
+    /// The lines since the latest event that are none of the format's, each followed by a line feed.
+    stray: Vec<u8>,
     /// The last line ended with CR: a line feed right after it belongs to that end.
     after_cr: bool,
     /// No line has ended yet: the next one may begin with a byte order mark.
@@ -65,6 +70,7 @@ impl SseDecoder {
             line: Vec::new(),
             name: Vec::new(),
             data: Vec::new(),
+            stray: Vec::new(),
             after_cr: false,
             at_start: true,
             lent: false,
@@ -94,12 +100,24 @@ impl SseDecoder {
                 self.after_cr = input[end] == b'\r';
                 *input = &input[end + 1..];
                 self.lent = true;
+                self.stray.clear();
                 return Ok(Some(self.event()));
             }
             self.after_cr = input[end] == b'\r';
             *input = &input[end + 1..];
         }
         Ok(None)
+    }
+
+    /// What came since the latest event and is nothing that the format knows, down to the unfinished line; 64 KiB of it
+    /// at most. A server that fails in mid-stream may drop its error into the stream as it would into an empty body.
+    pub fn stray(&self) -> Cow<'_, str> {
+        let line = &self.line[..self.line.len().min(LONGEST_STRAY - self.stray.len())];
+        if self.stray.is_empty() {
+            text(line)
+        } else {
+            text(&[&self.stray, line].concat()).into_owned().into()
+        }
     }
 
     /// Takes a line's last bytes; says whether the line completes an event.
@@ -138,6 +156,11 @@ impl SseDecoder {
             b"event" => {
                 self.name.clear();
                 self.name.extend_from_slice(value);
+            }
+            b"" | b"id" | b"retry" => {}
+            _ if self.stray.len() + line.len() < LONGEST_STRAY => {
+                self.stray.extend_from_slice(line);
+                self.stray.push(b'\n');
             }
             _ => {}
         }

@@ -92,6 +92,35 @@ fn the_largest_event_is_let_through_and_the_next_size_is_not() {
     assert_eq!(decode_within(100, comment.chunks(1)), (vec![], true), "nor does an endless comment grow");
 }
 
+/// What is left over of `pieces` when all of them are read.
+fn stray<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut decoder = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);
+    for mut piece in pieces {
+        while decoder.next(&mut piece).unwrap().is_some() {}
+    }
+    decoder.stray().into_owned()
+}
+
+#[test]
+fn what_is_no_event_is_kept_until_the_next_one() {
+    let error = "{\n  \"error\": {\"code\": 503}\n}";
+    for (bytes, expected) in [
+        (error.to_owned(), error),
+        (format!("data: a\n\n{error}"), error),
+        (format!("data: a\n\n: hi\nid: 1\nretry: 2\nevent: x\n\n{error}"), error),
+        (format!("{error}\n\ndata: a\n\n"), ""),
+        ("data: a\n\n".to_owned(), ""),
+    ] {
+        let bytes = bytes.as_bytes();
+        assert_eq!(stray([bytes]), expected);
+        assert_eq!(stray(bytes.chunks(1)), expected, "byte by byte");
+    }
+    let lines = "0123456\n".repeat(10_000);
+    let kept = stray([lines.as_bytes(), "x".repeat(70_000).as_bytes()]);
+    assert_eq!(kept.len(), 64 << 10, "not without end");
+    assert!(lines.starts_with(kept.trim_end_matches('x')), "from its beginning");
+}
+
 #[test]
 fn after_the_limit_nothing_is_decoded() {
     let mut decoder = SseDecoder::new(20);

@@ -32,6 +32,7 @@ macro_rules! conformance {
                 a_clean_end_at_every_byte,
                 an_error_after_every_part,
                 an_answer_that_says_nothing,
+                an_error_that_is_no_event,
                 no_head_at_all,
                 no_http_at_all,
                 nothing_listens,

@@ -106,6 +106,21 @@ pub(crate) async fn an_answer_that_says_nothing<D: Dialect>() {
     }
 }
 
+pub(crate) async fn an_error_that_is_no_event<D: Dialect>() {
+    let sample = D::sample();
+    let at_most = told_at_most(&sample);
+    // As an API says it in the body of a response that is no stream: over several lines, with no event around it.
+    let error = "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"Everything is on fire\"\n  }\n}";
+    for parts in 0..sample.parts.len() {
+        let sent = sample.parts[..parts].iter().map(String::as_str).chain([error]);
+        let server = Loopback::start([Reply::sse(sent)]).await;
+        let (told, failure) = failed(call(&D::provider(Setup::at(&server.base_url()))).await);
+        assert!(at_most.starts_with(&told), "after {parts} parts: {told:?}");
+        assert!(failure.message.contains("Everything is on fire"), "{}", failure.message);
+        assert!(failure.retryable, "{failure:?}");
+    }
+}
+
 async fn failure_of<D: Dialect>(reply: Reply) -> Failure {
     let server = Loopback::start([reply]).await;
     let (told, failure) = failed(call(&D::provider(Setup::at(&server.base_url()))).await);
