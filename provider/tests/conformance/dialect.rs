@@ -18,6 +18,12 @@ pub(crate) trait Dialect {
     /// The path that calls arrive at, for a base URL with the path `/v1`.
     const PATH: &'static str;
 
+    /// What the API itself has in the query of its address.
+    const QUERY: Option<&'static str> = None;
+
+    /// Whether the last event says that it is the last. Otherwise an answer is complete when its body is.
+    const HAS_LAST_EVENT: bool = true;
+
     /// The header that carries [`KEY`], and its value.
     const AUTHORIZATION: (&'static str, &'static str);
 
@@ -51,6 +57,12 @@ pub(crate) fn in_turns<'a>(calls: &[Asked<'a>]) -> Vec<(usize, &'a str)> {
         calls.iter().enumerate().filter_map(move |(place, call)| Some((place, *call.2.get(turn)?)))
     };
     (0..most).flat_map(turn).collect()
+}
+
+/// Where calls arrive that have this query besides the API's own.
+pub(crate) fn target<D: Dialect>(query: Option<&str>) -> String {
+    let query: Vec<_> = query.into_iter().chain(D::QUERY).collect();
+    if query.is_empty() { D::PATH.to_owned() } else { format!("{}?{}", D::PATH, query.join("&")) }
 }
 
 /// How the tests make an adapter.

@@ -6,6 +6,7 @@
 
 mod chat;
 mod dialect;
+mod gemini;
 mod messages;
 mod responses;
 mod suite;
@@ -92,3 +93,4 @@ macro_rules! conformance {
 conformance!(chat_completions, crate::chat::Chat);
 conformance!(messages_api, crate::messages::Messages);
 conformance!(responses_api, crate::responses::ResponsesApi);
+conformance!(gemini_api, crate::gemini::GenerateContent);

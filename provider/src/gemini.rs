@@ -1,0 +1,84 @@
+//! Google's Gemini API.
+
+mod frame;
+mod keepsake;
+mod reader;
+mod request;
+
+use std::sync::Arc;
+
+use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_wire::Value;
+use futures_core::stream::BoxStream;
+use serde_json::Map;
+
+use crate::{
+    ConfigError, EndpointConfig, HttpClient, Limits,
+    answer::Answer,
+    clock,
+    endpoint::{Credential, Endpoint},
+    exchange::{self, Body},
+};
+use reader::GeminiReader;
+
+/// How to speak to one endpoint of the Gemini API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeminiConfig {
+    /// Where it is, up to and without `/models`, e.g. `https://generativelanguage.googleapis.com/v1beta`. The key is
+    /// sent as `x-goog-api-key`.
+    pub endpoint: EndpointConfig,
+    /// Fields that every request has besides, or instead of, the adapter's own, at any depth: a temperature is
+    /// `{"generationConfig": {"temperature": 0.2}}`.
+    pub extra_body: Map<String, Value>,
+    /// How much an answer may have.
+    pub limits: Limits,
+}
+
+/// An endpoint of the Gemini API.
+///
+/// A call succeeds when a `finishReason` came **and** the stream then ended in good order: the API has no other end.
+/// Tool calls and token counts are told at that moment, text and thoughts as they come. Everything else is a failure.
+///
+/// A model without a slash in its name is one of `models/`. A reasoning effort that is a number is a budget of
+/// thinking tokens (0: no thinking, -1: as the model likes); any other is sent as the API's own `thinkingLevel`.
+#[derive(Clone, Debug)]
+pub struct Gemini {
+    endpoint: Arc<Endpoint>,
+    config: Arc<GeminiConfig>,
+    /// Whose echoes are ours: a signature is worth nothing elsewhere.
+    origin: Arc<str>,
+}
+
+impl GeminiConfig {
+    /// An endpoint with everything else as usual.
+    pub fn new(endpoint: EndpointConfig) -> Self {
+        Self { endpoint, extra_body: Map::new(), limits: Limits::default() }
+    }
+}
+
+impl Gemini {
+    /// Makes the adapter; connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the address, the key or a header cannot be used.
+    pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
+        let endpoint =
+            Endpoint::new(http, config.endpoint.clone(), Credential::Header("x-goog-api-key"), &[])?;
+        let origin = endpoint.origin("gemini").into();
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), origin })
+    }
+}
+
+impl Provider for Gemini {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        let body = request::body(&self.config, &self.origin, &request);
+        let path = request::path(&request.model);
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let mut post = self.endpoint.post(&path, &body);
+        // Otherwise the answer is one JSON array.
+        post.url_mut().query_pairs_mut().append_pair("alt", "sse");
+        let answer = Answer::new(format!("gemini_{:x}", clock::now()), self.config.limits.answer);
+        let body = Body::new(GeminiReader::new(answer, Arc::clone(&self.origin)), self.config.limits.event);
+        exchange::run(Arc::clone(&self.endpoint), post, body)
+    }
+}

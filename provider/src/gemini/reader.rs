@@ -1,0 +1,122 @@
+//! What is answered: a stream of Gemini's API as facts.
+
+use std::sync::Arc;
+
+use everturn_wire::Echo;
+use serde_json::json;
+
+use super::{
+    frame::{Candidate, Counts, Ending, Frame, FunctionCall, Part},
+    keepsake::Keepsake,
+};
+use crate::{
+    SseEvent,
+    answer::Answer,
+    assembly::Fragment,
+    exchange::{Facts, Flaw, Reader, Reading},
+};
+
+#[derive(Debug)]
+pub(super) struct GeminiReader {
+    answer: Answer,
+    /// Whose echoes these are.
+    origin: Arc<str>,
+    counts: Counts,
+    /// How many calls there are so far.
+    calls: u64,
+}
+
+impl GeminiReader {
+    pub(super) fn new(answer: Answer, origin: Arc<str>) -> Self {
+        Self { answer, origin, counts: Counts::default(), calls: 0 }
+    }
+
+    fn frame(&mut self, frame: Frame, payload: &str, facts: &mut Facts) -> Result<(), Flaw> {
+        if let Some(reason) = frame.prompt_feedback.and_then(|feedback| feedback.block_reason) {
+            return Err(Flaw::Payload(format!("the prompt was refused ({reason}): {payload}")));
+        }
+        if let Some(newer) = frame.usage_metadata {
+            self.counts.update(newer);
+            self.answer.usage(Some(self.counts.usage()));
+        }
+        for candidate in frame.candidates.into_iter().flatten() {
+            self.candidate(candidate, payload, facts)?;
+        }
+        self.answer.keep(payload);
+        Ok(())
+    }
+
+    fn candidate(&mut self, candidate: Candidate, payload: &str, facts: &mut Facts) -> Result<(), Flaw> {
+        // Nobody asked for a second answer.
+        if candidate.index != 0 {
+            return Ok(());
+        }
+        let ending = candidate.ending();
+        let parts = candidate.content.and_then(|content| content.parts);
+        for part in parts.into_iter().flatten() {
+            self.part(part, facts)?;
+        }
+        match ending {
+            Some(Ending::Finished(reason)) => self.answer.finish(Some(reason)),
+            Some(Ending::Broken) => return Err(Flaw::Payload(payload.to_owned())),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: Part, facts: &mut Facts) -> Result<(), Flaw> {
+        let thought_signature = part.thought_signature.filter(|signature| !signature.is_empty());
+        if let Some(call) = part.function_call {
+            return self.call(call, thought_signature);
+        }
+        let text = part.text.unwrap_or_default();
+        if part.thought {
+            self.answer.reasoning(text, facts)?;
+        } else {
+            self.answer.text(text, facts)?;
+        }
+        let Some(thought_signature) = thought_signature else { return Ok(()) };
+        let kept = Keepsake { thought: part.thought, thought_signature: Some(thought_signature), id: None };
+        self.answer.echo(self.echo(&kept), facts)
+    }
+
+    fn call(&mut self, call: FunctionCall, thought_signature: Option<String>) -> Result<(), Flaw> {
+        let index = self.calls;
+        self.calls += 1;
+        let arguments = call.args.map(|args| json!(args).to_string()).unwrap_or_default();
+        let kept = Keepsake { thought: false, thought_signature, id: call.id.filter(|id| !id.is_empty()) };
+        let echo = (kept != Keepsake::default()).then(|| self.echo(&kept));
+        self.answer.call(Fragment {
+            index: Some(index),
+            id: kept.id.as_deref().unwrap_or_default(),
+            name: &call.name,
+            arguments: &arguments,
+            echo: echo.as_ref(),
+        })
+    }
+
+    fn echo(&self, kept: &Keepsake) -> Echo {
+        Echo { origin: self.origin.to_string(), data: json!(kept) }
+    }
+}
+
+impl Reader for GeminiReader {
+    fn event(&mut self, event: &SseEvent<'_>, facts: &mut Facts) -> Result<Reading, Flaw> {
+        let payload = event.data.trim();
+        // A comment that a proxy took for data is a sign of life, no more.
+        if payload.is_empty() || payload.starts_with(':') {
+            return Ok(Reading::More);
+        }
+        let frame = if event.name == "error" { None } else { Frame::parse(payload) };
+        let frame = frame.ok_or_else(|| Flaw::Payload(payload.to_owned()))?;
+        self.frame(frame, payload, facts).map(|()| Reading::More)
+    }
+
+    /// After the reason to stop there may be more: token counts, another part, an error.
+    fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
+        self.answer.complete(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What is asked: a request in the words of Gemini's API.
+
+mod transcript;
+
+use everturn_kernel::{Request, ToolSpec};
+use everturn_wire::{Chunk, Message, Role, Value};
+use serde_json::{Map, json};
+
+use super::GeminiConfig;
+use transcript::Transcript;
+
+/// `origin` is whose echoes may be sent.
+pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Value {
+    let mut body = Map::new();
+    body.insert("contents".to_owned(), Transcript::of(&request.messages, origin).contents());
+    let system = system(&request.messages);
+    if !system.is_empty() {
+        body.insert("systemInstruction".to_owned(), json!({ "parts": [{ "text": system }] }));
+    }
+    if !request.tools.is_empty() {
+        let declarations: Vec<Value> = request.tools.iter().map(declaration).collect();
+        body.insert("tools".to_owned(), json!([{ "functionDeclarations": declarations }]));
+    }
+    let mut generation = Map::new();
+    if let Some(limit) = request.max_output_tokens {
+        generation.insert("maxOutputTokens".to_owned(), json!(limit));
+    }
+    generation.insert("thinkingConfig".to_owned(), thinking(request.reasoning_effort.as_deref()));
+    body.insert("generationConfig".to_owned(), Value::Object(generation));
+    merge(&mut body, &config.extra_body);
+    Value::Object(body)
+}
+
+/// The resource that is asked, as segments of a path: `models/...` unless the name says otherwise.
+pub(super) fn path(model: &str) -> Vec<String> {
+    let kind = if model.contains('/') { None } else { Some("models") };
+    let mut path: Vec<String> = kind.into_iter().chain(model.split('/')).map(str::to_owned).collect();
+    if let Some(name) = path.last_mut() {
+        name.push_str(":streamGenerateContent");
+    }
+    path
+}
+
+/// Thoughts are asked for, so that a model that thinks for minutes is not silent. Where none are allowed, to ask for
+/// them is an error.
+fn thinking(effort: Option<&str>) -> Value {
+    match effort.map(|effort| effort.parse::<i32>().map_err(|_| effort)) {
+        None => json!({ "includeThoughts": true }),
+        Some(Ok(0)) => json!({ "thinkingBudget": 0 }),
+        Some(Ok(budget)) => json!({ "includeThoughts": true, "thinkingBudget": budget }),
+        Some(Err(level)) => json!({ "includeThoughts": true, "thinkingLevel": level }),
+    }
+}
+
+fn system(messages: &[Message]) -> String {
+    let chunks =
+        messages.iter().filter(|message| message.role == Role::System).flat_map(|message| &message.chunks);
+    chunks.filter_map(text).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Text that says something: the API refuses parts without.
+fn text(chunk: &Chunk) -> Option<&str> {
+    match chunk {
+        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
+        _ => None,
+    }
+}
+
+/// JSON Schema as it is: what the API calls `parameters` is a dialect of its own, which refuses most of it.
+fn declaration(spec: &ToolSpec) -> Value {
+    let mut declaration = json!({ "name": spec.name, "description": spec.description });
+    if !spec.parameters.is_null() {
+        declaration["parametersJsonSchema"] = spec.parameters.clone();
+    }
+    declaration
+}
+
+/// Puts fields in, at any depth: most settings of this API are inside of `generationConfig`.
+fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>) {
+    for (name, value) in extra {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(inner)), Value::Object(extra)) => merge(inner, extra),
+            _ => drop(fields.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! A conversation as contents of two parties that take turns.
+
+use std::collections::HashMap;
+
+use everturn_wire::{Chunk, Echo, Message, Role, Value};
+use serde_json::json;
+
+use super::text;
+use crate::gemini::keepsake::Keepsake;
+
+/// What the API takes in place of the signature of a call that it did not make itself, or made when it signed nothing.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// What was said, as far as it was read.
+pub(super) struct Transcript<'a> {
+    origin: &'a str,
+    turns: Vec<Turn>,
+    /// The latest calls, by our id of them.
+    calls: HashMap<&'a str, Call>,
+}
+
+struct Turn {
+    role: &'static str,
+    parts: Vec<Value>,
+}
+
+/// What a result must know of its call.
+struct Call {
+    /// Its place among the calls of its turn.
+    place: usize,
+    /// The API's own id of it.
+    id: Option<String>,
+}
+
+impl<'a> Transcript<'a> {
+    pub(super) fn of(messages: &'a [Message], origin: &'a str) -> Self {
+        let mut transcript = Self { origin, turns: Vec::new(), calls: HashMap::new() };
+        messages.iter().for_each(|message| transcript.read(message));
+        transcript
+    }
+
+    pub(super) fn contents(self) -> Value {
+        self.turns.into_iter().map(|turn| json!({ "role": turn.role, "parts": turn.parts })).collect()
+    }
+
+    fn read(&mut self, message: &'a Message) {
+        match message.role {
+            Role::System => {}
+            Role::User => {
+                let parts = message.chunks.iter().filter_map(asked).collect();
+                self.say("user", parts);
+            }
+            Role::Assistant => self.answered(&message.chunks),
+            Role::Tool => self.results(&message.chunks),
+        }
+    }
+
+    fn say(&mut self, role: &'static str, parts: Vec<Value>) {
+        match self.turns.last_mut() {
+            _ if parts.is_empty() => {}
+            Some(turn) if turn.role == role => turn.parts.extend(parts),
+            _ => self.turns.push(Turn { role, parts }),
+        }
+    }
+
+    /// Reasoning without a signature is the model's own and errors are for people: neither is sent.
+    fn answered(&mut self, chunks: &'a [Chunk]) {
+        let mut parts: Vec<Value> = Vec::new();
+        let mut place = 0;
+        for chunk in chunks {
+            match chunk {
+                Chunk::Text { .. } => parts.extend(text(chunk).map(|text| json!({ "text": text }))),
+                Chunk::Thinking { text, echo } => self.thought(text, echo.as_ref(), &mut parts),
+                Chunk::ToolCall { tool_call_id, tool_name, input, echo, .. } => {
+                    let kept = self.own(echo.as_ref()).unwrap_or_default();
+                    let mut call = json!({ "name": tool_name, "args": arguments(input) });
+                    if let Some(id) = &kept.id {
+                        call["id"] = json!(id);
+                    }
+                    let mut part = json!({ "functionCall": call });
+                    // The first call of an answer is refused without; of several, only the first has one.
+                    let signature = kept.thought_signature.as_deref();
+                    if let Some(signature) = signature.or((place == 0).then_some(NO_SIGNATURE)) {
+                        part["thoughtSignature"] = json!(signature);
+                    }
+                    parts.push(part);
+                    self.calls.insert(tool_call_id, Call { place, id: kept.id });
+                    place += 1;
+                }
+                _ => {}
+            }
+        }
+        self.say("model", parts);
+    }
+
+    /// A signed thought goes back as it came. What was signed beside text goes back with the text: a part that has
+    /// nothing but a signature is refused, and none but those of calls are insisted on.
+    fn thought(&self, words: &str, echo: Option<&Echo>, parts: &mut Vec<Value>) {
+        let Some(Keepsake { thought_signature: Some(signature), thought, .. }) = self.own(echo) else {
+            return;
+        };
+        if thought {
+            if !words.trim().is_empty() {
+                parts.push(json!({ "text": words, "thought": true, "thoughtSignature": signature }));
+            }
+        } else if let Some(last) = parts.last_mut().filter(|last| last.get("text").is_some()) {
+            last["thoughtSignature"] = json!(signature);
+        }
+    }
+
+    fn own(&self, echo: Option<&Echo>) -> Option<Keepsake> {
+        echo.filter(|echo| echo.origin == self.origin).map(|echo| Keepsake::read(&echo.data))
+    }
+
+    /// In the order of their calls, which is what tells them apart where the API gave no ids.
+    fn results(&mut self, chunks: &[Chunk]) {
+        let mut results: Vec<(usize, Value)> = chunks.iter().filter_map(|chunk| self.result(chunk)).collect();
+        results.sort_by_key(|(place, _)| *place);
+        self.say("user", results.into_iter().map(|(_, part)| part).collect());
+    }
+
+    fn result(&self, chunk: &Chunk) -> Option<(usize, Value)> {
+        let Chunk::ToolResult { tool_call_id, tool_name, content, is_error, .. } = chunk else { return None };
+        let call = self.calls.get(tool_call_id.as_str());
+        let outcome = if *is_error { "error" } else { "output" };
+        let mut response = json!({ "name": tool_name, "response": { outcome: content } });
+        if let Some(id) = call.and_then(|call| call.id.as_deref()) {
+            response["id"] = json!(id);
+        }
+        Some((call.map_or(usize::MAX, |call| call.place), json!({ "functionResponse": response })))
+    }
+}
+
+fn asked(chunk: &Chunk) -> Option<Value> {
+    match chunk {
+        Chunk::Image { url, mime_type } => Some(image(url, mime_type.as_deref())),
+        other => text(other).map(|text| json!({ "text": text })),
+    }
+}
+
+/// The API takes nothing but objects, so arguments that never parsed are wrapped.
+fn arguments(input: &Value) -> Value {
+    match input {
+        Value::Object(_) => input.clone(),
+        Value::Null => json!({}),
+        malformed => json!({ "malformed": malformed }),
+    }
+}
+
+fn image(url: &str, mime_type: Option<&str>) -> Value {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match inline {
+        Some((named, data)) => {
+            let mime_type = if named.is_empty() { mime_type.unwrap_or("image/png") } else { named };
+            json!({ "inlineData": { "mimeType": mime_type, "data": data } })
+        }
+        None => match mime_type {
+            Some(mime_type) => json!({ "fileData": { "mimeType": mime_type, "fileUri": url } }),
+            None => json!({ "fileData": { "fileUri": url } }),
+        },
+    }
+}

@@ -1,0 +1,102 @@
+//! The Gemini API, for the suite.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
+use everturn_provider::{EndpointConfig, Gemini, GeminiConfig, HttpClient, HttpConfig};
+use everturn_wire::{Usage, Value};
+use serde_json::{Map, json};
+
+use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo};
+
+pub(crate) struct GenerateContent;
+
+fn event(payload: &Value) -> String {
+    format!("data: {payload}\n\n")
+}
+
+fn parts(parts: &Value) -> String {
+    event(&json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}]}))
+}
+
+/// The end of an answer. The API gives the same reason whether or not tools are wanted.
+fn stop() -> String {
+    event(
+        &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}]}),
+    )
+}
+
+impl Dialect for GenerateContent {
+    const PATH: &'static str = "/v1/models/model-1:streamGenerateContent";
+    const QUERY: Option<&'static str> = Some("alt=sse");
+    const HAS_LAST_EVENT: bool = false;
+    const AUTHORIZATION: (&'static str, &'static str) = ("x-goog-api-key", KEY);
+
+    fn provider(setup: Setup) -> Arc<dyn Provider> {
+        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let mut config = GeminiConfig::new(EndpointConfig {
+            base_url: setup.base_url,
+            api_key: Some(setup.key),
+            headers: setup.headers,
+        });
+        config.limits = setup.limits;
+        Arc::new(Gemini::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn sample() -> Sample {
+        let finish = json!({
+            "candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4, "thoughtsTokenCount": 3},
+        });
+        let parts = vec![
+            parts(&json!([{"text": "Hm.", "thought": true, "thoughtSignature": "c2ln"}])),
+            parts(&json!([{"text": "Grüße, "}])),
+            parts(&json!([{"text": "\u{1F600}\u{2028}!"}])),
+            parts(&json!([
+                {"functionCall": {"id": "c0", "name": "f", "args": {"x": "1"}}, "thoughtSignature": "bmF0"},
+                {"functionCall": {"id": "c1", "name": "g", "args": {"y": [2]}}},
+            ])),
+            event(&finish),
+            event(&json!({"usageMetadata": {"candidatesTokenCount": 5}, "modelVersion": "model-1"})),
+        ];
+        let call = |id: &str, name: &str, arguments, data| {
+            let (arguments, echo) = (Arguments::Parsed(arguments), Some(echo("gemini", data)));
+            StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo })
+        };
+        let facts = vec![
+            StreamEvent::Reasoning("Hm.".into()),
+            StreamEvent::Echo(echo("gemini", json!({"thought": true, "thoughtSignature": "c2ln"}))),
+            StreamEvent::Text("Grüße, ".into()),
+            StreamEvent::Text("\u{1F600}\u{2028}!".into()),
+            call("c0", "f", json!({"x": "1"}), json!({"id": "c0", "thoughtSignature": "bmF0"})),
+            call("c1", "g", json!({"y": [2]}), json!({"id": "c1"})),
+            StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 8, ..Usage::default() }),
+            StreamEvent::Finished(FinishReason::ToolCalls),
+        ];
+        Sample { sufficient: parts.len() - 1, parts, facts }
+    }
+
+    fn text(text: &str) -> String {
+        parts(&json!([{"text": text}]))
+    }
+
+    fn error(message: &str) -> String {
+        event(&json!({"error": {"code": 503, "message": message, "status": "UNAVAILABLE"}}))
+    }
+
+    fn nothing() -> Vec<Vec<String>> {
+        let bare = event(&json!({"candidates": [{"finishReason": "STOP", "index": 0}]}));
+        let counted = event(&json!({"usageMetadata": {"promptTokenCount": 9}}));
+        let thought = parts(&json!([{"text": "", "thought": true}]));
+        vec![vec![bare], vec![stop(), counted], vec![thought, stop()]]
+    }
+
+    fn calls(calls: &[Asked<'_>]) -> Option<Vec<String>> {
+        let call = |(id, name, pieces): &Asked<'_>| {
+            let args: Map<String, Value> = serde_json::from_str(&pieces.concat()).ok()?;
+            Some(json!({"functionCall": {"id": id, "name": name, "args": args}}))
+        };
+        let calls: Option<Vec<Value>> = calls.iter().map(call).collect();
+        Some(vec![parts(&json!(calls?)), stop()])
+    }
+}
