@@ -17,9 +17,12 @@ use crate::{
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
-    exchange::{self, Body},
+    exchange::{self, Body, Reader},
 };
 use reader::GeminiReader;
+
+/// The API, as an echo's origin names it.
+const API: &str = "gemini";
 
 /// How to speak to one endpoint of the Gemini API.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +48,6 @@ pub struct GeminiConfig {
 pub struct Gemini {
     endpoint: Arc<Endpoint>,
     config: Arc<GeminiConfig>,
-    /// Whose echoes are ours: a signature is worth nothing elsewhere.
-    origin: Arc<str>,
 }
 
 impl GeminiConfig {
@@ -64,21 +65,25 @@ impl Gemini {
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
         let endpoint =
             Endpoint::new(http, config.endpoint.clone(), Credential::Header("x-goog-api-key"), &[])?;
-        let origin = endpoint.origin("gemini").into();
-        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), origin })
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
     }
 }
 
 impl Provider for Gemini {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        let body = request::body(&self.config, &self.origin, &request);
+        let origin = self.endpoint.origin(API);
+        let body = request::body(&self.config, &origin, &request);
         let path = request::path(&request.model);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let mut post = self.endpoint.post(&path, &body);
         // Otherwise the answer is one JSON array.
         post.url_mut().query_pairs_mut().append_pair("alt", "sse");
-        let answer = Answer::new(format!("gemini_{:x}", clock::now()), self.config.limits.answer);
-        let body = Body::new(GeminiReader::new(answer, Arc::clone(&self.origin)), self.config.limits.event);
+        let body = answered(format!("gemini_{:x}", clock::now()), origin, self.config.limits);
         exchange::run(Arc::clone(&self.endpoint), post, body)
     }
+}
+
+/// What is answered. `seed` begins the ids of calls that have none.
+pub(crate) fn answered(seed: String, origin: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(GeminiReader::new(Answer::new(seed, limits.answer), origin), limits.event)
 }

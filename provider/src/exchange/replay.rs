@@ -3,7 +3,7 @@
 use everturn_kernel::StreamEvent;
 
 use super::{Body, Facts, Flaw, Reader, Reading};
-use crate::{Limits, anthropic, chat, responses};
+use crate::{Limits, anthropic, chat, gemini, responses};
 
 /// The APIs whose streams can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +14,13 @@ pub enum Dialect {
     Messages,
     /// Responses.
     Responses,
+    /// Gemini.
+    Gemini,
 }
 
 impl Dialect {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Chat, Self::Messages, Self::Responses];
+    pub const ALL: &'static [Self] = &[Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 }
 
 /// How far a body was read.
@@ -43,6 +45,7 @@ pub fn replay<'a>(
         Dialect::Chat => feed(chat::answered(seed, limits), pieces),
         Dialect::Messages => feed(anthropic::answered(seed, origin, limits), pieces),
         Dialect::Responses => feed(responses::answered(seed, origin, limits), pieces),
+        Dialect::Gemini => feed(gemini::answered(seed, origin, limits), pieces),
     }
 }
 
@@ -60,7 +63,7 @@ fn feed<'a, R: Reader>(
         if body.opening.is_some() {
             return Ok(Ending::Missing);
         }
-        body.reader.end(&mut facts).map(|()| Ending::Complete)
+        body.end(&mut facts).map(|()| Ending::Complete)
     };
     let ending = read().unwrap_or_else(|flaw| {
         Ending::Flawed(match flaw {

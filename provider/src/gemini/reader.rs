@@ -1,7 +1,5 @@
 //! What is answered: a stream of Gemini's API as facts.
 
-use std::sync::Arc;
-
 use everturn_wire::Echo;
 use serde_json::json;
 
@@ -20,14 +18,14 @@ use crate::{
 pub(super) struct GeminiReader {
     answer: Answer,
     /// Whose echoes these are.
-    origin: Arc<str>,
+    origin: String,
     counts: Counts,
     /// How many calls there are so far.
     calls: u64,
 }
 
 impl GeminiReader {
-    pub(super) fn new(answer: Answer, origin: Arc<str>) -> Self {
+    pub(super) fn new(answer: Answer, origin: String) -> Self {
         Self { answer, origin, counts: Counts::default(), calls: 0 }
     }
 
@@ -96,7 +94,7 @@ impl GeminiReader {
     }
 
     fn echo(&self, kept: &Keepsake) -> Echo {
-        Echo { origin: self.origin.to_string(), data: json!(kept) }
+        Echo { origin: self.origin.clone(), data: json!(kept) }
     }
 }
 
