@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 use anyhow::{Context as _, Result};
 use everturn_kernel::Provider as ModelApi;
 use everturn_orchestrator::{Builder, Orchestrator, Patient};
-use everturn_provider::{Anthropic, ChatCompletions, Demo, HttpClient, Responses};
+use everturn_provider::{Anthropic, ChatCompletions, Demo, Gemini, HttpClient, Responses};
 use everturn_store_sqlite::SqliteJournal;
 
 use crate::{
@@ -58,6 +58,7 @@ fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
         Api::OpenAiChat(chat) => Arc::new(ChatCompletions::new(http, chat.clone())?),
         Api::OpenAiResponses(responses) => Arc::new(Responses::new(http, responses.clone())?),
         Api::Anthropic(messages) => Arc::new(Anthropic::new(http, messages.clone())?),
+        Api::Gemini(gemini) => Arc::new(Gemini::new(http, gemini.clone())?),
     };
     let models = provider.models.iter();
     Ok(models.fold(builder, |builder, model| builder.model(&provider.name, model, api.clone())))

@@ -87,16 +87,18 @@ struct ConfigFlag {
 
 const ENVIRONMENT: &str = "\
 Environment:
-  OPENAI_API_KEY      makes OpenAI a provider, if the configuration file has none
-  OPENAI_BASE_URL     the same for another endpoint, e.g. http://127.0.0.1:11434/v1
-  ANTHROPIC_API_KEY   makes Anthropic a provider, if the configuration file has none
-  ANTHROPIC_BASE_URL  another endpoint that speaks its API
-  EVERTURN_MODEL      the models of the first of these: a,b,c; the first is the default
-  EVERTURN_CONFIG     the configuration file
-  EVERTURN_LISTEN     where to listen
-  EVERTURN_DATA       the file that conversations are kept in
-  EVERTURN_TOKEN      the token that clients are asked for
-  EVERTURN_LOG        what is logged to standard error, e.g. debug";
+  OPENAI_API_KEY          makes OpenAI a provider, if the configuration file has none
+  OPENAI_BASE_URL         the same for another endpoint, e.g. http://127.0.0.1:11434/v1
+  ANTHROPIC_API_KEY       makes Anthropic a provider, if the configuration file has none
+  ANTHROPIC_BASE_URL      another endpoint that speaks its API
+  GEMINI_API_KEY          makes Google's Gemini a provider, if the configuration file has none
+  GOOGLE_GEMINI_BASE_URL  another endpoint that speaks its API
+  EVERTURN_MODEL          the models of the first of these: a,b,c; the first is the default
+  EVERTURN_CONFIG         the configuration file
+  EVERTURN_LISTEN         where to listen
+  EVERTURN_DATA           the file that conversations are kept in
+  EVERTURN_TOKEN          the token that clients are asked for
+  EVERTURN_LOG            what is logged to standard error, e.g. debug";
 
 impl Cli {
     pub(crate) fn command(self) -> Command {
@@ -172,6 +174,8 @@ mod tests {
             "OPENAI_BASE_URL",
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_BASE_URL",
+            "GEMINI_API_KEY",
+            "GOOGLE_GEMINI_BASE_URL",
             "EVERTURN_MODEL",
             "EVERTURN_CONFIG",
             "EVERTURN_LOG",

@@ -44,7 +44,7 @@ pub(crate) fn of(
     if config.providers.is_empty() {
         text.push_str(
             "\nNo provider is configured: the built-in model shows how a turn survives failures.\n\
-             To talk to a real one, set OPENAI_API_KEY or ANTHROPIC_API_KEY,\n\
+             To talk to a real one, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY,\n\
              or write a configuration file (see --help).\n",
         );
     }

@@ -89,6 +89,8 @@ pub(super) enum Kind {
     OpenAiResponses,
     #[serde(rename = "anthropic")]
     Anthropic,
+    #[serde(rename = "gemini")]
+    Gemini,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -6,7 +6,8 @@ use std::{collections::BTreeSet, fs, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 use everturn_provider::{
-    AnthropicConfig, ChatConfig, EndpointConfig, HttpConfig, OutputLimit, ResponsesConfig, Timeouts,
+    AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig, OutputLimit, ResponsesConfig,
+    Timeouts,
 };
 
 use super::{
@@ -31,6 +32,7 @@ pub(crate) enum Api {
     OpenAiChat(ChatConfig),
     OpenAiResponses(ResponsesConfig),
     Anthropic(AnthropicConfig),
+    Gemini(GeminiConfig),
 }
 
 impl Provider {
@@ -70,6 +72,10 @@ impl Provider {
                     ..AnthropicConfig::new(endpoint)
                 })
             }
+            Kind::Gemini => {
+                only_chat("gemini", table.output_limit, table.include_usage)?;
+                Api::Gemini(GeminiConfig { extra_body: table.extra_body, ..GeminiConfig::new(endpoint) })
+            }
         };
         let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
         Ok(Self { name: table.name, api, http, models: table.models })
@@ -95,6 +101,7 @@ fn maker(kind: Kind) -> Maker {
     match kind {
         Kind::OpenAiChat | Kind::OpenAiResponses => maker::OPENAI,
         Kind::Anthropic => maker::ANTHROPIC,
+        Kind::Gemini => maker::GEMINI,
     }
 }
 

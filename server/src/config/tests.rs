@@ -52,6 +52,15 @@ fn chat(config: &Config, provider: usize) -> &everturn_provider::ChatConfig {
     chat
 }
 
+fn endpoint(api: &Api) -> &everturn_provider::EndpointConfig {
+    match api {
+        Api::OpenAiChat(chat) => &chat.endpoint,
+        Api::OpenAiResponses(responses) => &responses.endpoint,
+        Api::Anthropic(messages) => &messages.endpoint,
+        Api::Gemini(gemini) => &gemini.endpoint,
+    }
+}
+
 #[test]
 fn nothing_configured_is_the_demo_on_loopback() {
     let config = Case::new("").config();
@@ -171,24 +180,33 @@ fn each_key_is_a_provider() {
     let of = |config: &Config| -> Vec<_> {
         config.providers.iter().map(|provider| (provider.name.clone(), provider.models[0].clone())).collect()
     };
-    let expected = [("openai", "one"), ("anthropic", "claude-opus-5-5")];
-    assert_eq!(of(&case.config()), expected.map(|(name, model)| (name.to_owned(), model.to_owned())));
-    let both = case.config();
-    assert_eq!(chat(&both, 0).endpoint.api_key, Some("sk-s3cret".into()), "each has its own key");
+    let case = case.variable("GEMINI_API_KEY", "AIza-s3cret");
+    let expected = [("openai", "one"), ("anthropic", "claude-opus-5-5"), ("gemini", "gemini-3.8-flash")];
+    let all = case.config();
+    assert_eq!(of(&all), expected.map(|(name, model)| (name.to_owned(), model.to_owned())));
+    for (provider, key) in all.providers.iter().zip(["sk-s3cret", "sk-ant-s3cret", "AIza-s3cret"]) {
+        assert_eq!(endpoint(&provider.api).api_key, Some(key.into()), "each has its own key");
+    }
+    let alone = Case::new("").variable("GEMINI_API_KEY", "AIza-s3cret").config();
+    assert!(matches!(&alone.providers[..], [Provider { api: Api::Gemini(_), .. }]), "{alone:?}");
 }
 
 #[test]
-fn anthropic_elsewhere_is_said_as_its_own_programs_say_it() {
-    for (base_url, expected) in [
-        ("http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
-        ("http://127.0.0.1:1/proxy/", "http://127.0.0.1:1/proxy/v1"),
-        ("http://127.0.0.1:1/v1/", "http://127.0.0.1:1/v1/"),
+fn elsewhere_is_said_as_a_maker_s_own_programs_say_it() {
+    let anthropic = ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"];
+    let gemini = ["GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"];
+    for ([variable, key], base_url, expected) in [
+        (anthropic, "http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
+        (anthropic, "http://127.0.0.1:1/proxy/", "http://127.0.0.1:1/proxy/v1"),
+        (anthropic, "http://127.0.0.1:1/v1/", "http://127.0.0.1:1/v1/"),
+        (gemini, "http://127.0.0.1:1/", "http://127.0.0.1:1/v1beta"),
+        (gemini, "http://127.0.0.1:1/v1beta", "http://127.0.0.1:1/v1beta"),
+        (gemini, "http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
     ] {
-        let case = Case::new("").variable("ANTHROPIC_BASE_URL", base_url);
+        let case = Case::new("").variable(variable, base_url);
         assert!(case.config().providers.is_empty(), "an address without a key is no provider");
-        let config = case.variable("ANTHROPIC_API_KEY", "k").config();
-        let Api::Anthropic(messages) = &config.providers[0].api else { panic!("speaks another API") };
-        assert_eq!(messages.endpoint.base_url, expected);
+        let config = case.variable(key, "k").config();
+        assert_eq!(endpoint(&config.providers[0].api).base_url, expected);
     }
 }
 
@@ -267,22 +285,28 @@ fn a_provider_that_cannot_be_named_is_refused() {
 }
 
 #[test]
-fn anthropic_has_its_own_address_and_key() {
-    let provider = |keys: &str| {
-        Case::new(&format!("[[provider]]\nname = \"a\"\nkind = \"anthropic\"\nmodels = [\"m\"]\n{keys}"))
-    };
-    let config =
-        provider("").variable("ANTHROPIC_API_KEY", "sk-ant").variable("OPENAI_API_KEY", "x").config();
-    let Api::Anthropic(messages) = &config.providers[0].api else { panic!("speaks another API") };
-    assert_eq!(messages.endpoint.base_url, "https://api.anthropic.com/v1");
-    assert_eq!(messages.endpoint.api_key, Some("sk-ant".into()));
-    for (keys, expected) in [
-        ("", "set the environment variable ANTHROPIC_API_KEY"),
-        ("api_key = \"k\"\ninclude_usage = false", "`include_usage` has no effect"),
-        ("api_key = \"k\"\noutput_limit = \"max_tokens\"", "`output_limit` has no effect"),
+fn every_maker_has_an_address_and_a_key() {
+    for (kind, address, key) in [
+        ("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+        ("gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
     ] {
-        let problem = provider(keys).problem();
-        assert!(problem.contains(expected) && problem.contains("provider \"a\""), "{problem}");
+        let provider = |keys: &str| {
+            Case::new(&format!("[[provider]]\nname = \"a\"\nkind = \"{kind}\"\nmodels = [\"m\"]\n{keys}"))
+        };
+        let config = provider("").variable(key, "k-1").variable("OPENAI_API_KEY", "x").config();
+        let api = &config.providers[0].api;
+        assert_eq!(matches!(api, Api::Anthropic(_)), kind == "anthropic");
+        assert_eq!(matches!(api, Api::Gemini(_)), kind == "gemini");
+        let endpoint = endpoint(api);
+        assert_eq!((endpoint.base_url.as_str(), &endpoint.api_key), (address, &Some("k-1".into())));
+        for (keys, expected) in [
+            ("", format!("set the environment variable {key}")),
+            ("api_key = \"k\"\ninclude_usage = false", "`include_usage` has no effect".to_owned()),
+            ("api_key = \"k\"\noutput_limit = \"max_tokens\"", format!("no effect with kind = \"{kind}\"")),
+        ] {
+            let problem = provider(keys).problem();
+            assert!(problem.contains(&expected) && problem.contains("provider \"a\""), "{problem}");
+        }
     }
 }
 

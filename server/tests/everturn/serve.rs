@@ -19,7 +19,7 @@ async fn it_says_where_it_is_and_what_it_offers() {
         "on http://127.0.0.1:",
         "demo/flaky",
         "chat --server http://127.0.0.1:",
-        "OPENAI_API_KEY or ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY",
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }

@@ -1,6 +1,6 @@
 //! Makers of models whose key in the environment is all that is needed.
 
-use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, HttpConfig};
+use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig};
 
 use super::{Api, Provider};
 use crate::config::Environment;
@@ -37,17 +37,21 @@ pub(super) const ANTHROPIC: Maker = Maker {
     key_variable: "ANTHROPIC_API_KEY",
     keyless: false,
     models: &["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"],
-    api: |mut endpoint| {
-        // The variable is shared with Anthropic's own programs, which add the version.
-        if !endpoint.base_url.trim_end_matches('/').ends_with("/v1") {
-            endpoint.base_url = format!("{}/v1", endpoint.base_url.trim_end_matches('/'));
-        }
-        Api::Anthropic(AnthropicConfig::new(endpoint))
-    },
+    api: |endpoint| Api::Anthropic(AnthropicConfig::new(with_version(endpoint, &["v1"]))),
+};
+
+pub(super) const GEMINI: Maker = Maker {
+    name: "gemini",
+    base_url: "https://generativelanguage.googleapis.com/v1beta",
+    base_url_variable: "GOOGLE_GEMINI_BASE_URL",
+    key_variable: "GEMINI_API_KEY",
+    keyless: false,
+    models: &["gemini-3.8-flash", "gemini-4-argon", "gemini-3.5-flash-lite"],
+    api: |endpoint| Api::Gemini(GeminiConfig::new(with_version(endpoint, &["v1beta", "v1"]))),
 };
 
 /// In the order in which their models are offered.
-const MAKERS: [Maker; 2] = [OPENAI, ANTHROPIC];
+const MAKERS: [Maker; 3] = [OPENAI, ANTHROPIC, GEMINI];
 
 /// The providers that the environment makes where the file has none. `EVERTURN_MODEL` are the models of the first.
 pub(super) fn of_environment(environment: &Environment<'_>) -> Vec<Provider> {
@@ -78,4 +82,15 @@ impl Maker {
             models: self.models.iter().map(|model| (*model).to_owned()).collect(),
         })
     }
+}
+
+/// An address that ends with one of these versions, else with the first: the variable is shared with the maker's own
+/// programs, which add it.
+fn with_version(mut endpoint: EndpointConfig, versions: &[&str]) -> EndpointConfig {
+    let base_url = endpoint.base_url.trim_end_matches('/');
+    let last = base_url.rsplit('/').next().unwrap_or_default();
+    if !versions.contains(&last) {
+        endpoint.base_url = format!("{base_url}/{}", versions[0]);
+    }
+    endpoint
 }
