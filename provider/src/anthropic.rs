@@ -3,6 +3,7 @@
 mod frame;
 mod reader;
 mod request;
+mod thinking;
 
 use std::sync::Arc;
 
@@ -44,8 +45,13 @@ pub struct AnthropicConfig {
 /// A call succeeds when a `stop_reason` and `message_stop` came; tool calls and token counts are told at that moment,
 /// text and thinking as they come. Everything else is a failure.
 ///
-/// A reasoning effort that is a number is a budget of thinking tokens; any other is sent as the API's own `effort`.
-/// Thinking of earlier steps is not sent back, so a step that answers tool results is asked for without a budget.
+/// A reasoning effort that is a number is a budget of thinking tokens, at least 1024; 0 is none at all. Models from 4.7 on
+/// refuse budgets. Any other effort is sent as the API's own `effort`, which turns thinking on where a model does so by
+/// itself; elsewhere, or to be shown a summary, set `thinking` in [`AnthropicConfig::extra_body`].
+///
+/// What the model thought in the running turn is sent back as it was signed, to the host that signed it. Where a turn
+/// with tool results did not begin with such thinking (another model began it, say), its steps are asked for without a
+/// budget, as the API demands.
 #[derive(Clone, Debug)]
 pub struct Anthropic {
     endpoint: Arc<Endpoint>,
@@ -73,10 +79,10 @@ impl Anthropic {
 
 impl Provider for Anthropic {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        let body = request::body(&self.config, &request);
+        let origin = self.endpoint.origin(API);
+        let body = request::body(&self.config, &origin, &request);
         let post = self.endpoint.post(&["messages"], &body);
-        let body =
-            answered(format!("toolu_{:x}", clock::now()), self.endpoint.origin(API), self.config.limits);
+        let body = answered(format!("toolu_{:x}", clock::now()), origin, self.config.limits);
         exchange::run(Arc::clone(&self.endpoint), post, body)
     }
 }

@@ -4,14 +4,16 @@ use everturn_kernel::{Request, ToolSpec};
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::{Map, json};
 
-use super::AnthropicConfig;
+use super::{AnthropicConfig, thinking::Thinking};
 
-pub(super) fn body(config: &AnthropicConfig, request: &Request) -> Value {
+/// `origin` is who alone gets back what it signed.
+pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
+    let thinking = Thinking::of(request, origin);
     let max_tokens = request.max_output_tokens.unwrap_or(config.max_tokens);
     body.insert("model".to_owned(), json!(request.model));
     body.insert("max_tokens".to_owned(), json!(max_tokens));
-    body.insert("messages".to_owned(), messages(&request.messages));
+    body.insert("messages".to_owned(), messages(&request.messages, &thinking));
     let system = system(&request.messages);
     if !system.is_empty() {
         body.insert("system".to_owned(), json!(system));
@@ -19,28 +21,10 @@ pub(super) fn body(config: &AnthropicConfig, request: &Request) -> Value {
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
-    if let Some(effort) = &request.reasoning_effort {
-        think(&mut body, effort, max_tokens, request);
-    }
+    thinking.ask(&mut body, max_tokens);
     body.extend(config.extra_body.clone());
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
-}
-
-fn think(body: &mut Map<String, Value>, effort: &str, max_tokens: u32, request: &Request) {
-    let Ok(budget) = effort.parse::<u32>() else {
-        body.insert("output_config".to_owned(), json!({ "effort": effort }));
-        return;
-    };
-    // With a budget the API wants the thinking back that led to the tools, signed, and signatures are not kept.
-    if request.messages.last().is_some_and(|message| message.role == Role::Tool) {
-        return;
-    }
-    body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
-    if max_tokens <= budget {
-        // The budget is part of the limit, and the API refuses one that leaves no room for the answer.
-        body.insert("max_tokens".to_owned(), json!(budget.saturating_add(max_tokens)));
-    }
 }
 
 fn system(messages: &[Message]) -> String {
@@ -50,16 +34,16 @@ fn system(messages: &[Message]) -> String {
 }
 
 /// The messages as blocks of two parties that take turns.
-fn messages(messages: &[Message]) -> Value {
+fn messages(messages: &[Message], thinking: &Thinking<'_>) -> Value {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in messages {
+    for (index, message) in messages.iter().enumerate() {
         let role = match message.role {
             Role::System => continue,
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        let blocks: Vec<Value> =
-            message.chunks.iter().filter_map(|chunk| block(message.role, chunk)).collect();
+        let chunks = thinking.kept(index, message);
+        let blocks: Vec<Value> = chunks.filter_map(|chunk| block(message.role, chunk, thinking)).collect();
         match turns.last_mut() {
             _ if blocks.is_empty() => {}
             Some((last, held)) if *last == role => held.extend(blocks),
@@ -69,9 +53,10 @@ fn messages(messages: &[Message]) -> Value {
     turns.into_iter().map(|(role, blocks)| json!({ "role": role, "content": blocks })).collect()
 }
 
-/// What a chunk is to the model. Reasoning is the model's own and errors are for people: neither is sent.
-fn block(role: Role, chunk: &Chunk) -> Option<Value> {
+/// What a chunk is to the model. Errors are for people, and reasoning of others would be refused: neither is sent.
+fn block(role: Role, chunk: &Chunk, thinking: &Thinking<'_>) -> Option<Value> {
     match (role, chunk) {
+        (Role::Assistant, Chunk::Thinking { .. }) => thinking.block(chunk),
         (_, Chunk::Text { .. } | Chunk::System { .. }) => {
             text(chunk).map(|text| json!({ "type": "text", "text": text }))
         }
@@ -133,4 +118,4 @@ fn tool(spec: &ToolSpec) -> Value {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

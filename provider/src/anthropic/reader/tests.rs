@@ -153,6 +153,19 @@ fn a_tool_without_arguments_has_none_unless_they_were_cut_off() {
 }
 
 #[test]
+fn arguments_that_end_early_in_an_answer_that_does_not_are_no_arguments() {
+    let tool = start(0, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {}}));
+    let piece = delta(0, &json!({"type": "input_json_delta", "partial_json": "{\"path\": \"/tm"}));
+    let read = facts(&with_closing(&[tool, piece], "tool_use"));
+    let [StreamEvent::ToolCall(call), StreamEvent::Finished(FinishReason::ToolCalls)] = &read[..] else {
+        panic!("{read:?}")
+    };
+    let Arguments::Malformed { raw, reason } = &call.arguments else { panic!("{call:?}") };
+    assert_eq!(raw, "{\"path\": \"/tm");
+    assert!(reason.contains("not valid JSON"), "{reason}");
+}
+
+#[test]
 fn arguments_may_come_whole_and_foreign_tools_are_not_ours() {
     let whole = start(0, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {"x": 1}}));
     let foreign = start(1, &json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));

@@ -9,7 +9,14 @@ fn config() -> AnthropicConfig {
     AnthropicConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
 }
 
-fn asking(messages: Vec<Message>) -> Request {
+pub(in crate::anthropic) const ORIGIN: &str = "anthropic host";
+
+/// The body of a request, of an adapter as it is unless set.
+pub(in crate::anthropic) fn asked(request: &Request) -> Value {
+    body(&config(), ORIGIN, request)
+}
+
+pub(in crate::anthropic) fn asking(messages: Vec<Message>) -> Request {
     Request {
         op: Op::default(),
         model: "m".into(),
@@ -20,20 +27,20 @@ fn asking(messages: Vec<Message>) -> Request {
     }
 }
 
-fn message(role: Role, chunks: &[Value]) -> Message {
+pub(in crate::anthropic) fn message(role: Role, chunks: &[Value]) -> Message {
     let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
     Message { role, chunks }
 }
 
-fn text(text: &str) -> Value {
+pub(in crate::anthropic) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn call(id: &str, input: &Value) -> Value {
+pub(in crate::anthropic) fn call(id: &str, input: &Value) -> Value {
     json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": input})
 }
 
-fn result(id: &str, content: &str, is_error: bool) -> Value {
+pub(in crate::anthropic) fn result(id: &str, content: &str, is_error: bool) -> Value {
     json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": content, "isError": is_error})
 }
 
@@ -48,7 +55,7 @@ fn a_plain_question() {
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
         "stream": true,
     });
-    assert_eq!(body(&config(), &request), expected);
+    assert_eq!(asked(&request), expected);
 }
 
 #[test]
@@ -80,7 +87,7 @@ fn a_conversation_with_tools() {
             text("three"),
         ]},
     ]);
-    assert_eq!(body(&config(), &request)["messages"], expected);
+    assert_eq!(asked(&request)["messages"], expected);
 }
 
 #[test]
@@ -91,7 +98,7 @@ fn tools_and_extra_fields() {
     request.max_output_tokens = Some(7);
     let mut config = config();
     config.extra_body = serde_json::from_value(json!({"top_k": 3, "stream": false})).unwrap();
-    let asked = body(&config, &request);
+    let asked = body(&config, ORIGIN, &request);
     assert_eq!(
         (&asked["max_tokens"], &asked["top_k"], &asked["stream"]),
         (&json!(7), &json!(3), &json!(true))
@@ -102,33 +109,13 @@ fn tools_and_extra_fields() {
 }
 
 #[test]
-fn effort_is_a_word_or_a_budget() {
-    let mut request = asking(vec![message(Role::User, &[text("hi")])]);
-    request.reasoning_effort = Some("high".into());
-    assert_eq!(body(&config(), &request)["output_config"], json!({"effort": "high"}));
-    request.reasoning_effort = Some("2000".into());
-    let thinking = json!({"type": "enabled", "budget_tokens": 2000});
-    let asked = body(&config(), &request);
-    assert_eq!((&asked["thinking"], &asked["max_tokens"]), (&thinking, &json!(8192)));
-    request.max_output_tokens = Some(100);
-    assert_eq!(body(&config(), &request)["max_tokens"], 2100, "the answer keeps its room");
-    request.messages.push(message(Role::Assistant, &[call("t", &json!({}))]));
-    request.messages.push(message(Role::Tool, &[result("t", "r", false)]));
-    assert_eq!(
-        body(&config(), &request).get("thinking"),
-        None,
-        "the thinking before the call is not sent back"
-    );
-}
-
-#[test]
 fn images_inline_and_linked() {
     let image = |url: &str| json!({"type": "image", "url": url});
-    let asked =
+    let request =
         asking(vec![message(Role::User, &[image("data:image/gif;base64,AA"), image("https://host/a.png")])]);
     let expected = json!([
         {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "AA"}},
         {"type": "image", "source": {"type": "url", "url": "https://host/a.png"}},
     ]);
-    assert_eq!(body(&config(), &asked)["messages"][0]["content"], expected);
+    assert_eq!(asked(&request)["messages"][0]["content"], expected);
 }

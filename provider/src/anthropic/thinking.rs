@@ -1,0 +1,152 @@
+//! The model's thinking: how a request asks for it, and what of it goes back.
+
+use everturn_kernel::Request;
+use everturn_wire::{Chunk, Message, Role, Value};
+use serde_json::{Map, json};
+
+/// The smallest budget that the API takes, in tokens.
+const LEAST_BUDGET: u32 = 1024;
+
+/// Thinking in one request.
+///
+/// What the model thought in the turn that runs goes back, as the API demands where tools were used. What it thought in
+/// earlier turns does not: newer models bind a thought to all that stood before it, so that a conversation would be
+/// refused for ever once its instructions or its tools have changed.
+#[derive(Debug)]
+pub(super) struct Thinking<'a> {
+    origin: &'a str,
+    way: Way<'a>,
+    /// The message that the turn begins with.
+    begin: usize,
+}
+
+#[derive(Debug, PartialEq)]
+enum Way<'a> {
+    /// As the model does unless told, with this effort where one is set.
+    Own(Option<&'a str>),
+    /// For that many tokens.
+    Budget(u32),
+    /// Not in this request.
+    Paused,
+    Never,
+}
+
+impl<'a> Thinking<'a> {
+    /// `origin` is who signed what is one's own.
+    pub(super) fn of(request: &'a Request, origin: &'a str) -> Self {
+        let place = Place::of(&request.messages);
+        let effort = request.reasoning_effort.as_deref();
+        let way = match effort.map(str::parse) {
+            None | Some(Err(_)) => Way::Own(effort),
+            Some(Ok(0)) => Way::Never,
+            // Before results the API wants the thinking that led to the calls, or none asked for.
+            Some(Ok(_)) if place.after_results && !is_signed(&request.messages[place.begin..], origin) => {
+                Way::Paused
+            }
+            Some(Ok(budget)) => Way::Budget(LEAST_BUDGET.max(budget)),
+        };
+        Self { origin, way, begin: place.begin }
+    }
+
+    /// Asks for it.
+    pub(super) fn ask(&self, body: &mut Map<String, Value>, max_tokens: u32) {
+        match self.way {
+            Way::Own(None) | Way::Paused => {}
+            Way::Own(Some(effort)) => {
+                body.insert("output_config".to_owned(), json!({ "effort": effort }));
+            }
+            Way::Budget(budget) => {
+                body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
+                if max_tokens <= budget {
+                    // The budget is part of the limit, and the API refuses one that leaves no room for the answer.
+                    body.insert("max_tokens".to_owned(), json!(budget.saturating_add(max_tokens)));
+                }
+            }
+            Way::Never => {
+                body.insert("thinking".to_owned(), json!({ "type": "disabled" }));
+            }
+        }
+    }
+
+    /// The chunks of the message at that index that are to be sent.
+    pub(super) fn kept<'m>(&self, index: usize, message: &'m Message) -> impl Iterator<Item = &'m Chunk> {
+        let goes_back = index >= self.begin && !matches!(self.way, Way::Paused | Way::Never);
+        let end = said_until(&message.chunks);
+        let chunks = message.chunks.iter().enumerate();
+        chunks
+            .filter(move |(place, chunk)| !is_thought(chunk) || (goes_back && *place < end))
+            .map(|(_, chunk)| chunk)
+    }
+
+    /// A thought as it came, if this endpoint signed it.
+    pub(super) fn block(&self, chunk: &Chunk) -> Option<Value> {
+        let (text, signed) = signed(chunk, self.origin)?;
+        let mut block = signed.clone();
+        if block.get("type").is_some_and(|kind| kind == "thinking") {
+            block.insert("thinking".to_owned(), json!(text));
+        }
+        Some(Value::Object(block))
+    }
+}
+
+/// Where a request stands.
+struct Place {
+    /// The message that the turn begins with: the last one of a person that does not go with tool results.
+    begin: usize,
+    /// Whether tool results, perhaps with a message of a person, come last.
+    after_results: bool,
+}
+
+impl Place {
+    fn of(messages: &[Message]) -> Self {
+        let mut place = Self { begin: 0, after_results: false };
+        for (index, message) in messages.iter().enumerate() {
+            match message.role {
+                Role::User if !place.after_results => place.begin = index,
+                Role::Tool => place.after_results = true,
+                Role::Assistant if said_until(&message.chunks) > 0 => place.after_results = false,
+                Role::User | Role::Assistant | Role::System => {}
+            }
+        }
+        place
+    }
+}
+
+/// Whether the first that the model said in a turn is thinking that may be sent back.
+fn is_signed(turn: &[Message], origin: &str) -> bool {
+    let answers = turn.iter().filter(|message| message.role == Role::Assistant);
+    let mut chunks = answers.flat_map(|message| &message.chunks[..said_until(&message.chunks)]);
+    let first = chunks.find(|chunk| is_said(chunk) || signed(chunk, origin).is_some());
+    first.is_some_and(|chunk| !is_said(chunk))
+}
+
+/// A thought that this endpoint signed: its words, and the block that it came in without them.
+fn signed<'c>(chunk: &'c Chunk, origin: &str) -> Option<(&'c str, &'c Map<String, Value>)> {
+    match chunk {
+        Chunk::Thinking { text, echo: Some(echo) } if echo.origin == origin => {
+            Some((text, echo.data.as_object()?))
+        }
+        _ => None,
+    }
+}
+
+fn is_thought(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Thinking { .. })
+}
+
+/// What thinking can lead to.
+fn is_said(chunk: &Chunk) -> bool {
+    match chunk {
+        Chunk::Text { text } => !text.trim().is_empty(),
+        Chunk::ToolCall { .. } => true,
+        _ => false,
+    }
+}
+
+/// How many chunks there are up to the last that says something. The API refuses thinking that comes after.
+fn said_until(chunks: &[Chunk]) -> usize {
+    chunks.iter().rposition(is_said).map_or(0, |last| last + 1)
+}
+
+#[cfg(test)]
+mod tests;
