@@ -12,7 +12,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryState, StoredChunk};
 use tokio::sync::Notify;
 
-use crate::{Cursor, Head, Stored, TurnRecord, Version, log::EventLog};
+use crate::{Cursor, Head, Stored, TurnRecord, Version, log::EventLog, registry::Shelf};
 
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
@@ -29,6 +29,8 @@ pub(crate) struct Conversation {
     /// Whether failures are retried by themselves.
     pub(crate) auto_retry: Arc<AtomicBool>,
     state: Mutex<State>,
+    /// Where it is found as long as it is in memory.
+    shelf: Arc<Shelf>,
     /// Told whenever the event stream grew or the writer left.
     pub(crate) grew: Notify,
 }
@@ -55,7 +57,7 @@ pub(crate) struct State {
 
 impl Conversation {
     /// A new one: nothing of it is durable yet.
-    pub(crate) fn new(id: ConversationId, now: Millis) -> Self {
+    pub(crate) fn new(id: ConversationId, now: Millis, shelf: Arc<Shelf>) -> Arc<Self> {
         let head = Head {
             created_at: now,
             last_activity_at: now,
@@ -65,7 +67,13 @@ impl Conversation {
             end: Cursor::default(),
             last_seq: 0,
         };
-        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), false)
+        Self::from_journal(
+            id,
+            Stored { version: Version::default(), head, turn: None },
+            Vec::new(),
+            false,
+            shelf,
+        )
     }
 
     /// One that the journal has. `broken`: watchers were told an end of its last turn that the journal does not have.
@@ -74,7 +82,8 @@ impl Conversation {
         stored: Stored,
         chunks: Vec<Arc<StoredChunk>>,
         broken: bool,
-    ) -> Self {
+        shelf: Arc<Shelf>,
+    ) -> Arc<Self> {
         let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wait.is_none());
         let lost = if streamed || broken { TOLD_AND_LOST } else { 0 };
         let end = Cursor::from_value(stored.head.end.value() + lost);
@@ -91,12 +100,13 @@ impl Conversation {
             gone: false,
             queue,
         };
-        Self {
+        Arc::new(Self {
             id,
             auto_retry: Arc::new(AtomicBool::new(true)),
             state: Mutex::new(state),
+            shelf,
             grew: Notify::new(),
-        }
+        })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -106,6 +116,12 @@ impl Conversation {
     /// Whether the running turn waits for a retry.
     pub(crate) fn is_waiting(&self) -> bool {
         self.state().running().is_some_and(|turn| turn.retry.is_some())
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.shelf.remove(self);
     }
 }
 

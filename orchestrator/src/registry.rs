@@ -1,7 +1,9 @@
 //! The conversations in memory, each loaded once.
 
+mod shelf;
+
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
 };
 
@@ -10,11 +12,14 @@ use everturn_wire::{ConversationId, TurnId};
 use uuid::Uuid;
 
 use crate::{Error, Journal, Version, Window, conversation::Conversation};
+pub(crate) use shelf::Shelf;
 
 /// The conversations in memory.
 #[derive(Default)]
 pub(crate) struct Registry {
-    conversations: Mutex<HashMap<ConversationId, Arc<Conversation>>>,
+    shelf: Arc<Shelf>,
+    /// Those whose failures are not retried by themselves: a conversation may leave memory, what was said of it stays.
+    unretried: Mutex<HashSet<ConversationId>>,
     /// Those whose last turn could not be saved to its end.
     broken: Mutex<HashSet<ConversationId>>,
     /// One load at a time, so that a conversation is never in memory twice.
@@ -28,7 +33,11 @@ impl Registry {
         id: &ConversationId,
         journal: &dyn Journal,
     ) -> Result<Arc<Conversation>, Error> {
-        self.find(id, journal).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
+        if let Some(held) = self.shelf.get(id) {
+            return Ok(held);
+        }
+        let _one_at_a_time = self.loading.lock().await;
+        self.load(id, journal).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
     }
 
     /// A conversation, made if there is none of that id.
@@ -38,73 +47,73 @@ impl Registry {
         journal: &dyn Journal,
         now: Millis,
     ) -> Result<Arc<Conversation>, Error> {
-        if let Some(found) = self.find(id, journal).await? {
-            return Ok(found);
+        if let Some(held) = self.shelf.get(id) {
+            return Ok(held);
         }
-        let mut conversations = self.lock();
-        let made =
-            conversations.entry(id.clone()).or_insert_with(|| Arc::new(Conversation::new(id.clone(), now)));
-        Ok(made.clone())
+        let _one_at_a_time = self.loading.lock().await;
+        let loaded = self.load(id, journal).await?;
+        Ok(loaded.unwrap_or_else(|| {
+            self.shelf.get_or_insert(Conversation::new(id.clone(), now, self.shelf.clone()))
+        }))
+    }
+
+    /// Refuses a conversation that does not exist; one that does is not loaded for that.
+    pub(crate) async fn check(&self, id: &ConversationId, journal: &dyn Journal) -> Result<(), Error> {
+        match self.shelf.get(id).is_some() || journal.load(id).await?.is_some() {
+            true => Ok(()),
+            false => Err(Error::UnknownConversation { id: id.clone() }),
+        }
     }
 
     /// Lets go of a conversation whose turn could not be saved; who asks for it again has it from the journal.
     pub(crate) fn forget_broken(&self, conversation: &Arc<Conversation>) {
         // One that the journal never had has nothing to end.
         if conversation.state().version > Version::default() {
-            self.broken.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.id.clone());
+            lock(&self.broken).insert(conversation.id.clone());
         }
-        let mut conversations = self.lock();
-        if conversations.get(&conversation.id).is_some_and(|held| Arc::ptr_eq(held, conversation)) {
-            conversations.remove(&conversation.id);
-        }
+        self.shelf.remove(conversation);
     }
 
-    /// Lets go of a parked conversation that nobody else holds: it is in the journal.
-    pub(crate) fn let_go(&self, conversation: &Arc<Conversation>) {
-        let mut conversations = self.lock();
-        // Ours and the registry's own. While the lock is held, nobody gets another one from here.
-        if Arc::strong_count(conversation) == 2 && conversation.auto_retry.load(Ordering::Relaxed) {
-            conversations.remove(&conversation.id);
-        }
+    /// Says whether a conversation's failures are retried by themselves.
+    pub(crate) fn set_auto_retry(&self, conversation: &Conversation, enabled: bool) {
+        let mut unretried = lock(&self.unretried);
+        match enabled {
+            true => unretried.remove(&conversation.id),
+            false => unretried.insert(conversation.id.clone()),
+        };
+        conversation.auto_retry.store(enabled, Ordering::Relaxed);
     }
 
-    /// All there are now.
+    /// All that are in memory now.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
-        self.lock().values().cloned().collect()
+        self.shelf.all()
     }
 
     /// Whether watchers were told the end of a turn that the journal may still have unsealed. Asked once.
     fn was_broken(&self, id: &ConversationId) -> bool {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+        lock(&self.broken).remove(id)
     }
 
-    async fn find(
+    /// One that somebody else may have loaded by now. Only with `loading` held.
+    async fn load(
         &self,
         id: &ConversationId,
         journal: &dyn Journal,
     ) -> Result<Option<Arc<Conversation>>, Error> {
-        if let Some(held) = self.held(id) {
-            return Ok(Some(held));
-        }
-        let _one_at_a_time = self.loading.lock().await;
-        if let Some(held) = self.held(id) {
+        if let Some(held) = self.shelf.get(id) {
             return Ok(Some(held));
         }
         let Some(stored) = journal.load(id).await? else { return Ok(None) };
         let chunks = journal.chunks(id, Window::default()).await?;
         let broken = self.was_broken(id);
-        let loaded = Arc::new(Conversation::from_journal(id.clone(), stored, chunks, broken));
-        self.lock().insert(id.clone(), loaded.clone());
-        Ok(Some(loaded))
+        let loaded = Conversation::from_journal(id.clone(), stored, chunks, broken, self.shelf.clone());
+        loaded.auto_retry.store(!lock(&self.unretried).contains(id), Ordering::Relaxed);
+        Ok(Some(self.shelf.get_or_insert(loaded)))
     }
+}
 
-    fn held(&self, id: &ConversationId) -> Option<Arc<Conversation>> {
-        self.lock().get(id).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Arc<Conversation>>> {
-        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(set: &Mutex<HashSet<ConversationId>>) -> MutexGuard<'_, HashSet<ConversationId>> {
+    set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A conversation id that no other has; later ones sort later.
@@ -120,4 +129,106 @@ pub(crate) fn new_turn_id() -> TurnId {
 /// A name for a queued message that no other has.
 pub(crate) fn new_message_id() -> String {
     Uuid::now_v7().simple().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_kernel::{FinishReason, StreamEvent};
+    use everturn_provider::Scripted;
+    use everturn_wire::{AgentEvent, Category, ConversationStatus, EventBody, Failure};
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::{Cursor, Orchestrator, StartTurn, Subscription};
+
+    fn orchestrator() -> Orchestrator {
+        let answer = vec![StreamEvent::Text("hello".into()), StreamEvent::Finished(FinishReason::Stop)];
+        Orchestrator::builder().model("test", "m", Arc::new(Scripted::new([answer]))).build()
+    }
+
+    /// Runs a turn to the end, and hands out who watched it.
+    async fn turn(orchestrator: &Orchestrator, id: &ConversationId) -> Subscription {
+        let start =
+            StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
+        let started = orchestrator.start(start).await.unwrap();
+        let mut watcher = orchestrator.subscribe(id, Some(started.from), false).await.unwrap();
+        while !matches!(body(&mut watcher).await, EventBody::Status { status: ConversationStatus::Idle }) {}
+        watcher
+    }
+
+    async fn body(watcher: &mut Subscription) -> EventBody {
+        serde_json::from_slice::<AgentEvent>(&watcher.next().await.unwrap().event()).unwrap().body
+    }
+
+    /// Waits until so many conversations are in memory: a session ends a moment after its turn.
+    async fn falls_to(orchestrator: &Orchestrator, count: usize) {
+        for _ in 0..100_000 {
+            if orchestrator.shared().registry.shelf.len() == count {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("{} conversations stay in memory", orchestrator.shared().registry.shelf.len());
+    }
+
+    #[tokio::test]
+    async fn a_thousand_idle_conversations_hold_no_memory() {
+        let orchestrator = orchestrator();
+        let ids: Vec<ConversationId> = (0..1_000).map(|n| n.to_string().as_str().into()).collect();
+        let watchers = join_all(ids.iter().map(|id| turn(&orchestrator, id))).await;
+        falls_to(&orchestrator, 1_000).await;
+        drop(watchers);
+        falls_to(&orchestrator, 0).await;
+        // Whatever is asked of them leaves nothing behind either.
+        for id in &ids[..10] {
+            orchestrator.status(id).await.unwrap();
+            orchestrator.history(id, Window::default()).await.unwrap();
+            assert!(!orchestrator.stop(id).await.unwrap());
+        }
+        let unknown = ConversationId::from("unknown");
+        orchestrator.status(&unknown).await.unwrap_err();
+        falls_to(&orchestrator, 0).await;
+    }
+
+    #[tokio::test]
+    async fn what_left_memory_comes_back_as_it_was() {
+        let (orchestrator, id) = (orchestrator(), ConversationId::from("c"));
+        let seen = turn(&orchestrator, &id).await.cursor();
+        orchestrator.set_auto_retry(Some(&id), false).await.unwrap();
+        falls_to(&orchestrator, 0).await;
+        assert_eq!(orchestrator.status(&id).await.unwrap().auto_retry, Some(false));
+        // A cursor from before leads on to what comes now, and one from the start to all of it.
+        let mut late = orchestrator.subscribe(&id, Some(seen), true).await.unwrap();
+        drop(turn(&orchestrator, &id).await);
+        assert_eq!(body(&mut late).await, EventBody::Status { status: ConversationStatus::Active });
+        drop(late);
+        falls_to(&orchestrator, 0).await;
+        let mut all = orchestrator.subscribe(&id, Some(Cursor::default()), true).await.unwrap();
+        for _ in 0..2 {
+            while body(&mut all).await != EventBody::TurnSealed {}
+        }
+        let history = orchestrator.history(&id, Window::default()).await.unwrap();
+        assert_eq!(history.chunks.iter().map(|chunk| chunk.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        drop(all);
+        orchestrator.set_auto_retry(Some(&id), true).await.unwrap();
+        falls_to(&orchestrator, 0).await;
+        assert_eq!(orchestrator.status(&id).await.unwrap().auto_retry, Some(true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_queue_of_a_turn_that_waits_comes_back() {
+        let busy = vec![StreamEvent::Failed(Failure::new(Category::Overloaded, true, "HTTP 529: busy"))];
+        let provider = Arc::new(Scripted::new([busy]));
+        let (orchestrator, id) =
+            (Orchestrator::builder().model("test", "m", provider).build(), ConversationId::from("c"));
+        let start =
+            StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
+        orchestrator.start(start).await.unwrap();
+        falls_to(&orchestrator, 0).await;
+        let queued = orchestrator.enqueue(&id, "and then".into(), Some("m".into())).await.unwrap();
+        assert!(!queued.started_turn);
+        falls_to(&orchestrator, 0).await;
+        let still = orchestrator.cancel_queued(&id, "another").await.unwrap();
+        assert_eq!((still.cancelled, still.queue), (false, queued.queue));
+    }
 }

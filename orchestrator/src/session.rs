@@ -43,7 +43,6 @@ pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mu
                 if let Some(wait) = Wait::of(&turn) {
                     timer::wake_at(&shared, wait.until, conversation.id.clone());
                 }
-                shared.registry.let_go(&conversation);
                 return;
             }
             // A command came in the meantime.

@@ -141,13 +141,14 @@ impl Orchestrator {
         Ok(conversation.is_waiting() && self.order(&conversation, Input::RetryNow)?)
     }
 
-    /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on.
+    /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on. Lasts as
+    /// long as the process: the next one begins with retries on.
     ///
     /// # Errors
     /// When there is no such conversation.
     pub async fn set_auto_retry(&self, id: Option<&ConversationId>, enabled: bool) -> Result<(), Error> {
         match id {
-            Some(id) => self.find(id).await?.auto_retry.store(enabled, Ordering::Relaxed),
+            Some(id) => self.shared.registry.set_auto_retry(self.find(id).await?.as_ref(), enabled),
             None => self.shared.auto_retry.store(enabled, Ordering::Relaxed),
         }
         Ok(())

@@ -35,7 +35,7 @@ impl Orchestrator {
     /// # Errors
     /// When there is no such conversation, or the journal fails.
     pub async fn history(&self, id: &ConversationId, window: Window) -> Result<HistoryWindow, Error> {
-        self.find(id).await?;
+        self.shared.registry.check(id, self.shared.journal.as_ref()).await?;
         let chunks = self.shared.journal.chunks(id, window).await?;
         let latest_seq = chunks.last().map_or(window.since_seq.unwrap_or(0), |chunk| chunk.seq);
         let chunks = chunks.iter().map(|chunk| (**chunk).clone()).collect();
@@ -68,7 +68,7 @@ impl Orchestrator {
     /// # Errors
     /// When there is no such conversation, or the journal fails.
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
-        self.find(id).await?;
+        self.shared.registry.check(id, self.shared.journal.as_ref()).await?;
         Ok(self.shared.journal.metrics(id).await?)
     }
 
