@@ -49,9 +49,16 @@ pub(crate) fn redact(text: &str, room: usize) -> String {
             push(&mut out, MARK, room);
             at += kept + hidden;
             copied = at;
+            // What was taken for a secret may be the name of one: "token x-api-key: ...".
+            if let Some((kept, hidden)) = assigned_to(&text[at..]) {
+                push(&mut out, &text[at..at + kept], room);
+                push(&mut out, MARK, room);
+                at += kept + hidden;
+                copied = at;
+            }
             in_word = false;
         } else {
-            in_word = first.is_ascii_alphanumeric() || first == b'_';
+            in_word = first.is_ascii_alphanumeric();
             at += 1;
         }
     }
@@ -81,7 +88,13 @@ fn issued(text: &str) -> Option<(usize, usize)> {
 fn after_scheme(text: &str) -> Option<(usize, usize)> {
     let scheme = SCHEMES.iter().find(|scheme| starts_with(text, scheme))?;
     let rest = &text[scheme.len()..];
-    let value = rest.trim_start_matches([' ', ':']);
+    let mut value = rest.trim_start_matches([' ', ':']);
+    // "token: Bearer ..."
+    for scheme in SCHEMES {
+        if starts_with(value, scheme) && value[scheme.len()..].starts_with([' ', ':']) {
+            value = value[scheme.len()..].trim_start_matches([' ', ':']);
+        }
+    }
     let kept = text.len() - value.len();
     let length = value_length(value);
     (value.len() < rest.len() && length >= SHORTEST && !is_word(&value[..length])).then_some((kept, length))
@@ -94,13 +107,25 @@ fn assigned(text: &str) -> Option<(usize, usize)> {
     };
     let named = NAMED.iter().find(is_name);
     let name = named.or_else(|| ASSIGNED.iter().find(is_name))?;
-    let quotes = |c: char| matches!(c, '"' | '\'' | '\\');
-    let sign = text[name.len()..].trim_start_matches(quotes).trim_start();
-    let value = sign.strip_prefix('=').or_else(|| sign.strip_prefix(':').filter(|_| named.is_some()))?;
-    let value = value.trim_start().trim_start_matches(quotes);
+    let rest = &text[name.len()..];
+    let sign = rest.trim_start_matches(is_quote).trim_start();
+    let (kept, hidden) = assigned_to(rest).filter(|_| named.is_some() || sign.starts_with('='))?;
+    // "api_key: Bearer ..."
+    let (more, hidden) = after_scheme(&rest[kept..]).unwrap_or((0, hidden));
+    Some((name.len() + kept + more, hidden))
+}
+
+/// The value after a name: `: value`, `="value"`.
+fn assigned_to(text: &str) -> Option<(usize, usize)> {
+    let sign = text.trim_start_matches(is_quote).trim_start();
+    let value = sign.strip_prefix(['=', ':'])?.trim_start().trim_start_matches(is_quote);
     let length = value_length(value);
     let is_prose = sign.starts_with(':') && is_word(&value[..length]);
     (length >= SHORTEST && !is_prose).then_some((text.len() - value.len(), length))
+}
+
+fn is_quote(letter: char) -> bool {
+    matches!(letter, '"' | '\'' | '\\')
 }
 
 /// `https://user:password@host`.
@@ -145,6 +170,10 @@ mod tests {
                 "GET https://x.test/v1?key=[redacted]&alt=sse",
             ),
             ("https://me:pass@x.test/", "https://[redacted]@x.test/"),
+            ("invalid token x-api-key: abcDEF123", "invalid token [redacted]: [redacted]"),
+            ("api_key: Bearer abcDEF123", "api_key: Bearer [redacted]"),
+            ("token: Bearer abcDEF123 expired", "token: Bearer [redacted] expired"),
+            ("OPENAI_API_KEY=abcDEF123 is set", "OPENAI_API_KEY=[redacted] is set"),
         ] {
             assert_eq!(redact(text, 4096), clean);
         }

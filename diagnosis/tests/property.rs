@@ -131,9 +131,9 @@ proptest! {
     #[test]
     fn a_secret_never_survives(
         before in "[a-z ,.]{0,40}", after in "[ ,.\"']{1}[a-z ]{0,40}", secret in "[A-Za-z0-9]{3}[0-9][A-Z][A-Za-z0-9_]{15,40}",
-        form in 0usize..11,
+        form in 0usize..11, lead in prop::sample::select(vec!["", "", "token ", "Bearer ", "api_key: ", "MY_", "key="]),
     ) {
-        let quoted = match form {
+        let form = match form {
             0 => format!("sk-{secret}"),
             1 => format!("sk-proj-{secret}"),
             2 => format!("Bearer {secret}"),
@@ -146,6 +146,7 @@ proptest! {
             9 => format!("gsk_{secret}"),
             _ => format!("{{\\\"access_token\\\":\\\"{secret}\\\"}}"),
         };
+        let quoted = format!("{lead}{form}");
         for body in [
             format!("{before} {quoted}{after}"),
             json!({"error": {"message": format!("{before} {quoted}{after}"), "code": quoted}}).to_string(),
