@@ -5,8 +5,16 @@ use crate::prose::Prose;
 use crate::status::is_error;
 
 /// Words that a status follows.
-const BEFORE_STATUS: &[&str] =
-    &["status code", "status", "http", "error code", "api error", "client error", "server error"];
+const BEFORE_STATUS: &[&str] = &[
+    "status code",
+    "status",
+    "http",
+    "error code",
+    "api error",
+    "client error",
+    "server error",
+    "request failed",
+];
 
 /// The HTTP status that a sentence names: "Server responded with status 429", "429 Too Many Requests".
 pub(crate) fn status(prose: &Prose) -> Option<u16> {

@@ -9,11 +9,7 @@ use row::Row;
 #[derive(Default)]
 struct Score {
     rows: usize,
-    categories: usize,
-    retryables: usize,
     disagreements: Vec<String>,
-    /// Transient failures, seen in the world, that would end a turn.
-    dies: Vec<String>,
     wrong_waits: Vec<String>,
     invented_waits: Vec<String>,
 }
@@ -31,13 +27,8 @@ impl Score {
         if let Some(label) = &row.label {
             let (want, got) = ((label.category, label.retryable), (failure.category, failure.retryable));
             self.rows += 1;
-            self.categories += usize::from(want.0 == got.0);
-            self.retryables += usize::from(want.1 == got.1);
             if want != got {
                 self.disagreements.push(format!("{}: want {want:?}, got {got:?}", row.id));
-            }
-            if row.observed && label.retryable && !failure.retryable {
-                self.dies.push(row.id.clone());
             }
         }
         let tolerance = |wait: u64| (wait / 1000).max(1);
@@ -49,51 +40,39 @@ impl Score {
         }
     }
 
-    fn check(&self) {
-        let seen = self.disagreements.join("\n");
-        assert!(
-            self.categories * 100 >= self.rows * 97,
-            "category {}/{}\n{seen}",
-            self.categories,
-            self.rows
-        );
-        assert!(
-            self.retryables * 100 >= self.rows * 99,
-            "retryable {}/{}\n{seen}",
-            self.retryables,
-            self.rows
-        );
+    /// Everything is understood, but for what is `known` to be misjudged. A change that misjudges more is seen here,
+    /// and so is one that needs a line less.
+    fn check(&self, known: &[&str]) {
+        let ids = self.disagreements.iter().filter_map(|line| line.split(':').next());
+        assert_eq!(ids.collect::<Vec<_>>(), known, "of {}:\n{}", self.rows, self.disagreements.join("\n"));
         assert_eq!(self.wrong_waits, [""; 0]);
         assert_eq!(self.invented_waits, [""; 0]);
-        assert_eq!(self.dies, [""; 0]);
     }
 }
 
 #[test]
 fn collected_failures_are_understood() {
     let score = Score::of(include_str!("corpus/errors.jsonl"));
-    println!("{}", score.disagreements.join("\n"));
     assert!(score.rows > 300, "only {} rows were read", score.rows);
-    score.check();
+    // It has the words of a peer that speaks no HTTP at all, which is tried again.
+    score.check(&["rq-plain-to-tls-port"]);
 }
 
 #[test]
 fn further_failures_are_understood() {
     let score = Score::of(include_str!("corpus/field.jsonl"));
-    println!("{}", score.disagreements.join("\n"));
     assert!(score.rows > 200, "only {} rows were read", score.rows);
-    score.check();
+    score.check(&[]);
 }
 
 #[test]
 fn reported_failures_are_understood() {
     let score = Score::of(include_str!("corpus/report.jsonl"));
-    println!("{}", score.disagreements.join("\n"));
     assert!(score.rows > 500, "only {} rows were read", score.rows);
-    score.check();
+    score.check(&[]);
 }
 
 #[test]
 fn every_form_of_hint_is_read() {
-    Score::of(include_str!("corpus/hints.jsonl")).check();
+    Score::of(include_str!("corpus/hints.jsonl")).check(&[]);
 }

@@ -151,6 +151,9 @@ pub(crate) const RULES: &[Rule] = &[
         "subscription has expired", "plan has expired", "plan does not include", "not included in your", "on your plan",
         "key limit", "limit 0", "extra usage", "out of usage", "余额", "欠费", "资源包", "充值", "套餐已到期", "额度不足", "额度已",
     ]).unless(&[SHORT]),
+    rule(Kind::Wall, &["billing", "invoice*", "payment"])
+        .with(&["enable", "enabled", "outstanding", "unpaid", "past due", "please update", "failed payment"])
+        .unless(&[SHORT]),
     rule(Kind::Wall, &["plan"]).with(&["not support", "does not support", "doesnt support", "not supported"]),
     rule(Kind::Wall, &["credit", "credits", "balance", "funds"]).with(&[
         "insufficient", "not enough", "out of", "no", "any", "run out", "ran out", "depleted", "exhausted", "too low", "low",

@@ -6,10 +6,10 @@ use crate::kind::Kind;
 /// What can never pass first.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization", "credentials"]),
+    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization", "credentials", "session has expired", "session associated with*"]),
     rule(Kind::Untrusted, &[
         "certificate*", "unknown issuer", "self signed", "hostname mismatch", "unknown ca", "unable to verify", "cert",
-        "certification path", "corrupt message of type", "handshake failure", "protocol version", "not trusted",
+        "certification path", "corrupt message of type", "handshake failure", "protocol version", "unrecognised name", "unrecognized name", "no application protocol", "not trusted",
     ]),
     rule(Kind::Request, &[
         "builder error", "relative url", "invalid url", "invalid uri", "unsupported scheme", "unsupported protocol",

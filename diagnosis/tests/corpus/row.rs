@@ -14,8 +14,6 @@ pub(crate) struct Row {
     pub(crate) now: u64,
     pub(crate) label: Option<Label>,
     pub(crate) wait: Option<u64>,
-    /// Seen in the world, rather than derived from a documented pattern.
-    pub(crate) observed: bool,
     /// Whether the failure alone decides it.
     pub(crate) scored: bool,
 }
@@ -47,7 +45,6 @@ impl Row {
             now: row["now"].as_str().and_then(epoch_ms).unwrap_or_default(),
             label: category.map(|category| Label { category, retryable: row["retryable"] == true }),
             wait: row["retry_after_ms"].as_u64(),
-            observed: row["evidence"] != "derived",
             scored: matches!(row["needs_context"], Value::Null | Value::Bool(false)),
         })
     }
