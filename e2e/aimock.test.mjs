@@ -51,13 +51,28 @@ kind = "anthropic"
 base_url = "${url}/v1"
 api_key = "${KEY}"
 models = ["claude-sonnet-4-5"]
+
+[[provider]]
+name = "gemini"
+kind = "gemini"
+base_url = "${url}/v1beta"
+api_key = "${KEY}"
+models = ["gemini-3.8-flash"]
 `;
 
 /** What each API looks like from aimock's side. It journals all in the words of Chat Completions. */
 const DIALECTS = [
-  { model: 'chat/gpt-5.5', path: '/v1/chat/completions', version: undefined },
-  { model: 'responses/gpt-5.5', path: '/v1/responses', version: undefined },
-  { model: 'messages/claude-sonnet-4-5', path: '/v1/messages', version: '2023-06-01' },
+  { model: 'chat/gpt-5.5', path: '/v1/chat/completions', key: 'authorization' },
+  { model: 'responses/gpt-5.5', path: '/v1/responses', key: 'authorization' },
+  { model: 'messages/claude-sonnet-4-5', path: '/v1/messages', key: 'x-api-key', version: '2023-06-01' },
+  {
+    model: 'gemini/gemini-3.8-flash',
+    path: '/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse',
+    key: 'x-goog-api-key',
+    // It journals what this API calls `parameters`, a dialect of its own, and not the JSON Schema beside it.
+    schema: 'unseen',
+    result: (output) => JSON.stringify({ output }),
+  },
 ];
 
 let folder;
@@ -124,11 +139,11 @@ function assertWellFormed({ method, path, headers, body }, dialect) {
   assert.deepEqual([method, path], ['POST', dialect.path]);
   assert.equal(headers['content-type'], 'application/json');
   assert.equal(headers['anthropic-version'], dialect.version);
-  assert.ok(dialect.version ? headers['x-api-key'] : headers.authorization, 'the key is sent');
+  assert.ok(headers[dialect.key], 'the key is sent');
   assert.equal(body.stream, true);
   assert.equal(`${dialect.model.split('/')[0]}/${body.model}`, dialect.model);
   assert.deepEqual(body.tools.map((tool) => tool.function.name), ['roll_dice']);
-  assert.equal(body.tools[0].function.parameters.type, 'object');
+  assert.equal(body.tools[0].function.parameters?.type ?? 'unseen', dialect.schema ?? 'object');
 }
 
 for (const dialect of DIALECTS) {
@@ -148,7 +163,8 @@ for (const dialect of DIALECTS) {
     const [{ id, function: called }] = assistant.tool_calls;
     assert.deepEqual([assistant.role, assistant.tool_calls.length, id], ['assistant', 1, 'call_1']);
     assert.deepEqual([called.name, JSON.parse(called.arguments)], ['roll_dice', THROW]);
-    const { content } = only(events, 'tool-result')[0];
+    const { content: output } = only(events, 'tool-result')[0];
+    const content = dialect.result?.(output) ?? output;
     assert.deepEqual(tool, { role: 'tool', tool_call_id: 'call_1', content });
   });
 
