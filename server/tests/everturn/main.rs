@@ -4,6 +4,7 @@
 
 mod chat;
 mod client;
+mod echo;
 mod home;
 mod page;
 mod pipe;

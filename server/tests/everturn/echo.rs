@@ -1,0 +1,63 @@
+//! What a provider signs goes back to it, and to nobody else.
+
+use everturn_sim::{Loopback, Reply, chat};
+use serde_json::{Value, json};
+
+use crate::{
+    client::{ndjson, post},
+    home::{Home, Server},
+};
+
+const SIGNATURE: &str = "c2lnbmVkIGJ5IHRoZSBtb2RlbA==";
+
+/// An answer of Gemini's API in one event.
+fn answer(part: &Value) -> Reply {
+    let candidate =
+        json!({"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0});
+    Reply::sse([format!("data: {}\n\n", json!({ "candidates": [candidate] }))])
+}
+
+/// Runs a turn of the one conversation to its end.
+async fn turn(server: &Server, model: &str) -> Vec<Value> {
+    let asked = json!({ "conversationId": "c", "message": "Roll two dice.", "model": model });
+    let events = ndjson(post(server, "/chat", &asked).await).await;
+    let done = events.iter().find(|event| event["type"] == "done").unwrap();
+    assert_eq!(done["reason"], "stop", "{events:?}");
+    events
+}
+
+#[tokio::test]
+async fn a_signature_goes_back_with_its_call_and_to_its_provider_alone() {
+    let call = json!({
+        "functionCall": {"id": "g-1", "name": "roll_dice", "args": {"sides": 6, "count": 2}},
+        "thoughtSignature": SIGNATURE,
+    });
+    let said = answer(&json!({"text": "They fell off the table."}));
+    let gemini = Loopback::start([answer(&call), said]).await;
+    let other = Loopback::start([chat::text(["So they did."]).reply()]).await;
+    let home = Home::with(&format!(
+        "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[tools]\ndice = true\n\
+         [[provider]]\nname = \"signing\"\nkind = \"gemini\"\nbase_url = \"{}/v1beta\"\nmodels = [\"model\"]\n\
+         [[provider]]\nname = \"other\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+        gemini.base_url(),
+        other.base_url(),
+    ));
+    let server = home.serve().await;
+    let mut events = turn(&server, "signing/model").await;
+    events.extend(turn(&server, "other/model").await);
+    events.extend(turn(&server, "signing/model").await);
+
+    let asked: Vec<Value> = gemini.requests().iter().map(|request| request.json().unwrap()).collect();
+    assert_eq!(asked.len(), 3);
+    assert_eq!(asked[0]["contents"].as_array().unwrap().len(), 1);
+    for later in &asked[1..] {
+        assert_eq!(later["contents"][1], json!({"role": "model", "parts": [call]}), "as it came");
+        let result = &later["contents"][2]["parts"][0]["functionResponse"];
+        assert_eq!((&result["id"], &result["name"]), (&json!("g-1"), &json!("roll_dice")));
+    }
+    assert_eq!(asked[2].to_string().matches("thoughtSignature").count(), 1);
+
+    let elsewhere = other.requests()[0].json().unwrap().to_string();
+    assert!(elsewhere.contains("roll_dice") && !elsewhere.contains(SIGNATURE), "{elsewhere}");
+    assert!(!json!(events).to_string().contains(SIGNATURE), "it is nothing to show");
+}
