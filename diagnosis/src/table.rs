@@ -196,6 +196,9 @@ const REQUEST: &[&str] = &[
     "string_above_max_length", "string_below_min_length", "array_above_max_length", "array_below_min_length",
     "integer_above_max_value", "integer_below_min_value", "decimal_above_max_value", "decimal_below_min_value",
     "empty_array",
+    // OpenAI's Responses API about an image
+    "invalid_base64_image", "invalid_image_mode", "image_too_large", "image_too_small", "image_file_too_large",
+    "image_file_not_found", "empty_image_file", "unsupported_image_media_type", "failed_to_download_image",
     // pydantic
     "extra_forbidden", "json_invalid", "string_type", "value_error",
 ];
