@@ -7,7 +7,7 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use super::output::{Kind, Sign};
 pub(super) use item::{FunctionCall, Item, Message, Reasoning};
-pub(super) use response::{Response, usage};
+pub(super) use response::{Response, told, usage};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]

@@ -8,7 +8,7 @@ use std::mem;
 
 use super::{
     echo::Retained,
-    frame::{Frame, Item, Message, Piece, Placed, Voice},
+    frame::{Frame, Item, Message, Piece, Placed, Voice, told},
     output::{Kind, Output},
 };
 use crate::{
@@ -116,7 +116,7 @@ impl Reader for ResponsesReader {
             return self.end(facts).map(|()| Reading::Complete);
         }
         let frame = if event.name == "error" { None } else { Frame::parse(payload) };
-        match frame.ok_or_else(|| Flaw::Payload(payload.to_owned()))? {
+        match frame.ok_or_else(|| Flaw::Payload(told(payload)))? {
             Frame::Begun(placed) => self.begun(&placed)?,
             Frame::Ended(placed) => self.ended(placed, facts)?,
             Frame::Text(piece) => self.text(piece, false, facts)?,

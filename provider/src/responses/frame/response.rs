@@ -38,6 +38,21 @@ impl Response {
     }
 }
 
+/// A payload without what it repeats of the request: the instructions are not for those who are told of failures.
+pub(in crate::responses) fn told(payload: &str) -> String {
+    let of_answer =
+        |name: &str| matches!(name, "id" | "object" | "status" | "error" | "incomplete_details" | "usage");
+    match serde_json::from_str::<Value>(payload) {
+        Ok(mut event) if event["response"].is_object() => {
+            if let Some(response) = event["response"].as_object_mut() {
+                response.retain(|name, _| of_answer(name));
+            }
+            event.to_string()
+        }
+        _ => payload.to_owned(),
+    }
+}
+
 pub(in crate::responses) fn usage(counts: &Value) -> Option<Usage> {
     let count = |path: &str| counts.pointer(path).and_then(Value::as_u64);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));

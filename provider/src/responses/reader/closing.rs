@@ -4,7 +4,7 @@ use super::ResponsesReader;
 use crate::{
     exchange::{Facts, Flaw, Reading},
     responses::{
-        frame::{Item, Placed, Response, usage},
+        frame::{Item, Placed, Response, told, usage},
         output::Kind,
     },
 };
@@ -19,11 +19,11 @@ impl ResponsesReader {
     ) -> Result<Reading, Flaw> {
         let response = response.unwrap_or_default();
         let finish = response.finish_reason(is_incomplete);
-        let finish = finish.ok_or_else(|| Flaw::Payload(payload.to_owned()))?;
+        let finish = finish.ok_or_else(|| Flaw::Payload(told(payload)))?;
         self.answer.usage(response.usage.as_ref().and_then(usage));
         self.catch_up(response.output.unwrap_or_default(), facts)?;
         self.answer.finish(Some(finish));
-        self.answer.keep(payload);
+        self.answer.keep(&told(payload));
         self.answer.complete(facts).map(|()| Reading::Complete)
     }
 

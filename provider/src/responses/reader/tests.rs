@@ -394,11 +394,34 @@ fn without_its_terminal_event_an_answer_is_truncated() {
 
 #[test]
 fn an_empty_answer_is_none() {
-    let last =
-        end(&json!({"status": "completed", "output": [thought("r", "A")], "usage": {"input_tokens": 1}}));
-    assert_eq!(read(std::slice::from_ref(&last)).1, Err(Flaw::Payload(format!("data: {last}\n\n"))));
+    let last = |output| end(&json!({"status": "completed", "output": output, "usage": {"input_tokens": 1}}));
+    let bare = end(&json!({"status": "completed", "usage": {"input_tokens": 1}}));
+    for output in [json!([]), json!([thought("r", "A")]), json!([message("m", "")])] {
+        assert_eq!(read(&[last(output)]), (vec![], Err(Flaw::Payload(format!("data: {bare}\n\n")))));
+    }
     let filtered = json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": "content_filter"}}});
     assert_eq!(facts(&[filtered]), [StreamEvent::Finished(FinishReason::ContentFilter)]);
+}
+
+#[test]
+fn what_a_failure_repeats_of_the_request_is_not_told() {
+    let full = |kind: &str, mut response: Value| {
+        response["instructions"] = json!("Be sly.");
+        response["tools"] = json!([{"name": "spy"}]);
+        json!({"type": kind, "sequence_number": 3, "response": response})
+    };
+    let error = json!({"code": "server_error", "message": "x"});
+    for (kind, response) in [
+        ("response.failed", json!({"status": "failed", "error": error})),
+        ("response.incomplete", json!({"status": "incomplete"})),
+        ("response.completed", json!({"status": "cancelled"})),
+    ] {
+        let kept = json!({"type": kind, "sequence_number": 3, "response": response});
+        assert_eq!(read(&[full(kind, response)]).1, Err(Flaw::Payload(kept.to_string())));
+    }
+    let empty = full("response.completed", json!({"status": "completed", "output": []}));
+    let Err(Flaw::Payload(told)) = read(&[empty]).1 else { panic!("an empty answer") };
+    assert!(told.contains("completed") && !told.contains("sly") && !told.contains("spy"), "{told}");
 }
 
 #[test]
