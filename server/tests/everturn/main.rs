@@ -9,6 +9,7 @@ mod home;
 mod page;
 mod pipe;
 mod proxy;
+mod reasoning;
 mod relay;
 mod restart;
 mod serve;

@@ -1,0 +1,80 @@
+//! Reasoning that a provider encrypts goes back to it: in the next step, in the next turn, after a restart.
+
+use everturn_sim::{Loopback, Reply};
+use serde_json::{Value, json};
+
+use crate::{
+    client::{get, ndjson, post},
+    home::{Home, SHORT, Server},
+};
+
+/// An answer of the Responses API with these items.
+fn answer(items: &[Value]) -> Reply {
+    let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    let items = items.iter().zip(0..).flat_map(|(item, place)| {
+        ["added", "done"].map(|what| json!({"type": format!("response.output_item.{what}"), "output_index": place, "item": item}))
+    });
+    let end = json!({"type": "response.completed", "response": {"status": "completed"}});
+    Reply::sse(items.chain([end]).map(|payload| event(&payload)))
+}
+
+fn thought(name: &str) -> Value {
+    let summary = json!([{"type": "summary_text", "text": format!("thought {name}")}]);
+    json!({"type": "reasoning", "id": name, "summary": summary, "encrypted_content": format!("secret of {name}")})
+}
+
+fn said(text: &str) -> Value {
+    json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
+}
+
+fn heard(text: &str) -> Value {
+    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+}
+
+async fn turn(server: &Server, message: &str) -> Vec<Value> {
+    let message = json!({ "conversationId": "c1", "message": message });
+    ndjson(post(server, "/chat?extensions=true", &message).await).await
+}
+
+#[tokio::test]
+async fn it_is_sent_back_before_what_it_led_to() {
+    let call = json!({"type": "function_call", "call_id": "call_1", "name": "roll_dice", "arguments": "{}"});
+    let provider = Loopback::start([
+        answer(&[thought("r1"), call.clone()]),
+        answer(&[thought("r2"), said("They rolled.")]),
+        answer(&[thought("r3"), said("Again.")]),
+    ])
+    .await;
+    let home = Home::with(&format!(
+        "[tools]\ndice = true\n[retry]\n{SHORT}\n[[provider]]\nname = \"sim\"\nkind = \"openai-responses\"\n\
+         base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+        provider.base_url()
+    ));
+    let mut server = home.serve().await;
+    let mut events = turn(&server, "roll").await;
+    server.child.kill().await.unwrap();
+    let server = home.serve().await;
+    events.extend(turn(&server, "once more").await);
+
+    let sent: Vec<Value> = provider.requests().iter().map(|request| request.json().unwrap()).collect();
+    assert!(sent.iter().all(|request| request["store"] == false), "nothing is stored there");
+    let history = get(&server, "/conversations/c1").await.json().await;
+    let chunks = history["chunks"].as_array().unwrap();
+    let result = chunks.iter().find(|stored| stored["chunk"]["type"] == "tool-result").unwrap();
+    let content = &result["chunk"]["content"];
+    let output = json!({"type": "function_call_output", "call_id": "call_1", "output": content});
+    let inputs = [
+        vec![heard("roll")],
+        vec![heard("roll"), thought("r1"), call, output],
+        vec![thought("r2"), said("They rolled."), heard("once more")],
+    ];
+    assert_eq!(sent.len(), inputs.len());
+    assert_eq!(sent[0]["input"], json!(inputs[0]));
+    assert_eq!(sent[1]["input"], json!(inputs[1]));
+    assert_eq!(sent[2]["input"], json!(inputs[1..].concat()), "after a restart");
+    let shown = json!(events).to_string();
+    assert!(
+        shown.contains("thought r3") && !shown.contains("secret of"),
+        "nobody who watches is told: {shown}"
+    );
+}
