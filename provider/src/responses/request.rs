@@ -60,17 +60,15 @@ fn instructions(messages: &[Message]) -> String {
 fn items(message: &Message, origin: &str) -> Vec<Value> {
     match message.role {
         Role::System => Vec::new(),
-        Role::User => {
-            let parts: Vec<Value> = message.chunks.iter().filter_map(part).collect();
-            if parts.is_empty() { Vec::new() } else { vec![said("user", &parts)] }
-        }
+        Role::User => heard(&message.chunks).into_iter().collect(),
         Role::Assistant => assistant(&message.chunks, origin),
         Role::Tool => message.chunks.iter().filter_map(result).collect(),
     }
 }
 
-fn said(role: &str, parts: &[Value]) -> Value {
-    json!({ "type": "message", "role": role, "content": parts })
+fn heard(chunks: &[Chunk]) -> Option<Value> {
+    let parts: Vec<Value> = chunks.iter().filter_map(part).collect();
+    (!parts.is_empty()).then(|| json!({ "type": "message", "role": "user", "content": parts }))
 }
 
 /// What the model said, each piece after the reasoning that led to it. Reasoning that led to nothing is refused, so it is
@@ -91,9 +89,9 @@ fn assistant(chunks: &[Chunk], origin: &str) -> Vec<Value> {
     items
 }
 
+/// As plain text: a part of the model's own kind is taken by strict servers only with the id of the message.
 fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
-    let part = json!({ "type": "output_text", "text": text(chunk)? });
-    let mut item = said("assistant", &[part]);
+    let mut item = json!({ "type": "message", "role": "assistant", "content": text(chunk)? });
     if let Some(phase) = phase {
         item["phase"] = phase.clone();
     }

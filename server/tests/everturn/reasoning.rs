@@ -27,6 +27,10 @@ fn said(text: &str) -> Value {
     json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
 }
 
+fn repeated(text: &str) -> Value {
+    json!({"type": "message", "role": "assistant", "content": text})
+}
+
 fn heard(text: &str) -> Value {
     json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
 }
@@ -66,7 +70,7 @@ async fn it_is_sent_back_before_what_it_led_to() {
     let inputs = [
         vec![heard("roll")],
         vec![heard("roll"), thought("r1"), call, output],
-        vec![thought("r2"), said("They rolled."), heard("once more")],
+        vec![thought("r2"), repeated("They rolled."), heard("once more")],
     ];
     assert_eq!(sent.len(), inputs.len());
     assert_eq!(sent[0]["input"], json!(inputs[0]));

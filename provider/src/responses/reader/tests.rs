@@ -285,6 +285,12 @@ fn pieces_find_their_call() {
     ] {
         assert_eq!(calls(&interleaved(places, names)), expected, "{how}");
     }
+    let mut ended = [done(0, &call("a", "c1", "")), done(0, &call("b", "c2", ""))];
+    for item in &mut ended {
+        item["output_index"] = Value::Null;
+    }
+    let unbegun = interleaved([None, None], plain).split_off(2);
+    assert_eq!(calls(&[unbegun, ended.to_vec()].concat()), expected, "by id alone, with no beginning");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn result(id: &str, content: &str) -> Value {
 }
 
 fn said(text: &str) -> Value {
-    json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
+    json!({"type": "message", "role": "assistant", "content": text})
 }
 
 fn heard(text: &str) -> Value {
