@@ -15,3 +15,4 @@ mod restart;
 mod serve;
 mod shutdown;
 mod terminal;
+mod thinking;
