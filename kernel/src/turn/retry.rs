@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
+use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome};
 
 use super::Turn;
 use crate::{
@@ -32,13 +32,19 @@ impl Turn {
         }
     }
 
-    /// A stream that ended well without saying anything is no answer: it is retried like a failure.
-    pub(super) fn on_empty(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+    /// A stream that ended well without saying anything is no answer: it is retried like a failure, unless it was cut
+    /// for a reason that asking again does not change.
+    pub(super) fn on_empty(
+        &mut self,
+        now: Millis,
+        reason: &DoneReason,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let (usage, step) = (streaming.usage.take(), streaming.op.step);
         self.settle_usage(usage, &self.step_id(step), fx);
-        let message = "the provider ended its answer without any content";
-        self.on_failed(now, Failure::new(Category::InvalidResponse, true, message), schedule, fx);
+        self.on_failed(now, emptiness(reason), schedule, fx);
     }
 
     /// The wait before the next retry in milliseconds, or why there is none. A failure that is given up because of its
@@ -99,6 +105,23 @@ impl Backoff {
             },
             resume_at: now.plus(delay_ms),
             decided_ms: delay_ms,
+        }
+    }
+}
+
+/// What an answer without content is as a failure.
+fn emptiness(reason: &DoneReason) -> Failure {
+    match reason {
+        DoneReason::Length => Failure::new(
+            Category::InvalidResponse,
+            false,
+            "the model reached its limit of tokens before it said anything: allow longer answers, or less reasoning",
+        ),
+        DoneReason::ContentFilter => {
+            Failure::new(Category::ContentPolicy, false, "the provider withheld the whole answer")
+        }
+        _ => {
+            Failure::new(Category::InvalidResponse, true, "the provider ended its answer without any content")
         }
     }
 }

@@ -51,10 +51,11 @@ impl Turn {
 
     fn on_finished(&mut self, now: Millis, reason: &FinishReason, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
-        if streaming.is_empty() {
-            return self.on_empty(now, schedule, fx);
-        }
+        let is_empty = streaming.is_empty();
         let reason = done_reason(reason);
+        if is_empty {
+            return self.on_empty(now, &reason, schedule, fx);
+        }
         let cut = matches!(reason, DoneReason::Length | DoneReason::ContentFilter);
         self.complete_step(now, fx);
         match &self.phase {

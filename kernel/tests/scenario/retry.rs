@@ -5,7 +5,7 @@ use everturn_wire::{Category, EventBody, Failure};
 use insta::assert_snapshot;
 
 use crate::world::{
-    Beat, Fact, START, Script, World, failed, failure, finish, overloaded, play, says, text, usage,
+    Beat, Fact, START, Script, World, echoes, failed, failure, finish, overloaded, play, says, text, usage,
 };
 
 #[test]
@@ -177,6 +177,22 @@ fn usage_after_retries_ends_their_series() {
     let cut = vec![usage(3, 1), failed(failure("reset"))];
     let story = play(&Script { steps: vec![vec![overloaded(), cut]], ..Script::default() });
     assert!(story.contains("retry-ended attempts=1 message=\"reset\" outcome=\"not-retryable\""), "{story}");
+}
+
+#[test]
+fn an_answer_that_was_cut_before_any_content_is_not_asked_for_again() {
+    for (reason, told) in [
+        (
+            FinishReason::Length,
+            "category=\"invalid_response\" message=\"the model reached its limit of tokens",
+        ),
+        (FinishReason::ContentFilter, "category=\"content_policy\" message=\"the provider withheld"),
+    ] {
+        let hidden = vec![echoes("thought"), usage(3, 1), finish(reason)];
+        let story = play(&Script { steps: vec![vec![hidden, says("no")]], ..Script::default() });
+        assert!(story.contains(told) && !story.contains("provider-retry"), "{story}");
+        assert!(story.contains("usage={\"inputTokens\":3,\"outputTokens\":1}"), "its tokens count: {story}");
+    }
 }
 
 #[test]
