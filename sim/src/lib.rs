@@ -7,12 +7,15 @@
 //!
 //! [`WallClock`] shows a runtime's time, and can be set while others wait by it.
 //!
+//! [`crash::run`] lets the orchestrator crash in a seeded world, and checks what is left.
+//!
 //! [`journal::conformance`] is the one body of tests that every journal passes, whatever it is made of.
 //!
 //! This crate does *not* speak TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and demos.
 
 pub mod chat;
 mod clock;
+pub mod crash;
 pub mod fault;
 pub mod journal;
 mod loopback;

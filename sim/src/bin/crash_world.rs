@@ -1,0 +1,88 @@
+//! Lets seeded worlds crash, many at once, or one of them again with its trace.
+#![allow(clippy::print_stdout, reason = "it is for printing")]
+
+use std::{
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use clap::Parser;
+use everturn_sim::crash::{self, Tally, Verdict};
+
+/// Lets the orchestrator crash in seeded worlds and checks that no turn is lost or doubled.
+#[derive(Parser)]
+struct Arguments {
+    /// So many turns are to be sealed, over as many worlds as it takes.
+    #[arg(long, default_value_t = 10_000)]
+    turns: u64,
+    /// The seed of the first world; the others follow.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only this world, with all that happens in it.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match arguments.seed {
+        Some(seed) => replay(seed),
+        None => all(arguments.from, arguments.turns),
+    }
+}
+
+fn replay(seed: u64) -> ExitCode {
+    let Verdict { turns, lives, wrong, trace, .. } = crash::run(seed, true);
+    trace.iter().for_each(|line| println!("{line}"));
+    println!("seed {seed}: {turns} turns in {lives} processes, {} wrong", wrong.len());
+    wrong.iter().for_each(|what| println!("{what}"));
+    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn all(from: u64, turns: u64) -> ExitCode {
+    let began = Instant::now();
+    let (next, sealed, lives) = (AtomicU64::new(from), AtomicU64::new(0), AtomicU64::new(0));
+    let (failed, tally) = (AtomicBool::new(false), Mutex::new(Tally::default()));
+    let first = Mutex::new(None::<(u64, Vec<String>)>);
+    let work = || {
+        while sealed.load(Ordering::Relaxed) < turns && !failed.load(Ordering::Relaxed) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            let verdict = crash::run(seed, false);
+            sealed.fetch_add(verdict.turns as u64, Ordering::Relaxed);
+            lives.fetch_add(verdict.lives as u64, Ordering::Relaxed);
+            tally.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict.tally);
+            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+            if !verdict.wrong.is_empty() && first.as_ref().is_none_or(|(before, _)| seed < *before) {
+                *first = Some((seed, verdict.wrong));
+                failed.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let worlds = next.into_inner() - from;
+    println!(
+        "{} turns, {worlds} worlds, {} processes in {:.1?}",
+        sealed.into_inner(),
+        lives.into_inner(),
+        began.elapsed()
+    );
+    for (what, times) in tally.into_inner().unwrap_or_else(PoisonError::into_inner).iter() {
+        println!("{times:>8} {what}");
+    }
+    let Some((seed, wrong)) = first.into_inner().unwrap_or_else(PoisonError::into_inner) else {
+        return ExitCode::SUCCESS;
+    };
+    println!("seed {seed} fails after {} worlds:", seed - from + 1);
+    wrong.iter().for_each(|what| println!("  {what}"));
+    println!("again: cargo run --release -p everturn-sim --bin crash-world -- --seed {seed}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,192 @@
+//! The book that a world keeps about itself: its true time, what was seen, what was wrong.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use everturn_orchestrator::{Entry, kernel::Millis};
+use everturn_wire::{AgentEvent, ConversationId};
+use tokio::time::Instant;
+
+use super::{tally::Tally, wait::Waits};
+
+/// When the world begins, as its clock shows it.
+const BEGIN: u64 = 1_800_000_000_000;
+
+/// The book of a world. It outlives every process in it. Clones are the same book.
+#[derive(Clone)]
+pub(super) struct Book {
+    pages: Arc<Mutex<Pages>>,
+}
+
+/// What is in it.
+pub(super) struct Pages {
+    /// Draws what happens by chance while the world runs: in the order of what asks, which is always the same.
+    pub(super) rng: fastrand::Rng,
+    pub(super) time: Time,
+    pub(super) waits: Waits,
+    pub(super) tally: Tally,
+    /// Where the events of each conversation end that are durable.
+    pub(super) durable: HashMap<ConversationId, u64>,
+    /// Messages that the orchestrator said it has.
+    pub(super) accepted: Vec<String>,
+    /// Messages that it said it gave back.
+    pub(super) taken_back: Vec<String>,
+    pub(super) wrong: Vec<String>,
+    trace: Option<Vec<String>>,
+    /// Turn ids are random: a trace names turns by the order in which they appear.
+    names: HashMap<String, usize>,
+}
+
+/// The true time of a world: it never goes back, and passes while no process runs.
+#[derive(Debug)]
+pub(super) struct Time {
+    /// How many processes began.
+    pub(super) life: usize,
+    /// When the present process began, in milliseconds since the world did.
+    pub(super) life_began: u64,
+    /// What passed since then without the process's timers, as in a suspend.
+    suspended: u64,
+    /// When the machine woke up last, in the present process.
+    pub(super) woke_up: Option<u64>,
+    /// By how much the wall clock was set back in all.
+    pub(super) set_back: u64,
+    began: Option<Instant>,
+}
+
+impl Time {
+    /// Milliseconds since the world began.
+    pub(super) fn now(&self) -> u64 {
+        let ran = self.began.map_or(0, |began| began.elapsed().as_millis() as u64);
+        self.life_began + ran + self.suspended
+    }
+
+    /// The machine is suspended for so long.
+    pub(super) fn suspend(&mut self, ms: u64) {
+        self.suspended += ms;
+        self.woke_up = Some(self.now());
+    }
+
+    /// What the wall clock shows.
+    pub(super) fn wall(&self) -> Millis {
+        Millis((BEGIN + self.now()).saturating_sub(self.set_back))
+    }
+}
+
+impl Book {
+    pub(super) fn new(seed: u64, traced: bool) -> Self {
+        let time = Time { life: 0, life_began: 0, suspended: 0, woke_up: None, set_back: 0, began: None };
+        let pages = Pages {
+            rng: fastrand::Rng::with_seed(seed ^ 0x5EED),
+            time,
+            waits: Waits::default(),
+            tally: Tally::default(),
+            durable: HashMap::new(),
+            accepted: Vec::new(),
+            taken_back: Vec::new(),
+            wrong: Vec::new(),
+            trace: traced.then(Vec::new),
+            names: HashMap::new(),
+        };
+        Self { pages: Arc::new(Mutex::new(pages)) }
+    }
+
+    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process begins. Called in its runtime.
+    pub(super) fn begin_life(&self) {
+        let mut pages = self.pages();
+        pages.time.life += 1;
+        pages.time.began = Some(Instant::now());
+        pages.note(|| "a process begins".to_owned());
+    }
+
+    /// It ended, `down` milliseconds pass, and the wall clock is set back by so many. Called in its runtime.
+    pub(super) fn end_life(&self, how: &str, down: u64, set_back: u64) {
+        let mut pages = self.pages();
+        pages.note(|| {
+            format!("the process ends: {how}; {down} ms pass, the clock is set back by {set_back} ms")
+        });
+        pages.time.life_began = pages.time.now() + down;
+        (pages.time.began, pages.time.suspended, pages.time.woke_up) = (None, 0, None);
+        pages.time.set_back += set_back;
+    }
+
+    /// A number below `limit`, by chance.
+    pub(super) fn below(&self, limit: u64) -> u64 {
+        self.pages().rng.u64(0..limit.max(1))
+    }
+
+    pub(super) fn note(&self, line: impl FnOnce() -> String) {
+        self.pages().note(line);
+    }
+
+    pub(super) fn wrong(&self, what: String) {
+        self.pages().wrong(what);
+    }
+
+    /// An append took effect.
+    pub(super) fn saved(&self, id: &ConversationId, entries: &[Entry]) {
+        let mut pages = self.pages();
+        let now = pages.time.now();
+        for entry in entries {
+            match entry {
+                Entry::Event(event) => drop(pages.durable.insert(id.clone(), event.end.value())),
+                Entry::Turn(record) => {
+                    let found =
+                        record.wait.map_or(Ok(()), |wait| pages.waits.decided(id, now, wait.decided_ms));
+                    found.unwrap_or_else(|what| pages.wrong(what));
+                }
+                Entry::Chunk(_) | Entry::Sealed(_) | Entry::Head(_) => {}
+            }
+        }
+        let count = entries.len();
+        pages.note(|| format!("{id}: {count} entries are saved"));
+    }
+
+    /// A watcher was told an event that ends there. Only streamed text may not be durable yet.
+    pub(super) fn told(&self, watcher: &str, event: &AgentEvent, end: u64) {
+        let mut pages = self.pages();
+        let durable = pages.durable.get(&event.conversation_id).copied().unwrap_or(0);
+        if end > durable && !event.body.is_delta() {
+            pages.wrong(format!("{watcher}: told what is not durable: {:?}", event.body));
+        }
+        if pages.trace.is_some() {
+            let mut line = serde_json::to_string(&event.body).unwrap_or_default();
+            if let Some(turn) = &event.turn_id {
+                line = line.replace(turn.as_str(), &pages.name(turn.as_str()));
+            }
+            pages.note(|| format!("{watcher}: {end} {line}"));
+        }
+    }
+
+    /// All lines so far, and all that was wrong.
+    pub(super) fn close(&self) -> (Vec<String>, Vec<String>, Tally) {
+        let mut pages = self.pages();
+        let trace = pages.trace.take().unwrap_or_default();
+        (trace, std::mem::take(&mut pages.wrong), std::mem::take(&mut pages.tally))
+    }
+}
+
+impl Pages {
+    pub(super) fn note(&mut self, line: impl FnOnce() -> String) {
+        let at = self.time.now();
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{at:>10} {}", line()));
+        }
+    }
+
+    pub(super) fn wrong(&mut self, what: String) {
+        self.note(|| format!("WRONG: {what}"));
+        self.wrong.push(what);
+    }
+
+    /// A turn's name in the trace.
+    pub(super) fn name(&mut self, turn: &str) -> String {
+        let next = self.names.len();
+        format!("turn{}", self.names.entry(turn.to_owned()).or_insert(next))
+    }
+}

@@ -1,0 +1,167 @@
+//! What always holds, looked for in what a world left behind.
+
+use std::collections::HashMap;
+
+use everturn_orchestrator::{Cursor, Journal as _, Window, kernel::Millis};
+use everturn_wire::{AgentEvent, ConversationId, ConversationStatus, EventBody, StoredChunk, TurnId};
+use futures_util::FutureExt as _;
+
+use super::{
+    script::BUDGET_MS,
+    view::{Item, View, history, interrupted},
+    world::{MAX_RETRIES, World},
+};
+
+/// What a conversation came to.
+pub(super) struct Came {
+    pub(super) items: Vec<Item>,
+    pub(super) turns: usize,
+}
+
+impl World {
+    /// Looks at everything that is left, and says what each conversation came to.
+    pub(super) fn check(&self) -> Vec<Came> {
+        match self.kept.unsealed(Millis(u64::MAX)).now_or_never() {
+            Some(Ok(unsealed)) if unsealed.is_empty() => {}
+            other => self.book.wrong(format!("turns are left: {other:?}")),
+        }
+        let came: Vec<_> = self.conversations().filter_map(|(id, _)| self.check_one(&id)).collect();
+        self.check_messages(&came);
+        came
+    }
+
+    fn check_one(&self, id: &ConversationId) -> Option<Came> {
+        let stored = self.kept.load(id).now_or_never()?.ok()??;
+        let chunks = self.kept.chunks(id, Window::default()).now_or_never()?.ok()?;
+        let events = self.kept.events(id, Cursor::default(), usize::MAX).now_or_never()?.ok()?;
+        let chunks: Vec<StoredChunk> = chunks.iter().map(|chunk| (**chunk).clone()).collect();
+        let events: Vec<AgentEvent> =
+            events.iter().filter_map(|event| serde_json::from_slice(&event.json).ok()).collect();
+        let wrong = |what: String| self.book.wrong(format!("{id}: {what}"));
+        if stored.head.status != ConversationStatus::Idle {
+            wrong(format!("it is {:?} in the end", stored.head.status));
+        }
+        if !chunks.iter().map(|chunk| chunk.seq).eq(1..=chunks.len() as u64) {
+            wrong("a seq is missing or there twice".to_owned());
+        }
+        turns_are_whole(&events).unwrap_or_else(wrong);
+        retries_are_bounded(&events).unwrap_or_else(wrong);
+        let mut view = View::default();
+        events.iter().for_each(|event| view.apply(event.clone()));
+        let items = history(&chunks);
+        if view.items(&items) != items {
+            wrong(format!("events and history differ:\n  {:?}\n  {items:?}", view.items(&items)));
+        }
+        for watcher in self.watchers.iter().filter(|watcher| watcher.id == *id) {
+            let seen = &watcher.seen().view;
+            if *seen != view {
+                wrong(format!("a watcher saw:\n  {seen:?}\n  {view:?}"));
+            }
+        }
+        self.requests_are_reported(id, &events).unwrap_or_else(wrong);
+        let mut pages = self.book.pages();
+        (0..interrupted(&items)).for_each(|_| pages.tally.count("a call is interrupted"));
+        for event in &events {
+            if matches!(event.body, EventBody::StepRewound { .. }) {
+                pages.tally.count("a step is rewound");
+            }
+        }
+        Some(Came { items, turns: view.sealed })
+    }
+
+    /// Calls of the model = those that were told, but for those of processes that ended before they could tell.
+    fn requests_are_reported(&self, id: &ConversationId, events: &[AgentEvent]) -> Result<(), String> {
+        if !self.plan.is_comparable() {
+            return Ok(());
+        }
+        let count = |is: fn(&EventBody) -> bool| events.iter().filter(|event| is(&event.body)).count();
+        let steps = count(|body| matches!(body, EventBody::StepComplete { .. }));
+        let told = steps + count(|body| matches!(body, EventBody::ProviderRetry { .. }));
+        let again = count(|body| matches!(body, EventBody::StepRewound { .. }));
+        let calls = self.model.calls_of(id);
+        if (told..=told + again).contains(&calls) {
+            return Ok(());
+        }
+        Err(format!("{calls} calls were made, {told} were told, {again} were made again"))
+    }
+
+    /// What was accepted is there, once; nothing is there twice.
+    fn check_messages(&self, came: &[Came]) {
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        for item in came.iter().flat_map(|came| &came.items) {
+            if let Item::User(text) = item {
+                *times.entry(text).or_default() += 1;
+            }
+        }
+        let mut pages = self.book.pages();
+        let missing: Vec<_> =
+            pages.accepted.iter().filter(|text| !times.contains_key(text.as_str())).cloned().collect();
+        let unsaid = self.conversations().flat_map(|(_, prompts)| prompts).cloned();
+        let unsaid: Vec<_> = unsaid.filter(|text| !times.contains_key(text.as_str())).collect();
+        let back: Vec<_> =
+            pages.taken_back.iter().filter(|text| times.contains_key(text.as_str())).cloned().collect();
+        let twice: Vec<_> =
+            times.iter().filter(|(_, times)| **times > 1).map(|(text, _)| (*text).to_owned()).collect();
+        for (what, which) in [
+            ("accepted, and lost", missing),
+            ("never said", unsaid),
+            ("taken back, and said", back),
+            ("said twice", twice),
+        ] {
+            if !which.is_empty() {
+                pages.wrong(format!("{what}: {which:?}"));
+            }
+        }
+    }
+}
+
+/// Each turn in one piece, with one end, and nothing after it.
+fn turns_are_whole(events: &[AgentEvent]) -> Result<(), String> {
+    let mut ends: HashMap<&TurnId, (usize, usize)> = HashMap::new();
+    let mut running: Option<&TurnId> = None;
+    for event in events {
+        let Some(turn) = &event.turn_id else { continue };
+        let (done, sealed) = ends.entry(turn).or_default();
+        if *sealed > 0 {
+            return Err(format!("{:?} comes after the seal", event.body));
+        }
+        if running.is_some_and(|running| running != turn) {
+            return Err(format!("{:?} comes in the middle of another turn", event.body));
+        }
+        if running.is_none() != matches!(event.body, EventBody::UserMessage { .. }) {
+            return Err(format!("{:?} is not where a turn begins", event.body));
+        }
+        running = Some(turn);
+        match event.body {
+            EventBody::Done { .. } => *done += 1,
+            EventBody::TurnSealed => {
+                *sealed += 1;
+                running = None;
+            }
+            _ => {}
+        }
+    }
+    match ends.iter().find(|(_, ends)| **ends != (1, 1)) {
+        Some((turn, ends)) => Err(format!("turn {turn} was done and sealed {ends:?} times")),
+        None => Ok(()),
+    }
+}
+
+/// The retries of each step are counted from 0, and within what they may be.
+fn retries_are_bounded(events: &[AgentEvent]) -> Result<(), String> {
+    let (mut next, mut waited) = (0, 0);
+    for event in events {
+        match &event.body {
+            EventBody::ProviderRetry { attempt, delay_ms, .. } => {
+                waited += delay_ms;
+                if *attempt != next || *attempt >= MAX_RETRIES || waited > BUDGET_MS {
+                    return Err(format!("retry {attempt} after {next} others, waits of {waited} ms"));
+                }
+                next += 1;
+            }
+            EventBody::StepComplete { .. } | EventBody::UserMessage { .. } => (next, waited) = (0, 0),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! The journal of a world: it outlives the processes, which end before and after its appends.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, Version, Wait, Window,
+    kernel::Millis,
+};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use tokio::task::yield_now;
+
+use super::{
+    book::Book,
+    fuse::{Fuse, Point},
+};
+
+/// The journal as one process has it.
+pub(super) struct Durable {
+    pub(super) kept: Arc<MemoryJournal>,
+    pub(super) book: Book,
+    pub(super) fuse: Fuse,
+}
+
+impl Durable {
+    /// As a disk does, it takes a while: others run meanwhile.
+    async fn takes_a_while(&self) {
+        for _ in 0..self.book.below(4) {
+            yield_now().await;
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for Durable {
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError> {
+        self.takes_a_while().await;
+        self.fuse.pass(Point::BeforeAppend).await;
+        let version = self.kept.append(id, expected, entries.clone()).await?;
+        self.book.saved(id, &entries);
+        self.fuse.pass(Point::AfterAppend).await;
+        self.takes_a_while().await;
+        Ok(version)
+    }
+
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        self.takes_a_while().await;
+        self.kept.load(id).await
+    }
+
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
+        self.kept.chunks(id, window).await
+    }
+
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        self.takes_a_while().await;
+        self.kept.events(id, after, limit).await
+    }
+
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
+        self.kept.metrics(id).await
+    }
+
+    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.kept.conversations().await
+    }
+
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+        self.kept.unsealed(before).await
+    }
+}

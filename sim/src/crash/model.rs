@@ -1,0 +1,201 @@
+//! The provider of a world: follows the script, and looks at every request.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_orchestrator::kernel::{Provider, Request, StreamEvent};
+use everturn_wire::{Chunk, ConversationId, Message, Role};
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+
+use super::{
+    book::Book,
+    fuse::{Fuse, Point},
+    script::{Call, Cue, End, Place, Script},
+};
+
+/// What every process of a world asks. Outlives them. Clones are the same model.
+#[derive(Clone)]
+pub(super) struct Model {
+    pub(super) script: Script,
+    pub(super) book: Book,
+    places: Arc<Mutex<HashMap<Place, Asked>>>,
+}
+
+/// What became of a place in the script.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// Calls so far.
+    pub(super) calls: usize,
+    /// A call ended well, and that was told.
+    pub(super) answered: bool,
+    /// The process in which a call ended for good.
+    refused_in: Option<usize>,
+}
+
+impl Model {
+    pub(super) fn new(script: Script, book: Book) -> Self {
+        Self { script, book, places: Arc::default() }
+    }
+
+    /// The model as one process sees it.
+    pub(super) fn line(&self, fuse: &Fuse) -> Line {
+        Line { model: self.clone(), fuse: fuse.clone() }
+    }
+
+    pub(super) fn asked(&self, place: &Place) -> Asked {
+        self.places().get(place).copied().unwrap_or_default()
+    }
+
+    /// How many calls were made in a conversation.
+    pub(super) fn calls_of(&self, id: &ConversationId) -> usize {
+        let places = self.places();
+        places.iter().filter(|(place, _)| conversation(place) == *id).map(|(_, asked)| asked.calls).sum()
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<Place, Asked>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request came: the call that answers it.
+    fn take(&self, request: &Request) -> (ConversationId, Place, Call) {
+        let place = place(&request.messages);
+        let id = conversation(&place);
+        let mut pages = self.book.pages();
+        let mut places = self.places();
+        let asked = places.entry(place.clone()).or_default();
+        let number = asked.calls;
+        asked.calls += 1;
+        pages.note(|| format!("{id}: call {number} for {}.{}, {}", place.0, place.1, request.op));
+        if asked.refused_in == Some(pages.time.life) {
+            pages.wrong(format!("{id}: asked again for {place:?} after a failure that ends the turn"));
+        }
+        if let Err(what) = well_formed(&request.messages) {
+            pages.wrong(format!("{id}: a request is not well-formed: {what}: {:?}", request.messages));
+        }
+        let pages = &mut *pages;
+        match pages.waits.asked(&id, &place, &pages.time) {
+            Ok(true) => pages.tally.count("a wait ends"),
+            Ok(false) => {}
+            Err(what) => pages.wrong(what),
+        }
+        let call = self.script.call(&place, number);
+        (id, place, call)
+    }
+
+    /// A call is about to tell its end.
+    fn ends(&self, id: &ConversationId, place: &Place, end: End) {
+        let mut pages = self.book.pages();
+        let mut places = self.places();
+        let asked = places.entry(place.clone()).or_default();
+        pages.note(|| format!("{id}: the call for {}.{} ends: {end:?}", place.0, place.1));
+        match end {
+            End::Well => asked.answered = true,
+            End::Final => {
+                asked.refused_in = Some(pages.time.life);
+                pages.tally.count("a call ends the turn");
+            }
+            End::Passing { hint_ms } => {
+                let pages = &mut *pages;
+                pages.waits.failed(id, place.clone(), &pages.time, hint_ms);
+                pages.tally.count(if hint_ms > 0 {
+                    "a failure with a hint"
+                } else {
+                    "a failure without a hint"
+                });
+            }
+        }
+    }
+}
+
+/// The model as one process sees it.
+pub(super) struct Line {
+    model: Model,
+    fuse: Fuse,
+}
+
+impl Provider for Line {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        let (id, place, call) = self.model.take(&request);
+        let (model, fuse) = (self.model.clone(), self.fuse.clone());
+        let cues = call.cues.into_iter();
+        let spoken = stream::unfold(Some(cues), move |cues| {
+            let (model, fuse, id, place) = (model.clone(), fuse.clone(), id.clone(), place.clone());
+            async move {
+                let mut cues = cues?;
+                loop {
+                    match cues.next() {
+                        Some(Cue::Pause(ms)) => tokio::time::sleep(Duration::from_millis(ms)).await,
+                        Some(Cue::Say(event)) => {
+                            fuse.pass(Point::Piece).await;
+                            let ends = matches!(event, StreamEvent::Finished(_) | StreamEvent::Failed(_));
+                            if ends {
+                                model.ends(&id, &place, call.end);
+                            }
+                            return Some((event, (!ends).then_some(cues)));
+                        }
+                        None => {
+                            // Cut off without a word.
+                            fuse.pass(Point::Piece).await;
+                            model.ends(&id, &place, call.end);
+                            return None;
+                        }
+                    }
+                }
+            }
+        });
+        spoken.boxed()
+    }
+}
+
+/// A message begins with the name of its conversation.
+fn conversation(place: &Place) -> ConversationId {
+    ConversationId::from(place.0.split('.').next().unwrap_or_default())
+}
+
+/// The last thing that a user said, and how often the model spoke since.
+fn place(messages: &[Message]) -> Place {
+    let at = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
+    let said = messages.get(at).and_then(|message| message.chunks.last());
+    let Some(Chunk::Text { text }) = said else { return Place::default() };
+    let spoken = messages[at..].iter().filter(|message| message.role == Role::Assistant).count();
+    (text.clone(), spoken)
+}
+
+/// What every provider accepts: messages that say something, and one result for each call, right after it.
+fn well_formed(messages: &[Message]) -> Result<(), String> {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        if message.role != Role::Tool && !open.is_empty() {
+            return Err(format!("calls without a result: {open:?}"));
+        }
+        if message.chunks.is_empty() {
+            return Err("an empty message".to_owned());
+        }
+        for chunk in &message.chunks {
+            match (message.role, chunk) {
+                (Role::User | Role::Assistant, Chunk::Text { text }) if !text.is_empty() => {}
+                (Role::Assistant, Chunk::Thinking { text, .. }) if !text.is_empty() => {}
+                (Role::Assistant, Chunk::ToolCall { tool_call_id, .. }) => {
+                    if open.contains(&tool_call_id.as_str()) {
+                        return Err(format!("two calls are named {tool_call_id}"));
+                    }
+                    open.push(tool_call_id);
+                }
+                (Role::Tool, Chunk::ToolResult { tool_call_id, .. }) => {
+                    let Some(at) = open.iter().position(|id| id == tool_call_id) else {
+                        return Err(format!("a result of no call: {tool_call_id}"));
+                    };
+                    open.swap_remove(at);
+                }
+                (role, other) => return Err(format!("{role:?} says {other:?}")),
+            }
+        }
+    }
+    match messages.last().map(|message| message.role) {
+        Some(Role::User | Role::Tool) if open.is_empty() => Ok(()),
+        last => Err(format!("it ends with {last:?}, calls without a result: {open:?}")),
+    }
+}

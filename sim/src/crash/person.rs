@@ -1,0 +1,153 @@
+//! Who talks in a world: says one thing after the other, and does what the plan has.
+
+use std::{collections::HashSet, time::Duration};
+
+use everturn_orchestrator::{
+    Clock as _, Error, Journal as _, MemoryJournal, Orchestrator, StartTurn, Window,
+};
+use everturn_wire::{Chunk, ConversationId, ConversationStatus, Role};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::{
+    book::Book,
+    plan::{Deed, What},
+};
+use crate::WallClock;
+
+/// A stop takes no longer, in milliseconds.
+const STOPPED_WITHIN: Duration = Duration::from_millis(100);
+
+/// Talks with the orchestrator of one process.
+pub(super) struct Person<'w> {
+    pub(super) orchestrator: &'w Orchestrator,
+    pub(super) kept: &'w MemoryJournal,
+    pub(super) book: &'w Book,
+    pub(super) clock: &'w WallClock,
+}
+
+impl Person<'_> {
+    /// Says what was not said yet, each when the one before is done; then nothing runs in the conversation.
+    pub(super) async fn say(&self, id: &ConversationId, prompts: &[String]) {
+        loop {
+            let events = self.orchestrator.subscribe(id, None, false).await;
+            let state = self.orchestrator.status(id).await;
+            let is_active = state.as_ref().is_ok_and(|state| state.is_active);
+            if let (true, Ok(mut events)) = (is_active, events) {
+                while events.next().await.is_ok_and(|frame| !frame.ends_turn()) {}
+                continue;
+            }
+            // Who was not answered looks first whether it was heard.
+            let said = said(self.kept, id).await;
+            let Some(text) = prompts.iter().find(|prompt| !said.contains(*prompt)) else {
+                // Between two turns it is active still.
+                if state.is_ok_and(|state| state.status == ConversationStatus::Active) {
+                    sleep(Duration::from_millis(10)).await;
+                    continue;
+                }
+                return;
+            };
+            let (conversation_id, text) = (Some(id.clone()), text.clone());
+            match self
+                .orchestrator
+                .start(StartTurn { conversation_id, text: text.clone(), ..StartTurn::default() })
+                .await
+            {
+                Ok(_) => self.book.pages().accepted.push(text),
+                Err(Error::Busy { .. }) => sleep(Duration::from_millis(10)).await,
+                Err(error) => {
+                    self.book.wrong(format!("{id}: {text} cannot be said: {error}"));
+                    sleep(Duration::from_secs(3600)).await;
+                }
+            }
+        }
+    }
+
+    /// Does everything at its time.
+    pub(super) async fn act(&self, deeds: &[Deed]) {
+        let began = Instant::now();
+        for deed in deeds {
+            sleep_until(began + Duration::from_millis(deed.at_ms)).await;
+            let id = ConversationId::from(format!("c{}", deed.conversation));
+            self.book.note(|| format!("{id}: {:?}", deed.what));
+            match self.act_once(&id, &deed.what).await {
+                // It was not begun yet.
+                Ok(()) | Err(Error::UnknownConversation { .. }) => {}
+                Err(error) => self.book.wrong(format!("{id}: {:?}: {error}", deed.what)),
+            }
+        }
+    }
+
+    async fn act_once(&self, id: &ConversationId, what: &What) -> Result<(), Error> {
+        let done = match what {
+            What::Stop => self.stop(id).await?,
+            What::RetryNow => {
+                if self.orchestrator.status(id).await?.retry.is_some() {
+                    self.book.pages().waits.skipped(id);
+                }
+                self.orchestrator.retry_now(id).await?
+            }
+            What::AbortRetry => self.orchestrator.abort_retry(id).await?,
+            What::Queue(text) => {
+                self.orchestrator.enqueue(id, text.clone(), Some(text.clone())).await?;
+                self.book.pages().accepted.push(text.clone());
+                true
+            }
+            What::Unqueue(text) => {
+                let cancelled = self.orchestrator.cancel_queued(id, text).await?.cancelled;
+                if cancelled {
+                    self.book.pages().accepted.retain(|accepted| accepted != text);
+                    self.book.pages().taken_back.push(text.clone());
+                }
+                cancelled
+            }
+            What::SetBack(ms) => {
+                self.clock.set(-i64::try_from(*ms).unwrap_or(0));
+                self.book.pages().time.set_back += ms;
+                true
+            }
+            What::Suspend(ms) => {
+                self.clock.set(i64::try_from(*ms).unwrap_or(0));
+                self.book.pages().time.suspend(*ms);
+                true
+            }
+        };
+        let mut pages = self.book.pages();
+        if done {
+            pages.tally.count(match what {
+                What::Stop => "a turn is stopped",
+                What::RetryNow => "a wait is skipped",
+                What::AbortRetry => "a wait is given up",
+                What::Queue(_) => "a message is queued",
+                What::Unqueue(_) => "a message is taken back",
+                What::SetBack(_) => "the clock is set back while a process runs",
+                What::Suspend(_) => "the machine is suspended",
+            });
+        }
+        let now = self.clock.now().0;
+        pages.note(|| format!("{id}: {what:?} was done: {done}, the clock shows {now}"));
+        Ok(())
+    }
+
+    /// Stops the running turn, and sees it end in time.
+    async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
+        let mut events = self.orchestrator.subscribe(id, None, false).await?;
+        let stopped = self.orchestrator.stop(id).await?;
+        let end = async { while events.next().await.is_ok_and(|frame| !frame.ends_turn()) {} };
+        if stopped && timeout(STOPPED_WITHIN, end).await.is_err() {
+            self.book.wrong(format!("{id}: a stop took longer than {STOPPED_WITHIN:?}"));
+        }
+        Ok(stopped)
+    }
+}
+
+/// What users said in a conversation, as the journal has it.
+async fn said(kept: &MemoryJournal, id: &ConversationId) -> HashSet<String> {
+    let chunks = kept.chunks(id, Window::default()).await.unwrap_or_default();
+    let by_user = chunks.iter().filter(|stored| stored.role == Role::User);
+    by_user
+        .filter_map(|stored| match &stored.chunk {
+            Chunk::Text { text } => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,201 @@
+//! What the model says: a function of the message and of how far its turn is, so that every life of a world, and a calm
+//! one beside it, hears the same.
+
+use everturn_orchestrator::kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
+use everturn_wire::{Category, Failure, Usage, Value};
+
+/// Above this many passing failures of a step, the schedules of the worlds would give up.
+pub(super) const MAX_PASSING: u64 = 4;
+
+/// The most that the waits of a step add up to in every world, in milliseconds.
+pub(super) const BUDGET_MS: u64 = 8 * 3_600_000;
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// A place in the script: the message that is answered, and how often the model spoke since.
+pub(super) type Place = (String, usize);
+
+/// One thing that a call does.
+#[derive(Clone, Debug)]
+pub(super) enum Cue {
+    Say(StreamEvent),
+    Pause(u64),
+}
+
+/// How a call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With the provider's own terminal event, after saying something.
+    Well,
+    /// With a failure that may be retried, and the hint it gave.
+    Passing { hint_ms: u64 },
+    /// With a failure that ends the turn.
+    Final,
+}
+
+/// A provider call: what it does, and how it ends.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) cues: Vec<Cue>,
+    pub(super) end: End,
+}
+
+/// What the model says in a world.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Script {
+    pub(super) seed: u64,
+}
+
+impl Script {
+    /// The call of that number, from 0, at a place.
+    pub(super) fn call(self, place: &Place, number: usize) -> Call {
+        let mut rng = self.rng(place);
+        let passing = if rng.u8(0..3) == 0 { 0 } else { rng.u64(0..=MAX_PASSING) };
+        let last = last(&mut rng);
+        if (number as u64) < passing {
+            // A failure of its own for each number.
+            return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64));
+        }
+        let answer = answer(&mut rng, place);
+        match last {
+            Last::Answer => answer,
+            Last::Refusal => refusal("HTTP 401: the key is not valid", Category::Auth, false),
+            Last::Overload => refusal("HTTP 529: overloaded", Category::Overloaded, true),
+            Last::Wall => {
+                let mut wall = Failure::new(Category::RateLimited, true, "HTTP 429: come back tomorrow");
+                wall.hint_ms = Some(20 * HOUR_MS);
+                Call { cues: vec![Cue::Say(StreamEvent::Failed(wall))], end: End::Final }
+            }
+            Last::Cut => cut(&mut rng, answer),
+        }
+    }
+
+    fn rng(self, (text, step): &Place) -> fastrand::Rng {
+        let mut hash = self.seed ^ 0x9E37_79B9_7F4A_7C15;
+        for byte in text.bytes().chain([0xFF, *step as u8]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+        fastrand::Rng::with_seed(hash)
+    }
+}
+
+/// What happens at a place once the failures that pass are over.
+enum Last {
+    Answer,
+    /// For ever: it is not asked again.
+    Refusal,
+    /// For ever: until the retries are used up.
+    Overload,
+    /// A hint beyond the budget.
+    Wall,
+    /// Each time in the middle of the answer.
+    Cut,
+}
+
+fn last(rng: &mut fastrand::Rng) -> Last {
+    match rng.u8(0..40) {
+        0 => Last::Refusal,
+        1 => Last::Overload,
+        2 => Last::Wall,
+        3 | 4 => Last::Cut,
+        _ => Last::Answer,
+    }
+}
+
+fn refusal(message: &str, category: Category, retryable: bool) -> Call {
+    let end = if retryable { End::Passing { hint_ms: 0 } } else { End::Final };
+    let failure = Failure::new(category, retryable, message);
+    Call { cues: vec![Cue::Pause(5), Cue::Say(StreamEvent::Failed(failure))], end }
+}
+
+/// A failure before any content.
+fn refused(rng: &mut fastrand::Rng) -> Call {
+    let (category, message) = match rng.u8(0..8) {
+        0..=2 => (Category::RateLimited, "HTTP 429: slow down"),
+        3 => (Category::Overloaded, "HTTP 529: overloaded"),
+        4 => (Category::ServerError, "HTTP 502: <html>bad gateway</html>"),
+        5 => (Category::Timeout, "nothing arrived"),
+        6 => {
+            // A clean end that says nothing.
+            let cues = vec![Cue::Pause(10), Cue::Say(StreamEvent::Finished(FinishReason::Stop))];
+            return Call { cues, end: End::Passing { hint_ms: 0 } };
+        }
+        // Cut before the first piece.
+        _ => return Call { cues: vec![Cue::Pause(20)], end: End::Passing { hint_ms: 0 } },
+    };
+    let mut failure = Failure::new(category, true, message);
+    if category == Category::RateLimited && rng.bool() {
+        let most = [500, 30_000, HOUR_MS][rng.usize(0..3)];
+        failure.hint_ms = Some(rng.u64(1..most));
+    }
+    let hint_ms = failure.hint_ms.unwrap_or(0);
+    let silence = if category == Category::Timeout { rng.u64(20_000..90_000) } else { rng.u64(0..300) };
+    Call {
+        cues: vec![Cue::Pause(silence), Cue::Say(StreamEvent::Failed(failure))],
+        end: End::Passing { hint_ms },
+    }
+}
+
+/// Breaks an answer off after its first pieces, with a failure or without a word.
+fn cut(rng: &mut fastrand::Rng, answer: Call) -> Call {
+    let mut cues = answer.cues;
+    let first = cues.iter().position(|cue| matches!(cue, Cue::Say(_))).unwrap_or(0);
+    cues.truncate(rng.usize(first + 1..cues.len()));
+    if rng.bool() {
+        let failure = Failure::new(Category::Network, true, "the connection was reset");
+        cues.push(Cue::Say(StreamEvent::Failed(failure)));
+    }
+    Call { cues, end: End::Final }
+}
+
+/// What the model has to say at a place.
+fn answer(rng: &mut fastrand::Rng, place: &Place) -> Call {
+    let (text, step) = place;
+    let mut cues = vec![Cue::Pause(rng.u64(1..2_000))];
+    let mut say = |rng: &mut fastrand::Rng, event| {
+        cues.push(Cue::Say(event));
+        if rng.bool() {
+            cues.push(Cue::Pause(rng.u64(0..500)));
+        }
+    };
+    if rng.u8(0..4) == 0 {
+        say(rng, StreamEvent::Reasoning(format!("<thinking about {text}.{step}>")));
+    }
+    let asks = *step < 3 && rng.u8(0..5) < 2;
+    if !asks || rng.bool() {
+        for piece in 0..rng.usize(1..6) {
+            say(rng, StreamEvent::Text(format!("[{text}.{step}.{piece} ü]")));
+        }
+    }
+    let calls = if asks { rng.usize(1..4) } else { 0 };
+    for number in 0..calls {
+        let call = tool_call(rng, place, number);
+        say(rng, StreamEvent::ToolCall(call));
+    }
+    if rng.bool() {
+        say(rng, StreamEvent::Usage(Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() }));
+    }
+    let reason = match rng.u8(0..12) {
+        0 => FinishReason::Length,
+        _ if asks => FinishReason::ToolCalls,
+        _ => FinishReason::Stop,
+    };
+    say(rng, StreamEvent::Finished(reason));
+    Call { cues, end: End::Well }
+}
+
+fn tool_call(rng: &mut fastrand::Rng, (text, step): &Place, number: usize) -> ToolCall {
+    let name = ["charge", "charge", "lookup", "missing"][rng.usize(0..4)].to_owned();
+    // Some models give all their calls one id.
+    let id =
+        if rng.u8(0..6) == 0 { format!("{text}.{step}-same") } else { format!("{text}.{step}-{number}") };
+    let ms = [0, 50, 3_000, 20_000][rng.usize(0..4)];
+    let fields =
+        [("text", Value::from(text.as_str())), ("step", Value::from(*step)), ("ms", Value::from(ms))];
+    let arguments = if rng.u8(0..8) == 0 {
+        Arguments::Malformed { raw: "{\"amount\": 1".to_owned(), reason: "it ends too early".to_owned() }
+    } else {
+        Arguments::Parsed(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    };
+    ToolCall { id, name, arguments, echo: None }
+}

@@ -1,0 +1,181 @@
+//! A world: one process after the other, over one journal.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_orchestrator::{Builder, Exponential, Journal as _, MemoryJournal, Orchestrator};
+use everturn_wire::ConversationId;
+use futures_util::future::join_all;
+use tokio::{
+    runtime::Runtime,
+    time::{sleep, timeout},
+};
+
+use super::{
+    book::Book,
+    durable::Durable,
+    fuse::{Fuse, Trigger},
+    model::Model,
+    person::Person,
+    plan::{Deed, Life, Plan},
+    script::Script,
+    tool::{Counted, Started},
+    watch::Watcher,
+};
+use crate::WallClock;
+
+/// The retries of a step in every world: more than pass by themselves.
+pub(super) const MAX_RETRIES: u32 = 6;
+
+/// Longer than all that can happen in a world.
+const FOR_EVER: Duration = Duration::from_secs(60 * 24 * 3600);
+
+/// What outlives the processes of a world.
+pub(super) struct World {
+    pub(super) plan: Plan,
+    pub(super) book: Book,
+    pub(super) kept: Arc<MemoryJournal>,
+    pub(super) model: Model,
+    pub(super) watchers: Vec<Watcher>,
+    started: Started,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, plan: Plan, traced: bool) -> Self {
+        let book = Book::new(seed, traced);
+        let watchers = |c: usize| {
+            let (id, book) = (ConversationId::from(format!("c{c}")), book.clone());
+            (0..2).map(move |number| Watcher::new(id.clone(), number, book.clone()))
+        };
+        let watchers = (0..plan.prompts.len()).flat_map(watchers).collect();
+        let model = Model::new(Script { seed }, book.clone());
+        Self { plan, book, kept: Arc::default(), model, watchers, started: Started::default() }
+    }
+
+    pub(super) fn conversations(&self) -> impl Iterator<Item = (ConversationId, &[String])> {
+        let prompts = self.plan.prompts.iter().enumerate();
+        prompts.map(|(c, prompts)| (ConversationId::from(format!("c{c}")), prompts.as_slice()))
+    }
+
+    /// Lets all its processes live. Says how many there were.
+    pub(super) fn run(&self) -> usize {
+        let mut lives = 0;
+        for Life { trigger, deeds, down_ms, set_back_ms } in &self.plan.lives {
+            lives += 1;
+            if self.live(*trigger, deeds, *down_ms, *set_back_ms) {
+                return lives;
+            }
+        }
+        self.live(Trigger::Never, &self.plan.last, 0, 0);
+        lives + 1
+    }
+
+    /// One process, from its beginning to its end. Says whether all was done.
+    fn live(&self, trigger: Trigger, deeds: &[Deed], down_ms: u64, set_back_ms: u64) -> bool {
+        let Ok(runtime) = runtime() else {
+            self.book.wrong("no runtime can be made".to_owned());
+            return true;
+        };
+        let fuse = Fuse::new(trigger);
+        runtime.block_on(async {
+            self.book.begin_life();
+            let done = tokio::select! {
+                biased;
+                () = fuse.burnt() => false,
+                lived = timeout(FOR_EVER, self.work(&fuse, deeds)) => {
+                    if lived.is_err() {
+                        self.book.wrong("not all comes to its end".to_owned());
+                    }
+                    true
+                }
+            };
+            if !done {
+                self.book.pages().tally.count(trigger.name());
+            }
+            let how = if done { "all is done".to_owned() } else { format!("{trigger:?}") };
+            let set_back = if done { 0 } else { set_back_ms };
+            self.book.end_life(&how, down_ms, set_back);
+            done
+        })
+        // Whatever still runs is dropped with the runtime, wherever it is.
+    }
+
+    /// What the process and those around it do.
+    async fn work(&self, fuse: &Fuse, deeds: &[Deed]) {
+        let clock = WallClock::new(self.book.pages().time.wall());
+        let orchestrator = self.builder(fuse).clock(Arc::new(clock.clone())).build();
+        if let Err(error) = orchestrator.resume().await {
+            self.book.wrong(format!("cannot resume: {error}"));
+        }
+        for watcher in &self.watchers {
+            tokio::spawn(watcher.clone().watch(orchestrator.clone()));
+        }
+        let person =
+            Person { orchestrator: &orchestrator, kept: &self.kept, book: &self.book, clock: &clock };
+        let all_said = || async {
+            let talks = self.conversations().map(|(id, prompts)| {
+                let person = &person;
+                async move { person.say(&id, prompts).await }
+            });
+            join_all(talks).await;
+        };
+        futures_util::future::join(all_said(), person.act(deeds)).await;
+        // What was done last may have begun something.
+        all_said().await;
+        while !self.all_seen().await {
+            sleep(Duration::from_secs(60)).await;
+        }
+    }
+
+    /// Whether every watcher is at the end.
+    async fn all_seen(&self) -> bool {
+        for watcher in &self.watchers {
+            let stored = self.kept.load(&watcher.id).await.ok().flatten();
+            if stored.is_some_and(|stored| watcher.seen().cursor < stored.head.end) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn builder(&self, fuse: &Fuse) -> Builder {
+        let durable = Durable { kept: self.kept.clone(), book: self.book.clone(), fuse: fuse.clone() };
+        let tool = |name, is_idempotent| Counted {
+            name,
+            is_idempotent,
+            eager: self.plan.settings.eager_tools,
+            started: self.started.clone(),
+            model: self.model.clone(),
+            fuse: fuse.clone(),
+        };
+        Orchestrator::builder()
+            .model("world", "model", Arc::new(self.model.line(fuse)))
+            .tool(tool("charge", false))
+            .tool(tool("lookup", true))
+            .journal(Arc::new(durable))
+            .schedule(Exponential {
+                base: Duration::from_millis(self.plan.base_ms),
+                max_retries: MAX_RETRIES,
+                jitter: 0.2,
+                seed: self.plan.base_ms,
+                ..Exponential::default()
+            })
+            .settings(self.plan.settings.clone())
+    }
+}
+
+impl Trigger {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Before(_) => "a crash before an append",
+            Self::After(_) => "a crash after an append",
+            Self::Piece(_) => "a crash in mid-stream",
+            Self::Tool(_) => "a crash in a tool",
+            Self::Time(_) => "a crash at a time",
+            Self::Never => "no crash",
+        }
+    }
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
+}
