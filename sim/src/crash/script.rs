@@ -140,7 +140,8 @@ fn refused(rng: &mut fastrand::Rng) -> Call {
 fn cut(rng: &mut fastrand::Rng, answer: Call) -> Call {
     let mut cues = answer.cues;
     let first = cues.iter().position(|cue| matches!(cue, Cue::Say(_))).unwrap_or(0);
-    cues.truncate(rng.usize(first + 1..cues.len()));
+    let end = cues.iter().rposition(|cue| matches!(cue, Cue::Say(_))).unwrap_or(0);
+    cues.truncate(rng.usize(first + 1..=end.max(first + 1)));
     if rng.bool() {
         let failure = Failure::new(Category::Network, true, "the connection was reset");
         cues.push(Cue::Say(StreamEvent::Failed(failure)));
