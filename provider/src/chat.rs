@@ -1,5 +1,6 @@
 //! OpenAI's Chat Completions API, which most servers speak.
 
+mod detail;
 mod frame;
 mod reader;
 mod request;
@@ -20,6 +21,9 @@ use crate::{
 };
 use reader::ChatReader;
 
+/// The API, as the origin of echoes names it.
+const API: &str = "openai-chat";
+
 /// How to speak to one endpoint of the Chat Completions API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatConfig {
@@ -29,6 +33,8 @@ pub struct ChatConfig {
     pub output_limit: OutputLimit,
     /// Whether token counts are asked for. Yes unless set; some servers refuse the field.
     pub include_usage: bool,
+    /// Whether the model is given its reasoning back, and how. Not, unless set: some servers refuse the fields.
+    pub return_reasoning: ReturnReasoning,
     /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
     /// How much an answer may have.
@@ -43,6 +49,18 @@ pub enum OutputLimit {
     MaxCompletionTokens,
     /// `max_tokens`, as most others do.
     MaxTokens,
+}
+
+/// How a model is given back the reasoning of its earlier answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReturnReasoning {
+    /// Not at all, as OpenAI has it.
+    #[default]
+    Never,
+    /// As text in `reasoning_content`: DeepSeek and Moonshot refuse calls of tools without, once a model thinks.
+    Content,
+    /// As it came in `reasoning_details`, signatures and all: OpenRouter.
+    Details,
 }
 
 /// An endpoint of the Chat Completions API.
@@ -63,6 +81,7 @@ impl ChatConfig {
             endpoint,
             output_limit: OutputLimit::default(),
             include_usage: true,
+            return_reasoning: ReturnReasoning::default(),
             extra_body: Map::new(),
             limits: Limits::default(),
         }
@@ -91,14 +110,17 @@ impl ChatCompletions {
 
 impl Provider for ChatCompletions {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        let body = request::body(&self.config, &request);
+        let origin = self.endpoint.origin(API);
+        let body = request::body(&self.config, &origin, &request);
         let post = self.endpoint.post(&["chat", "completions"], &body);
         let seed = format!("call_{:x}", clock::now());
-        exchange::run(Arc::clone(&self.endpoint), post, answered(seed, self.config.limits))
+        let details = (self.config.return_reasoning == ReturnReasoning::Details).then_some(origin);
+        exchange::run(Arc::clone(&self.endpoint), post, answered(seed, details, self.config.limits))
     }
 }
 
-/// What is answered. `seed` begins the ids of calls that have none.
-pub(crate) fn answered(seed: String, limits: Limits) -> Body<impl Reader> {
-    Body::new(ChatReader::new(Answer::new(seed, limits.answer)), limits.event)
+/// What is answered. `seed` begins the ids of calls that have none; `details` is the origin of echoes, where they are
+/// wanted.
+pub(crate) fn answered(seed: String, details: Option<String>, limits: Limits) -> Body<impl Reader> {
+    Body::new(ChatReader::new(Answer::new(seed, limits.answer), details), limits.event)
 }

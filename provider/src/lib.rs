@@ -24,7 +24,7 @@ mod sse;
 pub use exchange::replay::{Dialect, Ending, replay};
 
 pub use anthropic::{Anthropic, AnthropicConfig};
-pub use chat::{ChatCompletions, ChatConfig, OutputLimit};
+pub use chat::{ChatCompletions, ChatConfig, OutputLimit, ReturnReasoning};
 pub use config::{ConfigError, EndpointConfig, Limits};
 pub use demo::Demo;
 pub use gemini::{Gemini, GeminiConfig};

@@ -3,6 +3,7 @@
 use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
 use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Map;
 
 use crate::answer::own_word;
 
@@ -30,6 +31,7 @@ pub(super) struct Delta {
     pub(super) refusal: Option<String>,
     reasoning_content: Option<Content>,
     reasoning: Option<Content>,
+    pub(super) reasoning_details: Option<Vec<Map<String, Value>>>,
     pub(super) tool_calls: Option<Vec<CallFragment>>,
     /// The only call of an answer, in the API's first form of it.
     pub(super) function_call: Option<FunctionFragment>,

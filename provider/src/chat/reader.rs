@@ -1,8 +1,13 @@
 //! What is answered: a stream of the Chat Completions API as facts.
 
-use everturn_wire::Value;
+use everturn_kernel::StreamEvent;
+use everturn_wire::{Echo, Value};
+use serde_json::Map;
 
-use super::frame::{CallFragment, Choice, Content, Delta, Frame, FunctionFragment, usage};
+use super::{
+    detail::Details,
+    frame::{CallFragment, Choice, Content, Delta, Frame, FunctionFragment, usage},
+};
 use crate::{
     SseEvent,
     answer::Answer,
@@ -16,11 +21,21 @@ const DONE: &str = "[DONE]";
 #[derive(Debug)]
 pub(super) struct ChatReader {
     answer: Answer,
+    details: Details,
+    /// The origin of echoes, where the details of reasoning are to be given back.
+    origin: Option<String>,
 }
 
 impl ChatReader {
-    pub(super) fn new(answer: Answer) -> Self {
-        Self { answer }
+    pub(super) fn new(answer: Answer, origin: Option<String>) -> Self {
+        Self { answer, details: Details::default(), origin }
+    }
+
+    fn complete(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
+        if let (Some(origin), Some(data)) = (&self.origin, self.details.take()) {
+            facts.push_back(StreamEvent::Echo(Echo { origin: origin.clone(), data }));
+        }
+        self.answer.complete(facts)
     }
 
     fn choice(&mut self, choice: Choice, facts: &mut Facts) -> Result<(), Flaw> {
@@ -36,6 +51,9 @@ impl ChatReader {
     fn delta(&mut self, mut delta: Delta, facts: &mut Facts) -> Result<(), Flaw> {
         let reasoning = delta.take_reasoning();
         let (text, thought) = delta.content.map(Content::split).unwrap_or_default();
+        for piece in delta.reasoning_details.take().into_iter().flatten() {
+            self.detail(piece)?;
+        }
         self.answer.reasoning(reasoning, facts)?;
         self.answer.reasoning(thought, facts)?;
         self.answer.text(text, facts)?;
@@ -46,6 +64,15 @@ impl ChatReader {
         delta.function_call.map_or(Ok(()), |function| {
             self.fragment(CallFragment { index: Some(0), id: None, function: Some(function) })
         })
+    }
+
+    fn detail(&mut self, piece: Map<String, Value>) -> Result<(), Flaw> {
+        if self.origin.is_some() {
+            let bytes = Value::Object(piece.clone()).to_string().len();
+            self.answer.charge(bytes)?;
+            self.details.add(piece);
+        }
+        Ok(())
     }
 
     fn fragment(&mut self, fragment: CallFragment) -> Result<(), Flaw> {
@@ -70,7 +97,7 @@ impl Reader for ChatReader {
         }
         if payload == DONE {
             self.answer.keep(payload);
-            return self.answer.complete(facts).map(|()| Reading::Complete);
+            return self.complete(facts).map(|()| Reading::Complete);
         }
         let frame = if event.name == "error" { None } else { Frame::parse(payload) };
         let frame = frame.ok_or_else(|| Flaw::Payload(payload.to_owned()))?;
@@ -83,7 +110,7 @@ impl Reader for ChatReader {
     }
 
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
-        self.answer.complete(facts)
+        self.complete(facts)
     }
 }
 

@@ -4,12 +4,13 @@ use everturn_kernel::{Request, ToolSpec};
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::{Map, json};
 
-use super::ChatConfig;
+use super::{ChatConfig, ReturnReasoning};
 
-pub(super) fn body(config: &ChatConfig, request: &Request) -> Value {
+/// `origin` is whose echoes are given back.
+pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
-    body.insert("messages".to_owned(), request.messages.iter().flat_map(message).collect());
+    body.insert("messages".to_owned(), messages(config.return_reasoning, origin, &request.messages));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -25,6 +26,52 @@ pub(super) fn body(config: &ChatConfig, request: &Request) -> Value {
     body.extend(config.extra_body.clone());
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
+}
+
+fn messages(way: ReturnReasoning, origin: &str, all: &[Message]) -> Value {
+    let mut written = Vec::new();
+    for message in all {
+        let begin = written.len();
+        written.extend(self::message(message));
+        if message.role == Role::Assistant
+            && let Some(last) = written[begin..].last_mut()
+        {
+            give_back(way, origin, &message.chunks, last);
+        }
+    }
+    Value::Array(written)
+}
+
+/// Adds the reasoning to a message of the model's.
+fn give_back(way: ReturnReasoning, origin: &str, chunks: &[Chunk], message: &mut Value) {
+    match way {
+        ReturnReasoning::Never => {}
+        // Where the model called tools the field must be there, though it be empty.
+        ReturnReasoning::Content => {
+            message["reasoning_content"] = chunks.iter().filter_map(thought).collect::<String>().into()
+        }
+        ReturnReasoning::Details => {
+            let details: Vec<Value> =
+                chunks.iter().filter_map(|chunk| details(origin, chunk)).flatten().cloned().collect();
+            if !details.is_empty() {
+                message["reasoning_details"] = details.into();
+            }
+        }
+    }
+}
+
+fn thought(chunk: &Chunk) -> Option<&str> {
+    match chunk {
+        Chunk::Thinking { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+fn details<'c>(origin: &str, chunk: &'c Chunk) -> Option<&'c Vec<Value>> {
+    match chunk {
+        Chunk::Thinking { echo: Some(echo), .. } if echo.origin == origin => echo.data.as_array(),
+        _ => None,
+    }
 }
 
 /// A message as none, one or several of the API's: each tool result is a message of its own there.

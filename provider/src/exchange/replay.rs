@@ -42,7 +42,7 @@ pub fn replay<'a>(
 ) -> (Vec<StreamEvent>, Ending) {
     let (seed, origin) = ("seed".to_owned(), "origin".to_owned());
     match dialect {
-        Dialect::Chat => feed(chat::answered(seed, limits), pieces),
+        Dialect::Chat => feed(chat::answered(seed, Some(origin), limits), pieces),
         Dialect::Messages => feed(anthropic::answered(seed, origin, limits), pieces),
         Dialect::Responses => feed(responses::answered(seed, origin, limits), pieces),
         Dialect::Gemini => feed(gemini::answered(seed, origin, limits), pieces),

@@ -74,6 +74,7 @@ pub(super) struct ProviderTable {
     pub(super) extra_body: Map<String, Value>,
     pub(super) output_limit: Option<OutputLimitName>,
     pub(super) include_usage: Option<bool>,
+    pub(super) return_reasoning: Option<ReturnReasoningName>,
     pub(super) models: Vec<String>,
     #[serde(default)]
     pub(super) timeouts: TimeoutTable,
@@ -93,11 +94,31 @@ pub(super) enum Kind {
     Gemini,
 }
 
+impl Kind {
+    /// As it is written.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OutputLimitName {
     MaxCompletionTokens,
     MaxTokens,
+}
+
+/// The field in which a model is given its reasoning back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ReturnReasoningName {
+    ReasoningContent,
+    ReasoningDetails,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,19 +1,18 @@
 //! A model API that the server may ask.
 
+mod api;
 mod maker;
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
-use everturn_provider::{
-    AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig, OutputLimit, ResponsesConfig,
-    Timeouts,
-};
+use everturn_provider::{EndpointConfig, HttpConfig, Timeouts};
 
 use super::{
     Environment, Hidden,
-    file::{Kind, OutputLimitName, ProviderTable, TimeoutTable},
+    file::{Kind, ProviderTable, TimeoutTable},
 };
+pub(crate) use api::Api;
 use maker::Maker;
 
 /// A model API that the server may ask.
@@ -26,15 +25,6 @@ pub(crate) struct Provider {
     pub(crate) models: Vec<String>,
 }
 
-/// How it is spoken to.
-#[derive(Debug)]
-pub(crate) enum Api {
-    OpenAiChat(ChatConfig),
-    OpenAiResponses(ResponsesConfig),
-    Anthropic(AnthropicConfig),
-    Gemini(GeminiConfig),
-}
-
 impl Provider {
     /// The providers that keys in the environment make where the file has none.
     pub(super) fn of_environment(environment: &Environment<'_>) -> Vec<Self> {
@@ -45,40 +35,15 @@ impl Provider {
         check_names(&table)?;
         let api_key = api_key(&table, environment)?;
         let usual = maker(table.kind).base_url;
-        let mut endpoint = EndpointConfig::new(table.base_url.unwrap_or_else(|| usual.to_owned()));
-        endpoint.api_key = api_key.map(|key| key.secret());
-        endpoint.headers = table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect();
-        let api = match table.kind {
-            Kind::OpenAiChat => Api::OpenAiChat(ChatConfig {
-                output_limit: match table.output_limit {
-                    None | Some(OutputLimitName::MaxCompletionTokens) => OutputLimit::MaxCompletionTokens,
-                    Some(OutputLimitName::MaxTokens) => OutputLimit::MaxTokens,
-                },
-                include_usage: table.include_usage.unwrap_or(true),
-                extra_body: table.extra_body,
-                ..ChatConfig::new(endpoint)
-            }),
-            Kind::OpenAiResponses => {
-                only_chat("openai-responses", table.output_limit, table.include_usage)?;
-                Api::OpenAiResponses(ResponsesConfig {
-                    extra_body: table.extra_body,
-                    ..ResponsesConfig::new(endpoint)
-                })
-            }
-            Kind::Anthropic => {
-                only_chat("anthropic", table.output_limit, table.include_usage)?;
-                Api::Anthropic(AnthropicConfig {
-                    extra_body: table.extra_body,
-                    ..AnthropicConfig::new(endpoint)
-                })
-            }
-            Kind::Gemini => {
-                only_chat("gemini", table.output_limit, table.include_usage)?;
-                Api::Gemini(GeminiConfig { extra_body: table.extra_body, ..GeminiConfig::new(endpoint) })
-            }
+        let base_url = table.base_url.clone().unwrap_or_else(|| usual.to_owned());
+        let endpoint = EndpointConfig {
+            api_key: api_key.map(|key| key.secret()),
+            headers: table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect(),
+            ..EndpointConfig::new(base_url)
         };
         let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
-        Ok(Self { name: table.name, api, http, models: table.models })
+        let (name, models) = (table.name.clone(), table.models.clone());
+        Ok(Self { name, api: Api::resolve(table, endpoint)?, http, models })
     }
 }
 
@@ -102,14 +67,6 @@ fn maker(kind: Kind) -> Maker {
         Kind::OpenAiChat | Kind::OpenAiResponses => maker::OPENAI,
         Kind::Anthropic => maker::ANTHROPIC,
         Kind::Gemini => maker::GEMINI,
-    }
-}
-
-fn only_chat(kind: &str, output_limit: Option<OutputLimitName>, include_usage: Option<bool>) -> Result<()> {
-    let given = [("output_limit", output_limit.is_some()), ("include_usage", include_usage.is_some())];
-    match given.iter().find(|(_, given)| *given) {
-        Some((key, _)) => bail!("`{key}` has no effect with kind = \"{kind}\": take it out"),
-        None => Ok(()),
     }
 }
 

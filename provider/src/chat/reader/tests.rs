@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 
 fn read_within(limit: usize, payloads: &[&str]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
-    let mut reader = ChatReader::new(Answer::new("call_s".into(), limit));
+    let mut reader = ChatReader::new(Answer::new("call_s".into(), limit), None);
     let mut facts = Facts::new();
     for payload in payloads {
         let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Borrowed(payload) };
@@ -204,7 +204,7 @@ fn an_error_is_an_error_at_any_place_and_in_any_form() {
 
 #[test]
 fn an_event_named_error_needs_no_further_sign() {
-    let mut reader = ChatReader::new(Answer::new("call_s".into(), 100));
+    let mut reader = ChatReader::new(Answer::new("call_s".into(), 100), None);
     let event = SseEvent { name: Cow::Borrowed("error"), data: Cow::Borrowed("{\"choices\":[]}") };
     assert_eq!(reader.event(&event, &mut Facts::new()), Err(Flaw::Payload("{\"choices\":[]}".into())));
 }
@@ -259,5 +259,29 @@ fn an_answer_has_a_limit() {
         assert_eq!(facts, [text("12345")]);
         let Err(Flaw::Excess(why)) = end else { panic!("{end:?}") };
         assert!(why.contains("9 bytes"), "{why}");
+    }
+}
+
+#[test]
+fn details_of_reasoning_are_kept_where_they_are_wanted() {
+    let detail = |text: &str| json!({"type": "reasoning.text", "index": 0, "text": text});
+    let payloads = [
+        delta(&json!({"reasoning": "a", "reasoning_details": [detail("a")]})),
+        delta(&json!({"content": "x", "reasoning_details": [detail("b")]})),
+        finish("stop"),
+        DONE.to_owned(),
+    ];
+    for origin in [None, Some("o".to_owned())] {
+        let mut reader = ChatReader::new(Answer::new("call_s".into(), 1 << 20), origin.clone());
+        let mut facts = Facts::new();
+        for payload in &payloads {
+            let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Borrowed(payload) };
+            reader.event(&event, &mut facts).unwrap();
+        }
+        let echo = origin.map(|origin| StreamEvent::Echo(Echo { origin, data: json!([detail("ab")]) }));
+        let mut expected = vec![StreamEvent::Reasoning("a".into()), text("x")];
+        expected.extend(echo);
+        expected.push(STOP);
+        assert_eq!(Vec::from(facts), expected);
     }
 }

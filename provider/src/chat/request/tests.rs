@@ -26,7 +26,7 @@ fn message(role: Role, chunks: &[Value]) -> Message {
 }
 
 fn messages(messages: Vec<Message>) -> Value {
-    body(&config(), &asking(messages))["messages"].take()
+    body(&config(), "o", &asking(messages))["messages"].take()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_plain_question() {
         "stream": true,
         "stream_options": {"include_usage": true},
     });
-    assert_eq!(body(&config(), &request), expected);
+    assert_eq!(body(&config(), "o", &request), expected);
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn tools_limits_and_effort() {
     request.tools = [spec("f", json!({"type": "object"})), spec("g", Value::Null)].into();
     request.max_output_tokens = Some(7);
     request.reasoning_effort = Some("high".into());
-    let asked = body(&config(), &request);
+    let asked = body(&config(), "o", &request);
     assert_eq!(asked["max_completion_tokens"], 7);
     assert_eq!(asked["reasoning_effort"], "high");
     let function = json!({"name": "f", "description": "d", "parameters": {"type": "object"}});
     assert_eq!(asked["tools"][0], json!({"type": "function", "function": function}));
     assert_eq!(asked["tools"][1]["function"]["parameters"], json!({"type": "object", "properties": {}}));
-    let asked = body(&ChatConfig { output_limit: OutputLimit::MaxTokens, ..config() }, &request);
+    let asked = body(&ChatConfig { output_limit: OutputLimit::MaxTokens, ..config() }, "o", &request);
     assert_eq!((&asked["max_tokens"], asked.get("max_completion_tokens")), (&json!(7), None));
 }
 
@@ -64,7 +64,7 @@ fn extra_fields_replace_all_but_the_stream() {
     config.include_usage = false;
     config.extra_body = serde_json::from_value(json!({"model": "x", "top_k": 3, "stream": false})).unwrap();
     let expected = json!({"model": "x", "messages": [], "top_k": 3, "stream": true});
-    assert_eq!(body(&config, &asking(vec![])), expected);
+    assert_eq!(body(&config, "o", &asking(vec![])), expected);
 }
 
 #[test]
@@ -112,4 +112,31 @@ fn images_are_parts_of_a_message() {
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}},
     ]);
     assert_eq!(sent, json!([{"role": "user", "content": parts}]));
+}
+
+#[test]
+fn reasoning_is_given_back_as_the_server_wants_it() {
+    let echo =
+        |origin: &str| json!({"origin": origin, "data": [{"type": "reasoning.encrypted", "data": origin}]});
+    let call = json!({"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}});
+    let chunks = [
+        json!({"type": "thinking", "text": "Hm, "}),
+        json!({"type": "thinking", "text": "4.", "echo": echo("o")}),
+        json!({"type": "thinking", "text": "", "echo": echo("another host")}),
+        json!({"type": "text", "text": "It is 4."}),
+        call.clone(),
+    ];
+    let asked = |way, chunks: &[Value]| {
+        let config = ChatConfig { return_reasoning: way, ..config() };
+        let history = vec![message(Role::User, &[]), message(Role::Assistant, chunks)];
+        body(&config, "o", &asking(history))["messages"][0].take()
+    };
+    let given = |way| {
+        let message = asked(way, &chunks);
+        (message.get("reasoning_content").cloned(), message.get("reasoning_details").cloned())
+    };
+    assert_eq!(given(ReturnReasoning::Never), (None, None));
+    assert_eq!(given(ReturnReasoning::Content), (Some(json!("Hm, 4.")), None));
+    assert_eq!(given(ReturnReasoning::Details), (None, Some(echo("o")["data"].take())));
+    assert_eq!(asked(ReturnReasoning::Content, &[call])["reasoning_content"], "");
 }

@@ -1,0 +1,91 @@
+//! Reasoning as OpenRouter details it: signed or encrypted pieces that a request must give back as they came.
+
+use std::mem;
+
+use everturn_wire::Value;
+use serde_json::Map;
+
+/// The words of a detail come in pieces, in one of these fields; all else of it comes whole.
+const WORDS: [&str; 2] = ["text", "summary"];
+
+/// The details of an answer, put together from their pieces.
+#[derive(Debug, Default)]
+pub(super) struct Details {
+    whole: Vec<Map<String, Value>>,
+}
+
+impl Details {
+    /// Takes a piece: it goes on with the last detail where it is of the same index and type, and has words.
+    pub(super) fn add(&mut self, piece: Map<String, Value>) {
+        let same = |last: &Map<_, _>| ["index", "type"].iter().all(|&name| last.get(name) == piece.get(name));
+        let worded = WORDS
+            .iter()
+            .any(|&name| piece.get("type").is_some_and(|kind| kind == &*format!("reasoning.{name}")));
+        match self.whole.last_mut() {
+            Some(last) if worded && same(last) => join(last, piece),
+            _ => self.whole.push(piece),
+        }
+    }
+
+    /// All of them, `None` when there are none. Nothing is left.
+    pub(super) fn take(&mut self) -> Option<Value> {
+        let whole = mem::take(&mut self.whole);
+        (!whole.is_empty()).then(|| whole.into_iter().map(Value::Object).collect())
+    }
+}
+
+fn join(last: &mut Map<String, Value>, piece: Map<String, Value>) {
+    for (name, value) in piece {
+        match (last.get_mut(&name), value) {
+            (_, Value::Null) => {}
+            (Some(Value::String(words)), Value::String(more)) if WORDS.contains(&&*name) => {
+                words.push_str(&more)
+            }
+            (_, value) => drop(last.insert(name, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn joined(pieces: Value) -> Option<Value> {
+        let mut details = Details::default();
+        for piece in pieces.as_array().unwrap() {
+            details.add(piece.as_object().unwrap().clone());
+        }
+        details.take()
+    }
+
+    #[test]
+    fn words_are_joined_and_signatures_kept() {
+        let pieces = json!([
+            {"type": "reasoning.text", "index": 0, "text": "Let ", "signature": null},
+            {"type": "reasoning.text", "index": 0, "text": "me see."},
+            {"type": "reasoning.text", "index": 0, "signature": "abc", "format": "anthropic-claude-v1"},
+            {"type": "reasoning.summary", "index": 1, "summary": "It "},
+            {"type": "reasoning.summary", "index": 1, "summary": "is 4."},
+        ]);
+        let whole = json!([
+            {"type": "reasoning.text", "index": 0, "text": "Let me see.", "signature": "abc",
+             "format": "anthropic-claude-v1"},
+            {"type": "reasoning.summary", "index": 1, "summary": "It is 4."},
+        ]);
+        assert_eq!(joined(pieces), Some(whole));
+    }
+
+    #[test]
+    fn what_is_encrypted_is_never_joined() {
+        let pieces = json!([
+            {"type": "reasoning.encrypted", "index": 0, "data": "x"},
+            {"type": "reasoning.encrypted", "index": 0, "data": "y"},
+            {"type": "reasoning.text", "index": 1, "text": "a"},
+            {"type": "reasoning.text", "index": 2, "text": "b"},
+        ]);
+        assert_eq!(joined(pieces.clone()), Some(pieces));
+        assert_eq!(joined(json!([])), None);
+    }
+}

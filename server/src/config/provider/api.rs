@@ -1,0 +1,60 @@
+//! How a provider is spoken to.
+
+use anyhow::{Result, bail};
+use everturn_provider::{
+    AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, OutputLimit, ResponsesConfig, ReturnReasoning,
+};
+
+use crate::config::file::{Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
+
+/// How a provider is spoken to.
+#[derive(Debug)]
+pub(crate) enum Api {
+    OpenAiChat(ChatConfig),
+    OpenAiResponses(ResponsesConfig),
+    Anthropic(AnthropicConfig),
+    Gemini(GeminiConfig),
+}
+
+impl Api {
+    pub(super) fn resolve(table: ProviderTable, endpoint: EndpointConfig) -> Result<Self> {
+        check_fields(&table)?;
+        let extra_body = table.extra_body;
+        Ok(match table.kind {
+            Kind::OpenAiChat => Self::OpenAiChat(ChatConfig {
+                output_limit: match table.output_limit {
+                    None | Some(OutputLimitName::MaxCompletionTokens) => OutputLimit::MaxCompletionTokens,
+                    Some(OutputLimitName::MaxTokens) => OutputLimit::MaxTokens,
+                },
+                include_usage: table.include_usage.unwrap_or(true),
+                return_reasoning: match table.return_reasoning {
+                    None => ReturnReasoning::Never,
+                    Some(ReturnReasoningName::ReasoningContent) => ReturnReasoning::Content,
+                    Some(ReturnReasoningName::ReasoningDetails) => ReturnReasoning::Details,
+                },
+                extra_body,
+                ..ChatConfig::new(endpoint)
+            }),
+            Kind::OpenAiResponses => {
+                Self::OpenAiResponses(ResponsesConfig { extra_body, ..ResponsesConfig::new(endpoint) })
+            }
+            Kind::Anthropic => Self::Anthropic(AnthropicConfig { extra_body, ..AnthropicConfig::new(endpoint) }),
+            Kind::Gemini => Self::Gemini(GeminiConfig { extra_body, ..GeminiConfig::new(endpoint) }),
+        })
+    }
+}
+
+/// What only Chat Completions has would be without effect elsewhere.
+fn check_fields(table: &ProviderTable) -> Result<()> {
+    let of_chat = [
+        ("output_limit", table.output_limit.is_some()),
+        ("include_usage", table.include_usage.is_some()),
+        ("return_reasoning", table.return_reasoning.is_some()),
+    ];
+    match of_chat.iter().find(|(_, given)| *given) {
+        Some((key, _)) if table.kind != Kind::OpenAiChat => {
+            bail!("`{key}` has no effect with kind = \"{}\": take it out", table.kind.name())
+        }
+        _ => Ok(()),
+    }
+}
