@@ -39,7 +39,7 @@ fn join(last: &mut Map<String, Value>, piece: Map<String, Value>) {
         match (last.get_mut(&name), value) {
             (_, Value::Null) => {}
             (Some(Value::String(words)), Value::String(more)) if WORDS.contains(&&*name) => {
-                words.push_str(&more)
+                words.push_str(&more);
             }
             (_, value) => drop(last.insert(name, value)),
         }
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    fn joined(pieces: Value) -> Option<Value> {
+    fn joined(pieces: &Value) -> Option<Value> {
         let mut details = Details::default();
         for piece in pieces.as_array().unwrap() {
             details.add(piece.as_object().unwrap().clone());
@@ -74,7 +74,7 @@ mod tests {
              "format": "anthropic-claude-v1"},
             {"type": "reasoning.summary", "index": 1, "summary": "It is 4."},
         ]);
-        assert_eq!(joined(pieces), Some(whole));
+        assert_eq!(joined(&pieces), Some(whole));
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
             {"type": "reasoning.text", "index": 1, "text": "a"},
             {"type": "reasoning.text", "index": 2, "text": "b"},
         ]);
-        assert_eq!(joined(pieces.clone()), Some(pieces));
-        assert_eq!(joined(json!([])), None);
+        assert_eq!(joined(&pieces), Some(pieces));
+        assert_eq!(joined(&json!([])), None);
     }
 }

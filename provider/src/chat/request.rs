@@ -48,7 +48,7 @@ fn give_back(way: ReturnReasoning, origin: &str, chunks: &[Chunk], message: &mut
         ReturnReasoning::Never => {}
         // Where the model called tools the field must be there, though it be empty.
         ReturnReasoning::Content => {
-            message["reasoning_content"] = chunks.iter().filter_map(thought).collect::<String>().into()
+            message["reasoning_content"] = chunks.iter().filter_map(thought).collect::<String>().into();
         }
         ReturnReasoning::Details => {
             let details: Vec<Value> =

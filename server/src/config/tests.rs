@@ -382,3 +382,43 @@ fn no_secret_is_shown() {
     assert!(shown.contains("Hidden") && shown.contains("127.0.0.1:1"), "{shown}");
     assert!(!shown.contains("s3cret"), "{shown}");
 }
+
+#[test]
+fn every_documented_provider_is_understood() {
+    let text = include_str!("../../../notes/providers.md");
+    let blocks: Vec<&str> =
+        text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let keys = text.split(['"', '`']).filter(|word| word.ends_with("_API_KEY"));
+    let mut case = Case::new(&blocks.concat());
+    for key in keys {
+        case = case.variable(key, "k");
+    }
+    let config = case.config();
+    let mut names: Vec<&str> = config.providers.iter().map(|provider| &*provider.name).collect();
+    names.sort_unstable();
+    let expected = [
+        "anthropic",
+        "azure",
+        "azure-dated",
+        "deepseek",
+        "gemini",
+        "groq",
+        "llama-cpp",
+        "mistral",
+        "moonshot",
+        "ollama",
+        "openai",
+        "openrouter",
+        "vllm",
+        "xai",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(config.providers.len(), text.matches("[[provider]]").count());
+    let returned = |name: &str| {
+        let at = config.providers.iter().position(|provider| provider.name == name).unwrap();
+        chat(&config, at).return_reasoning
+    };
+    assert_eq!(returned("deepseek"), everturn_provider::ReturnReasoning::Content);
+    assert_eq!(returned("openrouter"), everturn_provider::ReturnReasoning::Details);
+    assert_eq!(returned("mistral"), everturn_provider::ReturnReasoning::Never);
+}

@@ -38,7 +38,9 @@ impl Api {
             Kind::OpenAiResponses => {
                 Self::OpenAiResponses(ResponsesConfig { extra_body, ..ResponsesConfig::new(endpoint) })
             }
-            Kind::Anthropic => Self::Anthropic(AnthropicConfig { extra_body, ..AnthropicConfig::new(endpoint) }),
+            Kind::Anthropic => {
+                Self::Anthropic(AnthropicConfig { extra_body, ..AnthropicConfig::new(endpoint) })
+            }
             Kind::Gemini => Self::Gemini(GeminiConfig { extra_body, ..GeminiConfig::new(endpoint) }),
         })
     }
