@@ -95,9 +95,10 @@ pub(crate) const CRASHED: &[&str] =
 const CAPACITY: &[&str] = &[
     "overload*", "high demand", "high load", "heavy load", "peak load", "high traffic", "heavy traffic", "peak traffic",
     "currently loading", "loading model", "model is loading", "being loaded", "unloaded", "starting up", "warming up",
-    "not ready", "cold start*", "busy", "degraded", "no healthy upstream", "no available", "no instances", "no workers",
-    "queue is full", "queue full", "maximum pending", "reset reason overflow", "temporarily unavailable",
-    "temporarily not available", "service unavailable", "too many connections", "繁忙", "负载", "访问量过大", "拥挤",
+    "not ready", "cold start*", "busy", "is degraded", "degraded function", "degraded state", "no healthy upstream",
+    "no available", "no instances", "no workers", "queue is full", "queue full", "maximum pending",
+    "reset reason overflow", "temporarily unavailable", "temporarily not available", "service unavailable",
+    "too many connections", "繁忙", "负载", "访问量过大", "拥挤",
 ];
 
 /// In the order in which they are asked: what needs another request first, what passes by itself later.
