@@ -71,7 +71,8 @@ impl Gemini {
 
 impl Provider for Gemini {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        let origin = self.endpoint.origin(API);
+        // A signature is the model's: another one, of the same API, refuses it.
+        let origin = format!("{} {}", self.endpoint.origin(API), request.model);
         let body = request::body(&self.config, &origin, &request);
         let path = request::path(&request.model);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();

@@ -36,8 +36,7 @@ pub(super) struct Content {
 pub(super) struct Part {
     pub(super) text: Option<String>,
     /// Whether the text is a thought.
-    #[serde(default)]
-    pub(super) thought: bool,
+    pub(super) thought: Option<bool>,
     pub(super) thought_signature: Option<String>,
     pub(super) function_call: Option<FunctionCall>,
 }

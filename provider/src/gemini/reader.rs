@@ -67,14 +67,14 @@ impl GeminiReader {
         if let Some(call) = part.function_call {
             return self.call(call, thought_signature);
         }
-        let text = part.text.unwrap_or_default();
-        if part.thought {
+        let (text, thought) = (part.text.unwrap_or_default(), part.thought.unwrap_or_default());
+        if thought {
             self.answer.reasoning(text, facts)?;
         } else {
             self.answer.text(text, facts)?;
         }
         let Some(thought_signature) = thought_signature else { return Ok(()) };
-        let kept = Keepsake { thought: part.thought, thought_signature: Some(thought_signature), id: None };
+        let kept = Keepsake { thought, thought_signature: Some(thought_signature), id: None };
         self.answer.echo(self.echo(&kept), facts)
     }
 

@@ -1,4 +1,4 @@
-//! What a provider signs goes back to it, and to nobody else.
+//! What a model signs goes back to it, and to nobody else.
 
 use everturn_sim::{Loopback, Reply, chat};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ async fn turn(server: &Server, model: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_signature_goes_back_with_its_call_and_to_its_provider_alone() {
+async fn a_signature_goes_back_with_its_call_and_to_its_model_alone() {
     let call = json!({
         "functionCall": {"id": "g-1", "name": "roll_dice", "args": {"sides": 6, "count": 2}},
         "thoughtSignature": SIGNATURE,
@@ -37,25 +37,28 @@ async fn a_signature_goes_back_with_its_call_and_to_its_provider_alone() {
     let other = Loopback::start([chat::text(["So they did."]).reply()]).await;
     let home = Home::with(&format!(
         "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[tools]\ndice = true\n\
-         [[provider]]\nname = \"signing\"\nkind = \"gemini\"\nbase_url = \"{}/v1beta\"\nmodels = [\"model\"]\n\
+         [[provider]]\nname = \"signing\"\nkind = \"gemini\"\nbase_url = \"{}/v1beta\"\nmodels = [\"one\", \"two\"]\n\
          [[provider]]\nname = \"other\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
         gemini.base_url(),
         other.base_url(),
     ));
     let server = home.serve().await;
-    let mut events = turn(&server, "signing/model").await;
-    events.extend(turn(&server, "other/model").await);
-    events.extend(turn(&server, "signing/model").await);
+    let mut events = Vec::new();
+    for model in ["signing/one", "other/model", "signing/two", "signing/one"] {
+        events.extend(turn(&server, model).await);
+    }
 
     let asked: Vec<Value> = gemini.requests().iter().map(|request| request.json().unwrap()).collect();
-    assert_eq!(asked.len(), 3);
-    assert_eq!(asked[0]["contents"].as_array().unwrap().len(), 1);
-    for later in &asked[1..] {
+    let [first, second, by_another, again] = &asked[..] else { panic!("asked {} times", asked.len()) };
+    assert_eq!(first["contents"].as_array().unwrap().len(), 1);
+    for later in [second, again] {
         assert_eq!(later["contents"][1], json!({"role": "model", "parts": [call]}), "as it came");
         let result = &later["contents"][2]["parts"][0]["functionResponse"];
         assert_eq!((&result["id"], &result["name"]), (&json!("g-1"), &json!("roll_dice")));
+        assert_eq!(later.to_string().matches("thoughtSignature").count(), 1);
     }
-    assert_eq!(asked[2].to_string().matches("thoughtSignature").count(), 1);
+    let unsigned = &by_another["contents"][1]["parts"][0];
+    assert_eq!(unsigned["thoughtSignature"], "skip_thought_signature_validator", "another model's");
 
     let elsewhere = other.requests()[0].json().unwrap().to_string();
     assert!(elsewhere.contains("roll_dice") && !elsewhere.contains(SIGNATURE), "{elsewhere}");

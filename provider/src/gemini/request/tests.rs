@@ -171,6 +171,8 @@ fn a_signature_without_a_part_is_left_out() {
             &[
                 lone(signature.clone()),
                 lone(json!({"thought": true, "thoughtSignature": "s"})),
+                thought("hm", &own(&json!({"thought": true, "thoughtSignature": "s0"}))),
+                lone(signature.clone()),
                 own_call("c", &json!({"thoughtSignature": "s1"})),
                 lone(signature),
             ],
@@ -179,7 +181,8 @@ fn a_signature_without_a_part_is_left_out() {
         message(Role::Assistant, &[lone(json!("not ours")), text("a")]),
     ]);
     let call = json!({"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "s1"});
-    assert_eq!((&read[1]["parts"], &read[3]["parts"]), (&json!([call]), &json!([part("a")])));
+    let hm = json!({"text": "hm", "thought": true, "thoughtSignature": "s0"});
+    assert_eq!((&read[1]["parts"], &read[3]["parts"]), (&json!([hm, call]), &json!([part("a")])));
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl<'a> Transcript<'a> {
             if !words.trim().is_empty() {
                 parts.push(json!({ "text": words, "thought": true, "thoughtSignature": signature }));
             }
-        } else if let Some(last) = parts.last_mut().filter(|last| last.get("text").is_some()) {
+        } else if let Some(last) = parts.last_mut().filter(|last| is_text(last)) {
             last["thoughtSignature"] = json!(signature);
         }
     }
@@ -129,6 +129,10 @@ impl<'a> Transcript<'a> {
         }
         Some((call.map_or(usize::MAX, |call| call.place), json!({ "functionResponse": response })))
     }
+}
+
+fn is_text(part: &Value) -> bool {
+    part.get("text").is_some() && part.get("thought").is_none()
 }
 
 fn asked(chunk: &Chunk) -> Option<Value> {
