@@ -158,7 +158,8 @@ impl<'a> Case<'a> {
     pub(crate) fn provider_code(&self) -> Option<String> {
         let best = self.known.map(|(_, _, at)| at);
         let name = best.map_or_else(|| self.found.codes.first(), |at| self.found.codes.get(at))?;
-        let name = code::core_of(name);
+        let name = message::without_secrets(name);
+        let name = code::core_of(&name);
         Some(message::short(name.strip_prefix(code::ENVELOPE).unwrap_or(name)))
     }
 }

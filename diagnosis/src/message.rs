@@ -16,7 +16,12 @@ pub(crate) fn of(evidence: &Evidence<'_>) -> String {
     message
 }
 
+/// A provider's code before any part of it is taken: half a secret looks like none.
+pub(crate) fn without_secrets(code: &str) -> String {
+    redact(code, LONGEST)
+}
+
 /// A provider's code, which is nobody's place for a novel.
 pub(crate) fn short(code: &str) -> String {
-    redact(code, 96)
+    code[..code.floor_char_boundary(96)].to_owned()
 }

@@ -8,6 +8,7 @@ mod text;
 
 use crate::hint::Field;
 use crate::kind::Kind;
+use crate::redaction::redact;
 use crate::{Evidence, Stage};
 
 /// Headers that name the error. The first two are those of AWS.
@@ -84,7 +85,12 @@ impl Findings {
     }
 
     fn code(&mut self, code: &str) {
-        keep(&mut self.codes, code, LONGEST_CODE);
+        if code.len() > LONGEST_CODE {
+            // Half a secret looks like none.
+            keep(&mut self.codes, &redact(code, LONGEST_CODE), LONGEST_CODE);
+        } else {
+            keep(&mut self.codes, code, LONGEST_CODE);
+        }
     }
 
     fn limit(&mut self, name: &str) {

@@ -74,3 +74,16 @@ fn a_wrong_local_clock_does_not_spoil_a_date() {
     let failure = diagnose(&Evidence { headers: &headers, ..http(429, "") });
     assert_eq!(failure.hint_ms, Some(12_000));
 }
+
+#[test]
+fn a_code_that_is_cut_shows_no_part_of_a_secret() {
+    for ahead in [0, 60, 70, 80, 100, 110] {
+        for secret in
+            ["https://me:Zq7R#kT0vWm3Xn@x.test/v1", "api_key=Zq7RkT0vWm3Xn:http", "sk-Zq7RkT0vWm3Xn"]
+        {
+            let body = format!(r##"{{"error":{{"type":"# {} {secret} was told"}}}}"##, "x".repeat(ahead));
+            let failure = format!("{:?}", diagnose(&http(422, &body)));
+            assert!(!failure.contains("Zq7R") && !failure.contains("Wm3Xn"), "{failure}");
+        }
+    }
+}

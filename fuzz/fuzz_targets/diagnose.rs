@@ -27,8 +27,11 @@ fuzz_target!(|input: &[u8]| {
     let [first, second, third, rest @ ..] = input else { return };
     let text = String::from_utf8_lossy(rest);
     let (head, body) = text.split_once("\n\n").unwrap_or(("", &text));
-    let headers: Vec<_> =
-        head.lines().filter_map(|line| line.split_once(':')).map(|(name, value)| (name, value.trim())).collect();
+    let headers: Vec<_> = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name, value.trim()))
+        .collect();
     let stage = [Stage::Http, Stage::InStream, Stage::Transport][usize::from(*first % 3)];
     let evidence = Evidence {
         stage,
@@ -46,7 +49,9 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn transport(byte: u8) -> Option<Transport> {
-    use Transport::{Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated};
+    use Transport::{
+        Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated,
+    };
     let kinds = [Dns, Connect, ConnectTimeout, Tls, FirstByteTimeout, IdleTimeout, Cut, Truncated, Other];
     kinds.get(usize::from(byte % 32)).copied()
 }
@@ -54,7 +59,11 @@ fn transport(byte: u8) -> Option<Transport> {
 fn check(evidence: &Evidence<'_>) {
     let failure = diagnose(evidence);
     assert!(failure.message.len() <= 4096, "{} bytes", failure.message.len());
-    assert!(failure.hint_ms.is_none_or(|wait| (1..=366 * 86_400_000).contains(&wait)), "{:?}", failure.hint_ms);
+    assert!(
+        failure.hint_ms.is_none_or(|wait| (1..=366 * 86_400_000).contains(&wait)),
+        "{:?}",
+        failure.hint_ms
+    );
     assert!(failure.provider_code.as_ref().is_none_or(|code| code.len() <= 96), "{failure:?}");
     assert!(!format!("{failure:?}").contains(&SECRET[..12]), "{failure:?}");
     assert_eq!(diagnose(evidence), failure, "it depends on the evidence alone");

@@ -18,7 +18,11 @@ fuzz_target!(|input: &[u8]| {
     for dialect in Dialect::ALL {
         let (facts, ending) = replay(*dialect, LIMITS, [bytes]);
         let pieces = bytes.chunks(usize::from(*size).max(1));
-        assert_eq!(replay(*dialect, LIMITS, pieces), (facts.clone(), ending.clone()), "{dialect:?} in pieces");
+        assert_eq!(
+            replay(*dialect, LIMITS, pieces),
+            (facts.clone(), ending.clone()),
+            "{dialect:?} in pieces"
+        );
         check(&facts, &ending);
     }
 });
