@@ -55,7 +55,7 @@ impl Orchestrator {
         tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
         let id = conversation.id.clone();
         match begun.await {
-            Ok(from) => Ok(Started { conversation_id: id, turn_id, from }),
+            Ok(begun) => Ok(Started { conversation_id: id, turn_id, from: begun? }),
             Err(_) => Err(Error::NotStarted { id }),
         }
     }

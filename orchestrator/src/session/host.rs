@@ -46,8 +46,8 @@ pub(super) struct TurnHost<'s> {
     asked: Option<Op>,
     turn_id: TurnId,
     settings: TurnSettings,
-    /// Told where the turn's events begin, once it is durable.
-    started: Option<oneshot::Sender<Cursor>>,
+    /// Told where the turn's events begin, once it is durable, or why it cannot be.
+    started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
 }
 
 impl<'s> TurnHost<'s> {
@@ -57,7 +57,7 @@ impl<'s> TurnHost<'s> {
         control: &'s mut Inbox,
         turn_id: TurnId,
         settings: TurnSettings,
-        started: Option<oneshot::Sender<Cursor>>,
+        started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
     ) -> Self {
         Self {
             shared,
@@ -73,7 +73,10 @@ impl<'s> TurnHost<'s> {
     }
 
     /// The journal failed: watchers are told, nothing is pretended to be durable.
-    pub(super) fn fail_closed(&self, error: &JournalError) {
+    pub(super) fn fail_closed(&mut self, error: &JournalError) {
+        if let Some(started) = self.started.take() {
+            let _ = started.send(Err(error.clone()));
+        }
         let failure =
             EventBody::Error { message: error.to_string(), code: None, category: Some(Category::Internal) };
         let done =
@@ -134,7 +137,7 @@ impl Host for TurnHost<'_> {
             self.shared.status_changed(StatusChange { conversation_id: id.clone(), status });
         }
         if let Some(started) = self.started.take() {
-            let _ = started.send(from);
+            let _ = started.send(Ok(from));
         }
         Ok(())
     }

@@ -4,15 +4,15 @@ use everturn_kernel::{Effects, Input, NoRetry, Prompt, RestoreError, Turn};
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId};
 use tokio::sync::oneshot;
 
-use crate::{Cursor, TurnRecord, model::Model, orchestrator::Shared, registry};
+use crate::{Cursor, JournalError, TurnRecord, model::Model, orchestrator::Shared, registry};
 
 /// A turn for a session to drive.
 pub(crate) struct Job {
     pub(super) turn: Turn,
     pub(super) effects: Effects,
     pub(super) settings: TurnSettings,
-    /// Told where the turn's events begin, once it is durable.
-    pub(super) started: Option<oneshot::Sender<Cursor>>,
+    /// Told where the turn's events begin, once it is durable, or why it cannot be.
+    pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
 }
 
 /// What a turn asks its model with.
@@ -40,7 +40,7 @@ impl Job {
         id: TurnId,
         prompt: Prompt,
         settings: TurnSettings,
-        started: oneshot::Sender<Cursor>,
+        started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
         Self { started: Some(started), ..Self::new(shared, id, prompt, settings) }
     }
