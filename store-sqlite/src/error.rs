@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_orchestrator::JournalError;
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, ffi};
 
 /// Why a journal cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -89,8 +89,18 @@ pub(crate) fn stopped(path: &Path) -> JournalError {
     ))
 }
 
+/// Whether what failed is a flush: then what was written may be on the disk or not.
+pub(crate) fn is_flush(error: &Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
+}
+
 fn advice(error: &Error) -> &'static str {
     match error.sqlite_error_code() {
+        _ if is_flush(error) => {
+            "it could not be flushed to the disk, so whether this was saved shows when the journal is opened again: \
+             look at the disk and at the log of the operating system"
+        }
         Some(ErrorCode::DiskFull) => {
             "nothing of this was saved: free space on its file system, or raise the size it may have"
         }

@@ -10,7 +10,7 @@ use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::{
-    OpenError, error,
+    OpenError, error, left_over,
     lock::{self, Lock},
     query,
     reader::Reader,
@@ -69,15 +69,19 @@ impl SqliteJournal {
     }
 }
 
+/// A database of up to so many bytes is checked whenever it is opened, which takes a fraction of a second; a larger one
+/// only after a process that ended without closing it.
+const SOON_CHECKED: u64 = 64 << 20;
+
 /// The connection that writes.
 fn connect(path: &Path, limits: Limits) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
-    let left_over = lock::beside(path, "-wal").metadata().is_ok_and(|wal| wal.len() > 0);
+    let left_over = left_over::write_again(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     schema::migrate(&mut connection, path)?;
     configure(&connection, limits).map_err(failed)?;
-    if left_over {
+    if left_over || path.metadata().is_ok_and(|file| file.len() <= SOON_CHECKED) {
         check(&connection, path)?;
     }
     Ok(connection)
@@ -94,11 +98,12 @@ fn configure(connection: &Connection, limits: Limits) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// After a process that ended without closing it: is all of it sound?
+/// Is all of it sound?
 fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
         Ok(found) if found == "ok" => Ok(()),
-        Ok(found) => Err(OpenError::Damaged { path: path.to_owned(), found }),
+        // What it found takes several lines, and a message one.
+        Ok(found) => Err(OpenError::Damaged { path: path.to_owned(), found: found.replace('\n', " ") }),
         Err(error) => Err(OpenError::sqlite(path, &error)),
     }
 }

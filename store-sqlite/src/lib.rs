@@ -8,6 +8,7 @@
 
 mod error;
 mod journal;
+mod left_over;
 mod lock;
 mod query;
 mod reader;

@@ -10,7 +10,7 @@ use crate::OpenError;
 const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// "EvTn", as the first migration sets it.
-const APPLICATION: i64 = 0x4576_546e;
+pub(crate) const APPLICATION: i64 = 0x4576_546e;
 
 /// Brings a database to the latest format. One that is not ours or from the future is left as it is.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -11,16 +11,17 @@ use crate::error;
 type Answer = Result<Version, JournalError>;
 
 /// Commits the appends together and answers each. When that fails, nothing of it was saved: then each is tried alone,
-/// so that one that cannot be written costs only itself.
-pub(super) fn settle(connection: &mut Connection, path: &Path, mut group: Vec<Append>) {
+/// so that one that cannot be written costs only itself. A flush that failed is not tried again: none of them is saved
+/// as far as we know, and whoever wrote must hear of it. The next commit writes the same place of the log anew.
+pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append>) {
     match commit(connection, &group) {
         Ok(answers) => {
             for (append, answer) in group.into_iter().zip(answers) {
                 append.answer(answer);
             }
         }
-        Err(error) if group.len() < 2 => {
-            if let Some(append) = group.pop() {
+        Err(error) if group.len() < 2 || error::is_flush(&error) => {
+            for append in group {
                 append.answer(Err(error::storage("append to", path, &error)));
             }
         }

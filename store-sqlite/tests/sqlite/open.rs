@@ -136,15 +136,37 @@ async fn damage_is_found_after_a_crash() {
 }
 
 #[tokio::test]
-async fn damage_that_is_met_later_is_an_error_with_advice() {
-    use everturn_orchestrator::Journal as _;
+async fn damage_is_found_before_anything_is_added_to_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = spoilt(directory.path()).await;
     fs::remove_file(directory.path().join("copy.db-wal")).unwrap();
-    let journal = SqliteJournal::open(&path).unwrap();
+    let before = fs::read(&path).unwrap();
+    let refusal = SqliteJournal::open(&path).unwrap_err();
+    assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test]
+async fn damage_that_is_met_later_is_an_error_with_advice() {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+
+    use everturn_orchestrator::{Cursor, Journal as _};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
     let id = ConversationId::from("c");
-    let errors = [journal.load(&id).await.unwrap_err(), append(&journal, &id, 52).await.unwrap_err()];
+    {
+        let journal = SqliteJournal::open(&path).unwrap();
+        for number in 1..=50 {
+            append(&journal, &id, number).await.unwrap();
+        }
+    }
+    let journal = SqliteJournal::open(&path).unwrap();
+    let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(4096)).unwrap();
+    file.write_all(&vec![0xa5; file.metadata().unwrap().len() as usize - 4096]).unwrap();
+    let errors =
+        [journal.load(&id).await.unwrap_err(), journal.events(&id, Cursor::default(), 9).await.unwrap_err()];
     for error in errors.map(|error| error.to_string()) {
-        assert!(error.contains("copy.db") && error.contains("restore it from a backup"), "{error}");
+        assert!(error.contains("journal.db") && error.contains("restore it from a backup"), "{error}");
     }
 }
