@@ -41,16 +41,27 @@ pub(crate) async fn send(
     headers: &[(&str, &str)],
     body: String,
 ) -> Response {
-    let stream = TcpStream::connect(server.authority()).await.unwrap();
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    try_send(server, method, path, headers, body).await.expect("an answer")
+}
+
+/// As [`send`]; none when the server is gone before it answers.
+pub(crate) async fn try_send(
+    server: &Server,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: String,
+) -> Option<Response> {
+    let stream = TcpStream::connect(server.authority()).await.ok()?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
     tokio::spawn(connection);
     let host = [("host", server.authority())];
     let request = Request::builder().method(method).uri(path);
     let request =
         host.iter().chain(headers).fold(request, |request, (name, value)| request.header(*name, *value));
     let answer = timeout(DEADLINE, sender.send_request(request.body(body).unwrap()));
-    let (head, body) = answer.await.expect("an answer in time").unwrap().into_parts();
-    Response { status: head.status.as_u16(), headers: head.headers, body, buffer: Vec::new() }
+    let (head, body) = answer.await.expect("an answer in time").ok()?.into_parts();
+    Some(Response { status: head.status.as_u16(), headers: head.headers, body, buffer: Vec::new() })
 }
 
 impl Response {
@@ -116,23 +127,37 @@ pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
     pub(crate) async fn open(server: &Server, path: &str) -> Self {
+        Self::try_open(server, path).await.expect("a socket")
+    }
+
+    /// None when the server is gone.
+    pub(crate) async fn try_open(server: &Server, path: &str) -> Option<Self> {
         let request = format!("ws://{}{path}", server.authority()).into_client_request().unwrap();
-        Self(connect_async(request).await.unwrap().0)
+        Some(Self(connect_async(request).await.ok()?.0))
     }
 
     pub(crate) async fn say(&mut self, command: &Value) {
-        self.0.send(Message::text(command.to_string())).await.unwrap();
+        assert!(self.try_say(command).await, "the server is gone");
+    }
+
+    /// False when the server is gone.
+    pub(crate) async fn try_say(&mut self, command: &Value) -> bool {
+        self.0.send(Message::text(command.to_string())).await.is_ok()
     }
 
     /// The next message that is of this type.
     pub(crate) async fn hear(&mut self, kind: &str) -> Value {
+        self.try_hear(kind).await.expect("a message")
+    }
+
+    /// As [`Self::hear`]; none when the server is gone.
+    pub(crate) async fn try_hear(&mut self, kind: &str) -> Option<Value> {
         loop {
-            let message =
-                timeout(DEADLINE, self.0.next()).await.expect("a message in time").unwrap().unwrap();
-            if let Message::Text(text) = message {
+            let message = timeout(DEADLINE, self.0.next()).await.expect("a message in time")?;
+            if let Message::Text(text) = message.ok()? {
                 let message: Value = serde_json::from_str(&text).unwrap();
                 if message["type"] == kind {
-                    return message;
+                    return Some(message);
                 }
             }
         }

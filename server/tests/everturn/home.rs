@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::PathBuf,
     process::{Output, Stdio},
     sync::Arc,
     time::Duration,
@@ -80,7 +81,22 @@ impl Home {
 
     /// Starts a server on a free port.
     pub(crate) async fn serve(&self) -> Server {
-        Server::start(self.clone()).await
+        self.launch(self.command(&["--listen", "127.0.0.1:0"])).await.expect("a greeting")
+    }
+
+    /// Starts a server in that way. None when it ends before it says where it is.
+    pub(crate) async fn launch(&self, command: Command) -> Option<Server> {
+        Server::start(self.clone(), command).await
+    }
+
+    /// Where its conversations are kept.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.0.path().join(".local/share/everturn/everturn.db")
+    }
+
+    /// A place of its own for whatever a test needs.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
     }
 }
 
@@ -94,15 +110,21 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    async fn start(home: Home) -> Self {
-        let mut command = home.command(&["--listen", "127.0.0.1:0"]);
+    async fn start(home: Home, mut command: Command) -> Option<Self> {
         let mut child = command.stderr(Stdio::inherit()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        timeout(DEADLINE, stdout.read_line(&mut line)).await.expect("a greeting in time").unwrap();
-        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
-        let url = url.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-        Self { child, url, _stdout: stdout, _home: home }
+        loop {
+            line.clear();
+            let read = timeout(DEADLINE, stdout.read_line(&mut line));
+            if read.await.expect("a greeting in time").unwrap() == 0 {
+                return None;
+            }
+            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
+                let url = url.to_owned();
+                return Some(Self { child, url, _stdout: stdout, _home: home });
+            }
+        }
     }
 
     /// The address without its scheme.

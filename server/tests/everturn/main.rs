@@ -1,11 +1,20 @@
 //! The binary as its users meet it: real processes, sockets and terminals, against a scripted provider.
 #![cfg(unix)]
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "faults are injected on Linux only"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and may say why")]
 
 mod chat;
 mod client;
+#[cfg(target_os = "linux")]
+mod clock;
+#[cfg(target_os = "linux")]
+mod disk;
 mod echo;
+#[cfg(target_os = "linux")]
+mod fault;
 mod home;
+#[cfg(target_os = "linux")]
+mod kill;
 mod page;
 mod pipe;
 mod proxy;

@@ -1,0 +1,268 @@
+//! A disk that is full, fails, or holds something else: the turn fails closed, nothing acknowledged is lost, and every
+//! message says what to do.
+
+use std::{fs, path::PathBuf};
+
+use everturn_sim::{Gate, Loopback, Request, chat};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::{
+    client::{Socket, get, post},
+    fault::Fault,
+    home::{DEADLINE, Home, SHORT, Server, stderr, stdout},
+};
+
+const EIO: i32 = 5;
+const EACCES: i32 = 13;
+const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
+
+/// A server whose disk fails while a file exists.
+struct Sick {
+    home: Home,
+    switch: PathBuf,
+    fault: Fault,
+}
+
+impl Sick {
+    fn new(provider: &Loopback, kinds: &str, errno: i32, times: Option<usize>) -> Self {
+        let home = Home::with_provider(provider, SHORT);
+        let switch = home.place("sick");
+        let fault = Fault::none().failing(kinds, errno, &switch, times);
+        Self { home, switch, fault }
+    }
+
+    async fn serve(&self) -> Server {
+        let mut command = self.home.command(&["--listen", "127.0.0.1:0"]);
+        // What goes wrong here is meant to, and not worth a line.
+        command.env("EVERTURN_LOG", "off");
+        self.fault.inject(&mut command, &self.home);
+        self.home.launch(command).await.unwrap()
+    }
+
+    fn falls_ill(&self) {
+        fs::write(&self.switch, "").unwrap();
+    }
+
+    fn recovers(&self) {
+        fs::remove_file(&self.switch).unwrap();
+    }
+}
+
+/// Answers `first` at once; holds the second half of every other answer back until the gate opens.
+async fn provider(gate: &Gate) -> Loopback {
+    let gate = gate.clone();
+    Loopback::with(move |request: &Request| {
+        let is_first = String::from_utf8_lossy(&request.body).contains("first");
+        let answer = chat::text(["All ", "good."]).reply();
+        if is_first { answer } else { answer.stall_before(2, &gate) }
+    })
+    .await
+}
+
+async fn say(server: &Server, id: &str, text: &str) -> (u16, String) {
+    let answer = post(server, "/chat", &json!({ "conversationId": id, "message": text })).await;
+    (answer.status, answer.text().await)
+}
+
+async fn texts(server: &Server, id: &str) -> Vec<String> {
+    let history = get(server, &format!("/conversations/{id}")).await.json().await;
+    let chunks = history["chunks"].as_array().unwrap();
+    chunks.iter().filter_map(|stored| stored["chunk"]["text"].as_str().map(str::to_owned)).collect()
+}
+
+async fn watch(server: &Server, id: &str) -> Socket {
+    let mut socket = Socket::open(server, "/ws").await;
+    let subscribe =
+        json!({ "type": "chat.subscribe", "conversationId": id, "cursor": "0", "extensions": true });
+    socket.say(&subscribe).await;
+    socket
+}
+
+fn count(events: &[Value], kind: &str) -> usize {
+    events.iter().filter(|event| event["type"] == kind).count()
+}
+
+/// What fails, how, how often; what is said of it.
+const FAILURES: [(&str, i32, Option<usize>, &str); 5] = [
+    ("w", ENOSPC, None, "free space on its file system"),
+    ("w", EIO, None, "look at the disk"),
+    ("f", EIO, None, "could not be flushed to the disk"),
+    ("f", ENOSPC, None, "could not be flushed to the disk"),
+    // Linux says it once and then takes the data for written.
+    ("f", EIO, Some(1), "could not be flushed to the disk"),
+];
+
+#[tokio::test]
+async fn a_turn_whose_disk_fails_ends_closed_and_goes_on_after_a_restart() {
+    for (kinds, errno, times, advice) in FAILURES {
+        let gate = Gate::new();
+        let provider = provider(&gate).await;
+        let sick = Sick::new(&provider, kinds, errno, times);
+        let mut server = sick.serve().await;
+        let (status, _) = say(&server, "kept", "first").await;
+        assert_eq!(status, 200);
+        let acknowledged =
+            post(&server, "/chat", &json!({ "conversationId": "c1", "message": "second" })).await;
+        assert_eq!(acknowledged.status, 200);
+        provider.arrived(2).await;
+        sick.falls_ill();
+        gate.open();
+
+        // Those who watch are told, and once.
+        let events = watch(&server, "c1").await.events("turn-sealed").await;
+        let error =
+            events.iter().find(|event| event["type"] == "error").unwrap_or_else(|| panic!("{events:#?}"));
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("everturn.db") && message.contains(advice), "{kinds} {errno}: {message}");
+        assert_eq!((count(&events, "error"), count(&events, "done")), (1, 1), "{events:#?}");
+
+        // So are those who ask for more, as long as it lasts.
+        if times.is_none() {
+            let (status, text) = say(&server, "c2", "first").await;
+            assert_eq!(status, 500, "{kinds} {errno}: {text}");
+            assert!(text.contains("everturn.db") && text.contains(advice), "{kinds} {errno}: {text}");
+        }
+        assert_eq!(texts(&server, "kept").await, ["first", "All good."], "what is there can be read");
+
+        // The next process, on a disk that is well, has all that was acknowledged, and ends the turn.
+        server.child.kill().await.unwrap();
+        fs::remove_file(&sick.switch).unwrap();
+        let server = sick.serve().await;
+        let events = watch(&server, "c1").await.events("turn-sealed").await;
+        assert_eq!((count(&events, "user-message"), count(&events, "done")), (1, 1), "{events:#?}");
+        assert_eq!(texts(&server, "kept").await, ["first", "All good."]);
+        assert_eq!(texts(&server, "c1").await, ["second", "All good."]);
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_gets_well_is_used_again() {
+    for (kinds, errno, _, _) in FAILURES {
+        let gate = Gate::new();
+        gate.open();
+        let provider = provider(&gate).await;
+        let sick = Sick::new(&provider, kinds, errno, None);
+        let server = sick.serve().await;
+        sick.falls_ill();
+        let (status, text) = say(&server, "c1", "first").await;
+        assert_eq!(status, 500, "{kinds} {errno}: {text}");
+        sick.recovers();
+        let (status, text) = say(&server, "c1", "first").await;
+        assert_eq!(status, 200, "{kinds} {errno}: {text}");
+        assert_eq!(texts(&server, "c1").await, ["first", "All good."]);
+    }
+}
+
+/// What a failed flush should have written is not on the disk, however well later flushes go. What the next process
+/// read of it, and what was acknowledged on top of it, must be.
+#[tokio::test]
+async fn nothing_is_built_on_what_a_failed_flush_left_behind() {
+    let gate = Gate::new();
+    let provider = provider(&gate).await;
+    let mut sick = Sick::new(&provider, "f", EIO, Some(1));
+    let image = sick.home.place("image");
+    fs::create_dir(&image).unwrap();
+    sick.fault = sick.fault.clone().imaged(&image.canonicalize().unwrap());
+    let mut server = sick.serve().await;
+    let _lines = post(&server, "/chat", &json!({ "conversationId": "c1", "message": "second" })).await;
+    provider.arrived(1).await;
+    sick.falls_ill();
+    gate.open();
+    watch(&server, "c1").await.events("turn-sealed").await;
+    server.child.kill().await.unwrap();
+    sick.recovers();
+
+    let mut server = sick.serve().await;
+    watch(&server, "c1").await.events("turn-sealed").await;
+    let (status, _) = say(&server, "c2", "first").await;
+    assert_eq!(status, 200);
+    let before = (texts(&server, "c1").await, texts(&server, "c2").await);
+    server.child.kill().await.unwrap();
+    Fault::cut_power(&sick.home, &image);
+
+    let server = sick.serve().await;
+    assert_eq!((texts(&server, "c1").await, texts(&server, "c2").await), before);
+}
+
+/// Runs it where it cannot start.
+async fn refused(home: &Home, words: &[&str], fault: Fault) -> String {
+    let mut command = home.command(&[&["--listen", "127.0.0.1:0"], words].concat());
+    fault.inject(&mut command, home);
+    let output = timeout(DEADLINE, command.output()).await.expect("it ends").unwrap();
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{said}");
+    assert!(said.starts_with("everturn: ") && !said.contains("panicked"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
+#[tokio::test]
+async fn a_place_that_may_not_be_written_is_named() {
+    let home = Home::empty();
+    let switch = home.place("sick");
+    fs::write(&switch, "").unwrap();
+    for (kinds, errno, file, why) in [
+        ("ol", EROFS, "everturn.db.lock", "Read-only file system"),
+        ("ol", EACCES, "everturn.db.lock", "Permission denied"),
+        ("o", EACCES, "everturn.db", "Permission denied"),
+        ("w", ENOSPC, "everturn.db", "free space"),
+    ] {
+        let said = refused(&home, &[], Fault::none().failing(kinds, errno, &switch, None)).await;
+        assert!(said.contains(file) && said.contains(why), "{said}");
+        assert!(said.contains("choose another file") || errno == ENOSPC, "{said}");
+    }
+    fs::remove_file(&switch).unwrap();
+    assert_eq!(say(&home.serve().await, "c1", "first").await.0, 200, "nothing was spoilt");
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_is_named() {
+    let home = Home::empty();
+    let file = home.place("file");
+    fs::write(&file, "mine").unwrap();
+    let below = file.join("below/everturn.db");
+    for place in [home.place(""), below, "/proc/everturn.db".into()] {
+        let place = place.to_str().unwrap();
+        let said = refused(&home, &["--data", place], Fault::none()).await;
+        assert!(said.contains(place.trim_end_matches("/everturn.db").trim_end_matches('/')), "{said}");
+        assert!(said.contains("choose another"), "{said}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    let new = home.place("new/er/everturn.db");
+    let words = ["--listen", "127.0.0.1:0", "--data", new.to_str().unwrap()];
+    home.launch(home.command(&words)).await.expect("a directory that is not there is made");
+}
+
+#[tokio::test]
+async fn a_file_that_is_spoilt_is_named_and_left_alone() {
+    let provider = Loopback::start([chat::text(["All ", "good."]).reply()]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    let mut server = home.serve().await;
+    for number in 0..20 {
+        assert_eq!(say(&server, &format!("c{number}"), "first").await.0, 200);
+    }
+    server.terminate().await;
+    server.child.wait().await.unwrap();
+    let journal = home.journal();
+    let sound = fs::read(&journal).unwrap();
+    assert!(sound.len() > 12 * 4096, "there is something to spoil");
+
+    for (what, from, to, expected) in [
+        ("the header", 0, 100, "is not an Everturn journal"),
+        ("the first table", 4096, 2 * 4096, "damaged"),
+        ("everything but the header", 4096, sound.len(), "damaged"),
+        ("all", 0, sound.len(), "is not an Everturn journal"),
+    ] {
+        let mut spoilt = sound.clone();
+        spoilt[from..to].fill(0xa5);
+        fs::write(&journal, &spoilt).unwrap();
+        let said = refused(&home, &[], Fault::none()).await;
+        assert!(said.contains("everturn.db") && said.contains(expected), "{what}: {said}");
+        assert!(said.contains("move it away") || said.contains("restore it from a backup"), "{what}: {said}");
+        assert_eq!(fs::read(&journal).unwrap(), spoilt, "{what}");
+    }
+    fs::write(&journal, &sound).unwrap();
+    assert_eq!(texts(&home.serve().await, "c7").await, ["first", "All good."]);
+}

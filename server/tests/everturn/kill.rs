@@ -1,0 +1,120 @@
+//! Real processes, killed at every call on their journal and at random moments, and the power cut: the turn ends as the
+//! calm one.
+
+mod embedder;
+mod life;
+mod plan;
+mod provider;
+mod watcher;
+
+use std::{env, panic::AssertUnwindSafe};
+
+use fastrand::Rng;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+
+use crate::fault::Moment;
+use life::run;
+use plan::{End, Loss, Plan, Program};
+
+/// Servers that are run, and killed, at the same time.
+const AT_ONCE: usize = 6;
+/// Random chains of lives, and where they come from.
+const CHAINS: usize = 40;
+const SEED: u64 = 1;
+/// Calls by which one calm life may differ from the next.
+const SLACK: usize = 8;
+/// Replays one plan instead of all, as a failure says.
+const REPLAY: &str = "EVERTURN_KILL";
+
+/// Every plan must hold. Says how many kills that were.
+async fn survive(plans: impl IntoIterator<Item = Plan>) -> usize {
+    let replayed = env::var(REPLAY).ok().map(|text| text.parse::<Plan>().unwrap());
+    let plans = match &replayed {
+        Some(plan) => vec![plan.clone()],
+        None => plans.into_iter().collect(),
+    };
+    let lived = plans.into_iter().map(async |plan| {
+        let outcome = AssertUnwindSafe(run(&plan)).catch_unwind().await;
+        outcome.map(|outcome| outcome.kills).map_err(|_| plan)
+    });
+    let outcomes: Vec<_> = stream::iter(lived).buffer_unordered(AT_ONCE).collect().await;
+    let failed: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
+    if let [first, ..] = failed[..] {
+        let all: Vec<_> = failed.iter().map(ToString::to_string).collect();
+        panic!(
+            "{} plans failed: {}\nreplay one: {REPLAY}={first} cargo test -p everturn --test everturn \
+             kill::killed_at_every_call -- --nocapture",
+            failed.len(),
+            all.join(" ")
+        );
+    }
+    outcomes.into_iter().flatten().sum()
+}
+
+/// A life that is told to end when its turn is sealed.
+const WHOLE: End = End::Call(Moment::Before, usize::MAX);
+
+/// The calls of a calm life on its journal: while it opens it, while it runs the turn, while it closes it.
+async fn calls(program: Program, loss: Loss) -> String {
+    run(&Plan { program, loss, ends: vec![WHOLE] }).await.calls.swap_remove(0)
+}
+
+/// Before every call of a calm life; amid every write; after everything else that changes the disk.
+async fn every_call(program: Program, loss: Loss) -> Vec<Plan> {
+    let calls = calls(program, loss).await;
+    let moments = calls.chars().zip(1..).flat_map(|(kind, number)| {
+        let other = if kind == 'w' { Moment::Torn } else { Moment::After };
+        [Moment::Before, other].map(|moment| End::Call(moment, number))
+    });
+    moments.map(|end| Plan { program, loss, ends: vec![end] }).collect()
+}
+
+#[tokio::test]
+async fn killed_at_every_call_the_turn_ends_as_the_calm_one() {
+    let plans = every_call(Program::Everturn, Loss::Process).await;
+    let count = plans.len();
+    let kills = survive(plans).await;
+    assert!(replays() || kills + SLACK >= count, "{count} plans, but {kills} kills");
+}
+
+#[tokio::test]
+async fn after_a_power_cut_at_every_call_the_turn_ends_as_the_calm_one() {
+    let plans = every_call(Program::Everturn, Loss::Power).await;
+    let count = plans.len();
+    let kills = survive(plans).await;
+    assert!(replays() || kills + SLACK >= count, "{count} plans, but {kills} kills");
+}
+
+#[tokio::test]
+async fn a_tool_s_side_effect_happens_at_most_once() {
+    let program = Program::Embedder;
+    let calls = calls(program, Loss::Process).await;
+    let moments = (1..=calls.len()).map(|number| End::Call(Moment::Before, number));
+    let kills = survive(moments.map(|end| Plan { program, loss: Loss::Process, ends: vec![end] })).await;
+    assert!(replays() || kills + SLACK >= calls.len(), "{} plans, but {kills} kills", calls.len());
+}
+
+#[tokio::test]
+async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
+    let mut random = Rng::with_seed(SEED);
+    let plans: Vec<_> = (0..CHAINS).map(|_| chain(&mut random)).collect();
+    let kills = survive(plans).await;
+    assert!(replays() || kills > CHAINS, "only {kills} kills");
+}
+
+/// Two to four lives, any of which may end anywhere.
+fn chain(random: &mut Rng) -> Plan {
+    let program = random.choice([Program::Everturn, Program::Embedder]).unwrap();
+    let loss = random.choice([Loss::Process, Loss::Power]).unwrap();
+    let end = |random: &mut Rng| match random.bool() {
+        true => End::Events(random.usize(0..16)),
+        false => End::Call(random.choice(Moment::ALL).unwrap().0, random.usize(1..140)),
+    };
+    let ends = (0..random.usize(2..=4)).map(|_| end(random)).collect();
+    Plan { program, loss, ends }
+}
+
+/// Whether one plan is replayed in place of all.
+fn replays() -> bool {
+    env::var_os(REPLAY).is_some()
+}

@@ -1,0 +1,84 @@
+//! A program that embeds the orchestrator, with a tool that leaves a trace: the binary's own tools have none.
+
+use std::{env, fs::OpenOptions, io::Write as _, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use everturn_kernel::{ToolAnswer, ToolSpec};
+use everturn_orchestrator::{Exponential, Invocation, Orchestrator, Tool};
+use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
+use everturn_sim::Loopback;
+use everturn_store_sqlite::SqliteJournal;
+use everturn_transport_http::Metrics;
+use serde_json::json;
+use tokio::{net::TcpListener, process::Command, signal::unix};
+
+use crate::home::Home;
+
+/// How the tests say what it needs.
+const JOURNAL: &str = "EMBEDDER_JOURNAL";
+const TRACE: &str = "EMBEDDER_TRACE";
+const PROVIDER: &str = "EMBEDDER_PROVIDER";
+
+/// What its tool answers.
+pub(crate) const ANSWER: &str = "a line was written";
+
+/// Where its tool leaves a line for each time it ran: the id of the call.
+pub(crate) fn trace(home: &Home) -> PathBuf {
+    home.place("trace")
+}
+
+/// Starts it: this very test program, which runs the test below and nothing else.
+pub(crate) fn command(home: &Home, provider: &Loopback) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["kill::embedder::serves_until_it_is_told_to_end", "--exact", "--ignored", "--nocapture"]);
+    command.env_clear().envs(home.variables());
+    command.env(JOURNAL, home.journal()).env(TRACE, trace(home)).env(PROVIDER, provider.base_url());
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// A tool whose runs can be counted.
+struct Trace(PathBuf);
+
+#[async_trait]
+impl Tool for Trace {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "roll_dice".to_owned(),
+            description: "Leaves a line.".to_owned(),
+            parameters: json!({ "type": "object" }),
+        }
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        let mut file = OpenOptions::new().append(true).create(true).open(&self.0).unwrap();
+        file.write_all(format!("{}\n", call.call_id).as_bytes()).unwrap();
+        ToolAnswer::ok(ANSWER)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the process that the others kill"]
+async fn serves_until_it_is_told_to_end() {
+    let of = |name: &str| env::var(name).expect("only to be run by another test");
+    let mut told = unix::signal(unix::SignalKind::terminate()).unwrap();
+    let endpoint = EndpointConfig::new(format!("{}/v1", of(PROVIDER)));
+    let http = HttpClient::new(HttpConfig::default()).unwrap();
+    let orchestrator = Orchestrator::builder()
+        .model("sim", "model", Arc::new(ChatCompletions::new(http, ChatConfig::new(endpoint)).unwrap()))
+        .tool(Trace(of(TRACE).into()))
+        .schedule(Exponential { base: Duration::from_millis(50), ..Exponential::default() })
+        .journal(Arc::new(SqliteJournal::open(of(JOURNAL)).unwrap()))
+        .build();
+    orchestrator.resume().await.unwrap();
+    let http = everturn_transport_http::Limits::default();
+    let sockets = everturn_transport_ws::Limits::default();
+    let app = everturn_transport_http::router(orchestrator.clone(), http, Metrics::none())
+        .merge(everturn_transport_ws::router(orchestrator, sockets));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    println!("on http://{}", listener.local_addr().unwrap());
+    tokio::select! {
+        served = axum::serve(listener, app).into_future() => served.unwrap(),
+        _ = told.recv() => {}
+    }
+}

@@ -1,0 +1,197 @@
+//! One conversation through all the lives of its server.
+
+use std::{fs, os::unix::process::ExitStatusExt as _};
+
+use everturn_sim::Loopback;
+use hyper::Method;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    embedder,
+    plan::{End, Loss, Plan, Program},
+    provider::{self, AGAIN, TEXT, TEXT_AGAIN},
+    watcher::{Over, Watcher},
+};
+use crate::{
+    client::{get, post, try_send},
+    fault::Fault,
+    home::{DEADLINE, Home, Server},
+};
+
+/// What a run was like.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) kills: usize,
+    /// The calls that each life made on its journal, each as a letter.
+    pub(crate) calls: Vec<String>,
+}
+
+/// Runs the plan, then the last life, which must end as a calm one.
+///
+/// # Panics
+/// When an invariant is broken.
+pub(crate) async fn run(plan: &Plan) -> Outcome {
+    let mut world = World::new(plan.clone()).await;
+    for end in &plan.ends {
+        world.live(Some(*end)).await;
+    }
+    world.live(None).await;
+    world.outcome
+}
+
+struct World {
+    plan: Plan,
+    provider: Loopback,
+    home: Home,
+    watcher: Watcher,
+    /// The server answered that the message is in its hands.
+    acknowledged: bool,
+    outcome: Outcome,
+}
+
+impl World {
+    async fn new(plan: Plan) -> Self {
+        let provider = provider::provider().await;
+        let home = Home::with(&format!(
+            "[tools]\ndice = true\n[retry]\nschedule = \"exponential\"\nbase_ms = 50\n[[provider]]\nname = \"sim\"\n\
+             base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+            provider.base_url()
+        ));
+        let (watcher, outcome) = (Watcher::default(), Outcome::default());
+        Self { plan, provider, home, watcher, acknowledged: false, outcome }
+    }
+
+    /// One life, up to its `end`; the last one has none.
+    async fn live(&mut self, end: Option<End>) {
+        let log = self.home.place(&format!("calls-{}", self.outcome.calls.len()));
+        if let Some(mut server) = self.start(end, &log).await {
+            let most = match end {
+                Some(End::Events(count)) => count,
+                _ => usize::MAX,
+            };
+            let over = self.converse(&server, most).await;
+            if over == Over::Enough {
+                server.child.kill().await.unwrap();
+            } else if over == Over::Sealed {
+                if end.is_none() {
+                    self.check(&server).await;
+                }
+                server.terminate().await;
+            }
+            let status = timeout(DEADLINE, server.child.wait()).await.expect("it ends").unwrap();
+            let was_killed = status.signal() == Some(9);
+            assert!(was_killed || status.success() && over == Over::Sealed, "{status} after {over:?}");
+            assert!(end.is_some() || !was_killed, "nobody meant to kill the last one");
+            self.outcome.kills += usize::from(was_killed);
+        } else {
+            assert!(matches!(end, Some(End::Call(..))), "it did not start");
+            self.outcome.kills += 1;
+        }
+        self.outcome.calls.push(fs::read_to_string(&log).unwrap_or_default());
+        if self.plan.loss == Loss::Power && end.is_some() {
+            Fault::cut_power(&self.home, &self.home.place("image"));
+        }
+    }
+
+    /// Starts the next life. None when it does not live to say where it is.
+    async fn start(&self, end: Option<End>, log: &std::path::Path) -> Option<Server> {
+        let mut fault = Fault::none().logged(log);
+        if let Some(End::Call(moment, number)) = end {
+            fault = fault.kill(number, moment);
+        }
+        if self.plan.loss == Loss::Power {
+            fs::create_dir_all(self.home.place("image")).unwrap();
+            fault = fault.imaged(&self.home.place("image").canonicalize().unwrap());
+        }
+        let mut command = match self.plan.program {
+            Program::Everturn => self.home.command(&["--listen", "127.0.0.1:0"]),
+            Program::Embedder => embedder::command(&self.home, &self.provider),
+        };
+        fault.inject(&mut command, &self.home);
+        self.home.launch(command).await
+    }
+
+    /// Sends the message unless it is there, and watches what becomes of it.
+    async fn converse(&mut self, server: &Server, most: usize) -> Over {
+        let is_first_life = self.outcome.calls.is_empty();
+        let is_there = if is_first_life {
+            false
+        } else {
+            let path = "/conversations/c1/status";
+            let Some(answer) = try_send(server, Method::GET, path, &[], String::new()).await else {
+                return Over::Lost;
+            };
+            answer.status == 200
+        };
+        assert!(is_there || !self.acknowledged, "what was acknowledged is gone");
+        if !is_there {
+            let message = json!({ "conversationId": "c1", "message": "roll" }).to_string();
+            let json = [("content-type", "application/json")];
+            let answer = try_send(server, Method::POST, "/chat", &json, message).await;
+            let Some(answer) = answer else { return Over::Lost };
+            assert_eq!(answer.status, 200);
+            self.acknowledged = true;
+        }
+        // Sealed in an earlier life, and seen to be.
+        if self.watcher.is_sealed() {
+            return Over::Sealed;
+        }
+        self.watcher.watch(server, most).await
+    }
+
+    /// Everything that always holds.
+    async fn check(&mut self, server: &Server) {
+        let (watcher, provider) = (&self.watcher, &self.provider);
+        let counts = ["user-message", "done", "turn-sealed"].map(|kind| watcher.count(kind));
+        assert_eq!(counts, [1, 1, 1], "{:#?}", watcher.events);
+        assert_eq!(watcher.text(), TEXT, "{:#?}", watcher.events);
+        assert!(
+            watcher.accounts_for(provider, self.outcome.kills),
+            "{} requests, {} kills: {:#?}",
+            provider.counts().requests,
+            self.outcome.kills,
+            watcher.events
+        );
+        let [result] = watcher.results()[..] else { panic!("{:#?}", watcher.events) };
+        self.check_tool(result);
+        let history = get(server, "/conversations/c1").await.json().await;
+        check_history(&history, result);
+        let list = get(server, "/conversations").await.json().await;
+        assert!(list.to_string().contains("\"c1\""), "{list}");
+
+        // The conversation goes on, and every provider accepts what it is sent.
+        let second = json!({ "conversationId": "c1", "message": AGAIN });
+        assert_eq!(post(server, "/chat", &second).await.status, 200);
+        assert_eq!(self.watcher.watch(server, usize::MAX).await, Over::Sealed);
+        assert_eq!(self.watcher.text(), format!("{TEXT}{TEXT_AGAIN}"));
+        let flaws: Vec<_> = self.provider.requests().iter().filter_map(provider::flaw).collect();
+        assert!(flaws.is_empty(), "{flaws:#?}");
+    }
+
+    /// A tool ran once, or its one run was interrupted and is said to have been.
+    fn check_tool(&self, result: &str) {
+        let was_interrupted = result.contains("interrupted");
+        assert!(!was_interrupted || self.outcome.kills > 0, "nothing interrupted it: {result}");
+        if self.plan.program == Program::Embedder {
+            let trace = fs::read_to_string(embedder::trace(&self.home)).unwrap_or_default();
+            let runs = trace.lines().count();
+            assert!(runs <= 1, "it ran {runs} times");
+            assert!(was_interrupted || (runs == 1 && result == embedder::ANSWER), "{runs}: {result}");
+        }
+    }
+}
+
+fn check_history(history: &Value, result: &str) {
+    let chunks = history["chunks"].as_array().unwrap();
+    assert!(chunks.iter().zip(1..).all(|(stored, seq)| stored["seq"] == seq), "{history:#}");
+    let of = |role: &'static str, kind: &'static str, field: &'static str| {
+        let matching =
+            chunks.iter().filter(move |stored| stored["role"] == role && stored["chunk"]["type"] == kind);
+        matching.map(move |stored| stored["chunk"][field].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("user", "text", "text"), ["roll"], "{history:#}");
+    assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{history:#}");
+    assert_eq!(of("assistant", "tool-call", "toolCallId"), ["call_1"], "{history:#}");
+    assert_eq!(of("tool", "tool-result", "content"), [result], "{history:#}");
+}

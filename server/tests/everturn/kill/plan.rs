@@ -1,0 +1,96 @@
+//! Which program dies when, as a word that replays it.
+
+use std::{fmt, str::FromStr};
+
+use crate::fault::Moment;
+
+/// The lives of one server, up to the one that is left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) program: Program,
+    pub(crate) loss: Loss,
+    pub(crate) ends: Vec<End>,
+}
+
+/// Who runs the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The binary.
+    Everturn,
+    /// An embedder whose tool leaves a trace.
+    Embedder,
+}
+
+/// What is lost with the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// Nothing else: what it wrote is in the operating system's hands.
+    Process,
+    /// Everything that was not flushed.
+    Power,
+}
+
+/// How one life ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At that call on its journal, from 1. If it makes fewer, it is told to end when the turn is sealed.
+    Call(Moment, usize),
+    /// When the watcher has heard so many events of this life.
+    Events(usize),
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let program = match self.program {
+            Program::Everturn => "everturn",
+            Program::Embedder => "embedder",
+        };
+        let loss = match self.loss {
+            Loss::Process => "process",
+            Loss::Power => "power",
+        };
+        write!(f, "{program}/{loss}")?;
+        self.ends.iter().try_for_each(|end| match end {
+            End::Call(moment, number) => write!(f, "/{}@{number}", moment.word()),
+            End::Events(count) => write!(f, "/events@{count}"),
+        })
+    }
+}
+
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown =
+            |word: &str| format!("{word:?} in {text:?}: write e.g. everturn/process/torn@12/events@3");
+        let mut words = text.split('/');
+        let program = match words.next().unwrap_or_default() {
+            "everturn" => Program::Everturn,
+            "embedder" => Program::Embedder,
+            other => return Err(unknown(other)),
+        };
+        let loss = match words.next().unwrap_or_default() {
+            "process" => Loss::Process,
+            "power" => Loss::Power,
+            other => return Err(unknown(other)),
+        };
+        let end = |word: &str| -> Result<End, String> {
+            let (when, number) = word.split_once('@').ok_or_else(|| unknown(word))?;
+            let number = number.parse().map_err(|_| unknown(word))?;
+            if when == "events" {
+                return Ok(End::Events(number));
+            }
+            let moment = Moment::ALL.iter().find(|(_, name)| *name == when).ok_or_else(|| unknown(word))?;
+            Ok(End::Call(moment.0, number))
+        };
+        Ok(Self { program, loss, ends: words.map(end).collect::<Result<_, String>>()? })
+    }
+}
+
+#[test]
+fn a_plan_is_read_as_it_is_written() {
+    for text in ["everturn/process", "embedder/power/before@1/torn@20/after@300/events@0"] {
+        assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
+    }
+    assert!("everturn/process/soon@1".parse::<Plan>().is_err());
+}

@@ -1,0 +1,66 @@
+//! The provider of the story, and what it must never be asked.
+
+use std::collections::BTreeSet;
+
+use everturn_sim::{Loopback, Request, chat, fault};
+use serde_json::Value;
+
+/// What the first turn says, whoever asks and how often.
+pub(crate) const TEXT: &str = "Let me roll. The dice were rolled.";
+/// What the user says in the second turn, and what that says.
+pub(crate) const AGAIN: &str = "and again";
+pub(crate) const TEXT_AGAIN: &str = "Once more.";
+
+/// Fails once, then asks for a tool, then answers; and answers the second turn.
+pub(crate) async fn provider() -> Loopback {
+    let mut calls = 0;
+    Loopback::with(move |request: &Request| {
+        calls += 1;
+        if calls == 1 {
+            return fault::overloaded();
+        }
+        let messages = messages(request);
+        let said = |text: &str| messages.iter().any(|message| message["content"] == text);
+        if said(AGAIN) {
+            chat::text(["Once ", "more."]).reply()
+        } else if messages.iter().any(|message| message["role"] == "tool") {
+            chat::text(["The ", "dice ", "were ", "rolled."]).reply()
+        } else {
+            let answer = chat::Answer::new().role().text("Let ").text("me ").text("roll. ");
+            answer.tool(0, "call_1", "roll_dice", ["{}"]).finish("tool_calls").done().reply()
+        }
+    })
+    .await
+}
+
+fn messages(request: &Request) -> Vec<Value> {
+    request.json().unwrap()["messages"].as_array().unwrap().clone()
+}
+
+/// What is wrong with a request, as strict providers see it.
+pub(crate) fn flaw(request: &Request) -> Option<String> {
+    let messages = messages(request);
+    let mut open = BTreeSet::new();
+    for message in &messages {
+        let role = message["role"].as_str().unwrap_or_default();
+        if role == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            if !open.remove(id) {
+                return Some(format!("a result without its call: {messages:#?}"));
+            }
+            continue;
+        }
+        if !open.is_empty() {
+            return Some(format!("a call without its result: {messages:#?}"));
+        }
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        let is_empty = message["content"].as_str().unwrap_or_default().is_empty();
+        if is_empty && calls.is_empty() {
+            return Some(format!("an empty message: {messages:#?}"));
+        }
+        open.extend(calls.iter().filter_map(|call| call["id"].as_str().map(str::to_owned)));
+    }
+    let last = messages.last().map(|message| message["role"].clone());
+    let ends_well = open.is_empty() && last.is_some_and(|role| role == "user" || role == "tool");
+    (!ends_well).then(|| format!("it ends with what the model has to answer itself: {messages:#?}"))
+}
