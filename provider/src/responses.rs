@@ -4,6 +4,7 @@ mod echo;
 mod frame;
 mod output;
 mod reader;
+mod refused;
 mod request;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use everturn_kernel::{Provider, Request, StreamEvent};
 use everturn_wire::Value;
 use futures_core::stream::BoxStream;
+use futures_util::StreamExt as _;
 use serde_json::Map;
 
 use crate::{
@@ -21,6 +23,7 @@ use crate::{
     exchange::{self, Body, Reader},
 };
 use reader::ResponsesReader;
+use refused::Refused;
 
 /// How to speak to one endpoint of the Responses API.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,11 +46,12 @@ pub struct ResponsesConfig {
 /// that moment, text and reasoning as they come. Everything else is a failure.
 ///
 /// The endpoint is asked to store nothing: each request has the whole conversation. Reasoning goes back encrypted, to
-/// the endpoint that gave it, with what it led to.
+/// the endpoint and model that gave it, with what it led to. Where it is refused, the next request is without it.
 #[derive(Clone, Debug)]
 pub struct Responses {
     endpoint: Arc<Endpoint>,
     config: Arc<ResponsesConfig>,
+    refused: Arc<Refused>,
 }
 
 impl ResponsesConfig {
@@ -64,17 +68,25 @@ impl Responses {
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: ResponsesConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer, &[])?;
-        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), refused: Arc::default() })
     }
 }
 
 impl Provider for Responses {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        let origin = self.endpoint.origin("openai-responses");
-        let body = request::body(&self.config, &origin, &request);
+        // Behind one address a gateway may have models of many makers.
+        let origin = format!("{} {}", self.endpoint.origin("openai-responses"), request.model);
+        let mut body = request::body(&self.config, &origin, &request);
+        let (refused, sent) = (Arc::clone(&self.refused), self.refused.leave_out(&mut body));
         let post = self.endpoint.post(&["responses"], &body);
         let body = answered(format!("call_{:x}", clock::now()), origin, self.config.limits);
-        exchange::run(Arc::clone(&self.endpoint), post, body)
+        let learn = move |mut fact| {
+            if let StreamEvent::Failed(failure) = &mut fact {
+                refused.learn(&sent, failure);
+            }
+            fact
+        };
+        exchange::run(Arc::clone(&self.endpoint), post, body).map(learn).boxed()
     }
 }
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
 use everturn_provider::{EndpointConfig, HttpClient, HttpConfig, Responses, ResponsesConfig};
-use everturn_wire::{Usage, Value};
+use everturn_sim::{Loopback, Reply};
+use everturn_wire::{Category, Chunk, Echo, Message, Role, Usage, Value};
+use futures_util::StreamExt as _;
 use serde_json::json;
 
-use crate::dialect::{Asked, Dialect, Sample, Setup, echo, in_turns};
+use crate::dialect::{Asked, Dialect, Sample, Setup, echo, in_turns, request};
 
 pub(crate) struct ResponsesApi;
 
@@ -121,4 +123,62 @@ impl Dialect for ResponsesApi {
             .map(|((id, name, pieces), place)| item("done", place, &call(place, id, name, &pieces.concat())));
         Some(begun.chain(said).chain(ended).chain([end(&json!({"status": "completed"}))]).collect())
     }
+}
+
+/// The items of the requests that `history` makes, one after the other, and how each call ended.
+async fn asked(replies: Vec<Reply>, history: &[(&str, &str)]) -> Vec<(Vec<Value>, StreamEvent)> {
+    let server = Loopback::start(replies).await;
+    let provider = ResponsesApi::provider(Setup::at(&server.base_url()));
+    let mut asked = Vec::new();
+    for (at, (model, content)) in history.iter().enumerate() {
+        let origin = format!("openai-responses {} first", server.address());
+        let data = json!([{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": content}]);
+        let thought = Chunk::Thinking { text: "hm".into(), echo: Some(Echo { origin, data }) };
+        let chunks = vec![thought, Chunk::Text { text: "a".into() }];
+        let mut request = request();
+        request.model = (*model).to_owned();
+        request.messages = vec![Message { role: Role::Assistant, chunks }];
+        let facts: Vec<_> = provider.stream(request).collect().await;
+        let items = server.requests()[at].json().unwrap()["input"].as_array().unwrap().clone();
+        asked.push((items, facts.last().unwrap().clone()));
+    }
+    asked
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_to_its_model_alone() {
+    let asked =
+        asked(vec![Reply::sse(ResponsesApi::sample().parts)], &[("first", "A"), ("second", "A")]).await;
+    assert_eq!(asked[0].0.len(), 2);
+    assert_eq!(asked[1].0.len(), 1);
+}
+
+#[tokio::test]
+async fn reasoning_that_is_refused_is_left_out_from_then_on() {
+    let error = |code: &str| {
+        Reply::json(
+            400,
+            &json!({"error": {"message": "The encrypted content for item r could not be verified.", "type": "invalid_request_error", "code": code}}),
+        )
+    };
+    let fine = Reply::sse(ResponsesApi::sample().parts);
+    let refused = "invalid_encrypted_content";
+    let replies = vec![error(refused), fine.clone(), fine.clone(), error(refused), error("other"), fine];
+    let history =
+        [("first", "A"), ("first", "A"), ("first", "B"), ("first", "A"), ("first", "B"), ("first", "B")];
+    let asked = asked(replies, &history).await;
+    let sent: Vec<usize> = asked.iter().map(|(items, _)| items.len()).collect();
+    assert_eq!(sent, [2, 1, 2, 1, 2, 2], "A was refused, B never was");
+    let retryable: Vec<_> = asked
+        .iter()
+        .map(|(_, last)| match last {
+            StreamEvent::Failed(failure) => {
+                assert_eq!(failure.category, Category::InvalidRequest);
+                Some(failure.retryable)
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = [Some(true), None, None, Some(false), Some(false), None];
+    assert_eq!(retryable, expected, "worth another attempt only if that is without it");
 }

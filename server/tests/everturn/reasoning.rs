@@ -35,6 +35,15 @@ fn heard(text: &str) -> Value {
     json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
 }
 
+/// A home with the dice and one model behind the Responses API.
+fn home(provider: &Loopback) -> Home {
+    Home::with(&format!(
+        "[tools]\ndice = true\n[retry]\n{SHORT}\n[[provider]]\nname = \"sim\"\nkind = \"openai-responses\"\n\
+         base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+        provider.base_url()
+    ))
+}
+
 async fn turn(server: &Server, message: &str) -> Vec<Value> {
     let message = json!({ "conversationId": "c1", "message": message });
     ndjson(post(server, "/chat?extensions=true", &message).await).await
@@ -49,11 +58,7 @@ async fn it_is_sent_back_before_what_it_led_to() {
         answer(&[thought("r3"), said("Again.")]),
     ])
     .await;
-    let home = Home::with(&format!(
-        "[tools]\ndice = true\n[retry]\n{SHORT}\n[[provider]]\nname = \"sim\"\nkind = \"openai-responses\"\n\
-         base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
-        provider.base_url()
-    ));
+    let home = home(&provider);
     let mut server = home.serve().await;
     let mut events = turn(&server, "roll").await;
     server.child.kill().await.unwrap();
@@ -81,4 +86,26 @@ async fn it_is_sent_back_before_what_it_led_to() {
         shown.contains("thought r3") && !shown.contains("secret of"),
         "nobody who watches is told: {shown}"
     );
+}
+
+#[tokio::test]
+async fn a_conversation_outlives_a_provider_that_refuses_its_reasoning() {
+    let error = json!({"message": "could not be verified", "type": "invalid_request_error", "code": "invalid_encrypted_content"});
+    let provider = Loopback::start([
+        answer(&[thought("r1"), said("One.")]),
+        Reply::json(400, &json!({ "error": error })),
+        answer(&[thought("r2"), said("Two.")]),
+        answer(&[said("Three.")]),
+    ])
+    .await;
+    let server = home(&provider).serve().await;
+    for (message, waits) in [("one", 0), ("two", 1), ("three", 0)] {
+        let events = turn(&server, message).await;
+        let of = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
+        assert_eq!(of("provider-retry").count(), waits, "{message}");
+        assert!(of("done").all(|done| done["reason"] == "stop"), "{message}: {events:?}");
+    }
+    let sent = provider.requests().into_iter().map(|request| request.json().unwrap()["input"].clone());
+    let encrypted: Vec<usize> = sent.map(|input| input.to_string().matches("secret of").count()).collect();
+    assert_eq!(encrypted, [0, 1, 0, 1], "the refused one never again, a later one as ever");
 }
