@@ -12,7 +12,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryState, StoredChunk};
 use tokio::sync::Notify;
 
-use crate::{Cursor, Head, Stored, TurnRecord, Version, log::EventLog, registry::Shelf};
+use crate::{Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, registry::Shelf};
 
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
@@ -47,10 +47,8 @@ pub(crate) struct State {
     pub(crate) writer: Option<Writer>,
     /// A turn that is in the journal but has no session yet.
     unsealed: Option<Box<TurnRecord>>,
-    /// Watchers were told the end of that turn already.
-    broken: bool,
-    /// The journal failed: the conversation goes on elsewhere, as the journal has it.
-    pub(crate) gone: bool,
+    /// The journal failed: the conversation goes on as another one, as the journal has it.
+    pub(crate) lost: Option<JournalError>,
     /// The running turn's queue, as last committed.
     pub(crate) queue: Vec<QueuedMessage>,
 }
@@ -67,25 +65,18 @@ impl Conversation {
             end: Cursor::default(),
             last_seq: 0,
         };
-        Self::from_journal(
-            id,
-            Stored { version: Version::default(), head, turn: None },
-            Vec::new(),
-            false,
-            shelf,
-        )
+        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), shelf)
     }
 
-    /// One that the journal has. `broken`: watchers were told an end of its last turn that the journal does not have.
+    /// One that the journal has.
     pub(crate) fn from_journal(
         id: ConversationId,
         stored: Stored,
         chunks: Vec<Arc<StoredChunk>>,
-        broken: bool,
         shelf: Arc<Shelf>,
     ) -> Arc<Self> {
         let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wait.is_none());
-        let lost = if streamed || broken { TOLD_AND_LOST } else { 0 };
+        let lost = if streamed { TOLD_AND_LOST } else { 0 };
         let end = Cursor::from_value(stored.head.end.value() + lost);
         let queue = stored.turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
         let state = State {
@@ -96,8 +87,7 @@ impl Conversation {
             journaled: end,
             writer: None,
             unsealed: stored.turn.map(Box::new),
-            broken,
-            gone: false,
+            lost: None,
             queue,
         };
         Arc::new(Self {
@@ -113,6 +103,11 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Refuses everything once the journal failed: what is asked here would be asked of what is no longer so.
+    pub(crate) fn check_kept(&self) -> Result<(), Error> {
+        self.state().check_kept(&self.id)
+    }
+
     /// Whether the running turn waits for a retry.
     pub(crate) fn is_waiting(&self) -> bool {
         self.state().running().is_some_and(|turn| turn.retry.is_some())
@@ -126,6 +121,13 @@ impl Drop for Conversation {
 }
 
 impl State {
+    fn check_kept(&self, id: &ConversationId) -> Result<(), Error> {
+        match &self.lost {
+            Some(why) => Err(Error::NotSaved { id: id.clone(), why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
     /// The turn that runs or is parked.
     pub(crate) fn running(&self) -> Option<RunningTurn> {
         let parked = || {

@@ -58,6 +58,16 @@ pub enum Error {
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The journal failed under a conversation, or somebody else wrote to it.
+    #[error(
+        "conversation {id} could not be saved: {why}; its turn goes on from what was saved last, as soon as that can be done"
+    )]
+    NotSaved {
+        /// The conversation.
+        id: ConversationId,
+        /// Why.
+        why: JournalError,
+    },
     /// The journal holds a turn that this program cannot read.
     #[error("the unsealed turn of conversation {id} cannot be taken up: {why}")]
     Unreadable {
@@ -99,7 +109,9 @@ impl Error {
             Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor { .. } => {
                 Fault::Caller
             }
-            Self::Journal(_) | Self::Unreadable { .. } | Self::NotStarted { .. } => Fault::Server,
+            Self::Journal(_) | Self::NotSaved { .. } | Self::Unreadable { .. } | Self::NotStarted { .. } => {
+                Fault::Server
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, TurnId};
 use uuid::Uuid;
 
-use crate::{Error, Journal, Version, Window, conversation::Conversation};
+use crate::{Error, Journal, Window, conversation::Conversation};
 pub(crate) use shelf::Shelf;
 
 /// The conversations in memory.
@@ -20,8 +20,6 @@ pub(crate) struct Registry {
     shelf: Arc<Shelf>,
     /// Those whose failures are not retried by themselves: a conversation may leave memory, what was said of it stays.
     unretried: Mutex<HashSet<ConversationId>>,
-    /// Those whose last turn could not be saved to its end.
-    broken: Mutex<HashSet<ConversationId>>,
     /// One load at a time, so that a conversation is never in memory twice.
     loading: tokio::sync::Mutex<()>,
 }
@@ -65,12 +63,8 @@ impl Registry {
         }
     }
 
-    /// Lets go of a conversation whose turn could not be saved; who asks for it again has it from the journal.
-    pub(crate) fn forget_broken(&self, conversation: &Arc<Conversation>) {
-        // One that the journal never had has nothing to end.
-        if conversation.state().version > Version::default() {
-            lock(&self.broken).insert(conversation.id.clone());
-        }
+    /// Who asks for this one again has it from the journal.
+    pub(crate) fn forget(&self, conversation: &Conversation) {
         self.shelf.remove(conversation);
     }
 
@@ -89,11 +83,6 @@ impl Registry {
         self.shelf.all()
     }
 
-    /// Whether watchers were told the end of a turn that the journal may still have unsealed. Asked once.
-    fn was_broken(&self, id: &ConversationId) -> bool {
-        lock(&self.broken).remove(id)
-    }
-
     /// One that somebody else may have loaded by now. Only with `loading` held.
     async fn load(
         &self,
@@ -105,8 +94,7 @@ impl Registry {
         }
         let Some(stored) = journal.load(id).await? else { return Ok(None) };
         let chunks = journal.chunks(id, Window::default()).await?;
-        let broken = self.was_broken(id);
-        let loaded = Conversation::from_journal(id.clone(), stored, chunks, broken, self.shelf.clone());
+        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.shelf.clone());
         loaded.auto_retry.store(!lock(&self.unretried).contains(id), Ordering::Relaxed);
         Ok(Some(self.shelf.get_or_insert(loaded)))
     }

@@ -13,7 +13,7 @@ use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
 
 use crate::{
-    JournalError, Wait,
+    JournalError, Version, Wait,
     conversation::{Conversation, Inbox},
     orchestrator::Shared,
     schedule::TimedRetry,
@@ -21,8 +21,11 @@ use crate::{
     timer,
 };
 use host::TurnHost;
-pub(crate) use job::{Again, Job, TurnSettings};
+pub(crate) use job::{Job, TurnSettings};
 pub(crate) use settle::close_idle;
+
+/// How long after the journal failed a turn is tried again, in milliseconds.
+const TRY_AGAIN_MS: u64 = 10_000;
 
 /// Runs turns until none is left or one is parked, then gives the writer's place back.
 pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mut inbox: Inbox, first: Job) {
@@ -33,8 +36,9 @@ pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mu
             TurnHost::new(&shared, &conversation, &mut inbox, turn.id().clone(), settings.clone(), started);
         if let Err(error) = drive(&shared, &conversation, &mut turn, &mut effects, &mut host).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
-            shared.registry.forget_broken(&conversation);
-            host.fail_closed(&error);
+            lose(&shared, &conversation, error.clone());
+            // Who tries again at once finds it let go of.
+            host.refuse(error);
             return;
         }
         drop(host);
@@ -53,12 +57,22 @@ pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mu
             Ok(left) => left,
             Err(error) => {
                 tracing::error!(conversation = %conversation.id, %error, "a status could not be saved");
-                shared.registry.forget_broken(&conversation);
-                conversation.publish_unsaved(Vec::new());
+                lose(&shared, &conversation, error);
                 return;
             }
         };
         next = Job::queued(&shared, left, settings);
+    }
+}
+
+/// The journal failed. Those who watch are told; the turn goes on from what was saved last, now and then tried until it
+/// can be.
+fn lose(shared: &Arc<Shared>, conversation: &Conversation, why: JournalError) {
+    shared.registry.forget(conversation);
+    let is_known = conversation.state().version > Version::default();
+    conversation.lose(why);
+    if is_known {
+        timer::wake_at(shared, shared.clock.now().plus(TRY_AGAIN_MS), conversation.id.clone());
     }
 }
 

@@ -1,11 +1,14 @@
 //! A subscription: one watcher's way through a conversation's event stream.
 
-use std::{collections::VecDeque, pin::pin, sync::Arc};
+use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use crate::{Cursor, Error, Frame, conversation::Conversation, orchestrator::Shared, telemetry::Present};
 
 /// Events taken over at once: what a subscriber holds is bounded by so many.
 const TAKEN_AT_ONCE: usize = 64;
+
+/// How long after the journal failed it is looked for what has become of the conversation.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// One watcher's way through a conversation's event stream. Costs a running turn nothing: it reads at its own pace,
 /// from the live tail or, when it is further behind, from the journal.
@@ -15,6 +18,8 @@ pub struct Subscription {
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
+    /// It was told that the journal failed.
+    lost: bool,
     _present: Present,
 }
 
@@ -26,7 +31,7 @@ impl Subscription {
         extensions: bool,
     ) -> Self {
         let (taken, present) = (VecDeque::new(), Present::subscriber());
-        Self { conversation, shared, next, taken, extensions, _present: present }
+        Self { conversation, shared, next, taken, extensions, lost: false, _present: present }
     }
 
     /// The place right after the last event that was handed out.
@@ -37,9 +42,13 @@ impl Subscription {
     /// The next event. Pending until there is one; a conversation has no end. May be dropped at any time.
     ///
     /// # Errors
-    /// When the journal fails while catching up, or has nothing of the conversation after it failed.
+    /// When the journal fails while catching up. [`Error::NotSaved`], once, when it failed under the conversation: nothing
+    /// that was told is taken back by that, and the turn is not over; asked again, it goes on when the turn does.
     /// [`Error::ShuttingDown`] after the last event when the orchestrator has shut down.
     pub async fn next(&mut self) -> Result<Frame, Error> {
+        if self.lost {
+            self.follow().await?;
+        }
         loop {
             while let Some(frame) = self.taken.pop_front() {
                 self.next = frame.end();
@@ -49,12 +58,15 @@ impl Subscription {
             }
             // Before it is looked for events: there are none after it.
             let is_down = self.shared.shutdown.is_down();
-            let (live, gone) = {
+            let (live, lost) = {
                 let state = self.conversation.state();
-                (state.log.after(self.next, TAKEN_AT_ONCE), state.gone)
+                (state.log.after(self.next, TAKEN_AT_ONCE), state.lost.is_some())
             };
             match live {
-                Some(frames) if frames.is_empty() && gone => self.follow().await?,
+                Some(frames) if frames.is_empty() && lost => {
+                    self.lost = true;
+                    self.conversation.check_kept()?;
+                }
                 Some(frames) if frames.is_empty() && is_down => return Err(Error::ShuttingDown),
                 Some(frames) if frames.is_empty() => self.growth().await,
                 Some(frames) => self.taken = frames.into(),
@@ -70,17 +82,22 @@ impl Subscription {
         grew.as_mut().enable();
         let is_behind = {
             let state = self.conversation.state();
-            state.gone || state.log.end() > self.next || self.shared.shutdown.is_down()
+            state.lost.is_some() || state.log.end() > self.next || self.shared.shutdown.is_down()
         };
         if !is_behind {
             grew.await;
         }
     }
 
-    /// Goes on where the conversation does after the journal failed.
+    /// Goes on where the conversation does after the journal failed, when it has been tried again.
     async fn follow(&mut self) -> Result<(), Error> {
+        tokio::select! {
+            () = self.shared.clock.sleep(TRY_AGAIN) => {}
+            () = self.shared.shutdown.down() => return Err(Error::ShuttingDown),
+        }
         let id = &self.conversation.id;
         self.conversation = self.shared.registry.get(id, self.shared.journal.as_ref()).await?;
+        self.lost = false;
         Ok(())
     }
 

@@ -46,7 +46,8 @@ impl Watches {
         self.all.remove(id);
     }
 
-    /// The next event of any of them. After an error its conversation is no longer watched. Pending while none is.
+    /// The next event of any of them. After an error that lasts, its conversation is no longer watched. Pending while
+    /// none is.
     pub(crate) async fn next(&mut self) -> (ConversationId, Result<Frame, Error>) {
         match self.all.next().await {
             Some(event) => event,
@@ -64,6 +65,8 @@ impl Watch {
                 Ok(frame) => Some((Ok(frame), Some(subscription))),
                 // The socket is about to be closed, which says so.
                 Err(Error::ShuttingDown) => None,
+                // The peer is told, and told what comes of it.
+                Err(error @ Error::NotSaved { .. }) => Some((Err(error), Some(subscription))),
                 Err(error) => Some((Err(error), None)),
             }
         });

@@ -1,6 +1,6 @@
 //! The writer's place: who may change a conversation, one at a time.
 
-use std::{mem, pin::pin};
+use std::pin::pin;
 
 use everturn_kernel::{Input, Millis, Turn};
 use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
@@ -35,8 +35,6 @@ pub(crate) struct RunningTurn {
 pub(crate) struct Unsealed {
     pub(crate) record: TurnRecord,
     pub(crate) inbox: Inbox,
-    /// Watchers were told its end already.
-    pub(crate) broken: bool,
 }
 
 /// What is left to do after a turn.
@@ -55,6 +53,7 @@ impl Conversation {
         let mut state = self.state();
         // Under the lock, under which a shutdown looks for writers after it has begun: so it misses none.
         shutdown.check_open()?;
+        state.check_kept(&self.id)?;
         if state.writer.is_some() || state.unsealed.is_some() {
             return Err(Error::Busy { id: self.id.clone() });
         }
@@ -71,7 +70,7 @@ impl Conversation {
     ) -> Option<Unsealed> {
         let mut state = self.state();
         shutdown.check_open().ok()?;
-        let waits = !state.broken && state.unsealed.as_ref()?.wait.is_some_and(|wait| wait.lasts(now));
+        let waits = state.unsealed.as_ref()?.wait.is_some_and(|wait| wait.lasts(now));
         if waits && control.is_none() {
             return None;
         }
@@ -82,7 +81,7 @@ impl Conversation {
             // The channel is new and has room.
             let _ = writer.take(control);
         }
-        Some(Unsealed { record, inbox, broken: mem::take(&mut state.broken) })
+        Some(Unsealed { record, inbox })
     }
 
     /// Gives the writer's place back and leaves the turn as it was saved, unless a command came in.

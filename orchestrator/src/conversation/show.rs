@@ -1,10 +1,10 @@
 //! What those who watch a conversation see: streamed text at once, all else when it is durable.
 
 use everturn_kernel::{Turn, Want};
-use everturn_wire::{ConversationStatus, EventBody, RetryState, TurnId};
+use everturn_wire::{EventBody, RetryState, TurnId};
 
 use super::{Batch, Conversation, RunningTurn};
-use crate::{Frame, Version};
+use crate::{Frame, JournalError, Version};
 
 impl Conversation {
     /// Tells streamed text at once; it becomes durable with the next commit.
@@ -57,15 +57,11 @@ impl Conversation {
         self.grew.notify_waiters();
     }
 
-    /// Shows events that are in no journal: the last resort when the journal fails.
-    pub(crate) fn publish_unsaved(&self, frames: Vec<Frame>) {
+    /// The journal failed. Those who watch are told that, and nothing else: what the journal does not have did not happen.
+    pub(crate) fn lose(&self, why: JournalError) {
         let mut state = self.state();
-        for frame in frames {
-            state.log.push(frame);
-        }
         state.writer = None;
-        state.gone = true;
-        state.head.status = ConversationStatus::Idle;
+        state.lost = Some(why);
         drop(state);
         self.grew.notify_waiters();
     }

@@ -190,8 +190,10 @@ impl Orchestrator {
         let (taken, answer) = oneshot::channel();
         let sent = self.send(conversation, Control { input, taken: Some(taken), closes: false })?;
         if sent {
-            // Dropped when the turn was sealed first: then the message starts the next turn.
-            let _ = answer.await;
+            // Dropped when the turn was sealed first: then the message starts the next turn. Or it was not saved.
+            if answer.await.is_err() {
+                conversation.check_kept()?;
+            }
         }
         Ok(sent)
     }

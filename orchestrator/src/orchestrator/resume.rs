@@ -9,7 +9,7 @@ use super::Orchestrator;
 use crate::{
     Error,
     conversation::{Control, Conversation, Unsealed},
-    session::{self, Again, Job},
+    session::{self, Job},
     timer,
 };
 
@@ -49,11 +49,10 @@ impl Orchestrator {
         let Some(unsealed) = conversation.claim_unsealed(shutdown, now, control) else {
             return Ok(false);
         };
-        let Unsealed { record, inbox, broken } = unsealed;
+        let Unsealed { record, inbox } = unsealed;
         self.shared.timers.remove(record.wait, &conversation.id);
-        let again = if broken { Again::End } else { Again::GoOn };
         let model = conversation.state().head.model.clone();
-        match Job::again(&self.shared, record.clone(), model.as_deref(), again) {
+        match Job::again(&self.shared, record.clone(), model.as_deref()) {
             Ok(Some(job)) => {
                 tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
                 Ok(with_command)

@@ -11,14 +11,14 @@ use everturn_kernel::{
     Arguments, Effect, Effects, Host, Input, Millis, Op, Request, StreamEvent, ToolAnswer, ToolCall, Turn,
     Want,
 };
-use everturn_wire::{Category, ConversationStatus, DoneReason, EventBody, Failure, TurnId, Value};
+use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{TurnSettings, panic_text, request};
 use crate::{
-    Cursor, Frame, Invocation, JournalError, Output,
+    Cursor, Invocation, JournalError, Output,
     conversation::{Batch, Control, Conversation, Inbox},
     orchestrator::{Shared, StatusChange},
     shutdown::Stage,
@@ -72,24 +72,11 @@ impl<'s> TurnHost<'s> {
         }
     }
 
-    /// The journal failed: watchers are told, nothing is pretended to be durable.
-    pub(super) fn fail_closed(&mut self, error: &JournalError) {
+    /// Tells who began the turn that it could not be saved, if it is not told yet that it has begun.
+    pub(super) fn refuse(mut self, error: JournalError) {
         if let Some(started) = self.started.take() {
-            let _ = started.send(Err(error.clone()));
+            let _ = started.send(Err(error));
         }
-        let failure =
-            EventBody::Error { message: error.to_string(), code: None, category: Some(Category::Internal) };
-        let done =
-            EventBody::Done { reason: DoneReason::Error, duration_ms: None, usage: None, context_size: None };
-        let mut end = self.conversation.state().log.end();
-        let frames = [failure, done, EventBody::TurnSealed].map(|body| {
-            let frame = Frame::new(end, &self.conversation.id, Some(&self.turn_id), body);
-            end = frame.end();
-            frame
-        });
-        self.conversation.publish_unsaved(frames.into());
-        let (conversation_id, status) = (self.conversation.id.clone(), ConversationStatus::Idle);
-        self.shared.status_changed(StatusChange { conversation_id, status });
     }
 
     /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.

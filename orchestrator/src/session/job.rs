@@ -24,15 +24,6 @@ pub(crate) struct TurnSettings {
     pub(crate) tell_queue: bool,
 }
 
-/// How a turn is taken up again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// Its process ended: it goes on.
-    GoOn,
-    /// The journal failed under it and watchers were told its end: it ends.
-    End,
-}
-
 impl Job {
     /// A new turn.
     pub(crate) fn begin(
@@ -65,17 +56,15 @@ impl Job {
         shared: &Shared,
         record: TurnRecord,
         asked: Option<&str>,
-        again: Again,
     ) -> Result<Option<Self>, RestoreError> {
         let mut turn = Turn::restore(record.snapshot)?;
         // Without any model there is nothing to go on with: the turn stays as it is.
         let Ok(model) = shared.models.choose(None, asked) else { return Ok(None) };
-        let input = match (again, asked) {
-            (Again::End, _) => fault("the turn could not be saved when it went on"),
-            (Again::GoOn, Some(asked)) if asked != model.id => {
+        let input = match asked {
+            Some(asked) if asked != model.id => {
                 fault(&format!("the model {asked} of this turn is no longer configured"))
             }
-            (Again::GoOn, _) => Input::Recover,
+            _ => Input::Recover,
         };
         let mut effects = Effects::new();
         turn.handle(shared.clock.now(), input, &NoRetry, &mut effects);

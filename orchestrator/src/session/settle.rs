@@ -23,8 +23,7 @@ pub(crate) async fn close_idle(
     match settle(&shared, &conversation, &mut inbox, Vec::new()).await {
         Ok(_) => Ok(()),
         Err(error) => {
-            shared.registry.forget_broken(&conversation);
-            conversation.publish_unsaved(Vec::new());
+            super::lose(&shared, &conversation, error.clone());
             Err(error)
         }
     }

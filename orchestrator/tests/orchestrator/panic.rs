@@ -5,14 +5,17 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::kernel::{Provider, Request, Schedule, StreamEvent};
+use everturn_orchestrator::{
+    Frame,
+    kernel::{Provider, Request, Schedule, StreamEvent},
+};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{ConversationStatus, Failure};
 use futures_util::stream::BoxStream;
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{World, answer, builder, refused, text},
+    support::{World, answer, builder, lines, refused, text},
 };
 
 /// Panics when it is called for the first time.
@@ -83,12 +86,19 @@ async fn a_journal_that_panics_has_failed() {
         let provider = Scripted::new([refused(), answer("fine")]);
         let world = World::of(builder(provider).journal(Storage::new(plan)));
         if let Ok(started) = world.start("hi").await {
-            let lines = world.watch(Some(started.from)).await.turn().await;
-            assert!(lines.contains(&"done error".to_owned()), "{lines:?}");
+            let mut watcher = world.watch(Some(started.from)).await;
+            let mut told = Vec::new();
+            while told.last().is_none_or(|frame: &Frame| !frame.ends_turn()) {
+                match watcher.subscription.next().await {
+                    Ok(frame) => told.push(frame),
+                    Err(error) => {
+                        assert!(error.to_string().contains("panicked: the journal broke"), "{error}")
+                    }
+                }
+            }
+            let ends = lines(&told).into_iter().filter(|line| line.starts_with("done")).collect::<Vec<_>>();
+            assert_eq!(ends, ["done stop"]);
         }
-        // What the journal has of the turn is ended first.
-        while world.start("again").await.is_err() {
-            world.watch(None).await.until("status idle").await;
-        }
+        assert!(world.say("again").await.turn().await.contains(&"done stop".to_owned()));
     }
 }

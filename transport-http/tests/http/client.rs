@@ -100,6 +100,12 @@ impl Answer {
         (id.strip_prefix("id: ").unwrap().to_owned(), data.strip_prefix("data: ").unwrap().to_owned())
     }
 
+    /// Whether nothing more comes, and the body has no end.
+    pub(crate) async fn is_cut_off(&mut self) -> bool {
+        assert!(self.unread.is_empty(), "{:?}", self.unread);
+        matches!(self.body.next().await, Some(Err(_)))
+    }
+
     async fn more(&mut self) -> bool {
         match self.body.next().await {
             Some(bytes) => self.unread.extend(bytes.unwrap()),

@@ -20,6 +20,10 @@ mod puppet;
 #[allow(dead_code, reason = "shared with the tests of the WebSocket transport")]
 mod world;
 
+#[path = "../../../orchestrator/tests/orchestrator/storage.rs"]
+#[allow(dead_code, reason = "shared with the tests of the orchestrator")]
+mod storage;
+
 use everturn_transport_http::{Limits, Metrics, router};
 use world::World;
 

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     client::{Answer, call, get, post, request},
     peer::Peer,
+    storage::{Mishap, Storage},
     world,
     world::World,
     world_with,
@@ -258,4 +259,28 @@ async fn a_server_that_shuts_down_refuses_turns_and_ends_streams_in_good_order()
     assert!(is(&events.event().await.1, "text-delta"));
     assert_eq!(events.until("\n\n").await, None);
     assert_eq!(get(world.address, "/conversations/c/status").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_answer_whose_turn_cannot_be_saved_is_cut_off_and_the_turn_has_one_end() {
+    let fails_once = Storage::new(|n| if n == 1 { Mishap::Fails } else { Mishap::Nothing });
+    let mut world = World::serve_from(fails_once, |orchestrator, _| {
+        router(orchestrator, Limits::default(), Metrics::none())
+    })
+    .await;
+    let mut lines = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+    let call = world.call().await;
+    call.text("Hel");
+    lines_until(&mut lines, "text-delta").await;
+    call.finish();
+    assert!(lines.is_cut_off().await, "so that the client sees that it is not all");
+    // Who asks finds the turn going on.
+    assert_eq!(get(world.address, "/conversations/c/status").await.json().await["isActive"], true);
+    world.call().await.answer("Hello");
+    let mut all = get(world.address, "/conversations/c/events?cursor=0").await;
+    let events = events_until(&mut all, "turn-sealed").await;
+    for once in ["user-message", "done", "turn-sealed"] {
+        assert_eq!(events.iter().filter(|event| is(&event.1, once)).count(), 1, "{once}: {events:?}");
+    }
+    assert!(!events.iter().any(|event| is(&event.1, "error")), "{events:?}");
 }

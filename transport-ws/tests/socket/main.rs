@@ -11,6 +11,10 @@ mod raw;
 mod relay;
 mod world;
 
+#[path = "../../../orchestrator/tests/orchestrator/storage.rs"]
+#[allow(dead_code, reason = "shared with the tests of the orchestrator")]
+mod storage;
+
 use everturn_transport_ws::{Limits, router};
 use world::World;
 

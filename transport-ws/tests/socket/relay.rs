@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use everturn_transport_ws::{Limits, router};
 use serde_json::json;
 
 use crate::{
     peer::{Peer, kinds, text},
+    storage::{Mishap, Storage},
     world,
+    world::World,
 };
 
 #[tokio::test]
@@ -149,4 +152,30 @@ async fn closing_the_socket_does_not_touch_the_turn() {
     assert_eq!(text(&events), "lo");
     let done = events.iter().find(|event| event["type"] == "done").unwrap();
     assert_eq!(done["reason"], "stop");
+}
+
+#[tokio::test]
+async fn a_turn_that_cannot_be_saved_is_told_so_and_then_its_one_end() {
+    let fails_once = Storage::new(|n| if n == 1 { Mishap::Fails } else { Mishap::Nothing });
+    let mut world =
+        World::serve_from(fails_once, |orchestrator, _| router(orchestrator, Limits::default())).await;
+    let mut peer = Peer::connect(world.address).await;
+    peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hel");
+    peer.events_until("text-delta").await;
+    let told = peer.hear().await;
+    assert_eq!((&told["type"], &told["conversationId"]), (&json!("chat.error"), &json!("c")), "{told}");
+    assert!(told["message"].as_str().unwrap().contains("disk full"), "{told}");
+    // The peer has nothing to do: it is told how the turn goes on.
+    let clock = world.clock.clone();
+    tokio::spawn(async move {
+        loop {
+            clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    });
+    world.call().await.answer("Hello");
+    let rest = peer.events_until("turn-sealed").await;
+    assert_eq!(kinds(&rest), ["text-delta", "usage", "step-complete", "done", "turn-sealed"], "{rest:?}");
+    assert_eq!(text(&rest), "Hello");
 }

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use axum::Router;
-use everturn_orchestrator::{Clock, Orchestrator, kernel::Millis};
+use everturn_orchestrator::{Clock, Journal, MemoryJournal, Orchestrator, kernel::Millis};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -30,6 +30,14 @@ pub(crate) struct World {
 impl World {
     /// Serves what `app` makes of the orchestrator and the address.
     pub(crate) async fn serve(app: impl FnOnce(Orchestrator, SocketAddr) -> Router) -> Self {
+        Self::serve_from(Arc::new(MemoryJournal::new()), app).await
+    }
+
+    /// Keeps conversations in that journal.
+    pub(crate) async fn serve_from(
+        journal: Arc<dyn Journal>,
+        app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
+    ) -> Self {
         let (puppet, calls) = Puppet::new();
         let clock = Arc::new(HandClock::default());
         let model = Arc::new(puppet);
@@ -37,6 +45,7 @@ impl World {
             .model("test", "small", model.clone())
             .model("test", "large", model)
             .clock(clock.clone())
+            .journal(journal)
             .build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
