@@ -92,7 +92,7 @@ async fn a_journal_that_panics_has_failed() {
                 match watcher.subscription.next().await {
                     Ok(frame) => told.push(frame),
                     Err(error) => {
-                        assert!(error.to_string().contains("panicked: the journal broke"), "{error}")
+                        assert!(error.to_string().contains("panicked: the journal broke"), "{error}");
                     }
                 }
             }
