@@ -112,7 +112,7 @@ pub(crate) const RULES: &[Rule] = &[
         "exceed*", "maximum", "max", "longer than", "larger than", "greater than", "more than", "too long", "too large",
         "too many", "too small", "beyond", "limit of", "not enough", "overflow*", "does not fit", "full", "requested",
         "should be", "must be", "truncate", "超",
-    ]).unless(&[PER_TIME]),
+    ]).unless(&[PER_TIME, &["maximum value"]]),
     rule(Kind::Overflow, &["context overflow", "out of context", "context exceeded", "exceeded context", "no body"])
         .with(&["context", "400", "413"]),
     rule(Kind::Overflow, &[
@@ -226,7 +226,7 @@ pub(crate) const RULES: &[Rule] = &[
         "not a valid model", "model is not supported", "invalid model", "model identifier is invalid", "model id is invalid", "is not available",
         "no longer available", "no longer supported", "decommissioned", "been deprecated", "was deprecated",
         "deprecating state", "model deprecat*", "been retired", "was retired", "no endpoints found", "模型不存在",
-    ]).unless(&[&["tool", "try again"]]),
+    ]).unless(&[&["tool", "try again", "not available for this model"]]),
     rule(Kind::Timeout, &[
         "timed out", "time out", "timeout", "timedout", "deadline exceeded", "deadline expired", "deadline has elapsed",
         "stalled", "took too long", "went idle", "no bytes", "no data received", "超时",

@@ -35,17 +35,25 @@ enum Role {
 }
 
 fn role(key: &str) -> Role {
+    // What a gateway quotes: `upstream_error`, `upstreamStatus`.
+    match key.strip_prefix("upstream") {
+        Some(inner) if !inner.is_empty() => own_role(&small(inner.trim_start_matches('_'))),
+        _ => own_role(key),
+    }
+}
+
+fn own_role(key: &str) -> Role {
     match key {
         "type" | "code" | "status" | "reason" | "__type" | "error_type" | "errorType" | "error_code"
         | "errorCode" | "err_code" | "status_code" | "statusCode" | "http_status" | "raw_status_code"
-        | "upstream_status" | "object" => Role::Code,
+        | "object" => Role::Code,
         "finish_reason" | "finishReason" | "stop_reason" | "native_finish_reason" | "name" => Role::Finish,
         "message" | "msg" | "error_message" | "errorMessage" | "error_msg" | "error_description"
         | "status_msg" | "title" | "raw" | "detail" | "body" | "response_body" | "responseBody" => Role::Text,
         "error" | "errors" | "details" | "metadata" | "innererror" | "inner_error" | "response" | "cause"
         | "violations" | "base_resp" | "incomplete_details" | "status_details" | "choices" | "candidates"
-        | "delta" | "data" | "upstream_error" | "provider_error" | "last_error" | "original_error"
-        | "error_details" | "promptFeedback" => Role::Inner,
+        | "delta" | "data" | "provider_error" | "last_error" | "original_error" | "error_details"
+        | "promptFeedback" => Role::Inner,
         "quotaId" | "quota_limit" | "quotaLimit" | "limit_name" | "limit_source" => Role::Limit,
         "quotaValue" | "quota_limit_value" => Role::Allowance,
         "headers" => Role::Headers,
