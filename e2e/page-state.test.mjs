@@ -113,6 +113,9 @@ test('Markdown reads the same however the text is cut', async () => {
 test('a tool call shows its input, its live output and its result', async () => {
   await open();
   const turn = await begin();
+  // What the provider hides is kept without words: there is nothing to show of it.
+  const echo = { origin: 'anthropic api.anthropic.com', data: { type: 'redacted_thinking', data: 'EmwK' } };
+  turn.conversation.keep('assistant', { type: 'thinking', text: '', echo });
   turn.tell({ type: 'reasoning-delta', delta: 'Let me think.' });
   turn.say('Looking.');
   const call = (toolCallId, toolName, input) => ({ type: 'tool-call', stepId: step(turn, 0), toolCallId, toolName, input });

@@ -96,7 +96,12 @@ fn image(url: &str, mime_type: Option<&str>) -> Value {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     let source = match inline {
         Some((named, data)) => {
-            let media_type = if named.is_empty() { mime_type.unwrap_or("image/png") } else { named };
+            // The API knows four types, by their right names and without parameters.
+            let media_type = match named.split(';').next() {
+                None | Some("") => mime_type.unwrap_or("image/png"),
+                Some("image/jpg") => "image/jpeg",
+                Some(named) => named,
+            };
             json!({ "type": "base64", "media_type": media_type, "data": data })
         }
         None => json!({ "type": "url", "url": url }),

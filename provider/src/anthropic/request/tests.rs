@@ -97,11 +97,12 @@ fn tools_and_extra_fields() {
     request.tools = [spec(json!({"type": "object", "x": 1})), spec(Value::Null)].into();
     request.max_output_tokens = Some(7);
     let mut config = config();
-    config.extra_body = serde_json::from_value(json!({"top_k": 3, "stream": false})).unwrap();
+    config.extra_body =
+        serde_json::from_value(json!({"cache_control": {"type": "ephemeral"}, "stream": false})).unwrap();
     let asked = body(&config, ORIGIN, &request);
     assert_eq!(
-        (&asked["max_tokens"], &asked["top_k"], &asked["stream"]),
-        (&json!(7), &json!(3), &json!(true))
+        (&asked["max_tokens"], &asked["cache_control"], &asked["stream"]),
+        (&json!(7), &json!({"type": "ephemeral"}), &json!(true))
     );
     let tool = json!({"name": "f", "description": "d", "input_schema": {"type": "object", "x": 1}});
     assert_eq!(asked["tools"][0], tool);
@@ -111,10 +112,11 @@ fn tools_and_extra_fields() {
 #[test]
 fn images_inline_and_linked() {
     let image = |url: &str| json!({"type": "image", "url": url});
-    let request =
-        asking(vec![message(Role::User, &[image("data:image/gif;base64,AA"), image("https://host/a.png")])]);
+    let urls = ["data:image/gif;base64,AA", "data:image/jpg;name=a.jpg;base64,AA", "https://host/a.png"];
+    let request = asking(vec![message(Role::User, &urls.map(image))]);
     let expected = json!([
         {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "AA"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AA"}},
         {"type": "image", "source": {"type": "url", "url": "https://host/a.png"}},
     ]);
     assert_eq!(asked(&request)["messages"][0]["content"], expected);
