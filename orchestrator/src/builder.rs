@@ -26,7 +26,11 @@ pub struct Builder {
     settings: Settings,
     system_prompt: Option<String>,
     max_output_tokens: Option<u32>,
+    max_tool_result: usize,
 }
+
+/// What is kept of a tool's result, in bytes: about 64,000 tokens, far more than helps.
+const MAX_TOOL_RESULT: usize = 256 << 10;
 
 impl Builder {
     pub(crate) fn new() -> Self {
@@ -41,6 +45,7 @@ impl Builder {
             settings,
             system_prompt: None,
             max_output_tokens: None,
+            max_tool_result: MAX_TOOL_RESULT,
         }
     }
 
@@ -102,6 +107,14 @@ impl Builder {
         self
     }
 
+    /// How much is kept of a tool's result, in bytes: of a longer one the beginning and the end, with a line between them
+    /// that says how much was left out. Default: 256 KiB.
+    #[must_use]
+    pub fn max_tool_result(mut self, bytes: usize) -> Self {
+        self.max_tool_result = bytes;
+        self
+    }
+
     /// The orchestrator. Turns run on the tokio runtime that calls it.
     #[must_use]
     pub fn build(self) -> Orchestrator {
@@ -117,6 +130,7 @@ impl Builder {
             settings,
             system_prompt: self.system_prompt,
             max_output_tokens: self.max_output_tokens,
+            max_tool_result: self.max_tool_result,
             auto_retry: Arc::new(AtomicBool::new(true)),
             registry: Registry::default(),
             timers: Timers::default(),

@@ -74,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) system_prompt: Option<String>,
     pub(crate) max_output_tokens: Option<u32>,
+    /// In bytes.
+    pub(crate) max_tool_result: usize,
     /// Whether failures are retried by themselves, in all conversations.
     pub(crate) auto_retry: Arc<AtomicBool>,
     pub(crate) registry: Registry,

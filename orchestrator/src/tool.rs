@@ -1,11 +1,15 @@
 //! Tools: what the model may have done on its behalf.
 
+mod excerpt;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_kernel::{Input, ToolAnswer, ToolSpec};
 use everturn_wire::{ConversationId, OutputStream, TurnId, Value};
 use tokio::sync::mpsc;
+
+pub(crate) use excerpt::excerpt;
 
 /// Something that the model may have done.
 #[async_trait]
@@ -18,7 +22,8 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
-    /// Does it. The future is dropped when the turn is stopped; a panic ends the turn.
+    /// Does it. The future is dropped when the turn is stopped; a panic ends the turn. Of a result longer than
+    /// [`Builder::max_tool_result`](crate::Builder::max_tool_result), the beginning and the end are kept.
     async fn run(&self, call: Invocation) -> ToolAnswer;
 }
 

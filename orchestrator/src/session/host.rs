@@ -23,6 +23,7 @@ use crate::{
     orchestrator::{Shared, StatusChange},
     shutdown::Stage,
     telemetry,
+    tool::excerpt,
 };
 
 /// Pieces of live tool output that may wait to be told; a tool that prints faster waits.
@@ -87,6 +88,11 @@ impl<'s> TurnHost<'s> {
         drop(state);
         batch.head.model = Some(self.settings.model.id.clone());
         batch.status(ConversationStatus::Active);
+        if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
+            // What is dropped is told, before the end.
+            let dropped = EventBody::QueueChanged { queue: Vec::new() };
+            batch.effect(Effect::Tell(dropped), &self.turn_id, now);
+        }
         for effect in effects.drain() {
             batch.effect(effect, &self.turn_id, now);
         }
@@ -182,11 +188,14 @@ impl Host for TurnHost<'_> {
             input,
             output: Output { call_id: call.id.clone(), inbox: inbox.clone() },
         };
-        let call_id = call.id.clone();
+        let (call_id, most) = (call.id.clone(), self.shared.max_tool_result);
         async move {
             let input = match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await
             {
-                Ok(answer) => Input::ToolDone { step, call_id, answer },
+                Ok(ToolAnswer { content, is_error }) => {
+                    let answer = ToolAnswer { content: excerpt(content, most), is_error };
+                    Input::ToolDone { step, call_id, answer }
+                }
                 Err(panic) => {
                     let text = format!("the tool {name:?} panicked: {}", panic_text(panic.as_ref()));
                     Input::Fault(Failure::new(Category::Internal, false, text))

@@ -159,7 +159,9 @@ async fn closing_ends_the_turn_and_drops_the_queue() {
         yield_now().await;
         world.enqueue("dropped").await;
         assert!(world.orchestrator.close(&world.id).await.unwrap());
-        watcher.until("done aborted").await;
+        watcher.until("queue-changed dropped").await;
+        let end = watcher.until("done aborted").await;
+        assert!(end.contains(&"queue-changed".to_owned()), "{end:?}");
         assert_eq!(watcher.until("status").await, ["turn-sealed", "status closed"]);
         assert!(!world.orchestrator.close(&world.id).await.unwrap(), "closed already");
         assert_eq!(world.status().await, ConversationStatus::Closed);

@@ -1,10 +1,22 @@
 //! Shutting down: what runs gets its grace, what waits costs none of it, and the next process goes on as if nothing had
 //! been.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use everturn_orchestrator::{Cursor, Error, Exponential, Fault, Journal as _, MemoryJournal, SystemClock};
+use async_trait::async_trait;
+
+use everturn_orchestrator::{
+    Cursor, Error, Exponential, Fault, Invocation, Journal as _, MemoryJournal, SystemClock, Tool,
+    kernel::{ToolAnswer, ToolSpec},
+};
 use everturn_provider::{Cue, Scripted};
+use everturn_wire::Value;
 use tokio::time::Instant;
 
 use crate::{
@@ -19,6 +31,7 @@ struct Life {
     journal: Arc<MemoryJournal>,
     provider: Scripted,
     gated: Gated,
+    again: Again,
     clock: Arc<SystemClock>,
 }
 
@@ -28,6 +41,7 @@ impl Life {
             journal: Arc::default(),
             provider: Scripted::new(calls),
             gated: Gated::new(),
+            again: Again::default(),
             clock: Arc::default(),
         }
     }
@@ -35,7 +49,8 @@ impl Life {
     async fn process(&self) -> World {
         let builder = builder(self.provider.clone()).journal(self.journal.clone()).clock(self.clock.clone());
         let schedule = Exponential { base: Duration::from_millis(1), ..Exponential::default() };
-        let world = World::of(builder.schedule(schedule).tool(self.gated.clone()).tool(Stuck::new()));
+        let builder = builder.schedule(schedule).tool(self.gated.clone()).tool(Stuck::new());
+        let world = World::of(builder.tool(self.again.clone()));
         world.orchestrator.resume().await.unwrap();
         world
     }
@@ -246,4 +261,40 @@ async fn no_number_of_shutdowns_seals_a_turn() {
     }
     assert!(watcher.until("turn-sealed").await.contains(&"done stop".to_owned()));
     assert_eq!(world.history().await, ["text hi", "text hello"]);
+}
+
+/// May run again: hangs the first time, answers the second.
+#[derive(Clone, Default)]
+struct Again(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Tool for Again {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "again".to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    fn is_idempotent(&self) -> bool {
+        true
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        match self.0.fetch_add(1, Ordering::Relaxed) {
+            0 => std::future::pending().await,
+            _ => ToolAnswer::ok("read"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_may_run_again_does_after_a_restart() {
+    let life = Life::new([ask("again", &["a"]), answer("well")]);
+    let world = life.process().await;
+    let mut watcher = world.say("hi").await;
+    watcher.until("step-complete").await;
+    shut_down(&world, GRACE).await;
+    let next = life.process().await;
+    let rest = next.watch(Some(watcher.subscription.cursor())).await.until("turn-sealed").await;
+    assert_eq!((count(&rest, "tool-result a read"), count(&rest, "tool-")), (1, 1), "{rest:?}");
+    assert_eq!(life.again.0.load(Ordering::Relaxed), 2);
+    assert_eq!(next.history().await, ["text hi", "tool-call a", "tool-result a read", "text well"]);
 }

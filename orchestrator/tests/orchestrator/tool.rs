@@ -172,6 +172,33 @@ async fn a_tool_that_panics_ends_its_turn_and_no_other() {
     assert!(others.turn().await.contains(&"done aborted".to_owned()));
 }
 
+/// Says a lot.
+struct Long;
+
+#[async_trait]
+impl Tool for Long {
+    fn spec(&self) -> ToolSpec {
+        spec("long")
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        ToolAnswer::ok(format!("begin {} end", "x".repeat(1 << 20)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_long_result_both_ends_are_kept_and_the_rest_is_counted() {
+    let provider = Scripted::new([ask("long", &["a"]), answer("ok")]);
+    let world = World::of(builder(provider).tool(Long).max_tool_result(20));
+    let told = world.say("hi").await.turn().await;
+    let cut = "begin xxxx\n[... 1048566 bytes of this result were left out here ...]\nxxxxxx end";
+    assert!(told.contains(&format!("tool-result a {cut}")), "{told:?}");
+    assert_eq!(world.history().await[2], format!("tool-result a {cut}"));
+    let world = World::of(builder(Scripted::new([ask("long", &["a"]), answer("ok")])).tool(Long));
+    world.say("hi").await.turn().await;
+    assert!(world.history().await[2].len() < (256 << 10) + 100);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stop_drops_the_tools() {
     let tool = Stuck::new();
