@@ -50,7 +50,7 @@ pub(crate) fn redact(text: &str, room: usize) -> String {
             at += kept + hidden;
             copied = at;
             // What was taken for a secret may be the name of one: "token x-api-key: ...".
-            if let Some((kept, hidden)) = assigned_to(&text[at..]) {
+            while let Some((kept, hidden)) = assigned_to(&text[at..]) {
                 push(&mut out, &text[at..at + kept], room);
                 push(&mut out, MARK, room);
                 at += kept + hidden;
@@ -171,6 +171,7 @@ mod tests {
             ),
             ("https://me:pass@x.test/", "https://[redacted]@x.test/"),
             ("invalid token x-api-key: abcDEF123", "invalid token [redacted]: [redacted]"),
+            ("csk-0123456789: x-api-key: abcDEF123", "[redacted]: [redacted]: [redacted]"),
             ("api_key: Bearer abcDEF123", "api_key: Bearer [redacted]"),
             ("token: Bearer abcDEF123 expired", "token: Bearer [redacted] expired"),
             ("OPENAI_API_KEY=abcDEF123 is set", "OPENAI_API_KEY=[redacted] is set"),
