@@ -17,7 +17,7 @@ use crate::{Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log:
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
 pub(crate) use inbox::Inbox;
-pub(crate) use place::{Rest, RunningTurn, Unsealed, Writer};
+pub(crate) use place::{Left, Rest, RunningTurn, Unsealed, Writer};
 
 /// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:
 /// far above the longest answer. New events begin behind them, so that a cursor to lost text leads to what replaced it.

@@ -21,6 +21,7 @@ use crate::{
     timer,
 };
 use host::TurnHost;
+use job::Owed;
 pub(crate) use job::{Job, TurnSettings};
 pub(crate) use settle::close_idle;
 
@@ -30,16 +31,20 @@ const TRY_AGAIN_MS: u64 = 10_000;
 /// Runs turns until none is left or one is parked, then gives the writer's place back.
 pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mut inbox: Inbox, first: Job) {
     let mut next = Some(first);
-    while let Some(Job { mut turn, mut effects, settings, started }) = next.take() {
+    while let Some(Job { mut turn, mut effects, settings, owed }) = next.take() {
         let _active = Present::active_turn();
         let mut host =
-            TurnHost::new(&shared, &conversation, &mut inbox, turn.id().clone(), settings.clone(), started);
+            TurnHost::new(&shared, &conversation, &mut inbox, turn.id().clone(), settings.clone(), owed);
         if let Err(error) = drive(&shared, &conversation, &mut turn, &mut effects, &mut host).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
             lose(&shared, &conversation, error.clone());
             // Who tries again at once finds it let go of.
             host.refuse(error);
             return;
+        }
+        next = host.take_next();
+        if next.is_some() {
+            continue;
         }
         drop(host);
         if turn.outcome().is_none() {
@@ -50,10 +55,10 @@ pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mu
                 return;
             }
             // A command came in the meantime.
-            next = Some(Job { turn, effects, settings, started: None });
+            next = Some(Job { turn, effects, settings, owed: Owed::default() });
             continue;
         }
-        let left = match settle::settle(&shared, &conversation, &mut inbox, turn.queue().to_vec()).await {
+        let left = match settle::settle(&shared, &conversation, &mut inbox).await {
             Ok(left) => left,
             Err(error) => {
                 tracing::error!(conversation = %conversation.id, %error, "a status could not be saved");

@@ -51,6 +51,11 @@ impl Batch {
         }
     }
 
+    /// What is added from here on is of the turn that follows.
+    pub(crate) fn begin_next(&mut self) {
+        (self.from, self.first_seq) = (self.head.end, self.head.last_seq + 1);
+    }
+
     /// Changes the conversation's status, if it is another one. Before the turn's first event, its start moves along.
     pub(crate) fn status(&mut self, status: ConversationStatus) {
         if self.head.status == status {
@@ -79,13 +84,23 @@ impl Batch {
         self.chunks.push(Arc::new(StoredChunk { seq: self.head.last_seq, role, chunk }));
     }
 
-    /// All of it as journal entries.
-    pub(crate) fn entries(&self, turn: &Turn, reasoning_effort: Option<&String>, now: Millis) -> Vec<Entry> {
+    /// All of it as journal entries. `next`: the turn that follows this one, which is sealed.
+    pub(crate) fn entries(
+        &self,
+        turn: &Turn,
+        next: Option<&Turn>,
+        reasoning_effort: Option<&String>,
+        now: Millis,
+    ) -> Vec<Entry> {
         let mut entries: Vec<_> = self.chunks.iter().cloned().map(Entry::Chunk).collect();
         entries.extend(self.told.iter().chain(&self.frames).map(|frame| Entry::Event(frame.to_stored())));
-        entries.push(if turn.outcome().is_some() {
-            Entry::Sealed(metrics(turn, now))
+        let running = if turn.outcome().is_some() {
+            entries.push(Entry::Sealed(metrics(turn, now)));
+            next
         } else {
+            Some(turn)
+        };
+        entries.extend(running.map(|turn| {
             Entry::Turn(Box::new(TurnRecord {
                 snapshot: turn.snapshot(),
                 wait: Wait::of(turn),
@@ -93,7 +108,7 @@ impl Batch {
                 first_seq: self.first_seq,
                 reasoning_effort: reasoning_effort.cloned(),
             }))
-        });
+        }));
         entries.push(Entry::Head(self.head.clone()));
         entries
     }

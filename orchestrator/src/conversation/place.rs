@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use everturn_kernel::{Input, Millis, Turn};
 use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{Control, Conversation, Inbox, State};
 use crate::{Cursor, Error, TurnRecord, Wait, shutdown::Shutdown};
@@ -41,10 +41,50 @@ pub(crate) struct Unsealed {
 pub(crate) enum Rest {
     /// Nothing: the writer's place was given back.
     Nothing,
-    /// These messages wait: the first one is the next turn.
-    Turn(Vec<QueuedMessage>),
+    /// These messages came while the turn was being sealed: the first one is the next turn.
+    Turn(Left),
     /// The conversation's status is another one by now: commands came while the turn was being sealed.
     Status(ConversationStatus),
+}
+
+/// Messages that came too late for a turn.
+#[derive(Default)]
+pub(crate) struct Left {
+    pub(crate) messages: Vec<QueuedMessage>,
+    /// To be answered when they are durable.
+    pub(crate) taken: Vec<oneshot::Sender<()>>,
+}
+
+impl Left {
+    /// Takes in what came for the turn that is over: only messages matter any more. Says whether the conversation is to
+    /// be closed.
+    pub(crate) fn take_in(&mut self, inbox: &mut Inbox) -> bool {
+        let mut closes = false;
+        while let Some(control) = inbox.take() {
+            closes |= control.closes;
+            match control.input {
+                Input::Steer(message) => {
+                    self.messages.push(message);
+                    self.taken.extend(control.taken);
+                }
+                Input::Unsteer { message_id } => {
+                    let before = self.messages.len();
+                    self.messages.retain(|waiting| waiting.message_id != message_id);
+                    // Else it was said already: that is not answered.
+                    self.taken.extend(control.taken.filter(|_| self.messages.len() < before));
+                }
+                _ => {}
+            }
+        }
+        closes
+    }
+
+    /// Nothing is left to do about them.
+    fn answer(self) {
+        for taken in self.taken {
+            let _ = taken.send(());
+        }
+    }
 }
 
 impl Conversation {
@@ -112,26 +152,21 @@ impl Conversation {
     /// Gives the writer's place back, unless there is something to do first.
     ///
     /// Under the same lock under which commands are sent, so that none is lost in between.
-    pub(crate) fn release(&self, inbox: &mut Inbox, left: Vec<QueuedMessage>) -> Rest {
+    pub(crate) fn release(&self, inbox: &mut Inbox) -> Rest {
         let mut state = self.state();
-        let mut left = left;
-        while let Some(control) = inbox.take() {
-            match control.input {
-                Input::Steer(message) => left.push(message),
-                Input::Unsteer { message_id } => left.retain(|waiting| waiting.message_id != message_id),
-                _ => {}
-            }
-        }
+        let mut left = Left::default();
+        left.take_in(inbox);
         let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
         let due = if closing { ConversationStatus::Closed } else { ConversationStatus::Idle };
-        if let (false, false, Some(writer)) = (closing, left.is_empty(), &mut state.writer) {
+        if let (false, false, Some(writer)) = (closing, left.messages.is_empty(), &mut state.writer) {
             writer.sealed = false;
             // The first one is the next turn.
-            state.queue = left.iter().skip(1).cloned().collect();
+            state.queue = left.messages.iter().skip(1).cloned().collect();
             drop(state);
             self.grew.notify_waiters();
             return Rest::Turn(left);
         }
+        left.answer();
         state.queue.clear();
         if state.head.status == ConversationStatus::Active || (closing && state.head.status != due) {
             return Rest::Status(due);

@@ -18,8 +18,9 @@ impl Conversation {
         self.grew.notify_waiters();
     }
 
-    /// Shows what was made durable.
-    pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn) {
+    /// Shows what was made durable. `next`: the turn that follows this one, which is sealed. Says how many commands are
+    /// on their way, which were meant for this one.
+    pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn, next: Option<&Turn>) -> usize {
         let mut state = self.state();
         state.version = version;
         state.head = batch.head;
@@ -28,20 +29,23 @@ impl Conversation {
             state.log.push(frame);
         }
         state.journaled = state.log.end();
-        state.queue = turn.queue().to_vec();
-        let sealed = turn.outcome().is_some();
+        let running = next.or_else(|| turn.outcome().is_none().then_some(turn));
+        state.queue = running.unwrap_or(turn).queue().to_vec();
+        let mut on_their_way = 0;
         if let Some(writer) = &mut state.writer {
-            writer.sealed = sealed;
-            writer.turn = (!sealed).then(|| RunningTurn {
+            on_their_way = writer.on_their_way();
+            writer.sealed = running.is_none();
+            writer.turn = running.map(|turn| RunningTurn {
                 from: batch.from,
                 first_seq: batch.first_seq,
                 retry: waiting(turn),
             });
         }
-        let keep_from = if sealed { state.log.end() } else { batch.from };
+        let keep_from = if running.is_none() { state.log.end() } else { batch.from };
         state.log.trim(keep_from);
         drop(state);
         self.grew.notify_waiters();
+        on_their_way
     }
 
     /// Shows what was made durable while no turn runs.

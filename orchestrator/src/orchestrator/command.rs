@@ -105,11 +105,15 @@ impl Orchestrator {
     ) -> Result<QueueCancelled, Error> {
         let conversation = self.find(id).await?;
         let waits = conversation.state().queue.iter().any(|waiting| waiting.message_id == message_id);
+        let mut cancelled = false;
         if waits {
-            self.tell(&conversation, Input::Unsteer { message_id: message_id.to_owned() }).await?;
+            let (taken, answer) = oneshot::channel();
+            let input = Input::Unsteer { message_id: message_id.to_owned() };
+            let sent = self.send(&conversation, Control { input, taken: Some(taken), closes: false })?;
+            // Not answered when the message was said meanwhile.
+            cancelled = sent && answer.await.is_ok();
         }
         let queue = conversation.state().queue.clone();
-        let cancelled = waits && !queue.iter().any(|waiting| waiting.message_id == message_id);
         Ok(QueueCancelled { conversation_id: id.clone(), cancelled, queue })
     }
 

@@ -14,12 +14,12 @@ use everturn_kernel::{
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use super::{TurnSettings, panic_text, request};
+use super::{Job, TurnSettings, job::Owed, panic_text, request};
 use crate::{
-    Cursor, Invocation, JournalError, Output,
-    conversation::{Batch, Control, Conversation, Inbox},
+    Invocation, JournalError, Output,
+    conversation::{Batch, Control, Conversation, Inbox, Left},
     orchestrator::{Shared, StatusChange},
     shutdown::Stage,
     telemetry,
@@ -41,14 +41,14 @@ pub(super) struct TurnHost<'s> {
     control: &'s mut Inbox,
     /// What running tools print and answer. Made for the first of them: a turn that waits has none.
     output: Option<Channel>,
-    /// To be answered when the command just taken in has been dealt with.
-    taken: Option<oneshot::Sender<()>>,
     /// The provider call that was begun last.
     asked: Option<Op>,
     turn_id: TurnId,
     settings: TurnSettings,
-    /// Told where the turn's events begin, once it is durable, or why it cannot be.
-    started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
+    /// What is owed for its beginning; later, for the command just taken in.
+    owed: Owed,
+    /// The turn that follows, begun with the seal of this one.
+    next: Option<Job>,
 }
 
 impl<'s> TurnHost<'s> {
@@ -58,24 +58,14 @@ impl<'s> TurnHost<'s> {
         control: &'s mut Inbox,
         turn_id: TurnId,
         settings: TurnSettings,
-        started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
+        owed: Owed,
     ) -> Self {
-        Self {
-            shared,
-            conversation,
-            control,
-            output: None,
-            taken: None,
-            asked: None,
-            turn_id,
-            settings,
-            started,
-        }
+        Self { shared, conversation, control, output: None, asked: None, turn_id, settings, owed, next: None }
     }
 
     /// Tells who began the turn that it could not be saved, if it is not told yet that it has begun.
     pub(super) fn refuse(mut self, error: JournalError) {
-        if let Some(started) = self.started.take() {
+        if let Some(started) = self.owed.started.take() {
             let _ = started.send(Err(error));
         }
     }
@@ -93,19 +83,52 @@ impl<'s> TurnHost<'s> {
             let dropped = EventBody::QueueChanged { queue: Vec::new() };
             batch.effect(Effect::Tell(dropped), &self.turn_id, now);
         }
-        for effect in effects.drain() {
-            batch.effect(effect, &self.turn_id, now);
-        }
-        if std::mem::take(&mut self.settings.tell_queue) {
-            let queue = turn.queue().to_vec();
-            batch.effect(Effect::Tell(EventBody::QueueChanged { queue }), &self.turn_id, now);
-        }
-        if turn.outcome().is_some() && closing {
-            batch.status(ConversationStatus::Closed);
-        } else if turn.outcome().is_some() && turn.queue().is_empty() {
-            batch.status(ConversationStatus::Idle);
+        fill(&mut batch, turn, effects, &mut self.settings, now);
+        if turn.outcome().is_some() {
+            self.follow(&mut batch, turn, closing, now);
         }
         batch
+    }
+
+    /// What comes after a turn that is sealed: the next one when messages wait, saved with the seal, as a crash in
+    /// between would lose them.
+    fn follow(&mut self, batch: &mut Batch, turn: &Turn, closing: bool, now: Millis) {
+        let mut left = Left { messages: turn.queue().to_vec(), taken: Vec::new() };
+        if left.take_in(self.control) || closing {
+            return batch.status(ConversationStatus::Closed);
+        }
+        self.owed.taken.append(&mut left.taken);
+        self.next = Job::queued(self.shared, left, self.settings.clone());
+        match &mut self.next {
+            Some(Job { turn, effects, settings, .. }) => {
+                batch.begin_next();
+                fill(batch, turn, effects, settings, now);
+            }
+            None => batch.status(ConversationStatus::Idle),
+        }
+    }
+
+    /// What was taken in is durable.
+    fn answer(&mut self) {
+        for taken in self.owed.taken.drain(..) {
+            let _ = taken.send(());
+        }
+    }
+
+    /// The turn that was begun with the seal of this one.
+    pub(super) fn take_next(&mut self) -> Option<Job> {
+        self.next.take()
+    }
+}
+
+/// Takes in what a turn did.
+fn fill(batch: &mut Batch, turn: &Turn, effects: &mut Effects, settings: &mut TurnSettings, now: Millis) {
+    for effect in effects.drain() {
+        batch.effect(effect, turn.id(), now);
+    }
+    if std::mem::take(&mut settings.tell_queue) {
+        let queue = turn.queue().to_vec();
+        batch.effect(Effect::Tell(EventBody::QueueChanged { queue }), turn.id(), now);
     }
 }
 
@@ -120,16 +143,23 @@ impl Host for TurnHost<'_> {
     async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), JournalError> {
         let now = self.now();
         let batch = self.batch(turn, effects, now);
-        let entries = batch.entries(turn, self.settings.reasoning_effort.as_ref(), now);
+        let next = self.next.as_ref().map(|next| &next.turn);
+        let entries = batch.entries(turn, next, self.settings.reasoning_effort.as_ref(), now);
         let (id, expected) = (&self.conversation.id, self.conversation.state().version);
         let was = self.conversation.state().head.status;
         let version = self.shared.append(id, expected, entries).await?;
         let (status, from) = (batch.head.status, batch.from);
-        self.conversation.publish(batch, version, turn);
+        let stale = self.conversation.publish(batch, version, turn, next);
+        if let Some(next) = &mut self.next {
+            next.owed.stale = stale;
+        }
+        if turn.outcome().is_some() {
+            self.answer();
+        }
         if status != was {
             self.shared.status_changed(StatusChange { conversation_id: id.clone(), status });
         }
-        if let Some(started) = self.started.take() {
+        if let Some(started) = self.owed.started.take() {
             let _ = started.send(Ok(from));
         }
         Ok(())
@@ -218,17 +248,30 @@ impl Host for TurnHost<'_> {
             Want::Stream(_) | Want::Tools { .. } => stage == Stage::Leaving,
             Want::Nothing => false,
         };
-        leaves && self.control.is_empty()
+        let leaves = leaves && self.control.is_empty();
+        if leaves {
+            // All is committed, and the next command is another host's.
+            self.answer();
+        }
+        leaves
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
         // Being asked for the next input means that the last one was dealt with and committed.
-        if let Some(taken) = self.taken.take() {
-            let _ = taken.send(());
-        }
-        if let Poll::Ready(Some(control)) = self.control.poll(cx) {
-            let Control { input, taken, .. } = *control;
-            self.taken = taken;
+        self.answer();
+        while let Poll::Ready(Some(control)) = self.control.poll(cx) {
+            let Control { input, taken, closes } = *control;
+            let is_stale = self.owed.stale > 0;
+            self.owed.stale = self.owed.stale.saturating_sub(1);
+            // Messages stay, whichever turn they come to.
+            if is_stale && !closes && !matches!(input, Input::Steer(_) | Input::Unsteer { .. }) {
+                continue;
+            }
+            // What was said already cannot be taken back: that is not answered.
+            if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {
+                continue;
+            }
+            self.owed.taken.extend(taken);
             return Poll::Ready(input);
         }
         let Some((_, output)) = &mut self.output else { return Poll::Pending };

@@ -1,18 +1,30 @@
 //! A job: a turn for a session to drive, new or taken up again.
 
 use everturn_kernel::{Effects, Input, NoRetry, Prompt, RestoreError, Turn};
-use everturn_wire::{Category, Failure, QueuedMessage, TurnId};
+use everturn_wire::{Category, Failure, TurnId};
 use tokio::sync::oneshot;
 
-use crate::{Cursor, JournalError, TurnRecord, model::Model, orchestrator::Shared, registry};
+use crate::{
+    Cursor, JournalError, TurnRecord, conversation::Left, model::Model, orchestrator::Shared, registry,
+};
 
 /// A turn for a session to drive.
 pub(crate) struct Job {
     pub(super) turn: Turn,
     pub(super) effects: Effects,
     pub(super) settings: TurnSettings,
+    pub(super) owed: Owed,
+}
+
+/// What is owed when a turn begins.
+#[derive(Default)]
+pub(super) struct Owed {
     /// Told where the turn's events begin, once it is durable, or why it cannot be.
     pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
+    /// Answered once what begins the turn is durable.
+    pub(super) taken: Vec<oneshot::Sender<()>>,
+    /// So many commands on their way were meant for the turn before.
+    pub(super) stale: usize,
 }
 
 /// What a turn asks its model with.
@@ -33,15 +45,18 @@ impl Job {
         settings: TurnSettings,
         started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
-        Self { started: Some(started), ..Self::new(shared, id, prompt, settings) }
+        let owed = Owed { started: Some(started), ..Owed::default() };
+        Self { owed, ..Self::new(shared, id, prompt, settings) }
     }
 
     /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
-    pub(super) fn queued(shared: &Shared, left: Vec<QueuedMessage>, settings: TurnSettings) -> Option<Self> {
-        let mut left = left.into_iter();
+    pub(super) fn queued(shared: &Shared, left: Left, settings: TurnSettings) -> Option<Self> {
+        let Left { messages, taken } = left;
+        let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let settings = TurnSettings { tell_queue: left.len() == 0, ..settings };
         let mut job = Self::new(shared, registry::new_turn_id(), prompt, settings);
+        job.owed.taken = taken;
         for message in left {
             job.turn.handle(shared.clock.now(), Input::Steer(message), &NoRetry, &mut job.effects);
         }
@@ -69,13 +84,13 @@ impl Job {
         let mut effects = Effects::new();
         turn.handle(shared.clock.now(), input, &NoRetry, &mut effects);
         let settings = TurnSettings { model, reasoning_effort: record.reasoning_effort, tell_queue: false };
-        Ok(Some(Self { turn, effects, settings, started: None }))
+        Ok(Some(Self { turn, effects, settings, owed: Owed::default() }))
     }
 
     fn new(shared: &Shared, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
         let mut effects = Effects::new();
         let turn = Turn::begin(id, shared.settings.clone(), prompt, shared.clock.now(), &mut effects);
-        Self { turn, effects, settings, started: None }
+        Self { turn, effects, settings, owed: Owed::default() }
     }
 }
 

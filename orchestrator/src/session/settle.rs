@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use everturn_wire::{ConversationStatus, QueuedMessage};
+use everturn_wire::ConversationStatus;
 
 use crate::{
     Entry, JournalError, StatusChange,
-    conversation::{Batch, Conversation, Inbox, Rest},
+    conversation::{Batch, Conversation, Inbox, Left, Rest},
     orchestrator::Shared,
 };
 
@@ -20,7 +20,7 @@ pub(crate) async fn close_idle(
     if let Some(writer) = &mut conversation.state().writer {
         writer.closing = true;
     }
-    match settle(&shared, &conversation, &mut inbox, Vec::new()).await {
+    match settle(&shared, &conversation, &mut inbox).await {
         Ok(_) => Ok(()),
         Err(error) => {
             super::lose(&shared, &conversation, error.clone());
@@ -34,11 +34,10 @@ pub(super) async fn settle(
     shared: &Shared,
     conversation: &Conversation,
     inbox: &mut Inbox,
-    mut left: Vec<QueuedMessage>,
-) -> Result<Vec<QueuedMessage>, JournalError> {
+) -> Result<Left, JournalError> {
     loop {
-        match conversation.release(inbox, std::mem::take(&mut left)) {
-            Rest::Nothing => return Ok(Vec::new()),
+        match conversation.release(inbox) {
+            Rest::Nothing => return Ok(Left::default()),
             Rest::Turn(left) => return Ok(left),
             Rest::Status(status) => mark(shared, conversation, status).await?,
         }

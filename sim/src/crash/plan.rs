@@ -71,23 +71,22 @@ impl Plan {
         let crashes = if rng.u8(0..30) == 0 { 12 } else { rng.usize(0..=HARMLESS_CRASHES) };
         let (commands, clock) = (rng.u8(0..5) < 2, rng.u8(0..3) == 0);
         let mut queued = 0;
-        let mut deeds = |rng: &mut fastrand::Rng, last: bool| {
+        let mut deeds = |rng: &mut fastrand::Rng| {
             let count = if commands || clock { rng.usize(0..8) } else { 0 };
-            let mut deeds: Vec<_> = (0..count)
-                .filter_map(|_| deed(rng, conversations, (commands, clock, commands && last), &mut queued))
-                .collect();
+            let mut deeds: Vec<_> =
+                (0..count).filter_map(|_| deed(rng, conversations, (commands, clock), &mut queued)).collect();
             deeds.sort_by_key(|deed| deed.at_ms);
             deeds
         };
         let lives = (0..crashes)
             .map(|_| Life {
                 trigger: trigger(&mut rng),
-                deeds: deeds(&mut rng, false),
+                deeds: deeds(&mut rng),
                 down_ms: moment(&mut rng),
                 set_back_ms: if clock && rng.bool() { HOUR_MS } else { 0 },
             })
             .collect();
-        Self { prompts, settings, base_ms, lives, last: deeds(&mut rng, true) }
+        Self { prompts, settings, base_ms, lives, last: deeds(&mut rng) }
     }
 
     /// The same world without crashes, commands and a clock that is set.
@@ -125,7 +124,7 @@ fn moment(rng: &mut fastrand::Rng) -> u64 {
 fn deed(
     rng: &mut fastrand::Rng,
     conversations: usize,
-    (commands, clock, queue): (bool, bool, bool),
+    (commands, clock): (bool, bool),
     queued: &mut usize,
 ) -> Option<Deed> {
     let conversation = rng.usize(0..conversations);
@@ -138,8 +137,8 @@ fn deed(
         0 if commands => What::Stop,
         1 | 2 if commands => What::RetryNow,
         3 if commands => What::AbortRetry,
-        4..=6 if queue => What::Queue(name(rng, true)),
-        7 if queue => What::Unqueue(name(rng, false)),
+        4..=6 if commands => What::Queue(name(rng, true)),
+        7 if commands => What::Unqueue(name(rng, false)),
         8 if clock => What::SetBack(HOUR_MS),
         9 if clock => What::Suspend([60_000, 8 * HOUR_MS][rng.usize(0..2)]),
         _ => return None,

@@ -27,7 +27,7 @@ use crate::WallClock;
 pub(super) const MAX_RETRIES: u32 = 6;
 
 /// Longer than all that can happen in a world.
-const FOR_EVER: Duration = Duration::from_secs(60 * 24 * 3600);
+const FOR_EVER: Duration = Duration::from_secs(20 * 24 * 3600);
 
 /// What outlives the processes of a world.
 pub(super) struct World {
