@@ -48,7 +48,9 @@ async fn survive(plans: impl IntoIterator<Item = Plan>) -> usize {
             all.join(" ")
         );
     }
-    outcomes.into_iter().flatten().sum()
+    let kills = outcomes.iter().flatten().sum();
+    eprintln!("{} plans, {kills} kills", outcomes.len());
+    kills
 }
 
 /// A life that is told to end when its turn is sealed.
