@@ -45,6 +45,16 @@ pub enum OpenError {
         /// The latest format that can be read.
         known: i64,
     },
+    /// An earlier version wrote it, and it was opened only to be looked into.
+    #[error("{} has an older format ({found}; this version reads {known}): start an everturn server on it once, which brings it up to date", path.display())]
+    TooOld {
+        /// The database.
+        path: PathBuf,
+        /// Its format; 0 = it is empty.
+        found: i64,
+        /// The format that can be read.
+        known: i64,
+    },
     /// What is in it contradicts itself.
     #[error("{} is damaged ({found}): restore it from a backup, or move it away to begin anew", path.display())]
     Damaged {

@@ -1,11 +1,13 @@
 //! The embedded durable journal: one SQLite file, one writer, group commit.
 //!
 //! [`SqliteJournal`] implements the orchestrator's journal. An append is on the disk when it returns; appends that
-//! wait at the same time share one flush. A file belongs to one open journal at a time.
+//! wait at the same time share one flush. A file belongs to one open journal at a time; [`SqliteArchive`] looks into it
+//! meanwhile.
 //!
 //! This crate does *not* decide what is kept for how long ([`SqliteJournal::compact`] is called by someone), knows
 //! nothing of turns beyond their saved form, and is no journal for several processes.
 
+mod archive;
 mod error;
 mod journal;
 mod left_over;
@@ -17,6 +19,7 @@ mod retention;
 mod schema;
 mod writer;
 
+pub use archive::SqliteArchive;
 pub use error::OpenError;
 pub use journal::{Limits, SqliteJournal};
 pub use retention::Retention;

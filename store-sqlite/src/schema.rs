@@ -9,11 +9,31 @@ use crate::OpenError;
 /// What leads from each format to the next. A released one is never changed.
 const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
+/// The latest format.
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
 /// "EvTn", as the first migration sets it.
 pub(crate) const APPLICATION: i64 = 0x4576_546e;
 
 /// Brings a database to the latest format. One that is not ours or from the future is left as it is.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    let found = format(connection, path)?;
+    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+        step(connection, version, migration).map_err(|error| OpenError::sqlite(path, &error))?;
+    }
+    Ok(())
+}
+
+/// Makes sure that a database has the latest format, without writing to it.
+pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    match format(connection, path)? {
+        found if found < KNOWN => Err(OpenError::TooOld { path: path.to_owned(), found, known: KNOWN }),
+        _ => Ok(()),
+    }
+}
+
+/// The format of a database of ours: 0 = it is still empty.
+fn format(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let found = number(connection, "SELECT * FROM pragma_user_version").map_err(failed)?;
     let application = number(connection, "SELECT * FROM pragma_application_id").map_err(failed)?;
@@ -22,14 +42,10 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Op
     if application != APPLICATION && (found, tables) != (0, 0) {
         return Err(OpenError::Foreign { path, found: "a database of another program" });
     }
-    let known = MIGRATIONS.len() as i64;
-    if found > known {
-        return Err(OpenError::TooNew { path, found, known });
+    match found {
+        0..=KNOWN => Ok(found),
+        _ => Err(OpenError::TooNew { path, found, known: KNOWN }),
     }
-    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
-        step(connection, version, migration).map_err(|error| OpenError::sqlite(&path, &error))?;
-    }
-    Ok(())
 }
 
 fn step(connection: &mut Connection, version: i64, migration: &str) -> rusqlite::Result<()> {

@@ -1,6 +1,7 @@
 //! The journal on a real disk: it keeps what it acknowledged, whatever happens to its process.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod archive;
 mod close;
 mod conformance;
 mod crash;
