@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{SqliteJournal, record::integer};
 
-/// Conversations looked at in one go, so that appends wait only shortly.
-const AT_ONCE: i64 = 64;
+/// Conversations looked at, and events dropped, in one go, so that appends wait only shortly.
+const CONVERSATIONS: i64 = 64;
+const EVENTS: usize = 4096;
 
 /// Which sealed turns keep their events. A turn loses them when any of this says so; the default keeps all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,8 @@ impl SqliteJournal {
     }
 }
 
-/// Does it for the conversations that follow the key `after`: how many events went, and the last key unless that was all.
+/// Does a part of it, for the conversations that follow the key `after`: how many events went, and the last key that is
+/// done with, unless that was all.
 fn compact(
     connection: &mut Connection,
     retention: Retention,
@@ -55,19 +57,32 @@ fn compact(
     let transaction = connection.transaction()?;
     let keys: Vec<i64> = transaction
         .prepare_cached("SELECT key FROM conversation WHERE key > ?1 ORDER BY key LIMIT ?2")?
-        .query_map([after, AT_ONCE], |row| row.get(0))?
+        .query_map([after, CONVERSATIONS], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let sealed_before = retention.sealed_before.map(|before| integer(before.0));
-    let mut dropped = 0;
-    for key in &keys {
-        let sql = "DELETE FROM event WHERE conversation = ?1 AND ends <= (
-            SELECT max(ends) FROM sealed WHERE conversation = ?1 AND (sealed_at < ?2
-                OR number <= (SELECT max(number) FROM sealed WHERE conversation = ?1) - ?3))";
-        let columns = params![key, sealed_before, retention.newest_turns];
-        dropped += transaction.prepare_cached(sql)?.execute(columns)?;
+    let (mut dropped, mut done) = (0, None);
+    for key in keys {
+        dropped += drop_events(&transaction, retention, key, EVENTS - dropped)?;
+        if dropped == EVENTS {
+            // This one may have more.
+            done = done.or(Some(after));
+            break;
+        }
+        done = Some(key);
     }
     transaction.commit()?;
-    Ok((dropped, keys.last().copied()))
+    Ok((dropped, done))
+}
+
+/// Drops what one conversation need not keep, the oldest first.
+fn drop_events(on: &Connection, retention: Retention, key: i64, most: usize) -> rusqlite::Result<usize> {
+    let sql = "DELETE FROM event WHERE rowid IN (
+        SELECT rowid FROM event WHERE conversation = ?1 AND ends <= (
+            SELECT max(ends) FROM sealed WHERE conversation = ?1 AND (sealed_at < ?2
+                OR number <= (SELECT max(number) FROM sealed WHERE conversation = ?1) - ?3))
+        ORDER BY ends LIMIT ?4)";
+    let sealed_before = retention.sealed_before.map(|before| integer(before.0));
+    let columns = params![key, sealed_before, retention.newest_turns, integer(most as u64)];
+    on.prepare_cached(sql)?.execute(columns)
 }
 
 fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<bool> {

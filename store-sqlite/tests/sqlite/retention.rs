@@ -4,19 +4,21 @@ use everturn_orchestrator::{Cursor, Entry, Journal as _, JournalError, Version, 
 use everturn_store_sqlite::{Retention, SqliteJournal};
 use everturn_wire::{ConversationId, TurnId, TurnMetrics, Usage};
 
-use super::support::{append, checked, numbered};
+use super::support::{append, checked, event, head, numbered};
 
 /// A conversation of `turns` sealed turns, the nth sealed at n with the nth event as its last, and one event more.
 async fn talk(journal: &SqliteJournal, id: &ConversationId, turns: u64) {
     for number in 1..=turns {
-        let turn_id = TurnId::from(number.to_string());
-        let figures =
-            TurnMetrics { turn_id, usage: Usage::default(), duration_ms: None, steps: 1, context_size: None };
         let mut entries = numbered(number, number.to_string());
-        entries.insert(2, Entry::Sealed(figures));
+        entries.insert(2, Entry::Sealed(figures(&number.to_string())));
         journal.append(id, Version(number - 1), entries).await.unwrap();
     }
     append(journal, id, turns + 1).await.unwrap();
+}
+
+fn figures(turn: &str) -> TurnMetrics {
+    let turn_id = TurnId::from(turn);
+    TurnMetrics { turn_id, usage: Usage::default(), duration_ms: None, steps: 1, context_size: None }
 }
 
 async fn left(journal: &SqliteJournal, id: &ConversationId) -> Vec<u64> {
@@ -59,6 +61,23 @@ async fn all_conversations_are_reached() {
     }
     let none = Retention { newest_turns: Some(0), sealed_before: None };
     assert_eq!(journal.compact(none).await.unwrap(), 150);
+}
+
+#[tokio::test]
+async fn a_turn_of_very_many_events_goes_part_by_part() {
+    const MANY: u64 = 10_000;
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let (first, second) = (ConversationId::from("1"), ConversationId::from("2"));
+    for id in [&first, &second] {
+        let mut entries: Vec<Entry> = (1..=MANY).map(|number| Entry::Event(event(number))).collect();
+        entries.push(Entry::Sealed(figures("1")));
+        entries.push(Entry::Head(head(MANY)));
+        journal.append(id, Version(0), entries).await.unwrap();
+    }
+    let none = Retention { newest_turns: Some(0), sealed_before: None };
+    assert_eq!(journal.compact(none).await.unwrap() as u64, 2 * MANY);
+    assert!(left(&journal, &first).await.is_empty() && left(&journal, &second).await.is_empty());
 }
 
 #[tokio::test]
