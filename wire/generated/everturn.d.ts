@@ -187,6 +187,19 @@ export type Chunk =
   | SystemChunk
   | ImageChunk;
 
+/** A stored chunk. */
+export interface ChunkLine {
+  type: "chunk";
+  /** The conversation it is in. */
+  conversationId: ConversationId;
+  /** Per conversation, starts at 1, never skips. */
+  seq: number;
+  /** Who it is from. */
+  role: Role;
+  /** The chunk. */
+  chunk: Chunk;
+}
+
 /** A frame from client to server. */
 export type Command =
   | ChatSendCommand
@@ -201,6 +214,25 @@ export type Command =
 
 /** Names a conversation: an append-only log of chunks with one writer. */
 export type ConversationId = string;
+
+/** A conversation; its chunks follow. */
+export interface ConversationLine {
+  type: "conversation";
+  /** The conversation. */
+  id: ConversationId;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds of its latest chunk. */
+  lastActivityAt: number;
+  /** The beginning of its first message. */
+  title: string;
+  /** Its status. */
+  status: ConversationStatus;
+  /** The `seq` of its last chunk, which is how many follow; 0 = none. */
+  latestSeq: number;
+  /** The model of its last turn, as `credential/model`. */
+  model?: string;
+}
 
 export type ConversationList = Array<ConversationSummary>;
 
@@ -327,6 +359,11 @@ export interface ErrorMessage {
   /** What is wrong and what to do. */
   message: string;
 }
+
+/** One line of an export. Each conversation's line comes before those of its chunks, which ascend by `seq`. */
+export type ExportLine =
+  | ConversationLine
+  | ChunkLine;
 
 /** A diagnosed provider error. */
 export interface Failure {

@@ -16,6 +16,7 @@ mod chunk;
 mod command;
 pub mod document;
 mod event;
+mod export;
 mod failure;
 mod http;
 mod id;
@@ -29,6 +30,7 @@ pub use event::{
     AgentEvent, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage, RetryOutcome, Usage,
     Verdict,
 };
+pub use export::ExportLine;
 pub use failure::{Category, Failure};
 pub use http::{
     ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,

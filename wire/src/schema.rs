@@ -10,7 +10,7 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, Failure, Health,
+    AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
     HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, RetryControl, SendRequest,
     ServerMessage, Stopped, TurnMetricsList,
 };
@@ -27,8 +27,13 @@ pub use typescript::typescript;
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The unions that are told apart by `type`, each with what the names of its members end with.
-const UNIONS: [(&str, &str); 4] =
-    [("AgentEvent", "Event"), ("Chunk", "Chunk"), ("Command", "Command"), ("ServerMessage", "Message")];
+const UNIONS: [(&str, &str); 5] = [
+    ("AgentEvent", "Event"),
+    ("Chunk", "Chunk"),
+    ("Command", "Command"),
+    ("ExportLine", "Line"),
+    ("ServerMessage", "Message"),
+];
 
 /// The generated documents: file name and content.
 pub fn generated() -> [(&'static str, String); 4] {
@@ -64,7 +69,7 @@ fn definitions() -> Map<String, Value> {
         .with_transform(RecursiveTransform(exact_integers))
         .into_generator();
     let list = generator.subschema_for::<ConversationList>();
-    define::<(AgentEvent, Chunk, Message, Failure, Command, ServerMessage)>(&mut generator);
+    define::<(AgentEvent, Chunk, Message, Failure, Command, ServerMessage, ExportLine)>(&mut generator);
     define::<(SendRequest, HistoryWindow, ConversationState, TurnMetricsList, Stopped, RetryControl)>(
         &mut generator,
     );

@@ -45,6 +45,7 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("AgentEvent", &event::extension()),
         Family::new("Chunk", &chunk::chunks()),
         Family::new("StoredChunk", &chunk::stored()),
+        Family::new("ExportLine", &chunk::export()),
         Family::new("Message", &chunk::messages()),
         Family::new("Failure", &chunk::failures()),
         Family::new("Command", &frame::commands()),

@@ -1,6 +1,8 @@
 //! What is persisted.
 
-use everturn_wire::{Category, Chunk, Echo, Failure, Message, Role, StepId, StoredChunk};
+use everturn_wire::{
+    Category, Chunk, ConversationStatus, Echo, ExportLine, Failure, Message, Role, StepId, StoredChunk,
+};
 use serde_json::json;
 
 use super::event::step;
@@ -46,6 +48,21 @@ pub(crate) fn chunks() -> Vec<Chunk> {
 pub(crate) fn stored() -> Vec<StoredChunk> {
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
     roles.into_iter().zip(1..).map(|(role, seq)| StoredChunk { seq, role, chunk: text("Hello") }).collect()
+}
+
+pub(crate) fn export() -> Vec<ExportLine> {
+    let conversation = |model: Option<String>, latest_seq| ExportLine::Conversation {
+        id: "c1".into(),
+        created_at: 1_788_220_800_000,
+        last_activity_at: 1_788_220_801_000,
+        title: "Hello".into(),
+        status: ConversationStatus::Idle,
+        model,
+        latest_seq,
+    };
+    let chunk =
+        ExportLine::Chunk { conversation_id: "c1".into(), seq: 1, role: Role::User, chunk: text("Hello") };
+    vec![conversation(Some("openai/gpt".into()), 1), chunk, conversation(None, 0)]
 }
 
 pub(crate) fn messages() -> Vec<Message> {
