@@ -7,7 +7,6 @@ mod prompt;
 mod story;
 mod turn;
 mod view;
-mod wording;
 
 use std::{
     env,

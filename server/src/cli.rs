@@ -1,10 +1,14 @@
 //! The command line.
 
+mod conversations;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+
+pub(crate) use conversations::{Action, Conversations};
 
 /// LLM agent turns that never die of a passing failure.
 ///
@@ -34,6 +38,8 @@ pub(crate) enum Command {
     /// cancelled, 2 wrong usage, 130 interrupted.
     #[command(after_help = ENVIRONMENT)]
     Chat(Chat),
+    /// List, show, export and delete the conversations that a server keeps in its file
+    Conversations(Conversations),
 }
 
 #[derive(Args, Debug)]
@@ -81,7 +87,7 @@ pub(crate) struct Chat {
 #[derive(Args, Debug)]
 struct ConfigFlag {
     /// The configuration file [default: everturn/config.toml in the user's configuration directory, if it is there]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", global = true)]
     config: Option<PathBuf>,
 }
 

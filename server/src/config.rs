@@ -4,12 +4,13 @@ mod environment;
 mod file;
 mod hidden;
 mod provider;
+mod retention;
 mod retry;
 
 use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -18,6 +19,7 @@ use everturn_kernel::Settings;
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
 pub(crate) use provider::{Api, Provider};
+pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 
 use file::File;
@@ -50,6 +52,7 @@ pub(crate) struct Config {
     /// None: the built-in demo.
     pub(crate) providers: Vec<Provider>,
     pub(crate) retry: Retry,
+    pub(crate) keep: Keep,
     pub(crate) settings: Settings,
     /// Whether models may roll dice.
     pub(crate) dice: bool,
@@ -60,7 +63,7 @@ impl Config {
     /// Puts it together and checks it.
     pub(crate) fn resolve(flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
         let path = Self::path(flags, environment);
-        let file = path.as_deref().map(File::read).transpose()?.unwrap_or_default();
+        let file = Self::read(path.as_deref())?;
         let listen = flags.listen.clone().or_else(|| environment.get("EVERTURN_LISTEN"));
         let listen = listen.or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
@@ -88,11 +91,22 @@ impl Config {
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             providers,
             retry,
+            keep: Keep::resolve(&file.retention),
             settings,
             system_prompt: file.system_prompt,
         };
         config.check_names()?;
         Ok(config)
+    }
+
+    /// Only where conversations are kept: to look at them takes no key of any provider.
+    pub(crate) fn data(flags: &Flags, environment: &Environment<'_>) -> Result<PathBuf> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
+    }
+
+    fn read(path: Option<&Path>) -> Result<File> {
+        Ok(path.map(File::read).transpose()?.unwrap_or_default())
     }
 
     /// The file that was named, else the usual one where it exists.

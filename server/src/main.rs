@@ -4,13 +4,17 @@ mod assembly;
 mod chat;
 mod cli;
 mod config;
+mod conversations;
 mod dice;
 mod door;
 mod greeting;
 mod interrupt;
 mod logging;
+mod moment;
 mod page;
+mod paper;
 mod serve;
+mod wording;
 
 use std::{
     io::{self, Write as _},
@@ -45,5 +49,6 @@ async fn run(command: Command) -> Result<ExitCode> {
             logging::start(&environment, "off")?;
             chat::run(&args).await
         }
+        Command::Conversations(args) => conversations::run(&args, &environment).await,
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use everturn_wire::Category;
 use serde_json::Value;
 
 /// The most characters of a failure that are shown.
 const LONGEST: usize = 200;
 
 /// A provider's failure in one short line: what its JSON or its HTML page says, without the wrapping.
-pub(super) fn brief(message: &str) -> String {
+pub(crate) fn brief(message: &str) -> String {
     let (head, body) = match message.split_once(": ") {
         Some((head, body)) if head.starts_with("HTTP ") => (format!("{head}: "), body),
         _ => (String::new(), message),
@@ -34,7 +35,7 @@ fn of_page(body: &str) -> Option<String> {
 }
 
 /// Text on one line, cut to `longest` characters, without anything that could steer a terminal.
-pub(super) fn one_line(text: &str, longest: usize) -> String {
+pub(crate) fn one_line(text: &str, longest: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
     match plain.char_indices().nth(longest) {
@@ -44,13 +45,35 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
 }
 
 /// A time in whole seconds: `5s`, `1m 05s`, `2h 03m`.
-pub(super) fn time(time: Duration) -> String {
+pub(crate) fn time(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
     }
+}
+
+/// `1 chunk`, `2 chunks`.
+pub(crate) fn count(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `1st`, `2nd`, `3rd`, `11th`.
+pub(crate) fn ordinal(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, tens) if tens != 11 => "st",
+        (2, tens) if tens != 12 => "nd",
+        (3, tens) if tens != 13 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+/// A category in words: `rate limited`.
+pub(crate) fn category(category: Category) -> String {
+    let name = serde_json::to_value(category).ok();
+    name.and_then(|name| Some(name.as_str()?.replace('_', " "))).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -82,5 +105,14 @@ mod tests {
         {
             assert_eq!(time(Duration::from_secs(seconds)), expected);
         }
+    }
+
+    #[test]
+    fn numbers_and_categories_are_words() {
+        let ordinals: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].into_iter().map(ordinal).collect();
+        let expected = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"];
+        assert_eq!(ordinals, expected);
+        assert_eq!((count(1, "chunk"), count(0, "chunk")), ("1 chunk".to_owned(), "0 chunks".to_owned()));
+        assert_eq!(category(Category::RateLimited), "rate limited");
     }
 }

@@ -5,10 +5,8 @@ use std::{collections::HashMap, io, time::Duration};
 use everturn_wire::{AgentEvent, DoneReason, EventBody, RetryOutcome, TurnId, Value};
 use tokio::time::Instant;
 
-use super::{
-    view::{Line, Status, View, Wait},
-    wording,
-};
+use super::view::{Line, Status, View, Wait};
+use crate::wording;
 
 /// The most characters that are shown of a tool's arguments, and of its result.
 const ARGUMENTS: usize = 60;

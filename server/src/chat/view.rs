@@ -11,7 +11,7 @@ use tokio::time::Instant;
 pub(super) use live::{Live, columns};
 pub(super) use plain::Plain;
 
-use super::wording;
+use crate::wording;
 
 /// A place where a turn is shown.
 pub(super) trait View {

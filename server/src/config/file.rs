@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Hidden;
+use super::{Hidden, retention::Amount};
 
 /// The whole file. Everything may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -14,6 +14,7 @@ use super::Hidden;
 pub(super) struct File {
     pub(super) server: ServerTable,
     pub(super) retry: RetryTable,
+    pub(super) retention: RetentionTable,
     pub(super) tools: ToolTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
@@ -42,6 +43,13 @@ pub(super) struct RetryTable {
     pub(super) max_retries: Option<u32>,
     pub(super) jitter: Option<f64>,
     pub(super) max_wait_ms: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct RetentionTable {
+    pub(super) keep_events_days: Option<Amount>,
+    pub(super) keep_events_turns: Option<Amount>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -187,6 +195,11 @@ mod tests {
             ("[retry]\nschedule = \"soon\"", ":2: `schedule` must be `patient` or `exponential`"),
             ("max_steps = \"many\"", ":1: `max_steps` must be a whole number"),
             ("[[provider]]\nname = \"a\"", ": missing field `models`"),
+            ("[retention]\nkeep_events_days = -1", ":2: `keep_events_days` must be a whole number from 0"),
+            (
+                "[retention]\nkeep_events_turns = \"no\"",
+                ":2: `keep_events_turns` must be a whole number from 0",
+            ),
             ("[server\n", ":1: "),
         ];
         for (text, expected) in cases {

@@ -367,6 +367,18 @@ fn a_schedule_is_made_of_its_figures() {
 }
 
 #[test]
+fn events_are_kept_for_a_month_unless_told_otherwise() {
+    let kept = |file: &str| Case::new(file).config().keep.at(everturn_kernel::Millis(40 * 86_400_000));
+    let month = kept("");
+    assert_eq!(month.sealed_before, Some(everturn_kernel::Millis(10 * 86_400_000)));
+    assert_eq!(month.newest_turns, None);
+    let both = kept("[retention]\nkeep_events_days = \"all\"\nkeep_events_turns = 3");
+    assert_eq!((both.sealed_before, both.newest_turns), (None, Some(3)));
+    let problem = Case::new("[retention]\nkeep_events_days = \"soon\"").problem();
+    assert!(problem.contains("config.toml:2: `keep_events_days` must be a whole number"), "{problem}");
+}
+
+#[test]
 fn what_cannot_be_read_names_file_line_and_key() {
     let case = Case::new("[server]\nport = 4777\n");
     let problem = case.problem();

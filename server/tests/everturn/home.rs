@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::PathBuf,
+    path::Path,
     process::{Output, Stdio},
     sync::Arc,
     time::Duration,
@@ -40,6 +41,10 @@ impl Home {
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("config.toml"), config).unwrap();
         home
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// With `sim/model` behind this address.

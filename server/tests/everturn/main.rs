@@ -12,6 +12,7 @@ mod disk;
 mod echo;
 #[cfg(target_os = "linux")]
 mod fault;
+mod conversations;
 mod home;
 #[cfg(target_os = "linux")]
 mod kill;

@@ -31,24 +31,42 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// A terminal in which `everturn` runs with these words.
     pub(crate) fn new(home: &Home, words: &[&str]) -> Self {
-        Self::running(home, env!("CARGO_BIN_EXE_everturn"), words)
+        Self::of_width(home, COLUMNS, words)
+    }
+
+    pub(crate) fn of_width(home: &Home, columns: u16, words: &[&str]) -> Self {
+        Self::start(home, columns, env!("CARGO_BIN_EXE_everturn"), words)
     }
 
     pub(crate) fn running(home: &Home, program: &str, words: &[&str]) -> Self {
+        Self::start(home, COLUMNS, program, words)
+    }
+
+    fn start(home: &Home, columns: u16, program: &str, words: &[&str]) -> Self {
         let (pty, pts) = pty_process::open().unwrap();
-        pty.resize(Size::new(ROWS, COLUMNS)).unwrap();
+        pty.resize(Size::new(ROWS, columns)).unwrap();
         let command = pty_process::Command::new(program).args(words).env_clear().kill_on_drop(true);
         let command =
             home.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
         let child = command.spawn(pts).unwrap();
         let coming = VecDeque::new();
-        Self { pty, child, coming, screen: Parser::new(ROWS, COLUMNS, 100), _home: home.clone() }
+        Self { pty, child, coming, screen: Parser::new(ROWS, columns, 100), _home: home.clone() }
     }
 
     /// What is on the screen, without the white space at the ends of its lines.
     pub(crate) fn shown(&self) -> String {
         let rows = self.screen.screen().rows(0, COLUMNS);
         rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+
+    /// Whether anything on the screen has a colour.
+    pub(crate) fn has_color(&self) -> bool {
+        let screen = self.screen.screen();
+        let (rows, columns) = screen.size();
+        let mut cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        cells.any(|(row, column)| {
+            screen.cell(row, column).is_some_and(|cell| cell.fgcolor() != vt100::Color::Default)
+        })
     }
 
     /// Whether a part of this line is yellow.

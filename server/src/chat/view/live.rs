@@ -14,7 +14,7 @@ use crossterm::{
 use tokio::time::Instant;
 
 use super::{Line, Status, View, wrap::Wrap};
-use crate::chat::wording;
+use crate::wording;
 
 /// After so many seconds a line says how long it has been there.
 const PATIENCE: u64 = 2;

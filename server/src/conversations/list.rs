@@ -1,0 +1,157 @@
+//! `everturn conversations list`.
+
+use std::{io::Write, process::ExitCode};
+
+use anyhow::Result;
+use everturn_orchestrator::{Head, TurnRecord};
+use everturn_store_sqlite::SqliteArchive;
+use everturn_wire::{ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, RetryState};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{pending, selection};
+use crate::{
+    moment::Calendar,
+    paper::{self, Ink, Paper},
+    wording,
+};
+
+/// The cells that a title should have; with fewer than the last it has a row of its own. The most characters of one.
+const TITLE: usize = 24;
+const NARROW: usize = 12;
+const LONGEST: usize = 200;
+
+const GAP: &str = "  ";
+
+/// Prints all of them.
+pub(super) fn run(archive: &SqliteArchive, json: bool, paper: &mut Paper<impl Write>) -> Result<ExitCode> {
+    let all = archive.conversations()?;
+    if json {
+        let listed = all.iter().map(|(id, head)| Listed::of(id, head, turn(archive, id, head)?.as_ref()));
+        let listed = listed.collect::<Result<Vec<_>>>()?;
+        paper.line(Ink::Plain, &serde_json::to_string(&listed)?)?;
+    } else {
+        table(archive, &all, &Calendar::of_process(), paper)?;
+    }
+    paper.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A conversation as `GET /conversations` lists it, and what only the file knows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(flatten)]
+    summary: ConversationSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    latest_seq: u64,
+    /// The wait that its turn is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<RetryState>,
+}
+
+impl Listed {
+    fn of(id: &ConversationId, head: &Head, turn: Option<&TurnRecord>) -> Result<Self> {
+        let summary = ConversationSummary {
+            id: id.clone(),
+            created_at: head.created_at.0,
+            last_activity_at: head.last_activity_at.0,
+            title: head.title.clone(),
+            status: head.status,
+            workspace_id: DEFAULT_WORKSPACE.to_owned(),
+        };
+        let retry = turn.and_then(pending::wait);
+        Ok(Self { summary, model: head.model.clone(), latest_seq: head.last_seq, retry })
+    }
+}
+
+/// The unsealed turn, where the head says that there is one.
+fn turn(archive: &SqliteArchive, id: &ConversationId, head: &Head) -> Result<Option<TurnRecord>> {
+    match head.status {
+        ConversationStatus::Active | ConversationStatus::Queued => {
+            Ok(archive.load(id)?.and_then(|stored| stored.turn))
+        }
+        ConversationStatus::Idle | ConversationStatus::Closed => Ok(None),
+    }
+}
+
+/// One row of the table.
+struct Row {
+    id: String,
+    when: String,
+    status: String,
+    is_busy: bool,
+    title: String,
+}
+
+fn table(
+    archive: &SqliteArchive,
+    all: &[(ConversationId, Head)],
+    calendar: &Calendar,
+    paper: &mut Paper<impl Write>,
+) -> Result<()> {
+    if all.is_empty() {
+        return Ok(paper.line(Ink::Plain, "No conversations yet.")?);
+    }
+    let rows = all.iter().map(|(id, head)| {
+        let turn = turn(archive, id, head)?;
+        let status = turn.as_ref().map(|turn| pending::words(turn, calendar));
+        Ok(Row {
+            id: id.to_string(),
+            when: calendar.brief(head.last_activity_at.0),
+            is_busy: status.is_some(),
+            status: status.unwrap_or_else(|| status_word(head.status).to_owned()),
+            title: wording::one_line(&head.title, LONGEST),
+        })
+    });
+    let mut rows = rows.collect::<Result<Vec<_>>>()?;
+    let rest =
+        widest(&rows, |row| &row.when).max(4) + widest(&rows, |row| &row.status).max(6) + 3 * GAP.len();
+    let is_narrow = |columns| widest(&rows, |row| &row.id) + rest + TITLE > columns;
+    if paper.columns().is_some_and(is_narrow) {
+        let cells = selection::telling(all) + 1;
+        rows.iter_mut().for_each(|row| row.id = paper::cut(&row.id, cells));
+    }
+    print(&rows, rest, paper)
+}
+
+fn print(rows: &[Row], rest: usize, paper: &mut Paper<impl Write>) -> Result<()> {
+    let id = widest(rows, |row| &row.id).max("ID".len());
+    let when = widest(rows, |row| &row.when).max("WHEN".len());
+    let status = widest(rows, |row| &row.status).max("STATUS".len());
+    let columns = paper.columns().unwrap_or(usize::MAX);
+    let title = columns.saturating_sub(id + rest);
+    let is_narrow = title < NARROW;
+    let mut head = vec![paper::pad("ID", id), paper::pad("WHEN", when), paper::pad("STATUS", status)];
+    head.extend((!is_narrow).then(|| "TITLE".to_owned()));
+    paper.line(Ink::Faint, head.join(GAP).trim_end())?;
+    for row in rows {
+        paper.write(
+            Ink::Plain,
+            &format!("{}{GAP}{}{GAP}", paper::pad(&row.id, id), paper::pad(&row.when, when)),
+        )?;
+        let ink = if row.is_busy { Ink::Warning } else { Ink::Faint };
+        paper.write(ink, &paper::pad(&row.status, status))?;
+        let title = match is_narrow {
+            true => format!("\n{GAP}{}", paper::cut(&row.title, columns - GAP.len())),
+            false => format!("{GAP}{}", paper::cut(&row.title, title)),
+        };
+        paper.line(Ink::Plain, title.trim_end_matches(' '))?;
+    }
+    Ok(())
+}
+
+fn status_word(status: ConversationStatus) -> &'static str {
+    match status {
+        // A turn begins with the first thing that is kept of it.
+        ConversationStatus::Active => "unfinished",
+        ConversationStatus::Queued => "queued",
+        ConversationStatus::Idle => "idle",
+        ConversationStatus::Closed => "closed",
+    }
+}
+
+fn widest(rows: &[Row], of: impl Fn(&Row) -> &str) -> usize {
+    rows.iter().map(|row| of(row).width()).max().unwrap_or(0)
+}

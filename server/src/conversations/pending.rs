@@ -1,0 +1,52 @@
+//! What an unsealed turn is about.
+
+use anyhow::Result;
+use everturn_orchestrator::{Cursor, TurnRecord};
+use everturn_store_sqlite::SqliteArchive;
+use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryState};
+
+use crate::{moment::Calendar, wording};
+
+/// The events that are looked through for the reason of a wait, at a time.
+const EVENTS: usize = 512;
+
+/// The wait of a turn, where it waits.
+pub(super) fn wait(turn: &TurnRecord) -> Option<RetryState> {
+    Some(RetryState { attempt: turn.snapshot.retry_attempt()?, next_at: turn.wait?.until.0 })
+}
+
+/// `waits until 12:03:10, 3rd retry`, or that it waits no longer.
+pub(super) fn words(turn: &TurnRecord, calendar: &Calendar) -> String {
+    let Some(wait) = wait(turn) else { return "unfinished".to_owned() };
+    let (retry, at) = (wording::ordinal(u64::from(wait.attempt) + 1), calendar.exact(wait.next_at));
+    match calendar.is_ahead(wait.next_at) {
+        true => format!("waits until {at}, {retry} retry"),
+        false => format!("{retry} retry due since {at}"),
+    }
+}
+
+/// The failure that a waiting turn waits for to pass, as it was told: code, category, message.
+pub(super) fn failure(
+    archive: &SqliteArchive,
+    id: &ConversationId,
+    turn: &TurnRecord,
+) -> Result<Option<(String, String)>> {
+    let (mut after, mut latest) = (turn.from, None);
+    loop {
+        let events = archive.events(id, after, EVENTS)?;
+        for event in &events {
+            let event: Option<AgentEvent> = serde_json::from_slice(&event.json).ok();
+            if let Some(EventBody::ProviderRetry { code, category, message, .. }) =
+                event.map(|event| event.body)
+            {
+                let kind = category.map(wording::category);
+                let name: Vec<String> = code.into_iter().chain(kind).collect();
+                latest = Some((name.join(" "), message));
+            }
+        }
+        match events.last().filter(|_| events.len() == EVENTS) {
+            Some(last) => after = Cursor::from_value(last.end.value()),
+            None => return Ok(latest),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Which conversation is meant by the beginning of its id.
+
+use anyhow::{Result, bail};
+use everturn_orchestrator::Head;
+use everturn_wire::ConversationId;
+
+/// The most candidates that are named.
+const NAMED: usize = 5;
+
+/// The conversation of that id, or the only one whose id begins so. The ellipsis of a shortened id may stay.
+pub(super) fn one<'a>(all: &'a [(ConversationId, Head)], asked: &str) -> Result<&'a (ConversationId, Head)> {
+    let start = asked.trim().trim_end_matches('\u{2026}');
+    if start.is_empty() {
+        bail!("{asked:?} is no id: everturn conversations list names them");
+    }
+    if let Some(exact) = all.iter().find(|(id, _)| id.as_str() == start) {
+        return Ok(exact);
+    }
+    let found: Vec<_> = all.iter().filter(|(id, _)| id.as_str().starts_with(start)).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => bail!("no conversation's id begins with {start}: everturn conversations list names them"),
+        many => {
+            let named: Vec<&str> = many.iter().take(NAMED).map(|(id, _)| id.as_str()).collect();
+            let more = if many.len() > NAMED { ", ..." } else { "" };
+            bail!("{} conversations begin with {start}: write more of {}{more}", many.len(), named.join(", "))
+        }
+    }
+}
+
+/// Each once, in the order asked for. Nothing, if one of them is not there.
+pub(super) fn several<'a>(
+    all: &'a [(ConversationId, Head)],
+    asked: &[String],
+) -> Result<Vec<&'a (ConversationId, Head)>> {
+    let mut chosen: Vec<&(ConversationId, Head)> = Vec::with_capacity(asked.len());
+    for asked in asked {
+        let one = one(all, asked)?;
+        if !chosen.iter().any(|(id, _)| *id == one.0) {
+            chosen.push(one);
+        }
+    }
+    Ok(chosen)
+}
+
+/// How many bytes of an id tell every conversation from the others, at least 8. Ids are ASCII.
+pub(super) fn telling(all: &[(ConversationId, Head)]) -> usize {
+    let mut ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
+    ids.sort_unstable();
+    let shared = |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    ids.windows(2).map(|pair| shared(pair) + 1).max().unwrap_or(0).max(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_orchestrator::{Cursor, kernel::Millis};
+    use everturn_wire::ConversationStatus;
+
+    use super::*;
+
+    fn all(ids: &[&str]) -> Vec<(ConversationId, Head)> {
+        let head = Head {
+            created_at: Millis(0),
+            last_activity_at: Millis(0),
+            title: String::new(),
+            status: ConversationStatus::Idle,
+            model: None,
+            end: Cursor::default(),
+            last_seq: 0,
+        };
+        ids.iter().map(|id| (ConversationId::from(*id), head.clone())).collect()
+    }
+
+    #[test]
+    fn a_beginning_is_enough_where_it_is_the_only_one() {
+        let all = all(&["abc1", "abc2", "abc", "x9"]);
+        for (asked, expected) in [("x", "x9"), ("abc", "abc"), ("abc1", "abc1"), ("x9\u{2026}", "x9")] {
+            assert_eq!(one(&all, asked).unwrap().0.as_str(), expected);
+        }
+        for (asked, expected) in
+            [("ab", "3 conversations begin with ab"), ("y", "no conversation"), (" ", "is no id")]
+        {
+            let problem = one(&all, asked).unwrap_err().to_string();
+            assert!(problem.contains(expected), "{problem}");
+        }
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(several(&all, &words(&["x", "x9", "abc2"])).unwrap().len(), 2);
+        assert!(several(&all, &words(&["x", "y"])).is_err());
+    }
+
+    #[test]
+    fn shortened_ids_still_tell_conversations_apart() {
+        assert_eq!(telling(&all(&["0198c2f1-7a00", "0198c2f1-7b00", "b"])), 11);
+        assert_eq!(telling(&all(&["one", "two"])), 8);
+        assert_eq!(telling(&[]), 8);
+    }
+}
