@@ -13,11 +13,11 @@ use crate::{
     dice::Dice,
 };
 
-/// Makes the orchestrator; connects to nothing yet.
-pub(crate) fn orchestrator(config: &Config) -> Result<Orchestrator> {
+/// Makes the orchestrator; connects to nothing yet. Without a journal, conversations end with the process.
+pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>) -> Result<Orchestrator> {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
-    if let Some(path) = &config.data {
-        builder = builder.journal(Arc::new(journal(path)?));
+    if let Some(journal) = journal {
+        builder = builder.journal(journal);
     }
     builder = match &config.retry.schedule {
         Schedule::Patient => builder.schedule(Patient),
@@ -39,7 +39,7 @@ pub(crate) fn orchestrator(config: &Config) -> Result<Orchestrator> {
 }
 
 /// The file that conversations are kept in, made where there is none yet.
-fn journal(path: &Path) -> Result<SqliteJournal> {
+pub(crate) fn journal(path: &Path) -> Result<Arc<SqliteJournal>> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     if let Some(directory) = directory {
         fs::create_dir_all(directory).with_context(|| {
@@ -49,7 +49,7 @@ fn journal(path: &Path) -> Result<SqliteJournal> {
             )
         })?;
     }
-    Ok(SqliteJournal::open(path)?)
+    Ok(Arc::new(SqliteJournal::open(path)?))
 }
 
 fn add(builder: Builder, provider: &Provider) -> Result<Builder> {

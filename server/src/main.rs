@@ -13,6 +13,7 @@ mod logging;
 mod moment;
 mod page;
 mod paper;
+mod retention;
 mod serve;
 mod wording;
 

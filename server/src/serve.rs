@@ -5,11 +5,12 @@ use std::{
     io::{self, ErrorKind, Write as _},
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use everturn_orchestrator::Orchestrator;
+use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
 use everturn_transport_http::Metrics;
 use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
@@ -20,6 +21,7 @@ use crate::{
     config::{Config, Environment, Hidden},
     door, greeting,
     interrupt::Interrupt,
+    retention,
 };
 
 /// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
@@ -38,9 +40,14 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     // The address first: another server there is more likely the reason than the file that it has, too.
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
-    let orchestrator = assembly::orchestrator(&config)?;
+    let journal = config.data.as_deref().map(assembly::journal).transpose()?;
+    let orchestrator = assembly::orchestrator(&config, journal.clone())?;
     let (app, sockets) = door::open(&orchestrator, &config, metrics, address)?;
     let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
+    if let Some(journal) = journal {
+        let clock = SystemClock::default();
+        tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
+    }
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(&config, address, &orchestrator.models(), resumed, &program);
     // Whoever started this may have closed the terminal; it serves all the same.
@@ -85,7 +92,7 @@ pub(crate) struct Private {
 pub(crate) async fn private(config: Config) -> Result<Private> {
     let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
     let config = Config { token: Some(token.clone()), data: None, ..config };
-    let orchestrator = assembly::orchestrator(&config)?;
+    let orchestrator = assembly::orchestrator(&config, None)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
     let (app, _) = door::open(&orchestrator, &config, Metrics::none(), address)?;

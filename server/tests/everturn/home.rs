@@ -2,8 +2,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Output, Stdio},
     sync::Arc,
     time::Duration,

@@ -22,6 +22,7 @@ mod proxy;
 mod reasoning;
 mod relay;
 mod restart;
+mod retention;
 mod serve;
 mod shutdown;
 mod terminal;

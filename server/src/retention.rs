@@ -1,0 +1,94 @@
+//! Letting go of what need not be kept, while turns go on.
+
+use std::{sync::Weak, time::Duration};
+
+use everturn_kernel::Millis;
+use everturn_store_sqlite::SqliteJournal;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::config::Keep;
+
+/// How often it is looked for.
+const EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// Lets go of old events now and then every hour, for as long as someone else has the journal open. The journal does it
+/// in small parts, between which turns are saved.
+pub(crate) async fn run(journal: Weak<SqliteJournal>, keep: Keep, now: impl Fn() -> Millis) {
+    if keep.is_all() {
+        return;
+    }
+    let mut due = interval(EVERY);
+    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        due.tick().await;
+        let Some(journal) = journal.upgrade() else { return };
+        match journal.compact(keep.at(now())).await {
+            Ok(0) => {}
+            Ok(events) => tracing::info!(events, "let go of the events of old turns"),
+            // What cannot be dropped now may be dropped in an hour.
+            Err(error) => tracing::warn!(%error, "cannot let go of the events of old turns"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
+    use bytes::Bytes;
+    use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, StoredEvent, Version};
+    use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics, Usage};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+    /// A conversation with one event, of a turn that was sealed at 0.
+    async fn journal(path: &std::path::Path, id: &ConversationId) -> Arc<SqliteJournal> {
+        let end = Cursor::from_value(1);
+        let head = Head {
+            created_at: Millis(0),
+            last_activity_at: Millis(0),
+            title: String::new(),
+            status: ConversationStatus::Idle,
+            model: None,
+            end,
+            last_seq: 0,
+        };
+        let event = StoredEvent { start: Cursor::default(), end, json: Bytes::from_static(b"{}") };
+        let (turn_id, usage) = ("t".into(), Usage::default());
+        let figures = TurnMetrics { turn_id, usage, duration_ms: None, steps: 1, context_size: None };
+        let journal = SqliteJournal::open(path).unwrap();
+        let entries = vec![Entry::Event(event), Entry::Sealed(figures), Entry::Head(head)];
+        journal.append(id, Version(0), entries).await.unwrap();
+        Arc::new(journal)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_grows_old_while_the_server_runs_goes_within_the_hour() {
+        let directory = tempfile::tempdir().unwrap();
+        let id = ConversationId::from("c");
+        let journal = journal(&directory.path().join("everturn.db"), &id).await;
+        let now = Arc::new(AtomicU64::new(DAY_MS));
+        let clock = now.clone();
+        let keep = Keep::for_days(1);
+        let sweeping =
+            tokio::spawn(run(Arc::downgrade(&journal), keep, move || Millis(clock.load(Ordering::Relaxed))));
+        let left = async || journal.events(&id, Cursor::default(), 9).await.unwrap().len();
+        for _ in 0..3 {
+            sleep(EVERY).await;
+            assert_eq!(left().await, 1, "as old as what is kept");
+        }
+        now.store(DAY_MS + 1, Ordering::Relaxed);
+        sleep(2 * EVERY).await;
+        // Its thread may be at it still.
+        journal.compact(Keep::for_days(9).at(Millis(0))).await.unwrap();
+        assert_eq!(left().await, 0);
+        drop(journal);
+        sweeping.await.expect("it ends with the journal");
+    }
+}

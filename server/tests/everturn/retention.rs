@@ -1,0 +1,65 @@
+//! What a server lets go of by itself.
+
+use everturn_orchestrator::Cursor;
+use everturn_sim::{Loopback, chat, fault};
+use everturn_store_sqlite::SqliteArchive;
+use serde_json::json;
+use tokio::{task::yield_now, time::timeout};
+
+use crate::{
+    client::{Socket, get, ndjson, post},
+    home::{DEADLINE, Home, LONG},
+};
+
+#[tokio::test]
+async fn the_events_of_sealed_turns_go_at_the_next_start_and_all_else_stays() {
+    let provider =
+        Loopback::start([chat::text(["One."]).reply(), fault::overloaded(), chat::text(["Three."]).reply()])
+            .await;
+    let home = Home::with_provider(&provider, &format!("{LONG}\n[retention]\nkeep_events_days = 0"));
+    let mut server = home.serve().await;
+    let one = json!({ "conversationId": "done", "message": "one" });
+    assert!(!ndjson(post(&server, "/chat", &one).await).await.is_empty());
+    post(&server, "/chat", &json!({ "conversationId": "waits", "message": "two" })).await;
+    let mut socket = Socket::open(&server, "/ws").await;
+    socket.say(&json!({ "type": "chat.subscribe", "conversationId": "waits" })).await;
+    socket.events("provider-retry").await;
+    let file = home.path().join(".local/share/everturn/everturn.db");
+    let archive = SqliteArchive::open(file).unwrap();
+    let events = |id: &str| archive.events(&id.into(), Cursor::default(), usize::MAX).unwrap().len();
+    let waiting = events("waits");
+    assert!(events("done") > 4 && waiting > 2);
+    server.child.kill().await.unwrap();
+
+    let server = home.serve().await;
+    let gone = async {
+        while events("done") > 0 {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, gone).await.expect("they go soon after the start");
+    assert_eq!(events("waits"), waiting, "a turn that goes on keeps what it told");
+    let history = get(&server, "/conversations/done").await.json().await;
+    assert_eq!(history["chunks"].as_array().unwrap().len(), 2, "{history}");
+
+    let mut socket = Socket::open(&server, "/ws").await;
+    socket.say(&json!({ "type": "chat.subscribe", "conversationId": "done", "cursor": "0" })).await;
+    let three = json!({ "conversationId": "done", "message": "three" });
+    post(&server, "/chat", &three).await;
+    let seen = socket.events("turn-sealed").await;
+    let prompts: Vec<_> = seen.iter().filter(|event| event["type"] == "user-message").collect();
+    assert_eq!(prompts.len(), 1, "who comes from far back goes on with what is left: {seen:?}");
+    assert_eq!(prompts[0]["text"], "three");
+}
+
+#[tokio::test]
+async fn a_wrong_setting_is_named_with_its_place() {
+    let home = Home::with("[retention]\nkeep_events_turns = 1.5\n");
+    let output = home.run(&["--listen", "127.0.0.1:0"]).await;
+    let error = crate::home::stderr(&output);
+    assert!(!output.status.success());
+    assert!(
+        error.contains("config.toml:2: `keep_events_turns` must be a whole number from 0 up, or \"all\""),
+        "{error}"
+    );
+}
