@@ -1,5 +1,6 @@
 //! One failure and the order in which the rules are asked about it.
 
+use crate::because::Because;
 use crate::code::{self, Rank};
 use crate::kind::Kind;
 use crate::prose::Prose;
@@ -8,6 +9,21 @@ use crate::{Evidence, Stage, measure, message, phrase, status, transport};
 
 /// The statuses under which a gateway also hides what its upstream said.
 const WRAPPING: &[u16] = &[400, 500, 502];
+
+/// What a failure was found to be.
+pub(crate) struct Verdict<'a> {
+    pub(crate) kind: Kind,
+    /// What was found first.
+    pub(crate) because: Because<'a>,
+    /// What made something else of it.
+    pub(crate) refined: Option<Because<'a>>,
+}
+
+impl<'a> Verdict<'a> {
+    fn by((kind, because): (Kind, Because<'a>)) -> Self {
+        Self { kind, because, refined: None }
+    }
+}
 
 /// One failure, with what was read out of it.
 pub(crate) struct Case<'a> {
@@ -25,11 +41,11 @@ impl<'a> Case<'a> {
         let mut unknown = String::new();
         let mut known: Option<(Rank, Kind, usize)> = None;
         for (at, name) in found.codes.iter().enumerate() {
-            if let Some((rank, kind)) = code::meaning(name) {
+            if let Some((rank, kind)) = code::meaning(&name.name) {
                 let better = known.is_none_or(|best| (rank, kind) < (best.0, best.1));
                 known = if better { Some((rank, kind, at)) } else { known };
             } else {
-                code::words(name, &mut unknown);
+                code::words(&name.name, &mut unknown);
                 unknown.push_str(" | ");
             }
         }
@@ -49,16 +65,15 @@ impl<'a> Case<'a> {
     }
 
     /// The conclusion: by what proves most.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn verdict(&self) -> Verdict<'a> {
         if self.evidence.stage == Stage::Transport || self.evidence.transport.is_some() {
-            return transport::kind(self.evidence);
+            return Verdict::by(transport::kind(self.evidence));
         }
-        if self.evidence.status == Some(413) {
-            return Kind::Overflow;
+        if let Some(status @ 413) = self.evidence.status {
+            return Verdict::by((Kind::Overflow, Because::Status(status)));
         }
-        let kind = self
-            .found
-            .implied
+        let implied = || self.found.implied.as_ref().map(|(kind, place)| (*kind, Because::Field(place)));
+        let (kind, because) = implied()
             .or_else(|| self.by_code(Rank::Exact))
             .or_else(|| self.by_limit())
             .or_else(|| self.by_words())
@@ -66,11 +81,18 @@ impl<'a> Case<'a> {
             .or_else(|| self.by_status())
             .or_else(|| self.by_code(Rank::Vague))
             .unwrap_or_else(|| self.by_stage());
-        match kind {
+        let refined = match kind {
             // No wait makes one request fit that is larger than its whole budget.
-            Kind::RateLimited | Kind::Window if measure::asks_too_much(&self.prose) => Kind::Overflow,
-            Kind::Window if self.is_promised() => Kind::RateLimited,
-            kind => kind,
+            Kind::RateLimited | Kind::Window if measure::asks_too_much(&self.prose) => {
+                Some((Kind::Overflow, Because::TooMuchAtOnce))
+            }
+            Kind::Window if self.is_promised() => Some((Kind::RateLimited, Because::Promised)),
+            _ => None,
+        };
+        Verdict {
+            kind: refined.map_or(kind, |(kind, _)| kind),
+            because,
+            refined: refined.map(|(_, because)| because),
         }
     }
 
@@ -82,32 +104,35 @@ impl<'a> Case<'a> {
     }
 
     /// A limit's name tells whether it is one of minutes or of days.
-    fn by_limit(&self) -> Option<Kind> {
+    fn by_limit(&self) -> Option<(Kind, Because<'a>)> {
+        let first = Because::Limit(self.found.limits.first()?);
         let mut names = String::new();
         for name in &self.found.limits {
-            code::words(name, &mut names);
+            code::words(&name.name, &mut names);
             names.push_str(" | ");
         }
         let names = Prose::new([names.as_str()], false);
         let long = names.has_any(phrase::body::LONG).then_some(Kind::Wall);
-        long.or_else(|| names.has_any(phrase::body::SHORT).then_some(Kind::RateLimited))
+        let kind = long.or_else(|| names.has_any(phrase::body::SHORT).then_some(Kind::RateLimited));
+        kind.map(|kind| (kind, first))
     }
 
-    fn by_code(&self, wanted: Rank) -> Option<Kind> {
+    fn by_code(&self, wanted: Rank) -> Option<(Kind, Because<'a>)> {
         let (rank, kind, at) = self.known?;
+        let code = &self.found.codes[at];
         // A parameter may be too long; the conversation itself being too long is another matter.
         let is_input = || {
             let param = self.found.param.as_deref().unwrap_or_default();
             ["messages", "input", "prompt"].iter().any(|name| param.starts_with(name))
         };
-        if rank == Rank::Exact && self.found.codes[at].ends_with("_above_max_length") && is_input() {
-            return Some(Kind::Overflow);
+        if rank == Rank::Exact && code.name.ends_with("_above_max_length") && is_input() {
+            return Some((Kind::Overflow, Because::Code(code)));
         }
-        (rank == wanted).then_some(kind)
+        (rank == wanted).then_some((kind, Because::Code(code)))
     }
 
     /// Words are believed where the status, or else a code, leaves room for them.
-    fn by_words(&self) -> Option<Kind> {
+    fn by_words(&self) -> Option<(Kind, Because<'a>)> {
         let status = match self.known {
             Some((Rank::Broad, kind, _)) => status::of(kind).or(self.status),
             Some((Rank::Vague, kind, _)) => self.status.or(status::of(kind)),
@@ -117,34 +142,41 @@ impl<'a> Case<'a> {
         let hit = || !matches!(status, Some(400 | 422)) || self.prose.has_any(phrase::body::PASSED);
         // A client's fault does not bring a server down.
         let has_crashed = || self.prose.has_any(phrase::body::CRASHED);
-        phrase::kind(&self.prose, phrase::body::RULES, |kind| match kind {
+        let said = phrase::kind(&self.prose, phrase::body::RULES, |kind| match kind {
             Kind::RateLimited => status::allows(status, kind) && hit(),
             Kind::Server => status::allows(status, kind) || has_crashed(),
             kind => status::allows(status, kind),
-        })
+        });
+        said.map(|(kind, phrase)| (kind, Because::Words(phrase)))
     }
 
-    fn by_status(&self) -> Option<Kind> {
+    fn by_status(&self) -> Option<(Kind, Because<'a>)> {
         let status = self.status?;
         // Some servers refuse an overlong request without a word.
         if status == 400 && self.evidence.body.trim().is_empty() {
-            return Some(Kind::Overflow);
+            return Some((Kind::Overflow, Because::Silence(status)));
         }
-        Some(status::kind(status)).filter(|kind| *kind != Kind::Unknown)
+        let because = match self.evidence.status {
+            Some(outer) if outer == status => Because::Status(status),
+            _ => Because::NamedStatus(status),
+        };
+        Some((status::kind(status), because)).filter(|(kind, _)| *kind != Kind::Unknown)
     }
 
     /// The last resort: a success that was none.
-    fn by_stage(&self) -> Kind {
+    fn by_stage(&self) -> (Kind, Because<'a>) {
         let is_error = self.found.is_error;
         match self.evidence.status {
             // The provider took the request and then failed.
-            _ if self.evidence.stage == Stage::InStream && is_error => Kind::Server,
-            Some(200..=299) if is_error => Kind::Server,
-            Some(200..=299) => Kind::Response,
+            _ if self.evidence.stage == Stage::InStream && is_error => {
+                (Kind::Server, Because::ErrorInSuccess)
+            }
+            Some(200..=299) if is_error => (Kind::Server, Because::ErrorInSuccess),
+            Some(200..=299) => (Kind::Response, Because::NoAnswer),
             // A redirect that was not followed is a wrong address.
-            Some(300..=399) => Kind::Request,
-            _ if self.evidence.stage == Stage::InStream => Kind::Response,
-            _ => Kind::Unknown,
+            Some(300..=399) => (Kind::Request, Because::Redirect),
+            _ if self.evidence.stage == Stage::InStream => (Kind::Response, Because::NoAnswer),
+            _ => (Kind::Unknown, Because::Nothing),
         }
     }
 
@@ -158,7 +190,7 @@ impl<'a> Case<'a> {
     pub(crate) fn provider_code(&self) -> Option<String> {
         let best = self.known.map(|(_, _, at)| at);
         let name = best.map_or_else(|| self.found.codes.first(), |at| self.found.codes.get(at))?;
-        let name = message::without_secrets(name);
+        let name = message::without_secrets(&name.name);
         let name = code::core_of(&name);
         Some(message::short(name.strip_prefix(code::ENVELOPE).unwrap_or(name)))
     }

@@ -1,38 +1,101 @@
-//! From evidence to failure.
+//! From evidence to failure, and to the reasons for it.
 
 use everturn_wire::{Category, Failure};
 
-use crate::case::Case;
+use crate::because::Because;
+use crate::case::{Case, Verdict};
+use crate::hint::Hint;
+use crate::kind::Kind;
 use crate::shape::Findings;
 use crate::{Evidence, hint, message, status};
 
 /// Says what a failure is. Never panics; the result is bounded whatever the evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
     let found = Findings::of(evidence);
-    let case = Case::new(evidence, &found);
-    let kind = case.kind();
-    let hint_ms = hint::of(evidence, &found, case.prose(), kind);
-    let (category, retryable) = asked_to_retry(evidence, kind.settle(hint_ms));
-    Failure {
-        category,
-        retryable,
-        hint_ms,
-        code: case.http_code(),
-        message: message::of(evidence),
-        provider_code: case.provider_code(),
-        advice: Some(kind.advice().to_owned()),
+    Conclusion::of(evidence, &found).failure
+}
+
+/// A failure, and the evidence that decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// What [`diagnose`] says.
+    pub failure: Failure,
+    /// Why it has its category and is retryable or not: what was found first, then what made something else of it. Never
+    /// empty; each is the end of a sentence that begins with "because".
+    pub category: Vec<String>,
+    /// What asks for the wait, where something does.
+    pub hint: Option<String>,
+}
+
+/// Says what a failure is and why: by the same rules as [`diagnose`], which it costs a little more than. Never panics; the
+/// result is bounded whatever the evidence.
+pub fn explain(evidence: &Evidence<'_>) -> Explanation {
+    let found = Findings::of(evidence);
+    let Conclusion { failure, verdict, hint, settled, asked } = Conclusion::of(evidence, &found);
+    let category = [Some(verdict.because), verdict.refined, settled, asked];
+    Explanation {
+        failure,
+        category: category.into_iter().flatten().map(|because| because.to_string()).collect(),
+        hint: hint.map(|(_, because)| because.to_string()),
+    }
+}
+
+/// A failure with all that led to it.
+struct Conclusion<'a> {
+    failure: Failure,
+    verdict: Verdict<'a>,
+    hint: Option<Hint<'a>>,
+    /// What the wait changed.
+    settled: Option<Because<'a>>,
+    /// What the server's own word changed.
+    asked: Option<Because<'a>>,
+}
+
+impl<'a> Conclusion<'a> {
+    fn of(evidence: &'a Evidence<'a>, found: &'a Findings) -> Self {
+        let case = Case::new(evidence, found);
+        let verdict = case.verdict();
+        let kind = verdict.kind;
+        let hint = hint::of(evidence, found, case.prose(), kind);
+        let hint_ms = hint.map(|(wait, _)| wait);
+        let settled = kind.settle(hint_ms);
+        let (category, retryable, asked) = asked_to_retry(evidence, settled);
+        let failure = Failure {
+            category,
+            retryable,
+            hint_ms,
+            code: case.http_code(),
+            message: message::of(evidence),
+            provider_code: case.provider_code(),
+            advice: Some(kind.advice().to_owned()),
+        };
+        let settled = hint.and_then(|_| by_wait(kind, settled));
+        Self { failure, verdict, hint, settled, asked }
+    }
+}
+
+/// What a wait made of a kind that would be something else without one.
+fn by_wait(kind: Kind, settled: (Category, bool)) -> Option<Because<'static>> {
+    match settled == kind.settle(None) {
+        true => None,
+        false if settled.1 => Some(Because::AnyWait),
+        false => Some(Because::LongWait),
     }
 }
 
 /// `x-should-retry` is the server's own word on it. It cannot make a request valid that is too long or unpaid.
-fn asked_to_retry(evidence: &Evidence<'_>, settled: (Category, bool)) -> (Category, bool) {
+fn asked_to_retry<'a>(
+    evidence: &Evidence<'a>,
+    settled: (Category, bool),
+) -> (Category, bool, Option<Because<'a>>) {
     let (category, retryable) = settled;
     let refused = evidence.status.is_some_and(status::is_error);
+    let asked = |word| Some(Because::ShouldRetry(word)).filter(|_| retryable == (word == "false"));
     match evidence.header("x-should-retry").filter(|_| refused) {
-        Some("false") => (category, false),
-        Some("true") if matches!(category, Category::InvalidRequest | Category::Unknown) => {
-            (Category::ServerError, true)
+        Some(word @ "false") => (category, false, asked(word)),
+        Some(word @ "true") if matches!(category, Category::InvalidRequest | Category::Unknown) => {
+            (Category::ServerError, true, asked(word))
         }
-        _ => (category, retryable),
+        _ => (category, retryable, None),
     }
 }

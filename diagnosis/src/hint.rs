@@ -10,6 +10,7 @@ mod header;
 mod prose;
 
 use crate::Evidence;
+use crate::because::Because;
 use crate::kind::Kind;
 use crate::prose::Prose;
 use crate::shape::Findings;
@@ -23,16 +24,31 @@ const LONGEST_MS: f64 = 366.0 * 24.0 * 3_600_000.0;
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLIS: f64 = 1e11;
 
+/// A wait in milliseconds, and what asks for it.
+pub(crate) type Hint<'a> = (u64, Because<'a>);
+
 /// The wait, given what kind of failure it is: a reset time matters only to a limit, and words may be an echo.
-pub(crate) fn of(evidence: &Evidence<'_>, found: &Findings, prose: &Prose, kind: Kind) -> Option<u64> {
+pub(crate) fn of<'a>(
+    evidence: &Evidence<'a>,
+    found: &'a Findings,
+    prose: &Prose,
+    kind: Kind,
+) -> Option<Hint<'a>> {
     let quoted: Vec<_> = found.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let now = header::clock(evidence.headers).unwrap_or(evidence.now);
     let buckets = |headers| kind.waits().then(|| header::exhausted(headers, now)).flatten();
-    let spoken = || (kind.waits() || kind.is_passing()).then(|| prose::read(prose, evidence.now)).flatten();
+    let spoken = || {
+        let wait = (kind.waits() || kind.is_passing()).then(|| prose::read(prose, evidence.now)).flatten();
+        wait.map(|wait| (wait, Because::Spoken))
+    };
+    let of_upstream = |(wait, because)| match because {
+        Because::Header { name, value, .. } => (wait, Because::Header { name, value, is_quoted: true }),
+        because => (wait, because),
+    };
     header::asked(evidence.headers, now)
         .or_else(|| buckets(evidence.headers))
-        .or_else(|| header::asked(&quoted, now))
-        .or_else(|| buckets(&quoted))
+        .or_else(|| header::asked(&quoted, now).map(of_upstream))
+        .or_else(|| buckets(&quoted).map(of_upstream))
         .or_else(|| field::longest(&found.waits, now))
         .or_else(spoken)
 }

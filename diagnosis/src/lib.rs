@@ -6,6 +6,7 @@
 //! Pure: no I/O, no clock (the caller says what time it is), no panic whatever the input, bounded output.
 //! This crate does *not* decide what a turn does about a failure.
 
+mod because;
 mod case;
 mod code;
 mod diagnose;
@@ -23,5 +24,5 @@ mod status;
 mod table;
 mod transport;
 
-pub use diagnose::diagnose;
+pub use diagnose::{Explanation, diagnose, explain};
 pub use evidence::{Evidence, Stage, Transport};

@@ -17,10 +17,12 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    fn matches(&self, prose: &Prose) -> bool {
-        prose.has_any(self.any)
-            && (self.with.is_empty() || prose.has_any(self.with))
-            && !self.unless.iter().any(|phrases| prose.has_any(phrases))
+    /// The phrase by which it matches.
+    fn matches(&self, prose: &Prose) -> Option<&'static str> {
+        let said = self.any.iter().find(|phrase| prose.has(phrase))?;
+        let holds = (self.with.is_empty() || prose.has_any(self.with))
+            && !self.unless.iter().any(|phrases| prose.has_any(phrases));
+        holds.then_some(said)
     }
 
     const fn with(mut self, with: &'static [&'static str]) -> Self {
@@ -34,9 +36,14 @@ impl Rule {
     }
 }
 
-/// What the words say, among the kinds that `allowed` lets through. The first rule wins.
-pub(crate) fn kind(prose: &Prose, rules: &[Rule], allowed: impl Fn(Kind) -> bool) -> Option<Kind> {
-    rules.iter().filter(|rule| allowed(rule.kind)).find(|rule| rule.matches(prose)).map(|rule| rule.kind)
+/// What the words say, among the kinds that `allowed` lets through, and the phrase that says it. The first rule wins.
+pub(crate) fn kind(
+    prose: &Prose,
+    rules: &[Rule],
+    allowed: impl Fn(Kind) -> bool,
+) -> Option<(Kind, &'static str)> {
+    let mut asked = rules.iter().filter(|rule| allowed(rule.kind));
+    asked.find_map(|rule| Some((rule.kind, rule.matches(prose)?)))
 }
 
 const fn rule(kind: Kind, any: &'static [&'static str]) -> Rule {

@@ -6,6 +6,8 @@ mod repr;
 mod sse;
 mod text;
 
+use std::borrow::Cow;
+
 use crate::hint::Field;
 use crate::kind::Kind;
 use crate::redaction::redact;
@@ -31,27 +33,38 @@ const MOST: usize = 32;
 const LONGEST_CODE: usize = 128;
 const LONGEST_TEXT: usize = 8192;
 
+/// The longest key that is kept as a part of a place, in bytes.
+const LONGEST_KEY: usize = 32;
+
+/// A name or a value, and where it stood: `error.type` in a body, `header x-error-type`, or nowhere but in the text.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) place: String,
+}
+
 /// What was found in a body, in its order.
 #[derive(Default)]
 pub(crate) struct Findings {
     /// The provider's own codes and types.
-    pub(crate) codes: Vec<String>,
+    pub(crate) codes: Vec<Named>,
     /// The names of limits that were hit.
-    pub(crate) limits: Vec<String>,
+    pub(crate) limits: Vec<Named>,
     /// What is said to people.
     pub(crate) texts: Vec<String>,
     /// The innermost HTTP status that the body itself names, and its depth.
     status: Option<(usize, u16)>,
     /// Waits, by field.
-    pub(crate) waits: Vec<(Field, String)>,
+    pub(crate) waits: Vec<(Field, Named)>,
     /// Headers of an upstream response, quoted in the body.
     pub(crate) headers: Vec<(String, String)>,
     /// The parameter at fault.
     pub(crate) param: Option<String>,
-    /// What a field means by being there, whatever its value.
-    pub(crate) implied: Option<Kind>,
+    /// What a field means by being there, whatever its value, and its place.
+    pub(crate) implied: Option<(Kind, String)>,
     /// Whether something in the body calls itself an error.
     pub(crate) is_error: bool,
+    /// Where reading is: the keys that lead there.
+    path: String,
 }
 
 impl Findings {
@@ -60,7 +73,8 @@ impl Findings {
         let mut found = Self::default();
         for name in CODE_HEADERS {
             if let Some(code) = evidence.header(name) {
-                found.code(code);
+                let place = || format!("header {name}");
+                keep(&mut found.codes, &whole(code), LONGEST_CODE, |name| Named { name, place: place() });
                 found.is_error = true;
             }
         }
@@ -84,27 +98,42 @@ impl Findings {
         self.status.map(|(_, status)| status)
     }
 
-    fn code(&mut self, code: &str) {
-        if code.len() > LONGEST_CODE {
-            // Half a secret looks like none.
-            keep(&mut self.codes, &redact(code, LONGEST_CODE), LONGEST_CODE);
-        } else {
-            keep(&mut self.codes, code, LONGEST_CODE);
-        }
+    /// A code that stands under `key`.
+    fn code(&mut self, key: &str, code: &str) {
+        let path = &self.path;
+        let named = |name| Named { name, place: place(path, key) };
+        keep(&mut self.codes, &whole(code), LONGEST_CODE, named);
     }
 
-    fn limit(&mut self, name: &str) {
-        keep(&mut self.limits, name, LONGEST_CODE);
+    fn limit(&mut self, key: &str, name: &str) {
+        let path = &self.path;
+        let named = |name| Named { name, place: place(path, key) };
+        keep(&mut self.limits, &whole(name), LONGEST_CODE, named);
     }
 
     fn text(&mut self, text: &str) {
-        keep(&mut self.texts, text.trim(), LONGEST_TEXT);
+        keep(&mut self.texts, text.trim(), LONGEST_TEXT, |text| text);
     }
 
-    fn wait(&mut self, field: Field, value: String) {
+    fn wait(&mut self, field: Field, key: &str, value: String) {
         if self.waits.len() < MOST {
-            self.waits.push((field, value));
+            self.waits.push((field, Named { name: value, place: place(&self.path, key) }));
         }
+    }
+
+    fn imply(&mut self, kind: Kind, key: &str) {
+        self.implied = Some((kind, place(&self.path, key)));
+    }
+
+    /// Reads what stands under `key`.
+    fn below(&mut self, key: &str, read: impl FnOnce(&mut Self)) {
+        let above = self.path.len();
+        if above > 0 {
+            self.path.push('.');
+        }
+        self.path.push_str(&key[..key.floor_char_boundary(LONGEST_KEY)]);
+        read(self);
+        self.path.truncate(above);
     }
 
     fn header(&mut self, name: &str, value: String) {
@@ -121,8 +150,27 @@ impl Findings {
     }
 }
 
-fn keep(list: &mut Vec<String>, text: &str, longest: usize) {
-    if !text.is_empty() && list.len() < MOST {
-        list.push(text[..text.floor_char_boundary(longest)].to_owned());
+/// A name that may be cut: half a secret looks like none.
+fn whole(name: &str) -> Cow<'_, str> {
+    match name.len() {
+        0..=LONGEST_CODE => name.into(),
+        _ => redact(name, LONGEST_CODE).into(),
     }
+}
+
+fn keep<T>(list: &mut Vec<T>, text: &str, longest: usize, make: impl FnOnce(String) -> T) {
+    if !text.is_empty() && list.len() < MOST {
+        list.push(make(text[..text.floor_char_boundary(longest)].to_owned()));
+    }
+}
+
+/// `error.type`; empty where it is the text itself.
+fn place(path: &str, key: &str) -> String {
+    let mut place = String::with_capacity(path.len() + 1 + key.len());
+    place.push_str(path);
+    if !path.is_empty() && !key.is_empty() {
+        place.push('.');
+    }
+    place.push_str(key);
+    place
 }

@@ -1,5 +1,6 @@
 //! Failures without a response: by the transport's own kind first, by its words second.
 
+use crate::because::Because;
 use crate::kind::Kind;
 use crate::phrase;
 use crate::prose::Prose;
@@ -9,29 +10,32 @@ use crate::{Evidence, Transport, code, measure, status};
 const LONGEST: usize = 8192;
 
 /// What a broken or never-made connection means. Anything unknown is the network's fault.
-pub(crate) fn kind(evidence: &Evidence<'_>) -> Kind {
+pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
     use Transport::{
         Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, Other, Tls, Truncated,
     };
     let mut text = String::new();
     code::parted(&evidence.body[..evidence.body.floor_char_boundary(LONGEST)], &mut text);
     let prose = Prose::new([text.as_str()], false);
-    let words = || phrase::kind(&prose, phrase::transport::RULES, |_| true);
+    let words = || {
+        let said = phrase::kind(&prose, phrase::transport::RULES, |_| true);
+        said.map(|(kind, phrase)| (kind, Because::Words(phrase)))
+    };
     // A client that turns statuses into errors tells them in its text.
-    let told = || measure::named_status(&prose).map(status::kind);
+    let told = || measure::named_status(&prose).map(|told| (status::kind(told), Because::NamedStatus(told)));
+    let itself = evidence.transport.map_or(Because::Connection, Because::Transport);
     match evidence.transport {
-        Some(Dns) => Kind::Network,
-        Some(ConnectTimeout | FirstByteTimeout | IdleTimeout) => Kind::Timeout,
-        Some(Truncated) => Kind::Response,
+        Some(Dns) => (Kind::Network, itself),
+        Some(ConnectTimeout | FirstByteTimeout | IdleTimeout) => (Kind::Timeout, itself),
+        Some(Truncated) => (Kind::Response, itself),
         // A handshake that was cut passes; one that was refused does not.
         Some(Tls) => match words() {
-            Some(Kind::Timeout) => Kind::Timeout,
-            Some(Kind::Network) => Kind::Network,
-            _ if prose.has("bad record mac") => Kind::Network,
-            _ => Kind::Untrusted,
+            Some(passing @ (Kind::Timeout | Kind::Network, _)) => passing,
+            _ if prose.has("bad record mac") => (Kind::Network, Because::Words("bad record mac")),
+            _ => (Kind::Untrusted, itself),
         },
         // A refused certificate also counts as a failed connect.
-        Some(Connect | Cut | Other) | None => words().or_else(told).unwrap_or(Kind::Network),
+        Some(Connect | Cut | Other) | None => words().or_else(told).unwrap_or((Kind::Network, itself)),
     }
 }
 
@@ -42,7 +46,7 @@ mod tests {
     use crate::{Evidence, Stage, Transport};
 
     fn of(transport: Option<Transport>, body: &str) -> Kind {
-        kind(&Evidence { stage: Stage::Transport, status: None, headers: &[], body, transport, now: 0 })
+        kind(&Evidence { stage: Stage::Transport, status: None, headers: &[], body, transport, now: 0 }).0
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What holds of every failure, however strange.
 
-use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
+use everturn_diagnosis::{Evidence, Stage, Transport, diagnose, explain};
 use everturn_wire::Failure;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -121,7 +121,12 @@ proptest! {
         headers in headers(), body in body(), now in any::<u64>(),
     ) {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let failure = diagnose(&Evidence { stage, status, headers: &headers, body: &body, transport, now });
+        let evidence = Evidence { stage, status, headers: &headers, body: &body, transport, now };
+        let (failure, explained) = (diagnose(&evidence), explain(&evidence));
+        prop_assert_eq!(&explained.failure, &failure);
+        prop_assert_eq!(explained.hint.is_some(), failure.hint_ms.is_some());
+        prop_assert!(!explained.category.is_empty());
+        prop_assert!(explained.category.iter().chain(&explained.hint).all(|reason| reason.len() <= 300));
         prop_assert!(failure.message.len() <= 4096);
         prop_assert!(failure.provider_code.is_none_or(|code| code.len() <= 96));
         prop_assert!(failure.code.is_none_or(|code| code.len() <= 5));
@@ -151,8 +156,13 @@ proptest! {
             format!("{before} {quoted}{after}"),
             json!({"error": {"message": format!("{before} {quoted}{after}"), "code": quoted}}).to_string(),
         ] {
-            let failure = diagnose(&evidence(Some(401), &[], &body));
-            prop_assert!(!said(&failure).contains(&secret), "{failure:?}");
+            let headers = [("retry-after", "5"), ("x-error-code", body.as_str())];
+            for headers in [&[][..], &headers] {
+                let explained = explain(&evidence(Some(401), headers, &body));
+                let reasons = explained.category.iter().chain(&explained.hint);
+                prop_assert!(!reasons.cloned().collect::<String>().contains(&secret), "{explained:?}");
+                prop_assert!(!said(&explained.failure).contains(&secret), "{explained:?}");
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! Hints in fields of a body.
 
-use super::{number, value, wait};
+use super::{Hint, number, value, wait};
+use crate::because::Because;
+use crate::shape::Named;
 
 /// What a field's value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +50,12 @@ impl Field {
 }
 
 /// The longest wait; one that needs no clock before one that does.
-pub(super) fn longest(waits: &[(Field, String)], now: u64) -> Option<u64> {
+pub(super) fn longest(waits: &[(Field, Named)], now: u64) -> Option<Hint<'_>> {
     let longest = |moments: bool| {
         let ours = waits.iter().filter(|(field, _)| (*field == Field::Moment) == moments);
-        ours.filter_map(|(field, text)| field.read(text, now)).max()
+        let read =
+            ours.filter_map(|(field, named)| Some((field.read(&named.name, now)?, Because::Wait(named))));
+        read.max_by_key(|(wait, _)| *wait)
     };
     longest(false).or_else(|| longest(true))
 }

@@ -1,6 +1,7 @@
 //! Hints in headers.
 
-use super::{date, number, value, wait};
+use super::{Hint, date, number, value, wait};
+use crate::because::Because;
 
 /// Headers that ask for a wait of so many milliseconds.
 const MILLIS: &[&str] = &["retry-after-ms", "x-ms-retry-after-ms"];
@@ -11,21 +12,25 @@ pub(super) fn clock(headers: &[(&str, &str)]) -> Option<u64> {
 }
 
 /// The wait that is asked for outright.
-pub(super) fn asked(headers: &[(&str, &str)], now: u64) -> Option<u64> {
-    let millis = MILLIS.iter().find_map(|name| wait(number(get(headers, name)?)?));
-    millis.or_else(|| value(get(headers, "retry-after")?, now))
+pub(super) fn asked<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a>> {
+    let read = |name: &'static str, wait: fn(&str, u64) -> Option<u64>| {
+        let value = get(headers, name)?;
+        Some((wait(value, now)?, Because::Header { name, value, is_quoted: false }))
+    };
+    let millis = MILLIS.iter().find_map(|name| read(name, |value, _| wait(number(value)?)));
+    millis.or_else(|| read("retry-after", value))
 }
 
 /// The longest reset among the exhausted buckets; of buckets that do not tell their state, the longest.
-pub(super) fn exhausted(headers: &[(&str, &str)], now: u64) -> Option<u64> {
+pub(super) fn exhausted<'a>(headers: &[(&'a str, &'a str)], now: u64) -> Option<Hint<'a>> {
     let parts: Vec<_> = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim())).collect();
     let stateless = parts.iter().all(|part| part.is_empty().is_none());
     let is_empty = |reset: &&Part<'_>| {
         let mut states = parts.iter().filter(|part| part.is_of(reset)).filter_map(Part::is_empty);
         states.next().map_or(stateless, |first| first || states.any(|empty| empty))
     };
-    let resets = parts.iter().filter(is_empty).filter_map(|part| part.reset(now));
-    resets.max().or_else(|| combined(headers, now))
+    let resets = parts.iter().filter(is_empty).filter_map(|part| Some((part.reset(now)?, part.because())));
+    resets.max_by_key(|(wait, _)| *wait).or_else(|| combined(headers, now))
 }
 
 /// What one header tells of its bucket.
@@ -98,6 +103,10 @@ impl<'a> Part<'a> {
         }
     }
 
+    fn because(&self) -> Because<'a> {
+        Because::Header { name: self.name, value: self.value, is_quoted: false }
+    }
+
     fn is_of(&self, other: &Self) -> bool {
         self.bucket().eq(other.bucket())
     }
@@ -113,15 +122,16 @@ fn contains(name: &str, part: &str) -> bool {
 }
 
 /// `ratelimit: "default";r=0;t=30`, or `limit=10, remaining=0, reset=30`.
-fn combined(headers: &[(&str, &str)], now: u64) -> Option<u64> {
+fn combined<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a>> {
     let buckets = get(headers, "ratelimit")?;
     let empty = |bucket: &&str| parameter(bucket, &["r", "remaining"]) == Some("0");
     let reset = |bucket: &str| value(parameter(bucket, &["t", "reset"])?, now);
-    if buckets.contains(';') {
+    let wait = if buckets.contains(';') {
         buckets.split(',').filter(empty).filter_map(reset).max()
     } else {
         Some(buckets).filter(empty).and_then(reset)
-    }
+    };
+    Some((wait?, Because::Header { name: "ratelimit", value: buckets, is_quoted: false }))
 }
 
 fn parameter<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
@@ -136,7 +146,13 @@ fn get<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, exhausted};
+    fn asked(headers: &[(&str, &str)], now: u64) -> Option<u64> {
+        super::asked(headers, now).map(|(wait, _)| wait)
+    }
+
+    fn exhausted(headers: &[(&str, &str)], now: u64) -> Option<u64> {
+        super::exhausted(headers, now).map(|(wait, _)| wait)
+    }
 
     const NOW: u64 = 1_788_220_800_000;
 

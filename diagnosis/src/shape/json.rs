@@ -92,24 +92,24 @@ fn field(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
     }
     match role(key) {
         Role::Code => named(key, value, depth, fields, found),
-        Role::Finish => finish(value, found),
-        Role::Text => read(value, depth, found),
+        Role::Finish => finish(key, value, found),
+        Role::Text => found.below(key, |found| read(value, depth, found)),
         Role::Inner => inner(key, value, depth, found),
-        Role::Limit => found.limit(value.as_str().unwrap_or_default()),
+        Role::Limit => found.limit(key, value.as_str().unwrap_or_default()),
         // An allowance of nothing is no limit that passes.
-        Role::Allowance if plain(value).as_deref() == Some("0") => found.implied = Some(Kind::Wall),
+        Role::Allowance if plain(value).as_deref() == Some("0") => found.imply(Kind::Wall, key),
         Role::Headers => headers(value, found),
         Role::Refusal => {
-            found.implied = Some(Kind::Policy);
-            finish(value, found);
+            found.imply(Kind::Policy, key);
+            finish(key, value, found);
         }
         Role::Param => found.param = value.as_str().map(str::to_owned),
-        Role::Wait(field) => wait(field, value, found),
+        Role::Wait(field) => wait(field, key, value, found),
         // Bedrock names an event after its exception.
         Role::Other if key.ends_with("Exception") => {
             found.is_error = true;
-            found.code(key);
-            read(value, depth + 1, found);
+            found.code("", key);
+            found.below(key, |found| read(value, depth + 1, found));
         }
         Role::Allowance | Role::Other => {}
     }
@@ -117,27 +117,27 @@ fn field(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
 
 fn named(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, found: &mut Findings) {
     let Some(name) = plain(value) else {
-        return read(value, depth + 1, found);
+        return found.below(key, |found| read(value, depth + 1, found));
     };
     match name.parse::<u16>() {
         Ok(number) if status::is_error(number) => found.saw_status(depth, number),
         // One provider's numbers, told apart by their envelope from another's.
         Ok(number) if key == "status_code" && fields.contains_key("status_msg") => {
-            found.code(&format!("{ENVELOPE}{number}"));
+            found.code(key, &format!("{ENVELOPE}{number}"));
         }
         Ok(0 | 200..=299) => {}
         _ if name == "error" => found.is_error = true,
-        _ if key != "object" => found.code(&name),
+        _ if key != "object" => found.code(key, &name),
         _ => {}
     }
 }
 
-fn finish(value: &Value, found: &mut Findings) {
+fn finish(key: &str, value: &Value, found: &mut Findings) {
     if let Some(reason) =
         value.as_str().filter(|reason| code::meaning(reason).is_some() || *reason == "error")
     {
         found.is_error |= reason == "error";
-        found.code(reason);
+        found.code(key, reason);
     }
 }
 
@@ -147,8 +147,8 @@ fn inner(key: &str, value: &Value, depth: usize, found: &mut Findings) {
     let is_name = |text: &&str| !text.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '['));
     match value.as_str().filter(is_name) {
         // `{"error": "invalid_grant"}`
-        Some(name) if is_error => found.code(name),
-        _ => read(value, depth + 1, found),
+        Some(name) if is_error => found.code(key, name),
+        _ => found.below(key, |found| read(value, depth + 1, found)),
     }
 }
 
@@ -160,7 +160,7 @@ fn headers(value: &Value, found: &mut Findings) {
     }
 }
 
-fn wait(field: Field, value: &Value, found: &mut Findings) {
+fn wait(field: Field, key: &str, value: &Value, found: &mut Findings) {
     let text = match value {
         // `{"seconds": 12, "nanos": 5}`
         Value::Object(parts) => parts.get("seconds").and_then(plain).map(|seconds| {
@@ -172,7 +172,7 @@ fn wait(field: Field, value: &Value, found: &mut Findings) {
         value => plain(value),
     };
     if let Some(text) = text {
-        found.wait(field, text);
+        found.wait(field, key, text);
     }
 }
 

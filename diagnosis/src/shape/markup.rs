@@ -9,7 +9,7 @@ pub(super) fn read(body: &str, found: &mut Findings) {
     let head = &body[..body.floor_char_boundary(16 * 1024)];
     if let Some(code) = element(head, "Code") {
         found.is_error = true;
-        found.code(code);
+        found.code("Code", code);
     }
     for name in ["Message", "title", "h1"] {
         if let Some(text) = element(head, name) {

@@ -62,8 +62,8 @@ const LINKS: &[(&str, Kind)] = &[
 ];
 
 fn words(text: &str, found: &mut Findings) {
-    if let Some((_, kind)) = LINKS.iter().find(|(link, _)| text.contains(link)) {
-        found.implied = Some(*kind);
+    if let Some((link, kind)) = LINKS.iter().find(|(link, _)| text.contains(link)) {
+        found.implied = Some((*kind, format!("the link {link}")));
     }
     let head = &text[..text.floor_char_boundary(1024)];
     // Clients print the class of an error before a colon or in parentheses; elsewhere a name may be an echo.
@@ -71,7 +71,7 @@ fn words(text: &str, found: &mut Findings) {
         let name =
             head[..end].rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
         if is_class(name) && code::meaning(name).is_some() {
-            found.code(name);
+            found.code("", name);
         }
     }
     found.text(text);
