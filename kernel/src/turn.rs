@@ -94,7 +94,7 @@ impl Turn {
             Input::AbortRetry => self.on_abort_retry(now, fx),
             Input::Steer(message) => self.on_steer(message, fx),
             Input::Unsteer { message_id } => self.on_unsteer(&message_id, fx),
-            Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled, fx),
+            Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled.into(), fx),
             Input::Checkpoint => self.on_checkpoint(),
             Input::Recover => self.on_recover(now, fx),
         }

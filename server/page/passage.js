@@ -2,7 +2,7 @@
 import { element } from './element.js';
 import { Markdown } from './markdown.js';
 import { ToolCard } from './tool.js';
-import { failure } from './wording.js';
+import { aftermath, failure } from './wording.js';
 
 /** A part of the transcript that grows at its end. */
 export class Passage {
@@ -102,6 +102,7 @@ function errorNode(error) {
     'div',
     { className: 'error', role: 'alert' },
     element('p', { className: 'error-title' }, `${failure(error)}${code}`),
+    ...aftermath(error).map((line) => element('p', {}, line)),
     element('pre', { tabIndex: 0 }, error.message),
   );
 }

@@ -38,6 +38,18 @@ export function failure({ category, code, message = '' }) {
   return /^5\d\d$/.test(code ?? '') ? FAILURES.server_error : 'The provider failed';
 }
 
+/** What was done about the failure that ended a turn, and what a person can do: a line each. */
+export function aftermath({ retries = 0, waitedMs = 0, outcome, detail, advice }) {
+  const tries = `${retries} ${retries === 1 ? 'retry' : 'retries'} over ${took(waitedMs)}`;
+  const gaveUp = outcome === 'exhausted' || outcome === 'too-long';
+  return [
+    retries > 0 && gaveUp && `Gave up after ${tries}.`,
+    retries > 0 && !gaveUp && `This came after ${tries}, and waiting does not cure it.`,
+    detail && `Not tried again: ${detail}.`,
+    advice,
+  ].filter(Boolean);
+}
+
 /** Why a turn ended, where that needs saying; else nothing. */
 export function ending(reason) {
   switch (reason) {

@@ -1,5 +1,6 @@
 //! Everturn: the server, its page and its terminal client.
 
+mod aftermath;
 mod assembly;
 mod chat;
 mod cli;

@@ -54,6 +54,28 @@ pub(crate) fn time(time: Duration) -> String {
     }
 }
 
+/// A wait as it is spoken of, in its two largest units: `8 s`, `1 min`, `7 h 32 min`.
+pub(crate) fn span(ms: u64) -> String {
+    let (large, small, unit) = match ms {
+        0..1000 => return format!("{ms} ms"),
+        1000..60_000 if !ms.is_multiple_of(1000) => return format!("{:.1} s", ms as f64 / 1000.0),
+        1000..60_000 => return format!("{} s", ms / 1000),
+        60_000..3_600_000 => (ms / 60_000, ms % 60_000 / 1000, ("min", "s")),
+        3_600_000..86_400_000 => {
+            let minutes = ms.saturating_add(30_000) / 60_000;
+            (minutes / 60, minutes % 60, ("h", "min"))
+        }
+        _ => {
+            let hours = ms.saturating_add(1_800_000) / 3_600_000;
+            (hours / 24, hours % 24, (if hours / 24 == 1 { "day" } else { "days" }, "h"))
+        }
+    };
+    match small {
+        0 => format!("{large} {}", unit.0),
+        small => format!("{large} {} {small} {}", unit.0, unit.1),
+    }
+}
+
 /// `1 chunk`, `2 chunks`.
 pub(crate) fn count(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
@@ -104,6 +126,24 @@ mod tests {
             [(0, "0s"), (59, "59s"), (65, "1m 05s"), (1800, "30m 00s"), (7380, "2h 03m")]
         {
             assert_eq!(time(Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn waits_have_two_units_at_most() {
+        for (ms, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (8000, "8 s"),
+            (7660, "7.7 s"),
+            (60_000, "1 min"),
+            (65_000, "1 min 5 s"),
+            (1_800_000, "30 min"),
+            (27_105_000, "7 h 32 min"),
+            (28_800_000, "8 h"),
+            (90_000_000, "1 day 1 h"),
+        ] {
+            assert_eq!(span(ms), expected, "{ms}");
         }
     }
 

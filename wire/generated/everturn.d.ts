@@ -334,8 +334,18 @@ export interface ErrorChunk {
   type: "error";
   /** The failure, verbatim. */
   message: string;
+  /** What a person can do about it, in one sentence. */
+  advice?: string;
   /** The HTTP code as text, when known. */
   code?: string;
+  /** More about that, for people. */
+  detail?: string;
+  /** Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
+  outcome?: RetryOutcome;
+  /** How many retries its step had before; absent = none. */
+  retries?: number;
+  /** What the waits before them were to add up to, in milliseconds; absent = none. */
+  waitedMs?: number;
 }
 
 /** The failure that ends the turn; once, and persisted as an error chunk too. */
@@ -347,10 +357,20 @@ export interface ErrorEvent {
   conversationId: ConversationId;
   /** In which turn; absent on `status` only. */
   turnId: TurnId;
+  /** What a person can do about it, in one sentence. */
+  advice?: string;
   /** What kind of failure it was. */
   category?: Category;
   /** The HTTP code as text, when known. */
   code?: string;
+  /** More about that, for people. */
+  detail?: string;
+  /** Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
+  outcome?: RetryOutcome;
+  /** How many retries its step had before; absent = none. */
+  retries?: number;
+  /** What the waits before them were to add up to, in milliseconds; absent = none. */
+  waitedMs?: number;
 }
 
 /** A frame that could not be understood. */

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::StepId;
+use crate::{RetryOutcome, StepId};
 
 /// Who a message is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,21 @@ pub enum Chunk {
         /// The HTTP code as text, when known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
+        /// What a person can do about it, in one sentence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        advice: Option<String>,
+        /// How many retries its step had before; absent = none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retries: Option<u32>,
+        /// What the waits before them were to add up to, in milliseconds; absent = none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waited_ms: Option<u64>,
+        /// Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<RetryOutcome>,
+        /// More about that, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
     },
     /// Text of the embedder for the model.
     System {
@@ -90,6 +105,21 @@ pub enum Chunk {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
+}
+
+impl Chunk {
+    /// An error of which nothing but its message is known.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::Error {
+            message: message.into(),
+            code: None,
+            advice: None,
+            retries: None,
+            waited_ms: None,
+            outcome: None,
+            detail: None,
+        }
+    }
 }
 
 /// What a provider wants back, unread, with the piece it came with: a signature or an encrypted form of reasoning.

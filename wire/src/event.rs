@@ -155,6 +155,21 @@ pub enum EventBody {
         /// What kind of failure it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         category: Option<Category>,
+        /// What a person can do about it, in one sentence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        advice: Option<String>,
+        /// How many retries its step had before; absent = none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retries: Option<u32>,
+        /// What the waits before them were to add up to, in milliseconds; absent = none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waited_ms: Option<u64>,
+        /// Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<RetryOutcome>,
+        /// More about that, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
     },
     /// A queued user message was injected at the tool-result boundary.
     Steering {
@@ -290,6 +305,20 @@ impl EventBody {
             | Self::ApprovalResolved { .. }
             | Self::ReviewStarted { .. }
             | Self::ReviewCompleted { .. } => true,
+        }
+    }
+
+    /// An error of which nothing but its message is known.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::Error {
+            message: message.into(),
+            code: None,
+            category: None,
+            advice: None,
+            retries: None,
+            waited_ms: None,
+            outcome: None,
+            detail: None,
         }
     }
 

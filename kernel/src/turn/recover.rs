@@ -81,7 +81,7 @@ impl Turn {
         let times = self.recoveries;
         let message =
             format!("the process ended {times} times while this step ran; the turn is not tried again");
-        self.fail(now, Failure::new(Category::Internal, false, message), RetryOutcome::Cancelled, fx);
+        self.fail(now, Failure::new(Category::Internal, false, message), RetryOutcome::Cancelled.into(), fx);
         false
     }
 

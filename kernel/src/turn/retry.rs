@@ -4,7 +4,7 @@ use alloc::format;
 
 use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome};
 
-use super::Turn;
+use super::{Turn, seal::GivenUp};
 use crate::{
     Effects, Millis, Op, Schedule,
     millis::{LONGEST_WAIT_MS, wait_ms},
@@ -15,20 +15,20 @@ impl Turn {
     pub(super) fn on_failed(
         &mut self,
         now: Millis,
-        mut failure: Failure,
+        failure: Failure,
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         if streaming.has_content() {
-            return self.fail(now, failure, RetryOutcome::NotRetryable, fx);
+            return self.fail(now, failure, RetryOutcome::NotRetryable.into(), fx);
         }
         let (op, tally) = (streaming.op, streaming.tally);
-        match self.decide(now, tally, &mut failure, schedule) {
+        match self.decide(now, tally, &failure, schedule) {
             Ok(delay_ms) => {
                 self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx);
             }
-            Err(outcome) => self.fail(now, failure, outcome, fx),
+            Err(given_up) => self.fail(now, failure, given_up, fx),
         }
     }
 
@@ -47,30 +47,25 @@ impl Turn {
         self.on_failed(now, emptiness(reason), schedule, fx);
     }
 
-    /// The wait before the next retry in milliseconds, or why there is none. A failure that is given up because of its
-    /// wait says so.
+    /// The wait before the next retry in milliseconds, or why there is none.
     fn decide(
         &self,
         now: Millis,
         tally: Tally,
-        failure: &mut Failure,
+        failure: &Failure,
         schedule: &dyn Schedule,
-    ) -> Result<u64, RetryOutcome> {
+    ) -> Result<u64, GivenUp> {
         if !failure.retryable {
-            return Err(RetryOutcome::NotRetryable);
+            return Err(RetryOutcome::NotRetryable.into());
         }
         let delay = schedule.delay_for(tally.retries, failure).ok_or(RetryOutcome::Exhausted)?;
         // A hint only lengthens a wait: to ask again earlier than told is to be refused again.
         let delay_ms = wait_ms(delay).max(failure.hint_ms.unwrap_or(0)).min(LONGEST_WAIT_MS);
         match self.settings.budget.left(now, tally.waited_ms) {
             Some(left_ms) if delay_ms > left_ms => {
-                failure.message = format!(
-                    "{} (not retried: the next attempt would be in {} s, the budget leaves {} s)",
-                    failure.message,
-                    delay_ms.div_ceil(1000),
-                    left_ms / 1000
-                );
-                Err(RetryOutcome::TooLong)
+                let (needed, left) = (delay_ms.div_ceil(1000), left_ms / 1000);
+                let detail = format!("the next attempt would be in {needed} s, the budget leaves {left} s");
+                Err(GivenUp { outcome: RetryOutcome::TooLong, detail: Some(detail) })
             }
             _ => Ok(delay_ms),
         }

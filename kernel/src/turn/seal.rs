@@ -1,9 +1,29 @@
 //! Ending a turn for good, from any phase.
 
+use alloc::string::String;
+
 use everturn_wire::{Chunk, DoneReason, EventBody, Failure, RetryOutcome, Role};
 
 use super::Turn;
-use crate::{Effects, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phase};
+use crate::{
+    Effects, Millis, Outcome, ToolAnswer,
+    call::INTERRUPTED,
+    phase::{Phase, Tally},
+};
+
+/// Why a failure is not waited out.
+pub(super) struct GivenUp {
+    /// What becomes of the retries that were under way.
+    pub(super) outcome: RetryOutcome,
+    /// More about it, for people.
+    pub(super) detail: Option<String>,
+}
+
+impl From<RetryOutcome> for GivenUp {
+    fn from(outcome: RetryOutcome) -> Self {
+        Self { outcome, detail: None }
+    }
+}
 
 impl Turn {
     /// Someone ends the turn: no error, what was said stays.
@@ -12,8 +32,8 @@ impl Turn {
         self.seal(now, DoneReason::Aborted, None, fx);
     }
 
-    /// A failure ends the turn: told once and kept for people. `retries` is what becomes of those that were under way.
-    pub(super) fn fail(&mut self, now: Millis, failure: Failure, retries: RetryOutcome, fx: &mut Effects) {
+    /// A failure ends the turn: told once and kept for people, with what was done about it.
+    pub(super) fn fail(&mut self, now: Millis, failure: Failure, given_up: GivenUp, fx: &mut Effects) {
         let step_complete = match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.timings(now, self.step_id(streaming.op.step))),
             Phase::Backoff(backoff) => {
@@ -22,10 +42,30 @@ impl Turn {
             }
             Phase::Tools(_) | Phase::Sealed(_) => None,
         };
-        self.leave(now, retries, Some(&failure.message), fx);
-        let Failure { message, code, category, .. } = failure.clone();
-        fx.keep(Role::Assistant, Chunk::Error { message: message.clone(), code: code.clone() });
-        fx.tell(EventBody::Error { message, code, category: Some(category) });
+        // What a fault of ours breaks off was not given up for the provider's sake.
+        let is_given_up = given_up.outcome != RetryOutcome::Cancelled;
+        let tally = if is_given_up { self.tally() } else { Tally::default() };
+        let retries = Some(tally.retries).filter(|count| *count > 0);
+        let waited_ms = Some(tally.waited_ms).filter(|wait| *wait > 0);
+        let GivenUp { outcome: ended, detail } = given_up;
+        self.leave(now, ended, Some(detail.as_ref().unwrap_or(&failure.message)), fx);
+        let outcome =
+            Some(ended).filter(|_| matches!(ended, RetryOutcome::Exhausted | RetryOutcome::TooLong));
+        let Failure { message, code, category, advice, .. } = failure.clone();
+        fx.keep(
+            Role::Assistant,
+            Chunk::Error {
+                message: message.clone(),
+                code: code.clone(),
+                advice: advice.clone(),
+                retries,
+                waited_ms,
+                outcome,
+                detail: detail.clone(),
+            },
+        );
+        let category = Some(category);
+        fx.tell(EventBody::Error { message, code, category, advice, retries, waited_ms, outcome, detail });
         if let Some(event) = step_complete {
             fx.tell(event);
         }
@@ -62,14 +102,21 @@ impl Turn {
         }
     }
 
+    /// The retries of the step under way.
+    fn tally(&self) -> Tally {
+        match &self.phase {
+            Phase::Streaming(streaming) => streaming.tally,
+            Phase::Backoff(backoff) => backoff.tally,
+            Phase::Tools(_) | Phase::Sealed(_) => Tally::default(),
+        }
+    }
+
     /// Tells that a series of retries is over which no token has ended yet.
     fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
-        let attempts = match &self.phase {
-            Phase::Streaming(streaming) if streaming.first_token_at.is_none() => streaming.tally.retries,
-            Phase::Backoff(backoff) => backoff.tally.retries,
-            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => 0,
-        };
-        if attempts > 0 {
+        let is_over =
+            matches!(&self.phase, Phase::Streaming(streaming) if streaming.first_token_at.is_some());
+        let attempts = self.tally().retries;
+        if attempts > 0 && !is_over {
             fx.tell(EventBody::RetryEnded { attempts, outcome, message: message.map(Into::into) });
         }
     }

@@ -70,8 +70,8 @@ fn failing_for_ever_gives_up_with_the_last_failure() {
     assert_snapshot!(end.join("\n"), @r#"
     27105000 > call 0.21
     27105000 retry-ended attempts=21 message="the last" outcome="exhausted"
-    27105000 | Assistant error message="the last"
-    27105000 error category="network" message="the last"
+    27105000 | Assistant error message="the last" outcome="exhausted" retries=21 waitedMs=27105000
+    27105000 error category="network" message="the last" outcome="exhausted" retries=21 waitedMs=27105000
     27105000 step-complete
     27105000 done durationMs=27105000 reason="error"
     27105000 turn-sealed
@@ -86,8 +86,8 @@ fn without_a_strategy_nothing_is_retried() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 | Assistant error code="429" message="HTTP 429: busy"
-        0 error category="overloaded" code="429" message="HTTP 429: busy"
+        0 | Assistant error code="429" message="HTTP 429: busy" outcome="exhausted"
+        0 error category="overloaded" code="429" message="HTTP 429: busy" outcome="exhausted"
         0 step-complete
         0 done durationMs=0 reason="error"
         0 turn-sealed
@@ -259,9 +259,9 @@ fn a_wait_that_the_budget_has_no_room_for_is_not_begun() {
         0 provider-retry attempt=0 budgetLeftMs=60000 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
         0 > sleep 5000
      5000 > call 0.1
-     5000 retry-ended attempts=1 message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)" outcome="too-long"
-     5000 | Assistant error message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)"
-     5000 error category="rate_limited" message="HTTP 429 (not retried: the next attempt would be in 61 s, the budget leaves 60 s)"
+     5000 retry-ended attempts=1 message="the next attempt would be in 61 s, the budget leaves 60 s" outcome="too-long"
+     5000 | Assistant error detail="the next attempt would be in 61 s, the budget leaves 60 s" message="HTTP 429" outcome="too-long" retries=1 waitedMs=5000
+     5000 error category="rate_limited" detail="the next attempt would be in 61 s, the budget leaves 60 s" message="HTTP 429" outcome="too-long" retries=1 waitedMs=5000
      5000 step-complete
      5000 done durationMs=5000 reason="error"
      5000 turn-sealed

@@ -129,9 +129,7 @@ async fn a_wait_beyond_the_budget_is_not_begun() {
     let world = World::of(builder(Scripted::new([refused()])).settings(settings));
     let (begun, mut watcher) = (Instant::now(), world.say("hi").await);
     let lines = watcher.until("turn-sealed").await;
-    let error =
-        "error HTTP 429: busy (not retried: the next attempt would be in 10 s, the budget leaves 9 s)";
-    assert!(lines.contains(&error.to_owned()), "{lines:?}");
+    assert!(lines.contains(&"error HTTP 429: busy".to_owned()), "{lines:?}");
     assert!(lines.contains(&"retry-ended 1 too-long".to_owned()), "{lines:?}");
     assert_eq!(ms_since(begun), 5_000);
 }

@@ -6,7 +6,7 @@ use everturn_wire::{AgentEvent, DoneReason, EventBody, RetryOutcome, TurnId, Val
 use tokio::time::Instant;
 
 use super::view::{Line, Status, View, Wait};
-use crate::wording;
+use crate::{aftermath::Aftermath, wording};
 
 /// The most characters that are shown of a tool's arguments, and of its result.
 const ARGUMENTS: usize = 60;
@@ -39,6 +39,7 @@ pub(super) struct Story {
     /// The running tools, by their calls.
     calls: HashMap<String, String>,
     error: String,
+    aftermath: Aftermath,
     reason: Option<DoneReason>,
     took: Option<Duration>,
     /// The person at this terminal ended the turn.
@@ -112,8 +113,9 @@ impl Story {
                 self.outcome = Some(outcome);
                 Ok(())
             }
-            EventBody::Error { message, .. } => {
-                self.error = message;
+            EventBody::Error { ref message, .. } => {
+                self.error.clone_from(message);
+                self.aftermath = Aftermath::of_event(&body);
                 Ok(())
             }
             EventBody::Steering { text } => {
@@ -175,11 +177,13 @@ impl Story {
     fn failed(&self) -> String {
         let error = wording::brief(&self.error);
         let gave_up = matches!(self.outcome, Some(RetryOutcome::Exhausted | RetryOutcome::TooLong));
-        match self.retries {
+        let first = match self.retries {
             1 if gave_up => format!("Retry failed after 1 attempt: {error}"),
             1.. if gave_up => format!("Retry failed after {} attempts: {error}", self.retries),
             _ => error,
-        }
+        };
+        let lines = [first].into_iter().chain(self.aftermath.tried()).chain(self.aftermath.next());
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// What there is to say about an answer.

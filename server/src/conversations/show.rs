@@ -9,6 +9,7 @@ use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value};
 
 use super::{export, pending, selection};
 use crate::{
+    aftermath::Aftermath,
     moment::Calendar,
     paper::{Ink, Paper},
     wording,
@@ -77,7 +78,12 @@ impl<W: Write> Transcript<'_, W> {
             Chunk::ToolResult { tool_name, content, is_error, .. } => {
                 self.result(tool_name, content, *is_error)?;
             }
-            Chunk::Error { message, .. } => self.paper.block(Ink::Bad, MARGIN, message)?,
+            Chunk::Error { message, .. } => {
+                self.paper.block(Ink::Bad, MARGIN, message)?;
+                let aftermath = Aftermath::of_chunk(&stored.chunk);
+                let lines: Vec<String> = aftermath.tried().into_iter().chain(aftermath.next()).collect();
+                self.paper.block(Ink::Faint, MARGIN, &lines.join("\n"))?;
+            }
             Chunk::Image { url, mime_type } => {
                 let place = if url.starts_with("data:") { "inside the message" } else { url };
                 let kind = mime_type.as_deref().unwrap_or("an image");

@@ -65,7 +65,9 @@ async fn a_schedule_at_its_end_names_its_attempts_and_the_last_failure() {
     let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat", "hi"]);
     assert_eq!(terminal.end().await.code(), Some(1));
     let expected = "! HTTP 529: Overloaded\n! HTTP 502: Bad Gateway\n\
-                    Retry failed after 2 attempts: HTTP 502: Bad Gateway";
+                    Retry failed after 2 attempts: HTTP 502: Bad Gateway\n\
+                    Gave up after 2 retries over 3 ms.\n\
+                    The provider failed: try again later, or switch to another model.";
     assert_eq!(terminal.shown(), expected);
     assert_eq!(provider.counts().requests, 3);
 }

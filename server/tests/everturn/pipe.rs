@@ -26,7 +26,9 @@ async fn a_failure_is_no_answer() {
     let output = Home::with_provider(&provider, SHORT).run(&["chat", "hi"]).await;
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(1)));
     let said = stderr(&output);
-    assert!(said.ends_with("\nRetry failed after 2 attempts: HTTP 529: Overloaded\n"), "{said}");
+    let end = "\nRetry failed after 2 attempts: HTTP 529: Overloaded\nGave up after 2 retries over 3 ms.\n\
+               The provider has too little capacity just now: wait, or switch to another model.\n";
+    assert!(said.ends_with(end), "{said}");
     assert_eq!(provider.counts().requests, 3);
 }
 

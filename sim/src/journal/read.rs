@@ -31,7 +31,7 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         (Role::Assistant, Chunk::Thinking { text: String::new(), echo: Some(echo) }),
         (Role::Assistant, call),
         (Role::Tool, result),
-        (Role::Assistant, Chunk::Error { message: text.clone(), code: Some("429".to_owned()) }),
+        (Role::Assistant, Chunk::error(text.clone())),
     ];
     let given: Vec<_> = (1..).zip(all).map(|(seq, (role, piece))| chunk(seq, role, piece)).collect();
     let entries = given.iter().cloned().map(Entry::Chunk).chain([Entry::Head(head(0))]).collect();

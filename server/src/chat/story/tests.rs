@@ -42,7 +42,7 @@ fn retry_ended(outcome: RetryOutcome) -> EventBody {
 }
 
 fn error(message: &str) -> EventBody {
-    EventBody::Error { message: message.to_owned(), code: None, category: None }
+    EventBody::error(message)
 }
 
 fn text(delta: &str) -> EventBody {
@@ -66,10 +66,16 @@ async fn a_turn_that_survives_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_gives_up_names_its_attempts_and_the_last_failure() {
-    let gone = [retry(0), retry(1), retry_ended(RetryOutcome::Exhausted), error("HTTP 500: gone")];
+    let mut gone = error("HTTP 500: gone");
+    if let EventBody::Error { retries, waited_ms, outcome, advice, .. } = &mut gone {
+        (*retries, *waited_ms, *outcome) = (Some(2), Some(15_000), Some(RetryOutcome::Exhausted));
+        *advice = Some("Try again later.".to_owned());
+    }
+    let gone = [retry(0), retry(1), retry_ended(RetryOutcome::Exhausted), gone];
     let (out, err, ending) = tell(gone.into_iter().chain(done(DoneReason::Error)));
     assert_eq!(out, "");
-    assert!(err.ends_with("\nRetry failed after 2 attempts: HTTP 500: gone\n"), "{err}");
+    let expected = "\nRetry failed after 2 attempts: HTTP 500: gone\nGave up after 2 retries over 15 s.\nTry again later.\n";
+    assert!(err.ends_with(expected), "{err}");
     assert_eq!(ending, Some(Ending::Failed));
 }
 

@@ -1,7 +1,8 @@
 //! What is persisted.
 
 use everturn_wire::{
-    Category, Chunk, ConversationStatus, Echo, ExportLine, Failure, Message, Role, StepId, StoredChunk,
+    Category, Chunk, ConversationStatus, Echo, ExportLine, Failure, Message, RetryOutcome, Role, StepId,
+    StoredChunk,
 };
 use serde_json::json;
 
@@ -37,8 +38,16 @@ pub(crate) fn chunks() -> Vec<Chunk> {
         },
         result(None),
         result(Some(step())),
-        Chunk::Error { message: "HTTP 529: busy".into(), code: None },
-        Chunk::Error { message: "HTTP 529: busy".into(), code: Some("529".into()) },
+        Chunk::error("HTTP 529: busy"),
+        Chunk::Error {
+            message: "HTTP 529: busy".into(),
+            code: Some("529".into()),
+            advice: Some("Wait.".into()),
+            retries: Some(21),
+            waited_ms: Some(27_105_000),
+            outcome: Some(RetryOutcome::Exhausted),
+            detail: Some("the schedule has no more".into()),
+        },
         Chunk::System { text: "Be brief.".into() },
         Chunk::Image { url: "https://example.com/a.png".into(), mime_type: None },
         Chunk::Image { url: "data:image/png;base64,AA==".into(), mime_type: Some("image/png".into()) },

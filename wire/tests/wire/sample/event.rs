@@ -120,11 +120,16 @@ fn trouble() -> Vec<EventBody> {
             target: Some("main/large".into()),
             hinted: Some(true),
         },
-        EventBody::Error { message: "connection refused".into(), code: None, category: None },
+        EventBody::error("connection refused"),
         EventBody::Error {
             message: "HTTP 401: no".into(),
             code: Some("401".into()),
             category: Some(Category::Auth),
+            advice: Some("Check the API key.".into()),
+            retries: Some(1),
+            waited_ms: Some(5_000),
+            outcome: Some(RetryOutcome::TooLong),
+            detail: Some("the next attempt would be in 61 s, the budget leaves 60 s".into()),
         },
     ]
 }

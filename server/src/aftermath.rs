@@ -1,0 +1,95 @@
+//! What was done about the failure that ended a turn, and what a person can do now.
+
+use std::time::Duration;
+
+use everturn_wire::{Chunk, EventBody, RetryOutcome};
+
+use crate::wording;
+
+/// The facts that come with a turn's error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Aftermath {
+    retries: u32,
+    waited: Duration,
+    outcome: Option<RetryOutcome>,
+    detail: Option<String>,
+    advice: Option<String>,
+}
+
+impl Aftermath {
+    /// Of an error as it is told.
+    pub(crate) fn of_event(body: &EventBody) -> Self {
+        let EventBody::Error { retries, waited_ms, outcome, detail, advice, .. } = body else {
+            return Self::default();
+        };
+        Self::new(*retries, *waited_ms, *outcome, detail.as_ref(), advice.as_ref())
+    }
+
+    /// Of an error as it is kept.
+    pub(crate) fn of_chunk(chunk: &Chunk) -> Self {
+        let Chunk::Error { retries, waited_ms, outcome, detail, advice, .. } = chunk else {
+            return Self::default();
+        };
+        Self::new(*retries, *waited_ms, *outcome, detail.as_ref(), advice.as_ref())
+    }
+
+    fn new(
+        retries: Option<u32>,
+        waited_ms: Option<u64>,
+        outcome: Option<RetryOutcome>,
+        detail: Option<&String>,
+        advice: Option<&String>,
+    ) -> Self {
+        Self {
+            retries: retries.unwrap_or(0),
+            waited: Duration::from_millis(waited_ms.unwrap_or(0)),
+            outcome,
+            detail: detail.cloned(),
+            advice: advice.cloned(),
+        }
+    }
+
+    /// How often and for how long it was tried; nothing where it was not.
+    pub(crate) fn tried(&self) -> Option<String> {
+        let retries = if self.retries == 1 { "1 retry" } else { &format!("{} retries", self.retries) };
+        let waited = wording::span(u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX));
+        match self.outcome {
+            _ if self.retries == 0 => None,
+            Some(RetryOutcome::Exhausted | RetryOutcome::TooLong) => {
+                Some(format!("Gave up after {retries} over {waited}."))
+            }
+            _ => Some(format!("This came after {retries} over {waited}, and waiting does not cure it.")),
+        }
+    }
+
+    /// Why it was not tried again, and what a person can do: a line each.
+    pub(crate) fn next(&self) -> Vec<String> {
+        let not_again = self.detail.as_ref().map(|detail| format!("Not tried again: {detail}."));
+        not_again.into_iter().chain(self.advice.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_was_tried_and_what_to_do() {
+        let gave_up = Aftermath {
+            retries: 21,
+            waited: Duration::from_secs(27_105),
+            outcome: Some(RetryOutcome::Exhausted),
+            detail: None,
+            advice: Some("Wait.".to_owned()),
+        };
+        assert_eq!(gave_up.tried().unwrap(), "Gave up after 21 retries over 7 h 32 min.");
+        assert_eq!(gave_up.next(), ["Wait."]);
+        let detail = Some("the next attempt would be in 61 s, the budget leaves 60 s".to_owned());
+        let too_long = Aftermath { outcome: Some(RetryOutcome::TooLong), detail, ..Aftermath::default() };
+        assert_eq!(too_long.tried(), None);
+        let said = "Not tried again: the next attempt would be in 61 s, the budget leaves 60 s.";
+        assert_eq!(too_long.next(), [said]);
+        let refused = Aftermath { retries: 1, outcome: None, ..gave_up };
+        assert!(refused.tried().unwrap().starts_with("This came after 1 retry over 7 h 32 min, and"));
+    }
+}
