@@ -1,6 +1,7 @@
 //! The command line.
 
 mod conversations;
+mod explain;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::Flags;
 
 pub(crate) use conversations::{Action, Conversations};
+pub(crate) use explain::{Explain, Stage, Transport};
 
 /// LLM agent turns that never die of a passing failure.
 ///
@@ -40,6 +42,11 @@ pub(crate) enum Command {
     Chat(Chat),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
+    /// Say what a failed response is, why, and what a turn would do about it
+    ///
+    /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client
+    /// says of a failed connection can be explained, too.
+    Explain(Explain),
 }
 
 #[derive(Args, Debug)]

@@ -105,6 +105,11 @@ impl Config {
         data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
     }
 
+    /// Only how long failures are waited out.
+    pub(crate) fn retry(flags: &Flags, environment: &Environment<'_>) -> Result<Retry> {
+        Retry::resolve(&Self::read(Self::path(flags, environment).as_deref())?.retry)
+    }
+
     fn read(path: Option<&Path>) -> Result<File> {
         Ok(path.map(File::read).transpose()?.unwrap_or_default())
     }

@@ -8,6 +8,7 @@ mod config;
 mod conversations;
 mod dice;
 mod door;
+mod explain;
 mod greeting;
 mod interrupt;
 mod logging;
@@ -51,6 +52,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             logging::start(&environment, "off")?;
             chat::run(&args).await
         }
+        Command::Explain(args) => explain::run(&args, &environment),
         Command::Conversations(args) => conversations::run(&args, &environment).await,
     }
 }

@@ -1,6 +1,7 @@
 //! Where a command's answer is written: a terminal, or anything else.
 
 use std::{
+    borrow::Cow,
     env,
     io::{self, BufWriter, IsTerminal as _, Stdout, Write},
     process::ExitCode,
@@ -77,20 +78,22 @@ impl<W: Write> Paper<W> {
 
     /// A text whose rows all begin with `margin`, broken between words where the paper has an end.
     pub(crate) fn block(&mut self, ink: Ink, margin: &str, text: &str) -> io::Result<()> {
-        // A tab would be as wide as its place on the row asks.
-        let text = text.replace('\t', "    ");
-        for line in text.lines() {
-            match self.columns {
-                Some(columns) => {
-                    let width = columns.saturating_sub(margin.width()).max(1);
-                    for row in textwrap::wrap(line, width) {
-                        self.line(ink, &format!("{margin}{row}"))?;
-                    }
-                }
-                None => self.line(ink, &format!("{margin}{line}"))?,
-            }
+        for row in self.rows(margin, text) {
+            self.line(ink, &format!("{margin}{row}"))?;
         }
         Ok(())
+    }
+
+    /// The rows of a text that have to leave room for `margin`.
+    pub(crate) fn rows(&self, margin: &str, text: &str) -> Vec<String> {
+        // A tab would be as wide as its place on the row asks.
+        let text = text.replace('\t', "    ");
+        let width = self.columns.map(|columns| columns.saturating_sub(margin.width()).max(1));
+        let broken = |line: &str| match width {
+            Some(width) => textwrap::wrap(line, width).into_iter().map(Cow::into_owned).collect(),
+            None => vec![line.to_owned()],
+        };
+        text.lines().flat_map(broken).collect()
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {

@@ -24,6 +24,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     (
         "everturn",
         &[
+            "everturn-diagnosis",
             "everturn-kernel",
             "everturn-orchestrator",
             "everturn-provider",

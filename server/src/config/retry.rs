@@ -21,6 +21,16 @@ pub(crate) enum Schedule {
     Exponential(Exponential),
 }
 
+impl Schedule {
+    /// Its waits, without what is left to chance.
+    pub(crate) fn exact(&self) -> Box<dyn everturn_kernel::Schedule> {
+        match self {
+            Self::Patient => Box::new(Patient),
+            Self::Exponential(schedule) => Box::new(Exponential { jitter: 0.0, ..*schedule }),
+        }
+    }
+}
+
 impl Retry {
     pub(super) fn resolve(table: &RetryTable) -> Result<Self> {
         let schedule = match table.schedule {

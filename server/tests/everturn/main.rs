@@ -7,12 +7,13 @@ mod chat;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod conversations;
 #[cfg(target_os = "linux")]
 mod disk;
 mod echo;
+mod explain;
 #[cfg(target_os = "linux")]
 mod fault;
-mod conversations;
 mod home;
 #[cfg(target_os = "linux")]
 mod kill;

@@ -1,0 +1,68 @@
+//! `everturn explain`: what a failure is, why, and what would be done about it.
+
+mod case;
+mod forecast;
+mod paste;
+mod report;
+mod row;
+
+use std::{
+    io::{self, IsTerminal as _, Read as _, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, Result, bail};
+use everturn_kernel::Settings;
+use everturn_orchestrator::{Clock as _, SystemClock};
+
+use crate::{
+    cli,
+    config::{Config, Environment},
+    paper::{self, Paper},
+};
+use case::Case;
+use forecast::Forecast;
+use report::Report;
+
+/// The most that is read, in bytes: more than any client keeps of a failed response.
+const LONGEST_INPUT: u64 = 8 << 20;
+
+/// Explains one failure, or every line's.
+pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<ExitCode> {
+    if args.jsonl {
+        let written = row::predict(io::stdin().lock(), io::BufWriter::new(io::stdout()));
+        return paper::unless_closed(written.map(|()| ExitCode::SUCCESS));
+    }
+    let retry = Config::retry(&args.flags(), environment)?;
+    let case = Case::new(args, &input()?)?;
+    let now = args.now.map_or_else(|| SystemClock::new().now().0, epoch_ms);
+    let explanation = case.explain(now);
+    let mut settings = Settings::default();
+    settings.budget.max_wait_ms = Some(retry.max_wait_ms);
+    let forecast = Forecast::of(&explanation.failure, retry.schedule.exact().as_ref(), settings, now);
+    let report = Report { case: &case, explanation, forecast, retry: &retry };
+    let mut paper = Paper::of_stdout();
+    let written = match args.json {
+        true => report.json(&mut paper),
+        false => report.text(&mut paper),
+    };
+    paper::unless_closed(written.map(|()| ExitCode::SUCCESS))
+}
+
+/// What was pasted or piped.
+fn input() -> Result<String> {
+    let mut stdin = io::stdin();
+    if stdin.is_terminal() {
+        writeln!(io::stderr(), "Paste what came back, on lines of its own, then press Ctrl-D:")?;
+    }
+    let mut bytes = Vec::new();
+    (&mut stdin).take(LONGEST_INPUT + 1).read_to_end(&mut bytes).context("standard input cannot be read")?;
+    if bytes.len() as u64 > LONGEST_INPUT {
+        bail!("that is more than {} MiB: cut it to the response that failed", LONGEST_INPUT >> 20);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn epoch_ms(at: jiff::Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or(0)
+}

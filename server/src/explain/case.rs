@@ -1,0 +1,103 @@
+//! One failure, put together from the command line and the input.
+
+use anyhow::{Context as _, Result, bail};
+use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
+
+use super::paste::Paste;
+use crate::{cli, wording};
+
+/// All that is known of a failed call.
+#[derive(Debug)]
+pub(super) struct Case {
+    stage: Stage,
+    status: Option<u16>,
+    headers: Vec<(String, String)>,
+    body: String,
+    transport: Option<Transport>,
+}
+
+impl Case {
+    /// Understands the input, where the command line does not say what it is.
+    pub(super) fn new(args: &cli::Explain, input: &str) -> Result<Self> {
+        let Paste { status, mut headers, body } = Paste::parse(input)?;
+        if status.is_some() && (args.status.is_some() || args.transport.is_some()) {
+            bail!("the input has a status line of its own: leave --status and --transport out");
+        }
+        let status = args.status.or(status);
+        for header in &args.headers {
+            let (name, value) = header.split_once(':').with_context(|| {
+                format!("--header {header:?} has no colon: write it like --header 'retry-after: 8'")
+            })?;
+            headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+        let transport = args.transport.map(Transport::from);
+        let stage = match (args.stage, transport) {
+            (Some(stage), _) => stage.into(),
+            (None, Some(_)) => Stage::Transport,
+            (None, None) => guess(status, &headers, &body),
+        };
+        if stage == Stage::Transport && status.is_some() {
+            bail!(
+                "a response came, with status {}: --stage transport is for when none did",
+                status.unwrap_or(0)
+            );
+        }
+        if status.is_none() && transport.is_none() && body.is_empty() {
+            bail!(
+                "there is nothing to explain: pipe a response in, as curl -i prints it; or its body alone, with --status; \
+                 or name how the connection failed with --transport"
+            );
+        }
+        Ok(Self { stage, status, headers, body, transport })
+    }
+
+    /// What it is, at this time in epoch milliseconds.
+    pub(super) fn explain(&self, now: u64) -> Explanation {
+        let headers: Vec<_> =
+            self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        explain(&Evidence {
+            stage: self.stage,
+            status: self.status,
+            headers: &headers,
+            body: &self.body,
+            transport: self.transport,
+            now,
+        })
+    }
+
+    /// How the input was understood.
+    pub(super) fn described(&self) -> String {
+        let of = match self.stage {
+            Stage::Transport => "a connection that failed".to_owned(),
+            stage => {
+                let what = if stage == Stage::InStream { "an event inside a stream" } else { "a response" };
+                match self.status {
+                    Some(status) => format!("{what} with status {status}"),
+                    None => format!("{what} without a status"),
+                }
+            }
+        };
+        let headers = match self.headers.len() as u64 {
+            0 => String::new(),
+            count => format!(", {}", wording::count(count, "header")),
+        };
+        let body = match self.body.len() as u64 {
+            0 => String::new(),
+            count => format!(", {} of text", wording::count(count, "byte")),
+        };
+        format!("{of}{headers}{body}")
+    }
+}
+
+/// Where a call was that left only this.
+fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage {
+    let begins = |with: &[&str]| with.iter().any(|start| body.starts_with(start));
+    let is_success = status.is_none_or(|status| (200..=299).contains(&status));
+    // Words without any structure are what a client says whose connection failed.
+    let is_bare = status.is_none() && headers.is_empty() && !begins(&["{", "[", "<", "\""]);
+    match () {
+        () if is_success && begins(&["data:", "event:"]) => Stage::InStream,
+        () if is_bare => Stage::Transport,
+        () => Stage::Http,
+    }
+}

@@ -1,0 +1,147 @@
+//! What people paste: a body alone, a response as `curl -i` prints it, or the talk of `curl -v`.
+
+use anyhow::{Context as _, Result};
+
+/// A response, as far as the input has it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Paste {
+    pub(super) status: Option<u16>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
+}
+
+impl Paste {
+    pub(super) fn parse(input: &str) -> Result<Self> {
+        let input = input.trim_start_matches('\u{feff}');
+        let input = input.replace("\r\n", "\n");
+        let is_talk = |line: &str| line.starts_with("< HTTP/") || line.starts_with("* ");
+        match input.trim_start() {
+            response if response.starts_with("HTTP/") => Self::of_response(response),
+            talk if talk.lines().take(64).any(is_talk) => Self::of_talk(talk),
+            body => Ok(Self { body: body.trim_end().to_owned(), ..Self::default() }),
+        }
+    }
+
+    /// One head after the other, of which the last counts: the others are of proxies, redirects and 1xx.
+    fn of_response(text: &str) -> Result<Self> {
+        let mut rest = text;
+        let mut response = Self::default();
+        while rest.starts_with("HTTP/") {
+            let (head, after) = rest.split_once("\n\n").unwrap_or((rest, ""));
+            response = Self::of_head(head.lines())?;
+            rest = after.trim_start_matches('\n');
+        }
+        Ok(Self { body: rest.trim_end().to_owned(), ..response })
+    }
+
+    fn of_head<'a>(mut lines: impl Iterator<Item = &'a str>) -> Result<Self> {
+        let first = lines.next().unwrap_or_default();
+        let status = first.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok());
+        let status = status.filter(|status| (100..=599).contains(status)).with_context(|| {
+            format!(
+                "{:?} is no status line: it should read like HTTP/1.1 429 Too Many Requests",
+                start(first)
+            )
+        })?;
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':').with_context(|| {
+                format!(
+                    "{:?} is no header: an empty line must stand between the headers and the body",
+                    start(line)
+                )
+            })?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        let lines = lines.filter(|line| !line.trim().is_empty());
+        let headers = lines.map(header).collect::<Result<_>>()?;
+        Ok(Self { status: Some(status), headers, body: String::new() })
+    }
+
+    /// `curl -v`: `<` before what came, `>` before what was sent, `*` before its own remarks.
+    fn of_talk(text: &str) -> Result<Self> {
+        let Some(begin) = text.rmatch_indices("< HTTP/").map(|(at, _)| at).find(|at| is_line(text, *at))
+        else {
+            return Ok(Self { body: remark(text).to_owned(), ..Self::default() });
+        };
+        let mut head = Vec::new();
+        let mut body = Vec::new();
+        for line in text[begin..].lines() {
+            match line.strip_prefix('<').filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+                Some(rest) => head.push(rest.trim()),
+                None if line.starts_with("* ") || line.starts_with("{ [") || line.starts_with("} [") => {}
+                // The remark that the connection stays open comes right after the body.
+                None => body.push(line.split("* Connection #").next().unwrap_or_default()),
+            }
+        }
+        let response = Self::of_head(head.into_iter())?;
+        Ok(Self { body: body.join("\n").trim().to_owned(), ..response })
+    }
+}
+
+fn is_line(text: &str, at: usize) -> bool {
+    at == 0 || text.as_bytes()[at - 1] == b'\n'
+}
+
+/// Where no response came: curl's last word on it.
+fn remark(text: &str) -> &str {
+    let words = |line: &str| !line.starts_with('>') && !line.trim().is_empty();
+    let error = text.lines().find(|line| line.starts_with("curl: ("));
+    let last = error.or_else(|| text.lines().rfind(|line| words(line))).unwrap_or_default();
+    last.trim_start_matches("* ").trim()
+}
+
+/// Enough of a line to know it by.
+fn start(line: &str) -> String {
+    line.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paste(status: u16, headers: &[(&str, &str)], body: &str) -> Paste {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Paste { status: Some(status), headers: headers.iter().map(owned).collect(), body: body.to_owned() }
+    }
+
+    #[test]
+    fn a_response_is_read_to_its_last_head() {
+        let plain = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 8\r\nx: a:b\r\n\r\n{\"a\":1}\n";
+        let expected = paste(429, &[("Retry-After", "8"), ("x", "a:b")], "{\"a\":1}");
+        assert_eq!(Paste::parse(plain).unwrap(), expected);
+        let proxied =
+            "HTTP/1.1 200 Connection established\n\nHTTP/1.1 100 Continue\n\nHTTP/2 529 \nx: 1\n\na\n\nb";
+        assert_eq!(Paste::parse(proxied).unwrap(), paste(529, &[("x", "1")], "a\n\nb"));
+        assert_eq!(Paste::parse("HTTP/2 503").unwrap(), paste(503, &[], ""));
+    }
+
+    #[test]
+    fn the_talk_of_curl_is_understood() {
+        let talk = "* Host api.test:443 was resolved.\n> POST /v1 HTTP/1.1\n> Host: api.test\n>\n< HTTP/1.1 529 \n\
+                    < retry-after: 8\n<\n{ [85 bytes data]\n{\"error\":\n  \"x\"}* Connection #0 to host api.test left intact";
+        assert_eq!(Paste::parse(talk).unwrap(), paste(529, &[("retry-after", "8")], "{\"error\":\n  \"x\"}"));
+        let refused = "*   Trying 127.0.0.1:9...\n* connect to 127.0.0.1 failed: Connection refused\n\
+                       curl: (7) Failed to connect to 127.0.0.1 port 9\n";
+        let expected = "curl: (7) Failed to connect to 127.0.0.1 port 9".to_owned();
+        assert_eq!(Paste::parse(refused).unwrap(), Paste { body: expected, ..Paste::default() });
+    }
+
+    #[test]
+    fn all_else_is_a_body() {
+        for text in ["{\"error\":1}", "data: {}\n\ndata: [DONE]", "<html>", "Connection refused", ""] {
+            assert_eq!(Paste::parse(text).unwrap(), Paste { body: text.to_owned(), ..Paste::default() });
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_response_is_quoted() {
+        for (text, expected) in [
+            ("HTTP/1.1 what\n\n", "\"HTTP/1.1 what\" is no status line"),
+            ("HTTP/1.1 999\n\n", "is no status line"),
+            ("HTTP/1.1 500\nno header here\n\n", "\"no header here\" is no header: an empty line"),
+        ] {
+            let problem = Paste::parse(text).unwrap_err().to_string();
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What is said of a failure, to people and to programs.
+
+use std::io::Write;
+
+use anyhow::Result;
+use everturn_diagnosis::Explanation;
+use serde_json::json;
+
+use super::{case::Case, forecast::Forecast};
+use crate::{
+    config::{Retry, Schedule},
+    paper::{Ink, Paper, pad},
+    wording,
+};
+
+/// The cells of the names of the facts.
+const NAMES: usize = 10;
+
+/// The most different waits that are named.
+const WAITS: usize = 12;
+
+pub(super) struct Report<'a> {
+    pub(super) case: &'a Case,
+    pub(super) explanation: Explanation,
+    pub(super) forecast: Forecast,
+    pub(super) retry: &'a Retry,
+}
+
+impl Report<'_> {
+    pub(super) fn text(&self, paper: &mut Paper<impl Write>) -> Result<()> {
+        let failure = &self.explanation.failure;
+        let waits = &self.forecast.waits_ms;
+        let said = wording::brief(&failure.message);
+        let said = said.trim_end_matches([':', ' ']);
+        if !said.is_empty() {
+            paper.block(Ink::Strong, "", said)?;
+            paper.line(Ink::Plain, "")?;
+        }
+        fact(paper, Ink::Plain, "read as", &self.case.described())?;
+        let ink = if waits.is_empty() { Ink::Bad } else { Ink::Warning };
+        fact(paper, ink, "category", &wording::category(failure.category))?;
+        fact(paper, Ink::Plain, "because", &self.explanation.category.join("\n"))?;
+        fact(paper, ink, "retried", &self.retried())?;
+        if let (Some(reason), Some(_)) = (&self.explanation.hint, failure.hint_ms) {
+            fact(paper, Ink::Plain, "because", reason)?;
+        }
+        if !waits.is_empty() {
+            fact(paper, Ink::Plain, "waits", &self.waits())?;
+            fact(paper, Ink::Plain, "in all", &self.total())?;
+        }
+        if let Some(advice) = &failure.advice {
+            fact(paper, Ink::Plain, "you can", advice)?;
+        }
+        Ok(paper.flush()?)
+    }
+
+    /// Whether, and when first.
+    fn retried(&self) -> String {
+        let failure = &self.explanation.failure;
+        let asked = failure.hint_ms.map(wording::span);
+        match (self.forecast.waits_ms.first(), asked) {
+            (Some(first), Some(asked)) if failure.hint_ms == Some(*first) => {
+                format!("yes, after {asked}: the provider asks for that wait")
+            }
+            (Some(first), Some(asked)) => {
+                format!("yes, after {}; the provider asks for at least {asked}", wording::span(*first))
+            }
+            (Some(first), None) => format!("yes, after {}", wording::span(*first)),
+            (None, _) if failure.retryable => match &self.forecast.end {
+                Some(end) => format!("no: {end}"),
+                None => "no: the schedule has no retries".to_owned(),
+            },
+            (None, Some(asked)) => {
+                format!("no: it does not pass within a turn (the provider speaks of {asked})")
+            }
+            (None, None) => "no: the same request would fail again".to_owned(),
+        }
+    }
+
+    /// `5 s, 10 s, 14 x 30 min`, if it goes on failing like this.
+    fn waits(&self) -> String {
+        let groups: Vec<&[u64]> = self.forecast.waits_ms.chunk_by(|one, next| one == next).collect();
+        let named = groups.iter().take(WAITS).map(|group| match group.len() {
+            1 => wording::span(group[0]),
+            count => format!("{count} x {}", wording::span(group[0])),
+        });
+        let more = if groups.len() > WAITS { ", ..." } else { "" };
+        format!("{}{more}, if it goes on failing like this", named.collect::<Vec<_>>().join(", "))
+    }
+
+    fn total(&self) -> String {
+        let count = self.forecast.waits_ms.len() as u64;
+        let retries = if count == 1 { "1 retry".to_owned() } else { format!("{count} retries") };
+        let cut = if self.forecast.is_cut { " and more" } else { "" };
+        let budget = wording::span(self.retry.max_wait_ms);
+        let schedule = match &self.retry.schedule {
+            Schedule::Patient => "the patient schedule".to_owned(),
+            Schedule::Exponential(schedule) if schedule.jitter > 0.0 => {
+                format!("the exponential schedule, each wait up to {:.0} % off", schedule.jitter * 100.0)
+            }
+            Schedule::Exponential(_) => "the exponential schedule".to_owned(),
+        };
+        let total = wording::span(self.forecast.total_ms());
+        format!("{retries}{cut} over {total}, by {schedule} and a budget of {budget}")
+    }
+
+    pub(super) fn json(&self, paper: &mut Paper<impl Write>) -> Result<()> {
+        let Explanation { failure, category, hint } = &self.explanation;
+        let mut object = json!({
+            "readAs": self.case.described(),
+            "failure": failure,
+            "because": category,
+            "retry": {
+                "waitsMs": self.forecast.waits_ms,
+                "totalMs": self.forecast.total_ms(),
+                "hasMore": self.forecast.is_cut,
+            },
+        });
+        if let Some(hint) = hint {
+            object["hintBecause"] = json!(hint);
+        }
+        if let Some(end) = &self.forecast.end {
+            object["retry"]["end"] = json!(end);
+        }
+        paper.line(Ink::Plain, &serde_json::to_string(&object)?)?;
+        Ok(paper.flush()?)
+    }
+}
+
+/// A name and what there is to say; each further line is below the first.
+fn fact(paper: &mut Paper<impl Write>, ink: Ink, name: &str, text: &str) -> Result<()> {
+    let margin = " ".repeat(NAMES);
+    let mut first = true;
+    for row in paper.rows(&margin, text) {
+        let name = if std::mem::take(&mut first) { pad(name, NAMES) } else { margin.clone() };
+        paper.write(Ink::Faint, &name)?;
+        paper.line(ink, &row)?;
+    }
+    Ok(())
+}

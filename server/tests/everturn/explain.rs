@@ -1,0 +1,143 @@
+//! `everturn explain`, as it is piped into.
+
+use std::{env, path::Path, process::Stdio};
+
+use everturn_wire::Category;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
+
+use crate::home::{DEADLINE, Home, stderr, stdout};
+
+/// What it answers to this input: its exit code, standard output and standard error.
+async fn explain(home: &Home, words: &[&str], input: &str) -> (Option<i32>, String, String) {
+    let mut command = home.command(&[&["explain"], words].concat());
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    // A program that refuses its words does not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
+    let output = timeout(DEADLINE, child.wait_with_output()).await.expect("it ends in time").unwrap();
+    (output.status.code(), stdout(&output), stderr(&output))
+}
+
+async fn explained(home: &Home, words: &[&str], input: &str) -> Value {
+    let (code, out, error) = explain(home, &[words, &["--json"]].concat(), input).await;
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{words:?}");
+    serde_json::from_str(&out).unwrap()
+}
+
+#[tokio::test]
+async fn the_readme_shows_what_is_said() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, block) = readme.split_once("```text\n$ curl -s -i ").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let (_, said) = block.split_once('\n').unwrap();
+    let response = "HTTP/1.1 529 \r\nretry-after: 8\r\ncontent-type: application/json\r\n\r\n\
+                    {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}";
+    let (code, out, error) = explain(&Home::empty(), &[], response).await;
+    assert_eq!((code, out.as_str(), error.as_str()), (Some(0), said, ""));
+}
+
+#[tokio::test]
+async fn every_form_of_input_is_the_same_failure() {
+    let body = r#"{"error":{"type":"rate_limit_exceeded","message":"Later"}}"#;
+    let response = format!("HTTP/2 429 \r\nretry-after: 20\r\n\r\n{body}");
+    let talk = format!("* Connected\n> POST / HTTP/1.1\n< HTTP/1.1 429 x\n< retry-after: 20\n< \n{body}");
+    let home = Home::empty();
+    for (words, input) in [
+        (&["--status", "429", "--header", "Retry-After: 20"][..], body),
+        (&[], response.as_str()),
+        (&[], talk.as_str()),
+    ] {
+        let said = explained(&home, words, input).await;
+        assert_eq!(said["failure"]["category"], json!(Category::RateLimited), "{input}");
+        assert_eq!(said["failure"]["hintMs"], 20_000);
+        assert_eq!(said["because"], json!(["the body's error.type is `rate_limit_exceeded`"]));
+        assert_eq!(said["retry"]["waitsMs"][0], 20_000);
+        assert_eq!(said["retry"]["waitsMs"].as_array().unwrap().len(), 21);
+    }
+    let refused = explained(&home, &[], "tcp connect error: Connection refused (os error 111)").await;
+    assert_eq!(refused["readAs"], "a connection that failed, 52 bytes of text");
+    assert_eq!(refused["failure"]["category"], json!(Category::Network));
+    let silent = explained(&home, &["--transport", "idle-timeout"], "").await;
+    assert_eq!(silent["failure"]["category"], json!(Category::Timeout));
+    let dated = [
+        "--status",
+        "429",
+        "-H",
+        "retry-after: Tue, 01 Sep 2026 00:00:12 GMT",
+        "--now",
+        "2026-09-01T00:00:00Z",
+    ];
+    assert_eq!(explained(&home, &dated, "").await["failure"]["hintMs"], 12_000);
+}
+
+#[tokio::test]
+async fn the_configured_schedule_is_the_one_that_is_told() {
+    let home = Home::with(
+        "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\nmax_wait_ms = 6000\n",
+    );
+    let (_, out, _) = explain(&home, &["--status", "503"], "").await;
+    assert!(out.contains("\nwaits     1 s, 2 s, if it goes on failing like this\n"), "{out}");
+    assert!(
+        out.contains("\nin all    2 retries over 3 s, by the exponential schedule and a budget of 6 s\n"),
+        "{out}"
+    );
+    let (_, out, _) = explain(&home, &["--status", "503", "-H", "retry-after: 7"], "").await;
+    let expected = "\nretried   no: the next attempt would be in 7 s, the budget leaves 6 s\n";
+    assert!(out.contains(expected), "{out}");
+    let (_, out, _) = explain(&home, &["--status", "401"], "").await;
+    assert!(out.contains("\nretried   no: the same request would fail again\n"), "{out}");
+    assert!(!out.contains("\nwaits "), "{out}");
+}
+
+#[tokio::test]
+async fn json_lines_are_answered_line_by_line() {
+    let home = Home::empty();
+    let lines = concat!(
+        r#"{"id":"a","stage":"http","status":529,"headers":{},"body":"{}","category":"x"}"#,
+        "\n",
+        r#"{"id":"b","now":"2026-09-01T00:00:00Z","headers":{"retry-after":"Tue, 01 Sep 2026 00:00:12 GMT"},"body":""}"#,
+        "\n",
+        r#"{"id":"c","stage":"transport","status":null,"headers":{},"body":"dns error"}"#,
+        "\n",
+    );
+    let (code, out, _) = explain(&home, &["--jsonl"], lines).await;
+    let said: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((code, said.len()), (Some(0), 3));
+    assert_eq!(
+        said[0],
+        json!({ "id": "a", "category": "overloaded", "retryable": true, "retry_after_ms": null })
+    );
+    assert_eq!(said[1]["retry_after_ms"], 12_000);
+    assert_eq!(said[2]["category"], "network");
+    let (code, out, error) = explain(&home, &["--jsonl"], &format!("{lines}{{}}\n")).await;
+    assert_eq!((code, out.lines().count()), (Some(1), 3));
+    assert!(error.contains("line 4") && error.contains("missing field `id`"), "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_explained_says_what_to_do() {
+    let home = Home::empty();
+    for (words, input, expected) in [
+        (&[][..], "", "there is nothing to explain"),
+        (&["--status", "42"], "", "100..=599"),
+        (&["--status", "429", "--header", "retry-after 8"], "", "has no colon"),
+        (&["--status", "429"], "HTTP/1.1 500 x\n\n", "leave --status and --transport out"),
+        (&["--stage", "transport", "--status", "429"], "x", "a response came"),
+        (&[], "HTTP/1.1 429 x\nno header\n\n", "\"no header\" is no header"),
+        (&["--transport", "smoke"], "", "idle-timeout"),
+    ] {
+        let (code, out, error) = explain(&home, words, input).await;
+        assert!(code != Some(0) && out.is_empty(), "{words:?}: {out}");
+        assert!(error.contains(expected), "{words:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_who_left_is_no_failure() {
+    let line = format!("{} explain --status 429 </dev/null | true", env!("CARGO_BIN_EXE_everturn"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &line]).env_clear().envs(Home::empty().variables());
+    let output = timeout(DEADLINE, command.output()).await.expect("it ends in time").unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
