@@ -93,10 +93,14 @@ impl Person<'_> {
                 true
             }
             What::Unqueue(text) => {
+                // Should the process end before it answers, either is right.
+                let accepted = self.book.pages().accepted.extract_if(.., |accepted| accepted == text).count();
                 let cancelled = self.orchestrator.cancel_queued(id, text).await?.cancelled;
+                let mut pages = self.book.pages();
                 if cancelled {
-                    self.book.pages().accepted.retain(|accepted| accepted != text);
-                    self.book.pages().taken_back.push(text.clone());
+                    pages.taken_back.push(text.clone());
+                } else if accepted > 0 {
+                    pages.accepted.push(text.clone());
                 }
                 cancelled
             }
