@@ -50,7 +50,7 @@ pub(crate) fn redact(text: &str, room: usize) -> String {
             at += kept + hidden;
             copied = at;
             // What was taken for a secret may be the name of one: "token x-api-key: ...".
-            while let Some((kept, hidden)) = assigned_to(&text[at..]) {
+            while let Some((kept, hidden)) = named_value(&text[at..]) {
                 push(&mut out, &text[at..at + kept], room);
                 push(&mut out, MARK, room);
                 at += kept + hidden;
@@ -109,10 +109,15 @@ fn assigned(text: &str) -> Option<(usize, usize)> {
     let name = named.or_else(|| ASSIGNED.iter().find(is_name))?;
     let rest = &text[name.len()..];
     let sign = rest.trim_start_matches(is_quote).trim_start();
-    let (kept, hidden) = assigned_to(rest).filter(|_| named.is_some() || sign.starts_with('='))?;
-    // "api_key: Bearer ..."
-    let (more, hidden) = after_scheme(&rest[kept..]).unwrap_or((0, hidden));
-    Some((name.len() + kept + more, hidden))
+    let (kept, hidden) = named_value(rest).filter(|_| named.is_some() || sign.starts_with('='))?;
+    Some((name.len() + kept, hidden))
+}
+
+/// The secret after a name, which may stand behind its scheme: "api_key: Bearer ...".
+fn named_value(text: &str) -> Option<(usize, usize)> {
+    let (kept, hidden) = assigned_to(text)?;
+    let (more, hidden) = after_scheme(&text[kept..]).unwrap_or((0, hidden));
+    Some((kept + more, hidden))
 }
 
 /// The value after a name: `: value`, `="value"`.
@@ -171,6 +176,7 @@ mod tests {
             ),
             ("https://me:pass@x.test/", "https://[redacted]@x.test/"),
             ("invalid token x-api-key: abcDEF123", "invalid token [redacted]: [redacted]"),
+            ("csk-0123456789: Bearer abcDEF123", "[redacted]: Bearer [redacted]"),
             ("csk-0123456789: x-api-key: abcDEF123", "[redacted]: [redacted]: [redacted]"),
             ("api_key: Bearer abcDEF123", "api_key: Bearer [redacted]"),
             ("token: Bearer abcDEF123 expired", "token: Bearer [redacted] expired"),
