@@ -35,6 +35,8 @@ pub struct ChatConfig {
     pub include_usage: bool,
     /// Whether the model is given its reasoning back, and how. Not, unless set: some servers refuse the fields.
     pub return_reasoning: ReturnReasoning,
+    /// How past messages are written. As OpenAI takes them, unless set.
+    pub history: HistoryForm,
     /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
     /// How much an answer may have.
@@ -63,6 +65,17 @@ pub enum ReturnReasoning {
     Details,
 }
 
+/// How past messages are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HistoryForm {
+    /// As OpenAI takes them, and most others.
+    #[default]
+    Usual,
+    /// As Mistral and the chat templates of its models insist: ids of calls have nine letters and digits, and a person
+    /// does not speak right after tool results, as they do after a step was stopped or to steer it.
+    Mistral,
+}
+
 /// An endpoint of the Chat Completions API.
 ///
 /// A call succeeds when a `finish_reason` came **and** the stream then ended with `[DONE]` or in good order; tool
@@ -82,6 +95,7 @@ impl ChatConfig {
             output_limit: OutputLimit::default(),
             include_usage: true,
             return_reasoning: ReturnReasoning::default(),
+            history: HistoryForm::default(),
             extra_body: Map::new(),
             limits: Limits::default(),
         }

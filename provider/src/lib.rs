@@ -7,6 +7,7 @@
 mod answer;
 mod anthropic;
 mod assembly;
+mod call_id;
 mod chat;
 mod clock;
 mod config;
@@ -15,6 +16,7 @@ mod endpoint;
 mod exchange;
 mod gemini;
 mod http;
+mod past;
 mod responses;
 mod scripted;
 mod secret;
@@ -24,7 +26,7 @@ mod sse;
 pub use exchange::replay::{Dialect, Ending, replay};
 
 pub use anthropic::{Anthropic, AnthropicConfig};
-pub use chat::{ChatCompletions, ChatConfig, OutputLimit, ReturnReasoning};
+pub use chat::{ChatCompletions, ChatConfig, HistoryForm, OutputLimit, ReturnReasoning};
 pub use config::{ConfigError, EndpointConfig, Limits};
 pub use demo::Demo;
 pub use gemini::{Gemini, GeminiConfig};

@@ -5,6 +5,10 @@ use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::{Map, json};
 
 use super::{AnthropicConfig, thinking::Thinking};
+use crate::{
+    call_id::CallIds,
+    past::{arguments, inline, instructions, text},
+};
 
 /// `origin` is who alone gets back what it signed.
 pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) -> Value {
@@ -14,7 +18,7 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
     body.insert("model".to_owned(), json!(request.model));
     body.insert("max_tokens".to_owned(), json!(max_tokens));
     body.insert("messages".to_owned(), messages(&request.messages, &thinking));
-    let system = system(&request.messages);
+    let system = instructions(&request.messages);
     if !system.is_empty() {
         body.insert("system".to_owned(), json!(system));
     }
@@ -27,15 +31,10 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
     Value::Object(body)
 }
 
-fn system(messages: &[Message]) -> String {
-    let chunks =
-        messages.iter().filter(|message| message.role == Role::System).flat_map(|message| &message.chunks);
-    chunks.filter_map(text).collect::<Vec<_>>().join("\n\n")
-}
-
 /// The messages as blocks of two parties that take turns.
 fn messages(messages: &[Message], thinking: &Thinking<'_>) -> Value {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut ids = CallIds::new(id);
     for (index, message) in messages.iter().enumerate() {
         let role = match message.role {
             Role::System => continue,
@@ -43,7 +42,8 @@ fn messages(messages: &[Message], thinking: &Thinking<'_>) -> Value {
             Role::Assistant => "assistant",
         };
         let chunks = thinking.kept(index, message);
-        let blocks: Vec<Value> = chunks.filter_map(|chunk| block(message.role, chunk, thinking)).collect();
+        let blocks: Vec<Value> =
+            chunks.filter_map(|chunk| block(message.role, chunk, thinking, &mut ids)).collect();
         match turns.last_mut() {
             _ if blocks.is_empty() => {}
             Some((last, held)) if *last == role => held.extend(blocks),
@@ -54,7 +54,7 @@ fn messages(messages: &[Message], thinking: &Thinking<'_>) -> Value {
 }
 
 /// What a chunk is to the model. Errors are for people, and reasoning of others would be refused: neither is sent.
-fn block(role: Role, chunk: &Chunk, thinking: &Thinking<'_>) -> Option<Value> {
+fn block<'a>(role: Role, chunk: &'a Chunk, thinking: &Thinking<'_>, ids: &mut CallIds<'a>) -> Option<Value> {
     match (role, chunk) {
         (Role::Assistant, Chunk::Thinking { .. }) => thinking.block(chunk),
         (_, Chunk::Text { .. } | Chunk::System { .. }) => {
@@ -62,19 +62,14 @@ fn block(role: Role, chunk: &Chunk, thinking: &Thinking<'_>) -> Option<Value> {
         }
         (Role::User, Chunk::Image { url, mime_type }) => Some(image(url, mime_type.as_deref())),
         (Role::Assistant, Chunk::ToolCall { tool_call_id, tool_name, input, .. }) => {
-            // The API takes nothing but objects, so arguments that never parsed are wrapped.
-            let input = match input {
-                Value::Object(_) => input.clone(),
-                Value::Null => json!({}),
-                malformed => json!({ "malformed": malformed }),
-            };
-            Some(json!({ "type": "tool_use", "id": id(tool_call_id), "name": tool_name, "input": input }))
+            let (id, input) = (ids.call(tool_call_id), arguments(input));
+            Some(json!({ "type": "tool_use", "id": id, "name": tool_name, "input": input }))
         }
         (Role::Tool, Chunk::ToolResult { tool_call_id, content, is_error, .. }) => {
             // An error without words is refused.
             let content = if *is_error && content.is_empty() { "(no output)" } else { content };
-            let mut result =
-                json!({ "type": "tool_result", "tool_use_id": id(tool_call_id), "content": content });
+            let id = ids.result(tool_call_id);
+            let mut result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
             if *is_error {
                 result["is_error"] = json!(true);
             }
@@ -84,26 +79,9 @@ fn block(role: Role, chunk: &Chunk, thinking: &Thinking<'_>) -> Option<Value> {
     }
 }
 
-/// Text that says something: the API refuses blocks of nothing or white space.
-fn text(chunk: &Chunk) -> Option<&str> {
-    match chunk {
-        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
-        _ => None,
-    }
-}
-
 fn image(url: &str, mime_type: Option<&str>) -> Value {
-    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    let source = match inline {
-        Some((named, data)) => {
-            // The API knows four types, by their right names and without parameters.
-            let media_type = match named.split(';').next() {
-                None | Some("") => mime_type.unwrap_or("image/png"),
-                Some("image/jpg") => "image/jpeg",
-                Some(named) => named,
-            };
-            json!({ "type": "base64", "media_type": media_type, "data": data })
-        }
+    let source = match inline(url, mime_type) {
+        Some((media_type, data)) => json!({ "type": "base64", "media_type": media_type, "data": data }),
         None => json!({ "type": "url", "url": url }),
     };
     json!({ "type": "image", "source": source })

@@ -3,17 +3,18 @@
 mod transcript;
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Message, Role, Value};
+use everturn_wire::Value;
 use serde_json::{Map, json};
 
 use super::GeminiConfig;
+use crate::past::instructions;
 use transcript::Transcript;
 
 /// `origin` is whose echoes may be sent.
 pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("contents".to_owned(), Transcript::of(&request.messages, origin).contents());
-    let system = system(&request.messages);
+    let system = instructions(&request.messages);
     if !system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({ "parts": [{ "text": system }] }));
     }
@@ -49,20 +50,6 @@ fn thinking(effort: Option<&str>) -> Value {
         Some(Ok(0)) => json!({ "thinkingBudget": 0 }),
         Some(Ok(budget)) => json!({ "includeThoughts": true, "thinkingBudget": budget }),
         Some(Err(level)) => json!({ "includeThoughts": true, "thinkingLevel": level }),
-    }
-}
-
-fn system(messages: &[Message]) -> String {
-    let chunks =
-        messages.iter().filter(|message| message.role == Role::System).flat_map(|message| &message.chunks);
-    chunks.filter_map(text).collect::<Vec<_>>().join("\n\n")
-}
-
-/// Text that says something: the API refuses parts without.
-fn text(chunk: &Chunk) -> Option<&str> {
-    match chunk {
-        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
-        _ => None,
     }
 }
 

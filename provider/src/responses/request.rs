@@ -1,12 +1,14 @@
 //! What is asked: a request in the words of the Responses API.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use everturn_kernel::{Request, ToolSpec};
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::{Map, json};
 
 use super::{ResponsesConfig, echo::Returned};
+use crate::{
+    call_id::{CallIds, digest},
+    past::{self, instructions, text},
+};
 
 /// The longest id of a call that the API takes, in bytes.
 const LONGEST_ID: usize = 64;
@@ -23,10 +25,9 @@ pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) ->
     if !instructions.is_empty() {
         body.insert("instructions".to_owned(), json!(instructions));
     }
-    body.insert(
-        "input".to_owned(),
-        request.messages.iter().flat_map(|message| items(message, origin)).collect(),
-    );
+    let mut ids = CallIds::new(id);
+    let input = request.messages.iter().flat_map(|message| items(message, origin, &mut ids));
+    body.insert("input".to_owned(), input.collect());
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|spec| tool(spec, config.strict_tools));
         body.insert("tools".to_owned(), tools.collect());
@@ -51,18 +52,13 @@ fn reasons(model: &str) -> bool {
     !UNREASONING.iter().any(|known| name.starts_with(known))
 }
 
-fn instructions(messages: &[Message]) -> String {
-    let system = messages.iter().filter(|message| message.role == Role::System);
-    system.flat_map(|message| &message.chunks).filter_map(text).collect::<Vec<_>>().join("\n\n")
-}
-
 /// A message as none, one or several items.
-fn items(message: &Message, origin: &str) -> Vec<Value> {
+fn items<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     match message.role {
         Role::System => Vec::new(),
         Role::User => heard(&message.chunks).into_iter().collect(),
-        Role::Assistant => assistant(&message.chunks, origin),
-        Role::Tool => message.chunks.iter().filter_map(result).collect(),
+        Role::Assistant => assistant(&message.chunks, origin, ids),
+        Role::Tool => message.chunks.iter().filter_map(|chunk| result(chunk, ids)).collect(),
     }
 }
 
@@ -73,14 +69,14 @@ fn heard(chunks: &[Chunk]) -> Option<Value> {
 
 /// What the model said, each piece after the reasoning that led to it. Reasoning that led to nothing is refused, so it is
 /// left out.
-fn assistant(chunks: &[Chunk], origin: &str) -> Vec<Value> {
+fn assistant<'a>(chunks: &'a [Chunk], origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     let mut items = Vec::new();
     let mut returned = Returned::default();
     for chunk in chunks {
         if let Chunk::Thinking { echo, .. } | Chunk::ToolCall { echo, .. } = chunk {
             returned.add(echo.as_ref(), origin);
         }
-        if let Some(item) = spoken(chunk, returned.phase.as_ref()).or_else(|| call(chunk)) {
+        if let Some(item) = spoken(chunk, returned.phase.as_ref()).or_else(|| call(chunk, ids)) {
             items.append(&mut returned.reasoning);
             items.push(item);
             returned.phase = None;
@@ -98,30 +94,15 @@ fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
     Some(item)
 }
 
-fn call(chunk: &Chunk) -> Option<Value> {
+fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
     let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
-    // Servers parse the arguments of past calls and expect an object, so those that never parsed are wrapped.
-    let arguments = match input {
-        Value::Object(_) => input.to_string(),
-        Value::Null => "{}".to_owned(),
-        malformed => json!({ "malformed": malformed }).to_string(),
-    };
-    Some(
-        json!({ "type": "function_call", "call_id": id(tool_call_id), "name": tool_name, "arguments": arguments }),
-    )
+    let (id, arguments) = (ids.call(tool_call_id), past::arguments(input).to_string());
+    Some(json!({ "type": "function_call", "call_id": id, "name": tool_name, "arguments": arguments }))
 }
 
-fn result(chunk: &Chunk) -> Option<Value> {
+fn result(chunk: &Chunk, ids: &CallIds<'_>) -> Option<Value> {
     let Chunk::ToolResult { tool_call_id, content, .. } = chunk else { return None };
-    Some(json!({ "type": "function_call_output", "call_id": id(tool_call_id), "output": content }))
-}
-
-/// What a chunk says to the model. Words of its reasoning are the model's own and errors are for people: neither is sent.
-fn text(chunk: &Chunk) -> Option<&str> {
-    match chunk {
-        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
-        _ => None,
-    }
+    Some(json!({ "type": "function_call_output", "call_id": ids.result(tool_call_id), "output": content }))
 }
 
 fn part(chunk: &Chunk) -> Option<Value> {
@@ -138,9 +119,7 @@ fn id(id: &str) -> String {
     if id.len() <= LONGEST_ID {
         return id.to_owned();
     }
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    let digest = format!("_{:016x}", hasher.finish());
+    let digest = format!("_{:016x}", digest(id));
     let kept = id.floor_char_boundary(LONGEST_ID - digest.len());
     format!("{}{digest}", &id[..kept])
 }

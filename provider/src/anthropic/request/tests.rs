@@ -91,6 +91,19 @@ fn a_conversation_with_tools() {
 }
 
 #[test]
+fn calls_of_servers_that_count_them_anew_have_ids_of_their_own() {
+    let step = [
+        message(Role::Assistant, &[call("f:0", &json!({})), call("f.0", &json!({}))]),
+        message(Role::Tool, &[result("f:0", "a", false), result("f.0", "b", false)]),
+    ];
+    let sent = asked(&asking([step.clone(), step].concat()))["messages"].take();
+    let ids = |at: usize, name: &str| [0, 1].map(|block| sent[at]["content"][block][name].clone());
+    assert_eq!(ids(0, "id"), ["f_0", "f_0_2"]);
+    assert_eq!((ids(1, "tool_use_id"), ids(3, "tool_use_id")), (ids(0, "id"), ids(2, "id")));
+    assert!(ids(2, "id").iter().all(|id| !ids(0, "id").contains(id)), "{sent}");
+}
+
+#[test]
 fn tools_and_extra_fields() {
     let mut request = asking(vec![]);
     let spec = |parameters| ToolSpec { name: "f".into(), description: "d".into(), parameters };

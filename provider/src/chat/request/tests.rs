@@ -1,9 +1,10 @@
 //! Requests as the API takes them.
 
 use everturn_kernel::Op;
+use everturn_wire::{Message, Role};
 
 use super::*;
-use crate::{EndpointConfig, OutputLimit};
+use crate::{EndpointConfig, HistoryForm, OutputLimit, ReturnReasoning};
 
 fn config() -> ChatConfig {
     ChatConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
@@ -138,5 +139,61 @@ fn reasoning_is_given_back_as_the_server_wants_it() {
     assert_eq!(given(ReturnReasoning::Never), (None, None));
     assert_eq!(given(ReturnReasoning::Content), (Some(json!("Hm, 4.")), None));
     assert_eq!(given(ReturnReasoning::Details), (None, Some(echo("o")["data"].take())));
-    assert_eq!(asked(ReturnReasoning::Content, &[call])["reasoning_content"], "");
+    assert_eq!(asked(ReturnReasoning::Content, &[call])["reasoning_content"], " ");
+}
+
+#[test]
+fn a_person_never_speaks_twice_in_a_row() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let image = json!({"type": "image", "url": "https://x.test/a.png"});
+    let thought = message(Role::Assistant, &[json!({"type": "thinking", "text": "hm"}), text("\n\n")]);
+    let user = |chunks: &[Value]| message(Role::User, chunks);
+    let sent = messages(vec![user(&[text("one")]), thought.clone(), user(&[text("two")])]);
+    assert_eq!(sent, json!([{"role": "user", "content": "one\n\ntwo"}]));
+    let sent = messages(vec![user(&[text("one")]), thought, user(&[image])]);
+    let parts = json!([
+        {"type": "text", "text": "one"},
+        {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}},
+    ]);
+    assert_eq!(sent, json!([{"role": "user", "content": parts}]));
+}
+
+#[test]
+fn white_space_is_nothing_that_was_said() {
+    let call = json!({"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}});
+    let sent = messages(vec![
+        message(Role::User, &[json!({"type": "text", "text": " \n"})]),
+        message(Role::Assistant, &[json!({"type": "text", "text": "\n\n"}), call]),
+    ]);
+    assert_eq!((sent.as_array().map(Vec::len), &sent[0]["content"]), (Some(1), &Value::Null));
+}
+
+#[test]
+fn a_history_as_mistral_insists() {
+    let call = |id: &str| json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": {}});
+    let result = |id: &str| json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": "r", "isError": false});
+    let history = vec![
+        message(Role::Assistant, &[call("abcDEF123"), call("call_0fypS1hVX")]),
+        message(Role::Tool, &[result("abcDEF123"), result("call_0fypS1hVX")]),
+        message(Role::User, &[json!({"type": "text", "text": "stop, do this"})]),
+    ];
+    let ids = |sent: &Value| {
+        [0, 1].map(|at| {
+            let (call, result) = (&sent[0]["tool_calls"][at]["id"], &sent[at + 1]["tool_call_id"]);
+            assert_eq!(call, result);
+            call.as_str().unwrap().to_owned()
+        })
+    };
+    let roles = |sent: &Value| {
+        sent.as_array().unwrap().iter().map(|message| message["role"].clone()).collect::<Vec<_>>()
+    };
+    let usual = body(&config(), "o", &asking(history.clone()))["messages"].take();
+    assert_eq!(ids(&usual), ["abcDEF123", "call_0fypS1hVX"]);
+    assert_eq!(roles(&usual), ["assistant", "tool", "tool", "user"]);
+    let config = ChatConfig { history: HistoryForm::Mistral, ..config() };
+    let strict = body(&config, "o", &asking(history))["messages"].take();
+    let [known, foreign] = ids(&strict);
+    assert_eq!(known, "abcDEF123");
+    assert!(foreign.len() == 9 && foreign.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{foreign}");
+    assert_eq!(roles(&strict), ["assistant", "tool", "tool", "assistant", "user"]);
 }

@@ -1,6 +1,7 @@
 //! Requests as the API takes them.
 
 use everturn_kernel::Op;
+use everturn_wire::{Message, Role};
 
 use super::*;
 use crate::EndpointConfig;
@@ -255,6 +256,7 @@ fn images_inline_and_linked() {
         &[
             image("data:image/gif;base64,AA", None),
             image("data:;base64,AA", Some("image/webp")),
+            image("data:image/jpg;name=a.jpg;base64,AA", None),
             image("https://host/a.png", Some("image/png")),
             image("https://host/a", None),
         ],
@@ -262,6 +264,7 @@ fn images_inline_and_linked() {
     let expected = json!([
         {"inlineData": {"mimeType": "image/gif", "data": "AA"}},
         {"inlineData": {"mimeType": "image/webp", "data": "AA"}},
+        {"inlineData": {"mimeType": "image/jpeg", "data": "AA"}},
         {"fileData": {"mimeType": "image/png", "fileUri": "https://host/a.png"}},
         {"fileData": {"fileUri": "https://host/a"}},
     ]);

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use everturn_wire::{Chunk, Echo, Message, Role, Value};
 use serde_json::json;
 
-use super::text;
-use crate::gemini::keepsake::Keepsake;
+use crate::{
+    gemini::keepsake::Keepsake,
+    past::{arguments, inline, text},
+};
 
 /// What the API takes in place of the signature of a call that it did not make itself, or made when it signed nothing.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -142,25 +144,10 @@ fn asked(chunk: &Chunk) -> Option<Value> {
     }
 }
 
-/// The API takes nothing but objects, so arguments that never parsed are wrapped.
-fn arguments(input: &Value) -> Value {
-    match input {
-        Value::Object(_) => input.clone(),
-        Value::Null => json!({}),
-        malformed => json!({ "malformed": malformed }),
-    }
-}
-
 fn image(url: &str, mime_type: Option<&str>) -> Value {
-    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match inline {
-        Some((named, data)) => {
-            let mime_type = if named.is_empty() { mime_type.unwrap_or("image/png") } else { named };
-            json!({ "inlineData": { "mimeType": mime_type, "data": data } })
-        }
-        None => match mime_type {
-            Some(mime_type) => json!({ "fileData": { "mimeType": mime_type, "fileUri": url } }),
-            None => json!({ "fileData": { "fileUri": url } }),
-        },
+    match (inline(url, mime_type), mime_type) {
+        (Some((mime_type, data)), _) => json!({ "inlineData": { "mimeType": mime_type, "data": data } }),
+        (None, Some(mime_type)) => json!({ "fileData": { "mimeType": mime_type, "fileUri": url } }),
+        (None, None) => json!({ "fileData": { "fileUri": url } }),
     }
 }

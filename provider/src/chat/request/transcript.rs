@@ -1,0 +1,146 @@
+//! A conversation as the messages of this API.
+
+use everturn_wire::{Chunk, Message, Role, Value};
+use serde_json::json;
+
+use crate::{
+    call_id::{CallIds, digest},
+    chat::{ChatConfig, HistoryForm, ReturnReasoning},
+    past::{arguments, text},
+};
+
+/// What stands for reasoning where there was none: some servers take an empty text for a missing one.
+const NO_THOUGHT: &str = " ";
+
+/// What the model is made to have said between tool results and a person, where a message of it is insisted on.
+const BRIDGE: &str = "(interrupted)";
+
+/// `origin` is whose echoes are given back.
+pub(super) fn messages(config: &ChatConfig, origin: &str, all: &[Message]) -> Value {
+    let is_strict = config.history == HistoryForm::Mistral;
+    let mut ids = CallIds::new(if is_strict { nine } else { str::to_owned });
+    let (mut written, mut last) = (Vec::new(), None);
+    for (role, chunks) in turns(all) {
+        if is_strict && (last, role) == (Some(Role::Tool), Role::User) {
+            written.extend(said("assistant", BRIDGE));
+        }
+        last = Some(role);
+        match role {
+            Role::System => written.extend(said("system", &joined(&chunks, "\n\n"))),
+            Role::User => written.push(json!({ "role": "user", "content": asked(&chunks) })),
+            Role::Assistant => {
+                let mut message = answered(&chunks, &mut ids);
+                give_back(config.return_reasoning, origin, &chunks, &mut message);
+                written.push(message);
+            }
+            // Each is a message of its own here.
+            Role::Tool => written.extend(chunks.iter().filter_map(|chunk| result(chunk, &ids))),
+        }
+    }
+    Value::Array(written)
+}
+
+/// Who says something, and what. A person's messages in a row are one, as after an answer that was nothing but thought:
+/// many chat templates refuse parties that do not take turns.
+fn turns(all: &[Message]) -> Vec<(Role, Vec<&Chunk>)> {
+    let mut turns: Vec<(Role, Vec<&Chunk>)> = Vec::new();
+    for Message { role, chunks } in all.iter().filter(|message| message.chunks.iter().any(is_said)) {
+        match turns.last_mut() {
+            Some((Role::User, held)) if *role == Role::User => held.extend(chunks),
+            _ => turns.push((*role, chunks.iter().collect())),
+        }
+    }
+    turns
+}
+
+fn is_said(chunk: &Chunk) -> bool {
+    text(chunk).is_some()
+        || matches!(chunk, Chunk::ToolCall { .. } | Chunk::ToolResult { .. } | Chunk::Image { .. })
+}
+
+fn said(role: &str, text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({ "role": role, "content": text }))
+}
+
+fn joined(chunks: &[&Chunk], separator: &str) -> String {
+    chunks.iter().filter_map(|chunk| text(chunk)).collect::<Vec<_>>().join(separator)
+}
+
+/// As plain text unless there are images: not all servers take parts.
+fn asked(chunks: &[&Chunk]) -> Value {
+    if chunks.iter().any(|chunk| matches!(chunk, Chunk::Image { .. })) {
+        chunks.iter().filter_map(|chunk| part(chunk)).collect()
+    } else {
+        joined(chunks, "\n\n").into()
+    }
+}
+
+fn part(chunk: &Chunk) -> Option<Value> {
+    match chunk {
+        Chunk::Image { url, .. } => Some(json!({ "type": "image_url", "image_url": { "url": url } })),
+        other => text(other).map(|text| json!({ "type": "text", "text": text })),
+    }
+}
+
+fn answered<'a>(chunks: &[&'a Chunk], ids: &mut CallIds<'a>) -> Value {
+    let text = joined(chunks, "");
+    let calls: Vec<Value> = chunks.iter().filter_map(|chunk| call(chunk, ids)).collect();
+    if calls.is_empty() {
+        return json!({ "role": "assistant", "content": text });
+    }
+    let content = if text.is_empty() { Value::Null } else { Value::String(text) };
+    json!({ "role": "assistant", "content": content, "tool_calls": calls })
+}
+
+fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
+    let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
+    let function = json!({ "name": tool_name, "arguments": arguments(input).to_string() });
+    Some(json!({ "id": ids.call(tool_call_id), "type": "function", "function": function }))
+}
+
+fn result(chunk: &Chunk, ids: &CallIds<'_>) -> Option<Value> {
+    let Chunk::ToolResult { tool_call_id, content, .. } = chunk else { return None };
+    Some(json!({ "role": "tool", "tool_call_id": ids.result(tool_call_id), "content": content }))
+}
+
+/// Adds the reasoning to a message of the model's.
+fn give_back(way: ReturnReasoning, origin: &str, chunks: &[&Chunk], message: &mut Value) {
+    match way {
+        ReturnReasoning::Never => {}
+        // Where the model called tools the field must be there.
+        ReturnReasoning::Content => {
+            let thought: String = chunks.iter().filter_map(|chunk| thought(chunk)).collect();
+            message["reasoning_content"] =
+                if thought.is_empty() { NO_THOUGHT.into() } else { thought.into() };
+        }
+        ReturnReasoning::Details => {
+            let details = chunks.iter().filter_map(|chunk| details(origin, chunk));
+            let details: Vec<Value> = details.flatten().cloned().collect();
+            if !details.is_empty() {
+                message["reasoning_details"] = details.into();
+            }
+        }
+    }
+}
+
+fn thought(chunk: &Chunk) -> Option<&str> {
+    match chunk {
+        Chunk::Thinking { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+fn details<'c>(origin: &str, chunk: &'c Chunk) -> Option<&'c Vec<Value>> {
+    match chunk {
+        Chunk::Thinking { echo: Some(echo), .. } if echo.origin == origin => echo.data.as_array(),
+        _ => None,
+    }
+}
+
+/// An id of nine letters and digits.
+fn nine(id: &str) -> String {
+    if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return id.to_owned();
+    }
+    format!("{:016x}", digest(id))[..9].to_owned()
+}
