@@ -83,6 +83,7 @@ pub(super) struct ProviderTable {
     pub(super) output_limit: Option<OutputLimitName>,
     pub(super) include_usage: Option<bool>,
     pub(super) return_reasoning: Option<ReturnReasoningName>,
+    pub(super) history: Option<HistoryName>,
     pub(super) models: Vec<String>,
     #[serde(default)]
     pub(super) timeouts: TimeoutTable,
@@ -127,6 +128,13 @@ pub(super) enum OutputLimitName {
 pub(super) enum ReturnReasoningName {
     ReasoningContent,
     ReasoningDetails,
+}
+
+/// How past messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HistoryName {
+    Mistral,
 }
 
 #[derive(Debug, Default, Deserialize)]

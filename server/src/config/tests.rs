@@ -426,11 +426,12 @@ fn every_documented_provider_is_understood() {
     ];
     assert_eq!(names, expected);
     assert_eq!(config.providers.len(), text.matches("[[provider]]").count());
-    let returned = |name: &str| {
-        let at = config.providers.iter().position(|provider| provider.name == name).unwrap();
-        chat(&config, at).return_reasoning
+    let asked = |name: &str| {
+        chat(&config, config.providers.iter().position(|provider| provider.name == name).unwrap())
     };
-    assert_eq!(returned("deepseek"), everturn_provider::ReturnReasoning::Content);
-    assert_eq!(returned("openrouter"), everturn_provider::ReturnReasoning::Details);
-    assert_eq!(returned("mistral"), everturn_provider::ReturnReasoning::Never);
+    assert_eq!(asked("deepseek").return_reasoning, everturn_provider::ReturnReasoning::Content);
+    assert_eq!(asked("openrouter").return_reasoning, everturn_provider::ReturnReasoning::Details);
+    assert_eq!(asked("mistral").return_reasoning, everturn_provider::ReturnReasoning::Never);
+    assert_eq!(asked("mistral").history, everturn_provider::HistoryForm::Mistral);
+    assert_eq!(asked("vllm").history, everturn_provider::HistoryForm::Usual);
 }

@@ -2,10 +2,11 @@
 
 use anyhow::{Result, bail};
 use everturn_provider::{
-    AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, OutputLimit, ResponsesConfig, ReturnReasoning,
+    AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HistoryForm, OutputLimit, ResponsesConfig,
+    ReturnReasoning,
 };
 
-use crate::config::file::{Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
+use crate::config::file::{HistoryName, Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
 
 /// How a provider is spoken to.
 #[derive(Debug)]
@@ -32,6 +33,10 @@ impl Api {
                     Some(ReturnReasoningName::ReasoningContent) => ReturnReasoning::Content,
                     Some(ReturnReasoningName::ReasoningDetails) => ReturnReasoning::Details,
                 },
+                history: match table.history {
+                    None => HistoryForm::Usual,
+                    Some(HistoryName::Mistral) => HistoryForm::Mistral,
+                },
                 extra_body,
                 ..ChatConfig::new(endpoint)
             }),
@@ -52,6 +57,7 @@ fn check_fields(table: &ProviderTable) -> Result<()> {
         ("output_limit", table.output_limit.is_some()),
         ("include_usage", table.include_usage.is_some()),
         ("return_reasoning", table.return_reasoning.is_some()),
+        ("history", table.history.is_some()),
     ];
     match of_chat.iter().find(|(_, given)| *given) {
         Some((key, _)) if table.kind != Kind::OpenAiChat => {
