@@ -11,7 +11,7 @@ use everturn_provider::{Dialect, Ending, Limits, replay};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-const LIMITS: Limits = Limits { event: 4096, answer: 1024 };
+const LIMITS: Limits = Limits { event: 4096, answer: 4096 };
 
 fuzz_target!(|input: &[u8]| {
     let [size, bytes @ ..] = input else { return };

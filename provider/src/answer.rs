@@ -7,6 +7,7 @@ use everturn_wire::{Echo, Usage};
 
 use crate::{
     assembly::{Assembly, AssemblyError, Fragment},
+    bulk::weight,
     exchange::{Facts, Flaw},
 };
 
@@ -138,7 +139,7 @@ fn besides(fragment: Fragment<'_>) -> usize {
 
 /// Bytes of an echo at rest.
 fn size(echo: &Echo) -> usize {
-    echo.origin.len() + echo.data.to_string().len()
+    echo.origin.len() + weight(&echo.data)
 }
 
 /// A reason in a provider's own word, which may be of any length.

@@ -6,6 +6,8 @@ use everturn_kernel::{Arguments, ToolCall};
 use everturn_wire::{Echo, Value};
 use serde_json::Map;
 
+use crate::bulk::{MOST_VALUES, values};
+
 /// The most calls of one answer. A model asks for a handful; a peer that sends more is broken.
 const MOST_CALLS: usize = 512;
 
@@ -111,6 +113,7 @@ impl Assembly {
     /// that the answer was stopped before its end, so that missing arguments are not the same as none.
     pub(crate) fn finish(self, seed: &str, cut: bool) -> Result<Vec<ToolCall>, AssemblyError> {
         let mut taken = HashSet::new();
+        let mut room = MOST_VALUES;
         let mut calls = Vec::with_capacity(self.calls.len());
         for (place, partial) in self.calls.into_iter().enumerate() {
             if partial.name.is_empty() {
@@ -123,7 +126,7 @@ impl Assembly {
             calls.push(ToolCall {
                 id,
                 name: partial.name,
-                arguments: arguments(partial.arguments, cut),
+                arguments: arguments(partial.arguments, cut, &mut room),
                 echo: partial.echo,
             });
         }
@@ -131,10 +134,16 @@ impl Assembly {
     }
 }
 
-fn arguments(raw: String, cut: bool) -> Arguments {
+/// `room` is how many values they may have.
+fn arguments(raw: String, cut: bool, room: &mut usize) -> Arguments {
     if raw.trim().is_empty() && !cut {
         return Arguments::Parsed(Value::Object(Map::new()));
     }
+    let Some(left) = room.checked_sub(values(&raw)) else {
+        let reason = format!("the arguments of this answer have more than {MOST_VALUES} values");
+        return Arguments::Malformed { raw, reason };
+    };
+    *room = left;
     let reason = match serde_json::from_str(&raw) {
         Ok(value @ Value::Object(_)) => return Arguments::Parsed(value),
         Ok(_) => "the arguments are JSON, but no object".to_owned(),

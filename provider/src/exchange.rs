@@ -13,6 +13,7 @@ use reqwest::Request;
 
 use crate::{
     SseDecoder, SseEvent,
+    bulk::{MOST_VALUES, is_bulky},
     endpoint::{Endpoint, Head},
     http::{BODY_LIMIT, Response},
 };
@@ -170,6 +171,11 @@ impl<R: Reader> Body<R> {
                 Ok(None) => return Ok(Reading::More),
                 Ok(Some(event)) => {
                     self.opening = None;
+                    if is_bulky(&event.data) {
+                        return Err(Flaw::Excess(format!(
+                            "an event of the stream has more than {MOST_VALUES} JSON values: no answer needs so many"
+                        )));
+                    }
                     if self.reader.event(&event, facts)? == Reading::Complete {
                         return Ok(Reading::Complete);
                     }

@@ -7,6 +7,7 @@
 mod answer;
 mod anthropic;
 mod assembly;
+mod bulk;
 mod call_id;
 mod chat;
 mod clock;

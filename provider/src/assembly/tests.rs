@@ -106,3 +106,13 @@ fn a_call_has_the_first_echo_that_came_with_it() {
     let echoes: Vec<_> = calls.unwrap().into_iter().map(|call| call.echo).collect();
     assert_eq!(echoes, [Some(one), None]);
 }
+
+#[test]
+fn arguments_of_countless_values_are_not_parsed() {
+    let half = format!("{{\"a\":[{}]}}", vec!["{}"; MOST_VALUES / 4].join(","));
+    let fragments = [fragment(Some(0), "a", "f", &half), fragment(Some(1), "b", "f", &half)];
+    let calls = assemble(&fragments, false).unwrap();
+    assert!(matches!(calls[0].arguments, Arguments::Parsed(_)));
+    let Arguments::Malformed { raw, reason } = &calls[1].arguments else { panic!("parsed") };
+    assert!(*raw == half && reason.contains("values"), "{reason}");
+}

@@ -5,6 +5,8 @@ use std::mem;
 use everturn_wire::Value;
 use serde_json::Map;
 
+use crate::bulk::{HEFT, weight};
+
 /// The words of a detail come in pieces, in one of these fields; all else of it comes whole.
 const WORDS: [&str; 2] = ["text", "summary"];
 
@@ -15,15 +17,20 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// Takes a piece: it goes on with the last detail where it is of the same index and type, and has words.
-    pub(super) fn add(&mut self, piece: Map<String, Value>) {
+    /// Takes a piece: it goes on with the last detail where it is of the same index and type, and has words. Says by how
+    /// many bytes they grew.
+    pub(super) fn add(&mut self, piece: Map<String, Value>) -> usize {
         let same = |last: &Map<_, _>| ["index", "type"].iter().all(|&name| last.get(name) == piece.get(name));
         let worded = WORDS
             .iter()
             .any(|&name| piece.get("type").is_some_and(|kind| kind == &*format!("reasoning.{name}")));
         match self.whole.last_mut() {
             Some(last) if worded && same(last) => join(last, piece),
-            _ => self.whole.push(piece),
+            _ => {
+                let grown = piece.values().map(weight).sum::<usize>() + HEFT;
+                self.whole.push(piece);
+                grown
+            }
         }
     }
 
@@ -34,16 +41,23 @@ impl Details {
     }
 }
 
-fn join(last: &mut Map<String, Value>, piece: Map<String, Value>) {
+fn join(last: &mut Map<String, Value>, piece: Map<String, Value>) -> usize {
+    let mut grown = 0;
     for (name, value) in piece {
         match (last.get_mut(&name), value) {
             (_, Value::Null) => {}
             (Some(Value::String(words)), Value::String(more)) if WORDS.contains(&&*name) => {
                 words.push_str(&more);
+                grown += more.len();
             }
-            (_, value) => drop(last.insert(name, value)),
+            (before, value) => {
+                let given_up = before.map_or(0, |before| weight(before));
+                grown += (name.len() + weight(&value)).saturating_sub(given_up);
+                last.insert(name, value);
+            }
         }
     }
+    grown
 }
 
 #[cfg(test)]

@@ -68,9 +68,8 @@ impl ChatReader {
 
     fn detail(&mut self, piece: Map<String, Value>) -> Result<(), Flaw> {
         if self.origin.is_some() {
-            let bytes = Value::Object(piece.clone()).to_string().len();
-            self.answer.charge(bytes)?;
-            self.details.add(piece);
+            let grown = self.details.add(piece);
+            self.answer.charge(grown)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use everturn_wire::{Echo, Value};
 use serde_json::json;
 
 use super::frame::Reasoning;
+use crate::bulk::weight;
 
 /// What is to go back before the next piece of an answer, which it led to: the API refuses reasoning that leads to
 /// nothing.
@@ -14,14 +15,19 @@ pub(super) struct Retained {
 
 impl Retained {
     /// Keeps a reasoning item. Without its encrypted content the API would look for it among what it stored: nothing.
-    pub(super) fn reasoning(&mut self, reasoning: Reasoning) {
-        let Some(content) = reasoning.encrypted_content.filter(|content| !content.is_empty()) else { return };
+    /// Says by how many bytes it grew.
+    pub(super) fn reasoning(&mut self, reasoning: Reasoning) -> usize {
+        let Some(content) = reasoning.encrypted_content.filter(|content| !content.is_empty()) else {
+            return 0;
+        };
         let summary = reasoning.summary.unwrap_or_default();
         let mut item = json!({ "type": "reasoning", "summary": summary, "encrypted_content": content });
         if let Some(id) = reasoning.id.filter(|id| !id.is_empty()) {
             item["id"] = json!(id);
         }
+        let grown = weight(&item);
         self.items.push(item);
+        grown
     }
 
     /// Keeps the phase of the message that comes next.

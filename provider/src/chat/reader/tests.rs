@@ -285,3 +285,19 @@ fn details_of_reasoning_are_kept_where_they_are_wanted() {
         assert_eq!(Vec::from(facts), expected);
     }
 }
+
+#[test]
+fn details_count_towards_the_limit_as_they_weigh() {
+    let read = |details: &Value| {
+        let mut reader = ChatReader::new(Answer::new("call_s".into(), 1 << 20), Some("o".into()));
+        let payload = delta(&json!({"reasoning_details": details}));
+        let event = SseEvent { name: Cow::Borrowed("message"), data: Cow::Owned(payload) };
+        reader.event(&event, &mut Facts::new())
+    };
+    let worded = json!({"type": "reasoning.text", "index": 0, "text": "word "});
+    assert_eq!(read(&json!(vec![worded; 10_000])), Ok(Reading::More), "their words alone are kept");
+    let named = |n: usize| json!({"type": "reasoning.text", "index": 0, format!("{n}"): {}});
+    for many in [json!(vec![json!({}); 10_000]), (0..10_000).map(named).collect()] {
+        assert!(matches!(read(&many), Err(Flaw::Excess(_))));
+    }
+}

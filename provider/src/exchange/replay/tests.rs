@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIMITS: Limits = Limits { event: 2000, answer: 300 };
+const LIMITS: Limits = Limits { event: 2000, answer: 2000 };
 
 /// What streams of these APIs are made of, so that random ones reach beyond the first frame.
 const PIECES: &[&str] = &[
@@ -113,6 +113,25 @@ proptest! {
             prop_assert!(ids.len() == calls().count() && (ids.is_empty() || is_last), "{:?}", facts);
             prop_assert!(calls().all(|call| !call.id.is_empty() && !call.name.is_empty()), "{:?}", facts);
             prop_assert!(facts.iter().map(said).sum::<usize>() <= LIMITS.answer);
+        }
+    }
+}
+
+#[test]
+fn an_event_of_countless_values_is_not_read() {
+    let many = |value: &str| vec![value; crate::bulk::MOST_VALUES].join(",");
+    let values = [
+        format!(r#"{{"choices":[{}]}}"#, many("{}")),
+        format!(r#"{{"candidates":[{}]}}"#, many("{}")),
+        format!(r#"{{"type":"response.completed","response":{{"output":[{}]}}}}"#, many("0")),
+        format!(r#"{{"type":"ping","more":[{}]}}"#, many("0")),
+    ];
+    for dialect in Dialect::ALL {
+        for value in &values {
+            let event = format!("data: {value}\n\n");
+            let (facts, ending) = replay(*dialect, Limits::default(), [event.as_bytes()]);
+            let Ending::Flawed(why) = ending else { panic!("{dialect:?} {ending:?}") };
+            assert!(facts.is_empty() && why.contains("JSON values"), "{dialect:?} {why:.200}");
         }
     }
 }

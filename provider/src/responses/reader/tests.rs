@@ -441,3 +441,13 @@ fn what_a_peer_sends_is_bounded() {
     let said_again = vec![done(0, &call("f", "c", &whole)); 5];
     assert!(matches!(read(&said_again).1, Err(Flaw::Truncated(_))), "what is said again counts once");
 }
+
+#[test]
+fn reasoning_that_waits_for_what_it_led_to_counts_towards_the_limit() {
+    let heavy = json!({
+        "type": "reasoning", "id": "r", "encrypted_content": "x", "summary": [{"type": "other", "data": "y".repeat(1 << 16)}],
+    });
+    let payloads: Vec<Value> = (0..17).map(|place| done(place, &heavy)).collect();
+    let (facts, end) = read(&payloads);
+    assert!(matches!(end, Err(Flaw::Excess(_))) && facts.is_empty(), "{end:?}");
+}

@@ -23,8 +23,8 @@ impl ResponsesReader {
             }
         }
         if !self.output.entry(at).ended {
-            self.answer.charge(reasoning.encrypted_content.as_deref().map_or(0, str::len))?;
-            self.retained.reasoning(reasoning);
+            let grown = self.retained.reasoning(reasoning);
+            self.answer.charge(grown)?;
         }
         Ok(())
     }
