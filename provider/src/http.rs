@@ -21,7 +21,8 @@ pub struct Timeouts {
     pub connect: Duration,
     /// From the start of a call to the head of its response. 120 s unless set.
     pub first_byte: Duration,
-    /// Between any two pieces of a response's body, comments included. 60 s unless set.
+    /// Between any two pieces of a response's body, comments included. 300 s unless set: models that think in secret
+    /// are silent for minutes, and a call that is cut off then would be again.
     pub idle: Duration,
 }
 
@@ -30,7 +31,7 @@ impl Default for Timeouts {
         Self {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
-            idle: Duration::from_secs(60),
+            idle: Duration::from_secs(300),
         }
     }
 }
