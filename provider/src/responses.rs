@@ -46,7 +46,8 @@ pub struct ResponsesConfig {
 /// that moment, text and reasoning as they come. Everything else is a failure.
 ///
 /// The endpoint is asked to store nothing: each request has the whole conversation. Reasoning goes back encrypted, to
-/// the endpoint and model that gave it, with what it led to. Where it is refused, the next request is without it.
+/// the endpoint and model that gave it, with what it led to. Where it is refused, or the summary of it that goes with an
+/// effort, the next request is without it.
 #[derive(Clone, Debug)]
 pub struct Responses {
     endpoint: Arc<Endpoint>,

@@ -182,3 +182,35 @@ async fn reasoning_that_is_refused_is_left_out_from_then_on() {
     let expected = [Some(true), None, None, Some(false), Some(false), None];
     assert_eq!(retryable, expected, "worth another attempt only if that is without it");
 }
+
+#[tokio::test]
+async fn a_summary_that_is_refused_is_not_asked_for_again() {
+    let refusal = json!({"error": {
+        "message": "Your organization must be verified to generate reasoning summaries.",
+        "type": "invalid_request_error", "param": "reasoning.summary", "code": "unsupported_value",
+    }});
+    let other = json!({"error": {
+        "message": "Unsupported value: 'x' is not supported with this model.",
+        "type": "invalid_request_error", "param": "reasoning.effort", "code": "unsupported_value",
+    }});
+    let fine = Reply::sse(ResponsesApi::sample().parts);
+    let replies =
+        vec![Reply::json(400, &other), Reply::json(400, &refusal), fine, Reply::json(400, &refusal)];
+    let server = Loopback::start(replies).await;
+    let provider = ResponsesApi::provider(Setup::at(&server.base_url()));
+    let mut retryable = Vec::new();
+    for _ in 0..4 {
+        let mut request = request();
+        request.reasoning_effort = Some("high".to_owned());
+        let last = provider.stream(request).collect::<Vec<_>>().await.pop().unwrap();
+        retryable.push(match last {
+            StreamEvent::Failed(failure) => Some(failure.retryable),
+            _ => None,
+        });
+    }
+    let asked: Vec<Value> =
+        server.requests().iter().map(|request| request.json().unwrap()["reasoning"].clone()).collect();
+    let (whole, bare) = (json!({"effort": "high", "summary": "auto"}), json!({"effort": "high"}));
+    assert_eq!(asked, [whole.clone(), whole, bare.clone(), bare]);
+    assert_eq!(retryable, [Some(false), Some(true), None, Some(false)]);
+}
