@@ -104,9 +104,8 @@ fn a_conversation_with_tools() {
         {"role": "user", "parts": [
             {"functionResponse": {"name": "f", "response": {"output": "r"}}},
             {"functionResponse": {"name": "f", "response": {"error": ""}}},
-            part("two"),
-            part("three"),
         ]},
+        {"role": "user", "parts": [part("two"), part("three")]},
     ]);
     assert_eq!(read, expected);
 }

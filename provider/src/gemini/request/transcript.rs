@@ -22,8 +22,16 @@ pub(super) struct Transcript<'a> {
 }
 
 struct Turn {
-    role: &'static str,
+    by: Party,
     parts: Vec<Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Party {
+    Person,
+    Model,
+    /// The person's, to the API, but apart: results beside anything else are taken for none of the calls' by Vertex.
+    Tools,
 }
 
 /// What a result must know of its call.
@@ -42,7 +50,8 @@ impl<'a> Transcript<'a> {
     }
 
     pub(super) fn contents(self) -> Value {
-        self.turns.into_iter().map(|turn| json!({ "role": turn.role, "parts": turn.parts })).collect()
+        let role = |by| if by == Party::Model { "model" } else { "user" };
+        self.turns.into_iter().map(|turn| json!({ "role": role(turn.by), "parts": turn.parts })).collect()
     }
 
     fn read(&mut self, message: &'a Message) {
@@ -50,18 +59,18 @@ impl<'a> Transcript<'a> {
             Role::System => {}
             Role::User => {
                 let parts = message.chunks.iter().filter_map(asked).collect();
-                self.say("user", parts);
+                self.say(Party::Person, parts);
             }
             Role::Assistant => self.answered(&message.chunks),
             Role::Tool => self.results(&message.chunks),
         }
     }
 
-    fn say(&mut self, role: &'static str, parts: Vec<Value>) {
+    fn say(&mut self, by: Party, parts: Vec<Value>) {
         match self.turns.last_mut() {
             _ if parts.is_empty() => {}
-            Some(turn) if turn.role == role => turn.parts.extend(parts),
-            _ => self.turns.push(Turn { role, parts }),
+            Some(turn) if turn.by == by => turn.parts.extend(parts),
+            _ => self.turns.push(Turn { by, parts }),
         }
     }
 
@@ -92,7 +101,7 @@ impl<'a> Transcript<'a> {
                 _ => {}
             }
         }
-        self.say("model", parts);
+        self.say(Party::Model, parts);
     }
 
     /// A signed thought goes back as it came. What was signed beside text goes back with the text: a part that has
@@ -118,7 +127,7 @@ impl<'a> Transcript<'a> {
     fn results(&mut self, chunks: &[Chunk]) {
         let mut results: Vec<(usize, Value)> = chunks.iter().filter_map(|chunk| self.result(chunk)).collect();
         results.sort_by_key(|(place, _)| *place);
-        self.say("user", results.into_iter().map(|(_, part)| part).collect());
+        self.say(Party::Tools, results.into_iter().map(|(_, part)| part).collect());
     }
 
     fn result(&self, chunk: &Chunk) -> Option<(usize, Value)> {
