@@ -33,6 +33,7 @@ fn main() -> Result<()> {
         [] => report(),
         ["provider"] => provider::serve(),
         ["bare", base] => stream::bare(base),
+        ["adapter", api, base] => stream::adapter(api, base),
         ["in-process", base, further] => stream::in_process(base, further.parse()?),
         ["websocket", base, clients] => stream::websocket(base, clients.parse()?),
         ["reader", url, message] => stream::reader(url, message),
@@ -61,6 +62,17 @@ fn report() -> Result<()> {
     let ws_many = measure(&["websocket", &base, &(1 + FURTHER).to_string()])?;
     table.ratio("provider bytes to one WebSocket client, CPU per delta", ws, bare, 3.0);
     table.ratio("each further WebSocket client, CPU per delta", (ws_many - ws) / FURTHER as f64, bare, 0.3);
+    let chat = measure(&["adapter", "chat", &base])?;
+    table.ratio("the adapter of Chat Completions alone, CPU per delta", chat, bare, 2.0);
+    for (api, name) in [("responses", "Responses"), ("messages", "Messages"), ("gemini", "Gemini")] {
+        let cost = measure(&["adapter", api, &base])?;
+        table.ratio(
+            &format!("the adapter of {name}, as a multiple of that of Chat Completions"),
+            cost,
+            chat,
+            1.5,
+        );
+    }
 
     let latency = figures(&Child::run(&["latency", &base])?)?;
     let (bare_us, ours_us, stop_ms) = (latency[0], latency[1], latency[2]);

@@ -1,4 +1,6 @@
-//! A provider that never waits: Chat Completions over HTTP/1.1, as fast as the reader reads.
+//! A provider that never waits: four APIs over HTTP/1.1, as fast as the reader reads.
+
+mod script;
 
 use anyhow::Result;
 use tokio::{
@@ -7,6 +9,7 @@ use tokio::{
 };
 
 use crate::DELTAS;
+use script::Script;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 /// Bytes written at once.
@@ -15,7 +18,7 @@ const WRITE: usize = 32 << 10;
 /// Serves until the process is ended; prints its base URL first.
 ///
 /// The path says what is wanted: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
-/// and then silence.
+/// and then silence; its end says in which API.
 pub(crate) fn serve() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -34,11 +37,12 @@ async fn connection(mut socket: TcpStream) -> Result<()> {
     socket.set_nodelay(true)?;
     let mut received = Vec::new();
     while let Some(path) = request(&mut socket, &mut received).await? {
+        let script = Script::of(&path);
         let deltas = if path.starts_with("/flood") { DELTAS } else { 1 };
         let mut out = HEAD.as_bytes().to_vec();
+        chunk(&mut out, script.opening);
         for n in 0..deltas {
-            let text = if n % 5 == 4 { "word. " } else { "word " };
-            chunk(&mut out, &delta(text));
+            chunk(&mut out, if n % 5 == 4 { &script.last_of_sentence } else { &script.delta });
             if out.len() >= WRITE {
                 socket.write_all(&out).await?;
                 out.clear();
@@ -49,27 +53,17 @@ async fn connection(mut socket: TcpStream) -> Result<()> {
             let _ = socket.read(&mut [0; 1]).await;
             return Ok(());
         }
-        chunk(
-            &mut out,
-            r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
-        );
-        chunk(&mut out, "[DONE]");
+        chunk(&mut out, script.closing);
         out.extend_from_slice(b"0\r\n\r\n");
         socket.write_all(&out).await?;
     }
     Ok(())
 }
 
-/// What OpenAI sends for a delta, field by field.
-fn delta(text: &str) -> String {
-    format!(
-        r#"{{"id":"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT","object":"chat.completion.chunk","created":1741569952,"model":"gpt-4.1-2025-04-14","service_tier":"default","system_fingerprint":"fp_44709d6fcb","choices":[{{"index":0,"delta":{{"content":"{text}"}},"logprobs":null,"finish_reason":null}}]}}"#
-    )
-}
-
-fn chunk(out: &mut Vec<u8>, data: &str) {
-    let event = format!("data: {data}\n\n");
-    out.extend_from_slice(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
+fn chunk(out: &mut Vec<u8>, events: &str) {
+    if !events.is_empty() {
+        out.extend_from_slice(format!("{:x}\r\n{events}\r\n", events.len()).as_bytes());
+    }
 }
 
 /// Reads a request whole; its path.

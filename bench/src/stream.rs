@@ -1,12 +1,14 @@
 //! A saturated stream: CPU per delta.
 
-use std::{future::Future, sync::Arc};
+mod adapter;
 
-use anyhow::{Context, Result, ensure};
+use std::future::Future;
+
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use cpu_time::ProcessTime;
+use everturn_kernel::StreamEvent;
 use everturn_orchestrator::{Orchestrator, StartTurn, Started, Subscription};
-use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
 use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, client::conn::http1::SendRequest};
@@ -120,6 +122,26 @@ pub(crate) fn reader(url: &str, subscribe: &str) -> Result<()> {
     })
 }
 
+/// Prints CPU nanoseconds per delta of an adapter alone.
+pub(crate) fn adapter(api: &str, base: &str) -> Result<()> {
+    block_on(async {
+        let provider = adapter::of(api, &format!("{base}/flood"))?;
+        let (started, mut text, mut deltas) = (ProcessTime::now(), 0, 0);
+        let mut facts = provider.stream(adapter::request());
+        while let Some(fact) = facts.next().await {
+            match fact {
+                StreamEvent::Text(delta) => {
+                    text += delta.len();
+                    deltas += 1;
+                }
+                StreamEvent::Failed(failure) => bail!("{api}: {}", failure.message),
+                _ => {}
+            }
+        }
+        print(started, deltas, text)
+    })
+}
+
 fn print(started: ProcessTime, deltas: u64, text: usize) -> Result<()> {
     ensure!(deltas == DELTAS && text > 5, "only {deltas} of {DELTAS} deltas came");
     println!("{:.1}", started.elapsed().as_nanos() as f64 / deltas as f64);
@@ -128,9 +150,7 @@ fn print(started: ProcessTime, deltas: u64, text: usize) -> Result<()> {
 
 /// An orchestrator in front of the provider, as an embedder would put it together.
 pub(crate) fn orchestrator(base: &str) -> Result<Orchestrator> {
-    let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() })?;
-    let provider = ChatCompletions::new(http, ChatConfig::new(EndpointConfig::new(base)))?;
-    Ok(Orchestrator::builder().model("bench", "m", Arc::new(provider)).build())
+    Ok(Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).build())
 }
 
 /// The bare client: one connection, kept.

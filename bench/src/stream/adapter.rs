@@ -1,0 +1,37 @@
+//! The adapters, each for its API.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use everturn_kernel::{Op, Provider, Request};
+use everturn_provider::{
+    Anthropic, AnthropicConfig, ChatCompletions, ChatConfig, EndpointConfig, Gemini, GeminiConfig,
+    HttpClient, HttpConfig, Responses, ResponsesConfig,
+};
+use everturn_wire::{Chunk, Message, Role};
+
+/// The adapter of an API, as an embedder would make it.
+pub(super) fn of(api: &str, base: &str) -> Result<Arc<dyn Provider>> {
+    let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() })?;
+    let endpoint = EndpointConfig::new(base);
+    Ok(match api {
+        "chat" => Arc::new(ChatCompletions::new(http, ChatConfig::new(endpoint))?),
+        "responses" => Arc::new(Responses::new(http, ResponsesConfig::new(endpoint))?),
+        "messages" => Arc::new(Anthropic::new(http, AnthropicConfig::new(endpoint))?),
+        "gemini" => Arc::new(Gemini::new(http, GeminiConfig::new(endpoint))?),
+        other => bail!("no adapter is called {other:?}"),
+    })
+}
+
+/// A request that asks nothing special.
+pub(super) fn request() -> Request {
+    let chunks = vec![Chunk::Text { text: "Go".to_owned() }];
+    Request {
+        op: Op::default(),
+        model: "m".to_owned(),
+        messages: vec![Message { role: Role::User, chunks }],
+        tools: [].into(),
+        max_output_tokens: None,
+        reasoning_effort: None,
+    }
+}
