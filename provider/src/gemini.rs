@@ -4,12 +4,14 @@ mod frame;
 mod keepsake;
 mod reader;
 mod request;
+mod thoughtless;
 
 use std::sync::Arc;
 
 use everturn_kernel::{Provider, Request, StreamEvent};
 use everturn_wire::Value;
 use futures_core::stream::BoxStream;
+use futures_util::StreamExt as _;
 use serde_json::Map;
 
 use crate::{
@@ -20,6 +22,7 @@ use crate::{
     exchange::{self, Body, Reader},
 };
 use reader::GeminiReader;
+use thoughtless::Thoughtless;
 
 /// The API, as an echo's origin names it.
 const API: &str = "gemini";
@@ -43,11 +46,13 @@ pub struct GeminiConfig {
 /// Tool calls and token counts are told at that moment, text and thoughts as they come. Everything else is a failure.
 ///
 /// A model without a slash in its name is one of `models/`. A reasoning effort that is a number is a budget of
-/// thinking tokens (0: no thinking, -1: as the model likes); any other is sent as the API's own `thinkingLevel`.
+/// thinking tokens (0: no thinking, -1: as the model likes); any other is sent as the API's own `thinkingLevel`. Without
+/// one, a model that refuses to be asked for its thoughts is not asked again.
 #[derive(Clone, Debug)]
 pub struct Gemini {
     endpoint: Arc<Endpoint>,
     config: Arc<GeminiConfig>,
+    thoughtless: Arc<Thoughtless>,
 }
 
 impl GeminiConfig {
@@ -65,7 +70,7 @@ impl Gemini {
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
         let endpoint =
             Endpoint::new(http, config.endpoint.clone(), Credential::Header("x-goog-api-key"), &[])?;
-        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), thoughtless: Arc::default() })
     }
 }
 
@@ -73,14 +78,24 @@ impl Provider for Gemini {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         // A signature is the model's: another one, of the same API, refuses it.
         let origin = format!("{} {}", self.endpoint.origin(API), request.model);
-        let body = request::body(&self.config, &origin, &request);
+        let mut body = request::body(&self.config, &origin, &request);
+        let asks_for_thoughts = self.thoughtless.leave_out(&request.model, &mut body);
         let path = request::path(&request.model);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let mut post = self.endpoint.post(&path, &body);
         // Otherwise the answer is one JSON array.
         post.url_mut().query_pairs_mut().append_pair("alt", "sse");
         let body = answered(format!("gemini_{:x}", clock::now()), origin, self.config.limits);
-        exchange::run(Arc::clone(&self.endpoint), post, body)
+        let thoughtless = Arc::clone(&self.thoughtless);
+        let learn = move |mut fact| {
+            if let StreamEvent::Failed(failure) = &mut fact
+                && asks_for_thoughts
+            {
+                thoughtless.learn(&request.model, failure);
+            }
+            fact
+        };
+        exchange::run(Arc::clone(&self.endpoint), post, body).map(learn).boxed()
     }
 }
 

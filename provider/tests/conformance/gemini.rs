@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
+use everturn_kernel::{Arguments, FinishReason, Provider, Request, StreamEvent, ToolCall};
 use everturn_provider::{EndpointConfig, Gemini, GeminiConfig, HttpClient, HttpConfig};
+use everturn_sim::{Loopback, Reply};
 use everturn_wire::{Usage, Value};
+use futures_util::StreamExt as _;
 use serde_json::{Map, json};
 
-use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo};
+use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, request};
 
 pub(crate) struct GenerateContent;
 
@@ -99,4 +101,33 @@ impl Dialect for GenerateContent {
         let calls: Option<Vec<Value>> = calls.iter().map(call).collect();
         Some(vec![parts(&json!(calls?)), stop()])
     }
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_think_is_not_asked_for_thoughts_again() {
+    let refusal = |message: &str| {
+        Reply::json(400, &json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}))
+    };
+    let unthinking = "Thinking is not enabled for models/model-1";
+    let fine = Reply::sse(GenerateContent::sample().parts);
+    let replies =
+        vec![refusal("No such field"), refusal(unthinking), fine.clone(), refusal(unthinking), fine];
+    let server = Loopback::start(replies).await;
+    let provider = GenerateContent::provider(Setup::at(&server.base_url()));
+    let mut retryable = Vec::new();
+    for model in ["model-1", "model-1", "model-1", "model-1", "model-2"] {
+        let request = Request { model: model.to_owned(), ..request() };
+        let last = provider.stream(request).collect::<Vec<_>>().await.pop().unwrap();
+        retryable.push(match last {
+            StreamEvent::Failed(failure) => Some(failure.retryable),
+            _ => None,
+        });
+    }
+    let asked = server.requests();
+    let asked: Vec<bool> = asked
+        .iter()
+        .map(|request| !request.json().unwrap()["generationConfig"]["thinkingConfig"].is_null())
+        .collect();
+    assert_eq!(asked, [true, true, false, false, true]);
+    assert_eq!(retryable, [Some(false), Some(true), None, Some(false), None]);
 }
