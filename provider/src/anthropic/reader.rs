@@ -34,6 +34,8 @@ impl AnthropicReader {
     }
 
     fn block(&mut self, index: u64, block: Block, facts: &mut Facts) -> Result<(), Flaw> {
+        // Some servers give all blocks one index.
+        self.foreign = self.foreign.filter(|foreign| *foreign != index);
         match block {
             Block::Text { text } => self.answer.text(text, facts),
             Block::Thinking { thinking, signature } => {

@@ -46,6 +46,7 @@ macro_rules! conformance {
             ]);
             conformance!(@tests $dialect, refusal: [
                 every_status,
+                a_wait_that_is_asked_for,
                 a_body_is_read_within_bounds,
                 a_success_without_a_stream,
                 a_redirect_is_not_followed,

@@ -181,6 +181,14 @@ fn arguments_may_come_whole_and_foreign_tools_are_not_ours() {
 }
 
 #[test]
+fn a_foreign_tool_hides_nothing_that_follows_it() {
+    let foreign = start(0, &json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
+    let opened = start(0, &json!({"type": "text", "text": ""}));
+    let read = facts(&with_closing(&[foreign, opened, text("found")], "end_turn"));
+    assert_eq!(read[0], StreamEvent::Text("found".into()), "though all have one index");
+}
+
+#[test]
 fn an_error_is_an_error_at_any_place() {
     let [stop, _] = closing("end_turn");
     for error in [

@@ -78,3 +78,26 @@ pub(crate) async fn a_redirect_is_not_followed<D: Dialect>() {
     }
     assert_eq!(other.counts().connections, 0);
 }
+
+/// Wherever the error is: beside a status, or in a stream whose head already knew of it.
+pub(crate) async fn a_wait_that_is_asked_for<D: Dialect>() {
+    let refused = |status| Reply::json(status, &json!({"error": {"message": "Come back later"}}));
+    let replies = [
+        refused(429).header("retry-after", "7"),
+        refused(503).header("Retry-After", "7"),
+        refused(529).header("retry-after-ms", "7000"),
+        Reply::sse([D::error("Come back later")]).header("retry-after", "7"),
+    ];
+    let count = replies.len();
+    let server = Loopback::start(replies).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    for reply in 0..count {
+        let (told, failure) = failed(call(&provider).await);
+        assert_eq!(
+            (told, failure.retryable, failure.hint_ms),
+            (vec![], true, Some(7000)),
+            "{reply}: {failure:?}"
+        );
+    }
+    assert_eq!(server.counts().requests, count, "nobody asked again by himself");
+}
