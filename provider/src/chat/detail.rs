@@ -17,8 +17,8 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// Takes a piece: it goes on with the last detail where it is of the same index and type, and has words. Says by how
-    /// many bytes they grew.
+    /// Takes a piece: it goes on with the last detail where it is of the same index and type, and has words, until that is
+    /// signed: more words would spoil its signature. Says by how many bytes they grew.
     pub(super) fn add(&mut self, piece: Map<String, Value>) -> usize {
         let same = |last: &Map<_, _>| ["index", "type"].iter().all(|&name| last.get(name) == piece.get(name));
         let worded = WORDS
@@ -39,6 +39,14 @@ impl Details {
         let whole = mem::take(&mut self.whole);
         (!whole.is_empty()).then(|| whole.into_iter().map(Value::Object).collect())
     }
+}
+
+fn is_signed(detail: &Map<String, Value>) -> bool {
+    detail.get("signature").is_some_and(|signature| !signature.is_null())
+}
+
+fn has_words(detail: &Map<String, Value>) -> bool {
+    WORDS.iter().any(|&name| detail.get(name).and_then(Value::as_str).is_some_and(|words| !words.is_empty()))
 }
 
 fn join(last: &mut Map<String, Value>, piece: Map<String, Value>) -> usize {
@@ -87,6 +95,21 @@ mod tests {
             {"type": "reasoning.text", "index": 0, "text": "Let me see.", "signature": "abc",
              "format": "anthropic-claude-v1"},
             {"type": "reasoning.summary", "index": 1, "summary": "It is 4."},
+        ]);
+        assert_eq!(joined(&pieces), Some(whole));
+    }
+
+    #[test]
+    fn what_is_signed_is_whole_though_no_index_says_so() {
+        let pieces = json!([
+            {"type": "reasoning.text", "text": "a"},
+            {"type": "reasoning.text", "text": "", "signature": "s1"},
+            {"type": "reasoning.text", "text": "b"},
+            {"type": "reasoning.text", "signature": "s2"},
+        ]);
+        let whole = json!([
+            {"type": "reasoning.text", "text": "a", "signature": "s1"},
+            {"type": "reasoning.text", "text": "b", "signature": "s2"},
         ]);
         assert_eq!(joined(&pieces), Some(whole));
     }
