@@ -39,7 +39,9 @@ impl Steady {
     }
 
     fn shown(&self) -> u64 {
-        self.inner.now().plus(self.ahead.load(Ordering::Relaxed)).0
+        // Before the clock is read: else a reading from before it was set back would be made up for as well.
+        let ahead = self.ahead.load(Ordering::Acquire);
+        self.inner.now().plus(ahead).0
     }
 
     fn since_began(&self) -> u64 {
@@ -60,7 +62,7 @@ impl Steady {
         }
         let passed = self.since_began().saturating_sub(self.told_at.load(Ordering::Relaxed));
         let now = latest.saturating_add(passed);
-        self.ahead.fetch_add(now - shown, Ordering::Relaxed);
+        self.ahead.fetch_add(now - shown, Ordering::Release);
         self.tell(now)
     }
 }
@@ -140,6 +142,38 @@ mod tests {
             clock.sleep(Duration::from_secs(1)).await;
             assert_eq!(clock.now(), Millis(told));
         }
+    }
+
+    /// Is set back while it is read, and somebody else sees that first.
+    struct Slow {
+        wall: AtomicU64,
+        other: Mutex<Option<Arc<Steady>>>,
+    }
+
+    #[async_trait]
+    impl Clock for Slow {
+        fn now(&self) -> Millis {
+            let read = self.wall.load(Ordering::Relaxed);
+            let other = self.other.lock().unwrap().take();
+            if let Some(other) = other {
+                self.wall.fetch_sub(3_600_000, Ordering::Relaxed);
+                other.now();
+            }
+            Millis(read)
+        }
+
+        async fn sleep(&self, delay: Duration) {
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reading_from_before_it_was_set_back_is_not_made_up_for() {
+        let wall = Arc::new(Slow { wall: AtomicU64::new(10_000_000), other: Mutex::default() });
+        let clock = Arc::new(Steady::new(wall.clone()));
+        *wall.other.lock().unwrap() = Some(clock.clone());
+        assert_eq!(clock.now(), Millis(10_000_000));
+        assert_eq!(clock.now(), Millis(10_000_000));
     }
 
     #[test]
