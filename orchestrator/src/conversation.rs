@@ -108,6 +108,12 @@ impl Conversation {
         self.state().check_kept(&self.id)
     }
 
+    /// Whether all that was told is in the journal.
+    pub(crate) fn is_saved(&self) -> bool {
+        let state = self.state();
+        state.journaled == state.log.end()
+    }
+
     /// Whether the running turn waits for a retry.
     pub(crate) fn is_waiting(&self) -> bool {
         self.state().running().is_some_and(|turn| turn.retry.is_some())

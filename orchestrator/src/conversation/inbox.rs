@@ -1,7 +1,12 @@
 //! Where a writer takes in what it is told.
 
-use std::task::{Context, Poll};
+use std::{
+    collections::VecDeque,
+    iter,
+    task::{Context, Poll},
+};
 
+use everturn_kernel::Input;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -12,6 +17,8 @@ const PLACES: usize = 64;
 
 /// Where a conversation's one writer takes in what it is told. A shutdown waits as long as there is one.
 pub(crate) struct Inbox {
+    /// What comes before all else.
+    first: VecDeque<Box<Control>>,
     control: mpsc::Receiver<Box<Control>>,
     _present: TaskTrackerToken,
 }
@@ -19,20 +26,32 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(super) fn new(present: TaskTrackerToken) -> (mpsc::Sender<Box<Control>>, Self) {
         let (sender, control) = mpsc::channel(PLACES);
-        (sender, Self { control, _present: present })
+        (sender, Self { first: VecDeque::new(), control, _present: present })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.control.is_empty()
+        self.first.is_empty() && self.control.is_empty()
     }
 
     /// The next command, if there is one already.
     pub(super) fn take(&mut self) -> Option<Box<Control>> {
-        self.control.try_recv().ok()
+        self.first.pop_front().or_else(|| self.control.try_recv().ok())
+    }
+
+    /// Drops those of the next so many commands that were meant for a turn which is over. Messages stay, whichever turn
+    /// they come to, and so does a close.
+    pub(crate) fn drop_stale(&mut self, count: usize) {
+        let came = iter::from_fn(|| self.control.try_recv().ok()).take(count);
+        self.first.extend(came.filter(|control| {
+            control.closes || matches!(control.input, Input::Steer(_) | Input::Unsteer { .. })
+        }));
     }
 
     /// The next command. Never none: a conversation keeps the other end.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Control>>> {
-        self.control.poll_recv(cx)
+        match self.first.pop_front() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => self.control.poll_recv(cx),
+        }
     }
 }

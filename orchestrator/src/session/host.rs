@@ -150,8 +150,8 @@ impl Host for TurnHost<'_> {
         let version = self.shared.append(id, expected, entries).await?;
         let (status, from) = (batch.head.status, batch.from);
         let stale = self.conversation.publish(batch, version, turn, next);
-        if let Some(next) = &mut self.next {
-            next.owed.stale = stale;
+        if self.next.is_some() {
+            self.control.drop_stale(stale);
         }
         if turn.outcome().is_some() {
             self.answer();
@@ -245,7 +245,8 @@ impl Host for TurnHost<'_> {
         let leaves = match want {
             Want::Wake(_, until) => stage != Stage::Open || until.since(self.now()) >= PARK_FROM_MS,
             Want::Stream(op) if stage == Stage::Draining => self.asked != Some(op),
-            Want::Stream(_) | Want::Tools { .. } => stage == Stage::Leaving,
+            // What was told is saved first: there is a checkpoint on its way.
+            Want::Stream(_) | Want::Tools { .. } => stage == Stage::Leaving && self.conversation.is_saved(),
             Want::Nothing => false,
         };
         let leaves = leaves && self.control.is_empty();
@@ -260,13 +261,7 @@ impl Host for TurnHost<'_> {
         // Being asked for the next input means that the last one was dealt with and committed.
         self.answer();
         while let Poll::Ready(Some(control)) = self.control.poll(cx) {
-            let Control { input, taken, closes } = *control;
-            let is_stale = self.owed.stale > 0;
-            self.owed.stale = self.owed.stale.saturating_sub(1);
-            // Messages stay, whichever turn they come to.
-            if is_stale && !closes && !matches!(input, Input::Steer(_) | Input::Unsteer { .. }) {
-                continue;
-            }
+            let Control { input, taken, .. } = *control;
             // What was said already cannot be taken back: that is not answered.
             if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {
                 continue;

@@ -23,8 +23,6 @@ pub(super) struct Owed {
     pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
     /// Answered once what begins the turn is durable.
     pub(super) taken: Vec<oneshot::Sender<()>>,
-    /// So many commands on their way were meant for the turn before.
-    pub(super) stale: usize,
 }
 
 /// What a turn asks its model with.

@@ -17,9 +17,13 @@ use everturn_orchestrator::{
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::Value;
-use tokio::time::Instant;
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep},
+};
 
 use crate::{
+    storage::{Mishap, Storage},
     support::{Watcher, World, answer, ask, builder, finish, ms_since, refused_with_hint, text},
     tool::{Gated, Stuck},
 };
@@ -297,4 +301,31 @@ async fn a_tool_that_may_run_again_does_after_a_restart() {
     assert_eq!((count(&rest, "tool-result a read"), count(&rest, "tool-")), (1, 1), "{rest:?}");
     assert_eq!(life.again.0.load(Ordering::Relaxed), 2);
     assert_eq!(next.history().await, ["text hi", "tool-call a", "tool-result a read", "text well"]);
+}
+
+/// What has a turn look up that is being sealed does not have the next one begin.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_begins_with_a_seal_asks_nobody_any_more() {
+    for grace in [GRACE, Duration::ZERO] {
+        // The appends are: a turn, what waits in its queue, and its seal with the turn that follows.
+        let gate = Arc::new(Semaphore::new(0));
+        let held = gate.clone();
+        let storage =
+            Storage::new(move |n| if n == 2 { Mishap::Waits(held.clone()) } else { Mishap::Nothing });
+        let slow = vec![text("hel"), Cue::Pause(Duration::from_millis(500)), text("lo"), finish()];
+        let provider = Scripted::new([slow, vec![text("too late"), Cue::Hang]]);
+        let world = World::of(builder(provider.clone()).journal(storage.clone()));
+        let mut watcher = world.say("hi").await;
+        watcher.until("text-delta").await;
+        assert!(!world.enqueue("and then").await);
+        watcher.until("text-delta lo").await;
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!(storage.appends(), 3, "it is being sealed");
+        let sealed = async {
+            sleep(Duration::from_millis(100)).await;
+            gate.add_permits(1);
+        };
+        let (took, ()) = tokio::join!(shut_down(&world, grace), sealed);
+        assert_eq!((took, provider.calls()), (100, 1), "with a grace of {grace:?}");
+    }
 }
