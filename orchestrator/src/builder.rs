@@ -7,6 +7,7 @@ use everturn_kernel::{Provider, Schedule, Settings};
 use crate::{
     Clock, Journal, MemoryJournal, Orchestrator, Patient, SystemClock, Tool,
     clock::Steady,
+    journal::Guarded,
     model::{Model, Models},
     orchestrator::Shared,
     registry::Registry,
@@ -125,7 +126,7 @@ impl Builder {
             models: self.models,
             tools,
             schedule: self.schedule,
-            journal: self.journal,
+            journal: Arc::new(Guarded(self.journal)),
             clock: Arc::new(Steady::new(self.clock)),
             settings,
             system_prompt: self.system_prompt,

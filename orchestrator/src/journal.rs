@@ -2,6 +2,7 @@
 //!
 //! One primitive writes: [`Journal::append`], compare-and-append for one conversation. The rest reads.
 
+mod guard;
 mod memory;
 mod wait;
 
@@ -14,6 +15,7 @@ use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics
 
 use crate::Cursor;
 
+pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
 pub use wait::Wait;
 

@@ -5,19 +5,15 @@ mod end;
 mod query;
 mod resume;
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use everturn_kernel::{Schedule, Settings};
 use everturn_wire::{ConversationId, ConversationStatus, Image, TurnId};
-use futures_util::FutureExt as _;
 use tokio::sync::broadcast;
 
 use crate::{
     Builder, Clock, Cursor, Entry, Journal, JournalError, Version, model::Models, registry::Registry,
-    session::panic_text, shutdown::Shutdown, timer::Timers, tool::ToolSet,
+    shutdown::Shutdown, timer::Timers, tool::ToolSet,
 };
 
 /// Status changes that a slow listener may be behind.
@@ -113,17 +109,16 @@ impl Shared {
         broadcast::Sender::new(STATUS_PLACES)
     }
 
-    /// Appends to the journal. One that panics has failed like any other.
+    /// Appends to the journal, and has the timer know whether it works.
     pub(crate) async fn append(
         &self,
         id: &ConversationId,
         expected: Version,
         entries: Vec<Entry>,
     ) -> Result<Version, JournalError> {
-        let append = AssertUnwindSafe(async { self.journal.append(id, expected, entries).await });
-        append.catch_unwind().await.unwrap_or_else(|panic| {
-            Err(JournalError::Storage(format!("it panicked: {}", panic_text(panic.as_ref()))))
-        })
+        let appended = self.journal.append(id, expected, entries).await;
+        self.timers.journal_fails(matches!(appended, Err(JournalError::Storage(_))));
+        appended
     }
 
     pub(crate) fn status_changed(&self, change: StatusChange) {

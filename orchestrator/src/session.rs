@@ -25,9 +25,6 @@ use job::Owed;
 pub(crate) use job::{Job, TurnSettings};
 pub(crate) use settle::close_idle;
 
-/// How long after the journal failed a turn is tried again, in milliseconds.
-const TRY_AGAIN_MS: u64 = 10_000;
-
 /// Runs turns until none is left or one is parked, then gives the writer's place back.
 pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mut inbox: Inbox, first: Job) {
     let mut next = Some(first);
@@ -77,7 +74,7 @@ fn lose(shared: &Arc<Shared>, conversation: &Conversation, why: JournalError) {
     let is_known = conversation.state().version > Version::default();
     conversation.lose(why);
     if is_known {
-        timer::wake_at(shared, shared.clock.now().plus(TRY_AGAIN_MS), conversation.id.clone());
+        timer::try_again(shared, conversation.id.clone());
     }
 }
 

@@ -14,12 +14,13 @@ use everturn_kernel::Millis;
 use everturn_wire::ConversationId;
 use tokio::sync::Notify;
 
-use crate::{Clock, Orchestrator, Wait, orchestrator::Shared, telemetry::Present};
+use crate::{Clock, Error, Orchestrator, Wait, orchestrator::Shared, telemetry::Present};
 
 /// Before every other moment: the place in the index of a turn that is to go on as soon as it may.
 pub(crate) const AT_ONCE: Millis = Millis(0);
 
-/// How long after a failure to wake a turn it is tried again, in milliseconds.
+/// A turn under which the journal failed is tried again at the next whole multiple of this, in milliseconds: so it has
+/// one place in the index then, however often it is tried in between as somebody asks for it.
 const TRY_AGAIN_MS: u64 = 10_000;
 
 /// The longest sleep: then the clock is looked at again, as it may have been set, or the machine suspended.
@@ -30,6 +31,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 const IN_A_ROW: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How often one turn is woken while the journal fails, however many are due: it shows whether the journal works again.
+const PROBE: Duration = Duration::from_secs(1);
+
 /// Conversations whose turn is parked, the earliest first. A hint: the journal knows what is true.
 #[derive(Default)]
 pub(crate) struct Timers {
@@ -37,6 +41,7 @@ pub(crate) struct Timers {
     /// Told when there is an earlier one, or no orchestrator any more.
     changed: Arc<Notify>,
     runs: AtomicBool,
+    journal_fails: AtomicBool,
 }
 
 /// A parked turn counts as one that is active and waits.
@@ -53,6 +58,16 @@ impl Timers {
         for at in places.into_iter().flatten() {
             parked.remove(&(at, id.clone()));
         }
+    }
+
+    /// Whether the journal failed when it was used last.
+    pub(crate) fn journal_fails(&self, fails: bool) {
+        self.journal_fails.store(fails, Ordering::Relaxed);
+    }
+
+    /// How many may be woken in a row, and for how long it pauses then.
+    fn pace(&self) -> (u32, Duration) {
+        if self.journal_fails.load(Ordering::Relaxed) { (1, PROBE) } else { (IN_A_ROW, PAUSE) }
     }
 
     fn insert(&self, at: Millis, id: ConversationId) {
@@ -95,13 +110,20 @@ pub(crate) fn wake_at(shared: &Arc<Shared>, at: Millis, id: ConversationId) {
     }
 }
 
+/// Wakes the conversation when the journal may work again.
+pub(crate) fn try_again(shared: &Arc<Shared>, id: ConversationId) {
+    let times = shared.clock.now().0 / TRY_AGAIN_MS;
+    wake_at(shared, Millis((times + 1).saturating_mul(TRY_AGAIN_MS)), id);
+}
+
 /// Wakes parked turns when their time has come, for as long as there is an orchestrator.
 async fn run(shared: Weak<Shared>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
     let mut in_a_row = 0;
     while let Some(strong) = shared.upgrade() {
-        if in_a_row == IN_A_ROW {
+        let (most, pause) = strong.timers.pace();
+        if in_a_row >= most {
             drop(strong);
-            clock.sleep(PAUSE).await;
+            clock.sleep(pause).await;
             in_a_row = 0;
             continue;
         }
@@ -137,9 +159,14 @@ async fn idle(left: Option<Duration>, clock: &dyn Clock, changed: &Notify) {
 
 async fn wake(shared: Arc<Shared>, id: ConversationId) {
     let orchestrator = Orchestrator::of(shared);
-    if let Err(error) = orchestrator.find(&id).await {
-        tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
-        let shared = orchestrator.shared();
-        shared.timers.insert(shared.clock.now().plus(TRY_AGAIN_MS), id);
+    match orchestrator.find(&id).await {
+        Ok(_) => {}
+        Err(error @ Error::Journal(_)) => {
+            tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
+            orchestrator.shared().timers.journal_fails(true);
+            try_again(orchestrator.shared(), id);
+        }
+        // Somebody deleted it, or another version of this program must go on with it.
+        Err(error) => tracing::error!(conversation = %id, %error, "a parked turn cannot be woken"),
     }
 }

@@ -9,12 +9,14 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Cursor, Error, Frame, Journal, MemoryJournal};
+use everturn_orchestrator::{Cursor, Error, Frame, Journal, MemoryJournal, kernel::Millis};
 use everturn_provider::{Cue, Scripted};
+use everturn_wire::ConversationStatus;
+use tokio::time::sleep;
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{Watcher, World, answer, ask, builder, lines, refused, text},
+    support::{Watcher, World, answer, ask, builder, lines, refused, refused_with_hint, text},
     tool::Gated,
 };
 
@@ -161,4 +163,81 @@ async fn a_turn_that_cannot_begin_leaves_nothing() {
     assert!(trial.world.orchestrator.conversations().await.unwrap().is_empty());
     let lines = trial.world.say("again").await.turn().await;
     assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+}
+
+/// A journal that takes so many appends, then none until it is mended.
+fn full_after(appends: usize) -> (Arc<Storage>, Arc<AtomicBool>) {
+    let mended = Arc::new(AtomicBool::new(false));
+    let is_mended = mended.clone();
+    let is_full = move |n| n >= appends && !is_mended.load(Ordering::Relaxed);
+    (Storage::new(move |n| if is_full(n) { Mishap::Fails } else { Mishap::Nothing }), mended)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_has_a_failing_journal_tried_no_more_often_later() {
+    let (storage, mended) = full_after(2);
+    let world = World::of(builder(Scripted::new([refused(), answer("hello")])).journal(storage.clone()));
+    let mut watcher = world.say("hi").await;
+    until_lost(&mut watcher).await;
+    for _ in 0..500 {
+        // Each takes the turn up, as nothing keeps it from going on, and it fails.
+        assert_eq!(world.status().await, ConversationStatus::Active);
+        sleep(Duration::from_millis(100)).await;
+    }
+    let before = storage.appends();
+    sleep(Duration::from_secs(60)).await;
+    let tries = storage.appends() - before;
+    assert!((5..=7).contains(&tries), "{tries} tries in a minute");
+    mended.store(true, Ordering::Relaxed);
+    watcher.until("turn-sealed").await;
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_turns_that_are_due_do_not_storm_a_failing_journal() {
+    const TURNS: usize = 2_000;
+    // Each begins, and waits.
+    let (storage, mended) = full_after(2 * TURNS);
+    let calls = std::iter::repeat_n(refused_with_hint(60_000), TURNS);
+    let provider = Scripted::new(calls.chain(std::iter::repeat_n(answer("hello"), TURNS)));
+    let orchestrator = builder(provider.clone()).journal(storage.clone()).build();
+    for n in 0..TURNS {
+        let world = World { orchestrator: orchestrator.clone(), id: format!("c{n}").as_str().into() };
+        world.say("hi").await.until("provider-retry").await;
+    }
+    sleep(Duration::from_secs(120)).await;
+    let before = storage.appends();
+    sleep(Duration::from_secs(600)).await;
+    let tries = storage.appends() - before;
+    assert!((500..=700).contains(&tries), "{tries} tries in ten minutes");
+    assert_eq!(provider.calls(), TURNS, "no model is asked for what cannot be saved");
+    // Mended, they are all done soon.
+    mended.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(storage.unsealed(Millis(u64::MAX)).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_conversation_was_deleted_is_not_looked_for_for_ever() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    let world = World::of(builder(Scripted::new([refused_with_hint(60_000)])).journal(storage.clone()));
+    world.say("hi").await.until("provider-retry").await;
+    storage.emptied.store(true, Ordering::Relaxed);
+    let before = storage.loads();
+    sleep(Duration::from_secs(3_600)).await;
+    assert_eq!(storage.loads() - before, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_panics_as_it_is_read_has_failed_and_wakes_turns_later() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    let calls = [refused_with_hint(60_000), answer("hello")];
+    let world = World::of(builder(Scripted::new(calls)).journal(storage.clone()));
+    world.say("hi").await.until("provider-retry").await;
+    storage.breaks.store(true, Ordering::Relaxed);
+    let error = world.orchestrator.status(&world.id).await.unwrap_err().to_string();
+    assert!(error.contains("it panicked: the journal broke"), "{error}");
+    storage.breaks.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
 }

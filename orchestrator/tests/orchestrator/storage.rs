@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
@@ -32,17 +32,33 @@ pub(crate) enum Mishap {
 pub(crate) struct Storage {
     inner: MemoryJournal,
     appends: AtomicUsize,
+    loads: AtomicUsize,
     plan: Box<dyn Fn(usize) -> Mishap + Send + Sync>,
+    /// Somebody deleted all there was.
+    pub(crate) emptied: AtomicBool,
+    /// The next load breaks.
+    pub(crate) breaks: AtomicBool,
 }
 
 impl Storage {
     /// `plan` says what happens before the append of that number, from 0.
     pub(crate) fn new(plan: impl Fn(usize) -> Mishap + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { inner: MemoryJournal::new(), appends: AtomicUsize::new(0), plan: Box::new(plan) })
+        Arc::new(Self {
+            inner: MemoryJournal::new(),
+            appends: AtomicUsize::new(0),
+            loads: AtomicUsize::new(0),
+            plan: Box::new(plan),
+            emptied: AtomicBool::new(false),
+            breaks: AtomicBool::new(false),
+        })
     }
 
     pub(crate) fn appends(&self) -> usize {
         self.appends.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn loads(&self) -> usize {
+        self.loads.load(Ordering::Relaxed)
     }
 }
 
@@ -70,7 +86,9 @@ impl Journal for Storage {
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        self.inner.load(id).await
+        self.loads.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.breaks.swap(false, Ordering::Relaxed), "the journal broke");
+        if self.emptied.load(Ordering::Relaxed) { Ok(None) } else { self.inner.load(id).await }
     }
 
     async fn chunks(

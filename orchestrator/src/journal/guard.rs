@@ -1,0 +1,65 @@
+//! A journal that panics has failed like any other.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use async_trait::async_trait;
+use everturn_kernel::Millis;
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use futures_util::FutureExt as _;
+
+use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Wait, Window};
+use crate::{Cursor, session::panic_text};
+
+/// A journal whose panics are errors: it may be anybody's, and the one timer and every session depend on it.
+pub(crate) struct Guarded(pub(crate) Arc<dyn Journal>);
+
+async fn guard<T>(call: impl Future<Output = Result<T, JournalError>>) -> Result<T, JournalError> {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|panic| {
+        Err(JournalError::Storage(format!("it panicked: {}", panic_text(panic.as_ref()))))
+    })
+}
+
+#[async_trait]
+impl Journal for Guarded {
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        entries: Vec<Entry>,
+    ) -> Result<Version, JournalError> {
+        guard(async { self.0.append(id, expected, entries).await }).await
+    }
+
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        guard(async { self.0.load(id).await }).await
+    }
+
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
+        guard(async { self.0.chunks(id, window).await }).await
+    }
+
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        guard(async { self.0.events(id, after, limit).await }).await
+    }
+
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
+        guard(async { self.0.metrics(id).await }).await
+    }
+
+    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        guard(async { self.0.conversations().await }).await
+    }
+
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+        guard(async { self.0.unsealed(before).await }).await
+    }
+}
