@@ -75,7 +75,8 @@ pub enum Entry {
     Event(StoredEvent),
     /// Replaces the running turn.
     Turn(Box<TurnRecord>),
-    /// The running turn is sealed: drops it and adds its figures.
+    /// The running turn is sealed: drops it and adds its figures. Events before this are of it, those behind of the turn
+    /// that follows.
     Sealed(TurnMetrics),
     /// Replaces what is known of the conversation as a whole.
     Head(Head),

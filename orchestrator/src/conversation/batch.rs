@@ -93,13 +93,18 @@ impl Batch {
         now: Millis,
     ) -> Vec<Entry> {
         let mut entries: Vec<_> = self.chunks.iter().cloned().map(Entry::Chunk).collect();
-        entries.extend(self.told.iter().chain(&self.frames).map(|frame| Entry::Event(frame.to_stored())));
+        // Those of the turn that follows come behind its seal, so that they are let go with their own turn.
+        let of_next = |frame: &Frame| next.is_some() && frame.start() >= self.from;
+        let event = |frame: &Frame| Entry::Event(frame.to_stored());
+        let told = || self.told.iter().chain(&self.frames);
+        entries.extend(told().filter(|frame| !of_next(frame)).map(event));
         let running = if turn.outcome().is_some() {
             entries.push(Entry::Sealed(metrics(turn, now)));
             next
         } else {
             Some(turn)
         };
+        entries.extend(told().filter(|frame| of_next(frame)).map(event));
         entries.extend(running.map(|turn| {
             Entry::Turn(Box::new(TurnRecord {
                 snapshot: turn.snapshot(),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Cursor, Error, Frame, Journal, MemoryJournal, kernel::Millis};
+use everturn_orchestrator::{Cursor, Entry, Error, Frame, Journal, MemoryJournal, kernel::Millis};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::ConversationStatus;
 use tokio::time::sleep;
@@ -240,4 +240,31 @@ async fn a_journal_that_panics_as_it_is_read_has_failed_and_wakes_turns_later() 
     storage.breaks.store(true, Ordering::Relaxed);
     sleep(Duration::from_secs(120)).await;
     assert_eq!(world.history().await, ["text hi", "text hello"]);
+}
+
+/// The journal lets events go with their turn.
+#[tokio::test(start_paused = true)]
+async fn what_begins_a_turn_is_behind_the_seal_of_the_one_before() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    let calls = [vec![text("hel"), Cue::Hang], vec![Cue::Hang]];
+    let world = World::of(builder(Scripted::new(calls)).journal(storage.clone()));
+    let mut watcher = world.say("hi").await;
+    watcher.until("text-delta").await;
+    assert!(!world.enqueue("and then").await);
+    assert!(world.stop().await);
+    watcher.until("user-message and then").await;
+    let shown: Vec<String> = storage.sealed().iter().filter_map(shown).collect();
+    let seal = shown.iter().position(|entry| entry == "the seal").unwrap();
+    let (before, behind) = (shown[..seal].join(" "), shown[seal + 1..].join(" "));
+    assert!(before.contains("turn-sealed") && !before.contains("user-message"), "{shown:?}");
+    assert!(behind.contains("user-message") && behind.ends_with("the next turn"), "{shown:?}");
+}
+
+fn shown(entry: &Entry) -> Option<String> {
+    match entry {
+        Entry::Event(event) => Some(String::from_utf8_lossy(&event.json).into_owned()),
+        Entry::Sealed(_) => Some("the seal".to_owned()),
+        Entry::Turn(_) => Some("the next turn".to_owned()),
+        Entry::Chunk(_) | Entry::Head(_) => None,
+    }
 }

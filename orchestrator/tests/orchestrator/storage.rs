@@ -1,7 +1,7 @@
 //! A journal in memory that a test can make fail, wait or be written to by someone else.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
@@ -34,6 +34,8 @@ pub(crate) struct Storage {
     appends: AtomicUsize,
     loads: AtomicUsize,
     plan: Box<dyn Fn(usize) -> Mishap + Send + Sync>,
+    /// What the last append with a seal added.
+    sealed: Mutex<Vec<Entry>>,
     /// Somebody deleted all there was.
     pub(crate) emptied: AtomicBool,
     /// The next load breaks.
@@ -48,6 +50,7 @@ impl Storage {
             appends: AtomicUsize::new(0),
             loads: AtomicUsize::new(0),
             plan: Box::new(plan),
+            sealed: Mutex::default(),
             emptied: AtomicBool::new(false),
             breaks: AtomicBool::new(false),
         })
@@ -55,6 +58,10 @@ impl Storage {
 
     pub(crate) fn appends(&self) -> usize {
         self.appends.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sealed(&self) -> Vec<Entry> {
+        self.sealed.lock().unwrap().clone()
     }
 
     pub(crate) fn loads(&self) -> usize {
@@ -70,6 +77,9 @@ impl Journal for Storage {
         expected: Version,
         entries: Vec<Entry>,
     ) -> Result<Version, JournalError> {
+        if entries.iter().any(|entry| matches!(entry, Entry::Sealed(_))) {
+            self.sealed.lock().unwrap().clone_from(&entries);
+        }
         match (self.plan)(self.appends.fetch_add(1, Ordering::Relaxed)) {
             Mishap::Nothing => {}
             Mishap::Fails => return Err(JournalError::Storage("disk full".to_owned())),
