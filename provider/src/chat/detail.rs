@@ -25,7 +25,9 @@ impl Details {
             .iter()
             .any(|&name| piece.get("type").is_some_and(|kind| kind == &*format!("reasoning.{name}")));
         match self.whole.last_mut() {
-            Some(last) if worded && same(last) => join(last, piece),
+            Some(last) if worded && same(last) && !(is_signed(last) && has_words(&piece)) => {
+                join(last, piece)
+            }
             _ => {
                 let grown = piece.values().map(weight).sum::<usize>() + HEFT;
                 self.whole.push(piece);
