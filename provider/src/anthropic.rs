@@ -51,7 +51,7 @@ pub struct AnthropicConfig {
 ///
 /// What the model thought in the running turn is sent back as it was signed, to the host that signed it. Where a turn
 /// with tool results did not begin with such thinking (another model began it, say), its steps are asked for without a
-/// budget, as the API demands.
+/// budget, wherever that is set, as the API demands.
 #[derive(Clone, Debug)]
 pub struct Anthropic {
     endpoint: Arc<Endpoint>,

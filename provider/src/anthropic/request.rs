@@ -13,7 +13,7 @@ use crate::{
 /// `origin` is who alone gets back what it signed.
 pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
-    let thinking = Thinking::of(request, origin);
+    let thinking = Thinking::of(request, origin, &config.extra_body);
     let max_tokens = request.max_output_tokens.unwrap_or(config.max_tokens);
     body.insert("model".to_owned(), json!(request.model));
     body.insert("max_tokens".to_owned(), json!(max_tokens));
@@ -27,6 +27,7 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
     }
     thinking.ask(&mut body, max_tokens);
     body.extend(config.extra_body.clone());
+    thinking.pause(&mut body);
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
 }

@@ -32,19 +32,22 @@ enum Way<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    /// `origin` is who signed what is one's own.
-    pub(super) fn of(request: &'a Request, origin: &'a str) -> Self {
+    /// `origin` is who signed what is one's own; `extra` are fields that go before all others.
+    pub(super) fn of(request: &'a Request, origin: &'a str, extra: &Map<String, Value>) -> Self {
         let place = Place::of(&request.messages);
         let effort = request.reasoning_effort.as_deref();
         let way = match effort.map(str::parse) {
             None | Some(Err(_)) => Way::Own(effort),
             Some(Ok(0)) => Way::Never,
-            // Before results the API wants the thinking that led to the calls, or none asked for.
-            Some(Ok(_)) if place.after_results && !is_signed(&request.messages[place.begin..], origin) => {
-                Way::Paused
-            }
             Some(Ok(budget)) => Way::Budget(LEAST_BUDGET.max(budget)),
         };
+        let has_budget = extra.get("thinking").map_or(matches!(way, Way::Budget(_)), |thinking| {
+            thinking.get("type").is_some_and(|kind| kind == "enabled")
+        });
+        // Before results the API wants the thinking that led to the calls, or none asked for.
+        let is_refused =
+            has_budget && place.after_results && !is_signed(&request.messages[place.begin..], origin);
+        let way = if is_refused { Way::Paused } else { way };
         Self { origin, way, begin: place.begin }
     }
 
@@ -65,6 +68,13 @@ impl<'a> Thinking<'a> {
             Way::Never => {
                 body.insert("thinking".to_owned(), json!({ "type": "disabled" }));
             }
+        }
+    }
+
+    /// Takes back what was asked for, if not in this request.
+    pub(super) fn pause(&self, body: &mut Map<String, Value>) {
+        if self.way == Way::Paused {
+            body.remove("thinking");
         }
     }
 

@@ -38,6 +38,13 @@ fn with_effort(effort: &str, messages: Vec<Message>) -> Request {
     Request { reasoning_effort: Some(effort.into()), ..asking(messages) }
 }
 
+/// An adapter whose requests have this for the model's thinking.
+fn with_extra(thinking: &Value) -> AnthropicConfig {
+    let mut config = AnthropicConfig::new(EndpointConfig::new("http://127.0.0.1/v1"));
+    config.extra_body = Map::from_iter([("thinking".to_owned(), thinking.clone())]);
+    config
+}
+
 /// The types of the blocks of each assistant message that is sent.
 fn sent(body: &Value) -> Vec<Vec<String>> {
     let messages = body["messages"].as_array().unwrap().iter();
@@ -115,9 +122,13 @@ fn a_budget_waits_for_the_next_turn_where_this_one_began_without_thinking() {
         (vec![bare(), failed(), steering()], false, vec![plain.clone()]),
     ] {
         let messages = [vec![user()], turn.concat()].concat();
-        let body = asked(&with_effort("2000", messages.clone()));
-        assert_eq!(body.get("thinking").is_some(), has_budget, "{messages:?}");
-        assert_eq!(sent(&body), expected, "{messages:?}");
+        let by_effort = asked(&with_effort("2000", messages.clone()));
+        assert_eq!(by_effort.get("thinking").is_some(), has_budget, "{messages:?}");
+        assert_eq!(sent(&by_effort), expected, "{messages:?}");
+        let enabled = json!({"type": "enabled", "budget_tokens": 2000});
+        let by_field = body(&with_extra(&enabled), ORIGIN, &asking(messages.clone()));
+        assert_eq!(by_field.get("thinking"), has_budget.then_some(&enabled), "{messages:?}");
+        assert_eq!(sent(&by_field), expected, "{messages:?}");
         let off = asked(&with_effort("0", messages));
         assert_eq!(sent(&off), vec![plain.clone(); expected.len()]);
     }
@@ -167,7 +178,9 @@ fn thinking_that_led_to_nothing_stays_here() {
 #[test]
 fn an_extra_field_goes_before_what_the_effort_asks_for() {
     let shown = json!({"type": "adaptive", "display": "summarized"});
-    let mut config = AnthropicConfig::new(EndpointConfig::new("http://127.0.0.1/v1"));
-    config.extra_body = Map::from_iter([("thinking".to_owned(), shown.clone())]);
-    assert_eq!(body(&config, ORIGIN, &with_effort("2000", vec![user()]))["thinking"], shown);
+    let unsigned = [vec![user()], step(&[], "a").to_vec()].concat();
+    for messages in [vec![user()], unsigned] {
+        let body = body(&with_extra(&shown), ORIGIN, &with_effort("2000", messages));
+        assert_eq!(body["thinking"], shown, "such thinking may begin at any step");
+    }
 }
