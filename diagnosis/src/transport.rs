@@ -66,6 +66,10 @@ mod tests {
             (Transport::Cut, "", Kind::Network),
             (Transport::Truncated, "", Kind::Response),
             (Transport::Other, "error decoding response body: Invalid gzip header", Kind::Response),
+            (Transport::Other, "Unable to locate credentials", Kind::Auth),
+            (Transport::Cut, "connection reset by peer while refreshing credentials", Kind::Network),
+            (Transport::Other, "credentials provider: operation timed out", Kind::Timeout),
+            (Transport::Other, "session has expired: connection closed", Kind::Network),
         ] {
             assert_eq!(of(Some(transport), body), expected, "{transport:?} {body}");
         }

@@ -153,9 +153,9 @@ pub(crate) const RULES: &[Rule] = &[
         "key limit", "limit 0", "extra usage", "out of usage", "余额", "欠费", "资源包", "充值", "套餐已到期", "额度不足", "额度已",
     ]).unless(&[SHORT]),
     rule(Kind::Wall, &["billing", "invoice*", "payment"])
-        .with(&["enable", "enabled", "outstanding", "unpaid", "past due", "please update", "failed payment"])
+        .with(&["enable billing", "to be enabled", "outstanding", "unpaid", "past due", "failed payment"])
         .unless(&[SHORT]),
-    rule(Kind::Wall, &["plan"]).with(&["not support", "does not support", "doesnt support", "not supported"]),
+    rule(Kind::Wall, &["your plan", "current plan", "token plan", "coding plan", "this plan"]).with(&["not support", "does not support", "doesnt support", "not supported"]),
     rule(Kind::Wall, &["credit", "credits", "balance", "funds"]).with(&[
         "insufficient", "not enough", "out of", "no", "any", "run out", "ran out", "depleted", "exhausted", "too low", "low",
         "requires", "require", "purchase", "buy", "add", "more", "zero", "negative", "top up", "expired", "not have",

@@ -3,10 +3,17 @@
 use super::{Rule, rule};
 use crate::kind::Kind;
 
+/// A connection that failed on the way to whatever else the words speak of.
+const PASSING: &[&str] =
+    &["timed out", "timeout", "deadline*", "reset", "closed", "refused", "broken pipe", "eof", "unreachable"];
+
 /// What can never pass first.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization", "credentials", "session has expired", "session associated with*"]),
+    rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization"]),
+    rule(Kind::Auth, &["credential", "credentials", "session"])
+        .with(&["locate", "no credentials", "not found", "could not find", "missing", "invalid", "expired"])
+        .unless(&[PASSING]),
     rule(Kind::Untrusted, &[
         "certificate*", "unknown issuer", "self signed", "hostname mismatch", "unknown ca", "unable to verify", "cert",
         "certification path", "corrupt message of type", "handshake failure", "protocol version", "unrecognised name", "unrecognized name", "no application protocol", "not trusted",
