@@ -1,5 +1,8 @@
 //! What was said before, as far as all APIs want it in the same form.
 
+#[cfg(test)]
+pub(crate) mod sample;
+
 use std::borrow::Cow;
 
 use everturn_wire::{Chunk, Message, Role, Value};

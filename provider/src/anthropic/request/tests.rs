@@ -1,9 +1,10 @@
 //! Requests as the API takes them.
 
-use everturn_kernel::Op;
-
 use super::*;
-use crate::EndpointConfig;
+use crate::{
+    EndpointConfig,
+    past::sample::{asking, call, message, result, text},
+};
 
 fn config() -> AnthropicConfig {
     AnthropicConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
@@ -14,34 +15,6 @@ pub(in crate::anthropic) const ORIGIN: &str = "anthropic host";
 /// The body of a request, of an adapter as it is unless set.
 pub(in crate::anthropic) fn asked(request: &Request) -> Value {
     body(&config(), ORIGIN, request)
-}
-
-pub(in crate::anthropic) fn asking(messages: Vec<Message>) -> Request {
-    Request {
-        op: Op::default(),
-        model: "m".into(),
-        messages,
-        tools: [].into(),
-        max_output_tokens: None,
-        reasoning_effort: None,
-    }
-}
-
-pub(in crate::anthropic) fn message(role: Role, chunks: &[Value]) -> Message {
-    let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
-    Message { role, chunks }
-}
-
-pub(in crate::anthropic) fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
-pub(in crate::anthropic) fn call(id: &str, input: &Value) -> Value {
-    json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": input})
-}
-
-pub(in crate::anthropic) fn result(id: &str, content: &str, is_error: bool) -> Value {
-    json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": content, "isError": is_error})
 }
 
 #[test]

@@ -4,13 +4,16 @@ use everturn_kernel::Request;
 use everturn_wire::{Message, Role, Value};
 use serde_json::{Map, json};
 
-use crate::EndpointConfig;
-use crate::anthropic::{
-    AnthropicConfig,
-    request::{
-        body,
-        tests::{ORIGIN, asked, asking, call, message, result, text},
+use crate::{
+    EndpointConfig,
+    anthropic::{
+        AnthropicConfig,
+        request::{
+            body,
+            tests::{ORIGIN, asked},
+        },
     },
+    past::sample::{asking, call, message, result, text},
 };
 
 /// A thought with its words, signed by that host.

@@ -1,29 +1,15 @@
 //! Requests as the API takes them.
 
-use everturn_kernel::Op;
 use everturn_wire::{Message, Role};
 
 use super::*;
-use crate::{EndpointConfig, HistoryForm, OutputLimit, ReturnReasoning};
+use crate::{
+    EndpointConfig, HistoryForm, OutputLimit, ReturnReasoning,
+    past::sample::{asking, message},
+};
 
 fn config() -> ChatConfig {
     ChatConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
-}
-
-fn asking(messages: Vec<Message>) -> Request {
-    Request {
-        op: Op::default(),
-        model: "m".into(),
-        messages,
-        tools: [].into(),
-        max_output_tokens: None,
-        reasoning_effort: None,
-    }
-}
-
-fn message(role: Role, chunks: &[Value]) -> Message {
-    let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
-    Message { role, chunks }
 }
 
 fn messages(messages: Vec<Message>) -> Value {

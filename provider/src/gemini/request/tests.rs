@@ -1,26 +1,17 @@
 //! Requests as the API takes them.
 
-use everturn_kernel::Op;
 use everturn_wire::{Message, Role};
 
 use super::*;
-use crate::EndpointConfig;
+use crate::{
+    EndpointConfig,
+    past::sample::{asking, call, message, result, text},
+};
 
 const ORIGIN: &str = "gemini host";
 
 fn config() -> GeminiConfig {
     GeminiConfig::new(EndpointConfig::new("http://127.0.0.1/v1beta"))
-}
-
-fn asking(messages: Vec<Message>) -> Request {
-    Request {
-        op: Op::default(),
-        model: "m".into(),
-        messages,
-        tools: [].into(),
-        max_output_tokens: None,
-        reasoning_effort: None,
-    }
 }
 
 fn asked(request: &Request) -> Value {
@@ -31,25 +22,12 @@ fn contents(messages: Vec<Message>) -> Value {
     asked(&asking(messages))["contents"].take()
 }
 
-fn message(role: Role, chunks: &[Value]) -> Message {
-    let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
-    Message { role, chunks }
-}
-
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
 fn part(text: &str) -> Value {
     json!({"text": text})
 }
 
 fn thought(text: &str, echo: &Value) -> Value {
     json!({"type": "thinking", "text": text, "echo": echo})
-}
-
-fn call(id: &str, input: &Value) -> Value {
-    json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": input})
 }
 
 /// A call that the API gave with this to be given back.
@@ -61,10 +39,6 @@ fn own_call(id: &str, data: &Value) -> Value {
 
 fn own(data: &Value) -> Value {
     json!({"origin": ORIGIN, "data": data})
-}
-
-fn result(id: &str, content: &str, is_error: bool) -> Value {
-    json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": content, "isError": is_error})
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Requests as the API takes them.
 
-use everturn_kernel::Op;
-
 use super::*;
-use crate::EndpointConfig;
+use crate::{
+    EndpointConfig,
+    past::sample::{asking, call, message, result, text},
+};
 
 const ORIGIN: &str = "openai-responses host";
 
@@ -11,36 +12,8 @@ fn config() -> ResponsesConfig {
     ResponsesConfig::new(EndpointConfig::new("http://127.0.0.1/v1"))
 }
 
-fn asking(messages: Vec<Message>) -> Request {
-    Request {
-        op: Op::default(),
-        model: "m".into(),
-        messages,
-        tools: [].into(),
-        max_output_tokens: None,
-        reasoning_effort: None,
-    }
-}
-
 fn asked(request: &Request) -> Value {
     body(&config(), ORIGIN, request)
-}
-
-fn message(role: Role, chunks: &[Value]) -> Message {
-    let chunks = chunks.iter().map(|chunk| serde_json::from_value(chunk.clone()).unwrap()).collect();
-    Message { role, chunks }
-}
-
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
-fn call(id: &str, input: &Value) -> Value {
-    json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": input})
-}
-
-fn result(id: &str, content: &str) -> Value {
-    json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": content, "isError": false})
 }
 
 fn said(text: &str) -> Value {
@@ -76,7 +49,7 @@ fn a_conversation_with_tools() {
             Role::Assistant,
             &[thought.clone(), text("a"), call("c1", &json!({"x": 1})), call("c2", &json!("{bad"))],
         ),
-        message(Role::Tool, &[result("c1", "r"), result("c2", "")]),
+        message(Role::Tool, &[result("c1", "r", false), result("c2", "", false)]),
         message(Role::User, &[text("")]),
         message(Role::Assistant, &[thought, error, text(" \n")]),
         message(Role::User, &[text("two"), text("three")]),
@@ -173,7 +146,11 @@ fn a_long_id_is_shortened_the_same_in_call_and_result() {
         message(Role::Assistant, &chunks),
         message(
             Role::Tool,
-            &[result(&long("1"), "r"), result(&long("2"), "r"), result(&"y".repeat(64), "r")],
+            &[
+                result(&long("1"), "r", false),
+                result(&long("2"), "r", false),
+                result(&"y".repeat(64), "r", false),
+            ],
         ),
     ]);
     let input = asked(&request)["input"].clone();
