@@ -70,7 +70,7 @@ async fn what_cannot_be_served_is_refused_at_once() {
         ("[server]\nport = 1", &[], "config.toml:2: unknown field `port`"),
         (
             "[[provider]]\nname = \"a\"\nbase_url = \"nonsense\"\nmodels = [\"m\"]",
-            &[],
+            &["--listen", "127.0.0.1:0"],
             "provider \"a\": the base URL",
         ),
     ] {
