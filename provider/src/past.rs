@@ -5,8 +5,12 @@ pub(crate) mod sample;
 
 use std::borrow::Cow;
 
+use everturn_kernel::ToolSpec;
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::json;
+
+/// The longest name of a tool that all APIs take, in characters.
+const LONGEST_NAME: usize = 64;
 
 /// The instructions, as one text.
 pub(crate) fn instructions(messages: &[Message]) -> String {
@@ -36,6 +40,18 @@ pub(crate) fn arguments(input: &Value) -> Cow<'_, Value> {
     }
 }
 
+/// The name of a called tool. One that is offered is as it is; a model also makes names up, and APIs refuse a history
+/// with one that no tool could have.
+pub(crate) fn name<'a>(name: &'a str, tools: &[ToolSpec]) -> Cow<'a, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let is_good = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(fits);
+    if is_good || tools.iter().any(|tool| tool.name == name) {
+        return Cow::Borrowed(name);
+    }
+    let named: String = name.chars().take(LONGEST_NAME).map(|c| if fits(c) { c } else { '_' }).collect();
+    Cow::Owned(if named.is_empty() { "_".to_owned() } else { named })
+}
+
 /// The type and the base64 data of an image that is in its URL; `None` for one that is elsewhere. APIs know types by
 /// their right names and without parameters.
 pub(crate) fn inline<'a>(url: &'a str, mime_type: Option<&'a str>) -> Option<(&'a str, &'a str)> {
@@ -45,4 +61,27 @@ pub(crate) fn inline<'a>(url: &'a str, mime_type: Option<&'a str>) -> Option<(&'
         Some(named) => named,
     };
     Some((if named == "image/jpg" { "image/jpeg" } else { named }, data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_model_made_up_is_one_that_a_tool_could_have() {
+        let offered =
+            [ToolSpec { name: "fs.read".into(), description: String::new(), parameters: Value::Null }];
+        let long = "x".repeat(100);
+        for (given, sent) in [
+            ("read_file-2", "read_file-2"),
+            ("fs.read", "fs.read"),
+            ("functions.read", "functions_read"),
+            ("lies das", "lies_das"),
+            ("über", "_ber"),
+            ("", "_"),
+            (&long, &long[..64]),
+        ] {
+            assert_eq!(name(given, &offered), sent);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What is asked: a request in the words of the Messages API.
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Message, Role, Value};
+use everturn_wire::{Chunk, Role, Value};
 use serde_json::{Map, json};
 
 use super::{AnthropicConfig, thinking::Thinking};
@@ -17,7 +17,7 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
     let max_tokens = request.max_output_tokens.unwrap_or(config.max_tokens);
     body.insert("model".to_owned(), json!(request.model));
     body.insert("max_tokens".to_owned(), json!(max_tokens));
-    body.insert("messages".to_owned(), messages(&request.messages, &thinking));
+    body.insert("messages".to_owned(), messages(request, &thinking));
     let system = instructions(&request.messages);
     if !system.is_empty() {
         body.insert("system".to_owned(), json!(system));
@@ -33,10 +33,10 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
 }
 
 /// The messages as blocks of two parties that take turns.
-fn messages(messages: &[Message], thinking: &Thinking<'_>) -> Value {
+fn messages(request: &Request, thinking: &Thinking<'_>) -> Value {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    let mut ids = CallIds::new(id);
-    for (index, message) in messages.iter().enumerate() {
+    let mut ids = CallIds::new(id, &request.tools);
+    for (index, message) in request.messages.iter().enumerate() {
         let role = match message.role {
             Role::System => continue,
             Role::User | Role::Tool => "user",
@@ -63,8 +63,8 @@ fn block<'a>(role: Role, chunk: &'a Chunk, thinking: &Thinking<'_>, ids: &mut Ca
         }
         (Role::User, Chunk::Image { url, mime_type }) => Some(image(url, mime_type.as_deref())),
         (Role::Assistant, Chunk::ToolCall { tool_call_id, tool_name, input, .. }) => {
-            let (id, input) = (ids.call(tool_call_id), arguments(input));
-            Some(json!({ "type": "tool_use", "id": id, "name": tool_name, "input": input }))
+            let (id, name, input) = (ids.call(tool_call_id), ids.tool(tool_name), arguments(input));
+            Some(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
         }
         (Role::Tool, Chunk::ToolResult { tool_call_id, content, is_error, .. }) => {
             // An error without words is refused.

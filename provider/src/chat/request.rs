@@ -13,7 +13,7 @@ use transcript::messages;
 pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
-    body.insert("messages".to_owned(), messages(config, origin, &request.messages));
+    body.insert("messages".to_owned(), messages(config, origin, request));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }

@@ -13,7 +13,7 @@ use transcript::Transcript;
 /// `origin` is whose echoes may be sent.
 pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
-    body.insert("contents".to_owned(), Transcript::of(&request.messages, origin).contents());
+    body.insert("contents".to_owned(), Transcript::of(request, origin).contents());
     let system = instructions(&request.messages);
     if !system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({ "parts": [{ "text": system }] }));

@@ -25,7 +25,7 @@ pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) ->
     if !instructions.is_empty() {
         body.insert("instructions".to_owned(), json!(instructions));
     }
-    let mut ids = CallIds::new(id);
+    let mut ids = CallIds::new(id, &request.tools);
     let input = request.messages.iter().flat_map(|message| items(message, origin, &mut ids));
     body.insert("input".to_owned(), input.collect());
     if !request.tools.is_empty() {
@@ -96,8 +96,9 @@ fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
 
 fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
     let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
-    let (id, arguments) = (ids.call(tool_call_id), past::arguments(input).to_string());
-    Some(json!({ "type": "function_call", "call_id": id, "name": tool_name, "arguments": arguments }))
+    let (id, name) = (ids.call(tool_call_id), ids.tool(tool_name));
+    let arguments = past::arguments(input).to_string();
+    Some(json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments }))
 }
 
 fn result(chunk: &Chunk, ids: &CallIds<'_>) -> Option<Value> {

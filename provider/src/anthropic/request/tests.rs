@@ -107,3 +107,13 @@ fn images_inline_and_linked() {
     ]);
     assert_eq!(asked(&request)["messages"][0]["content"], expected);
 }
+
+#[test]
+fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+    let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
+    made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
+    let [called, answered] = made_up;
+    let history = vec![message(Role::Assistant, &[called]), message(Role::Tool, &[answered])];
+    let sent = asked(&asking(history)).to_string();
+    assert!(sent.contains("functions_f") && !sent.contains("functions.f"), "{sent}");
+}

@@ -5,7 +5,7 @@ use everturn_wire::{Message, Role};
 use super::*;
 use crate::{
     EndpointConfig, HistoryForm, OutputLimit, ReturnReasoning,
-    past::sample::{asking, message},
+    past::sample::{asking, call, message, result},
 };
 
 fn config() -> ChatConfig {
@@ -182,4 +182,14 @@ fn a_history_as_mistral_insists() {
     assert_eq!(known, "abcDEF123");
     assert!(foreign.len() == 9 && foreign.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{foreign}");
     assert_eq!(roles(&strict), ["assistant", "tool", "tool", "assistant", "user"]);
+}
+
+#[test]
+fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+    let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
+    made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
+    let [called, answered] = made_up;
+    let history = vec![message(Role::Assistant, &[called]), message(Role::Tool, &[answered])];
+    let sent = messages(history).to_string();
+    assert!(sent.contains("functions_f") && !sent.contains("functions.f"), "{sent}");
 }

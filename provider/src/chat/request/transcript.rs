@@ -1,5 +1,6 @@
 //! A conversation as the messages of this API.
 
+use everturn_kernel::Request;
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::json;
 
@@ -16,11 +17,11 @@ const NO_THOUGHT: &str = " ";
 const BRIDGE: &str = "(interrupted)";
 
 /// `origin` is whose echoes are given back.
-pub(super) fn messages(config: &ChatConfig, origin: &str, all: &[Message]) -> Value {
+pub(super) fn messages(config: &ChatConfig, origin: &str, request: &Request) -> Value {
     let is_strict = config.history == HistoryForm::Mistral;
-    let mut ids = CallIds::new(if is_strict { nine } else { str::to_owned });
+    let mut ids = CallIds::new(if is_strict { nine } else { str::to_owned }, &request.tools);
     let (mut written, mut last) = (Vec::new(), None);
-    for (role, chunks) in turns(all) {
+    for (role, chunks) in turns(&request.messages) {
         if is_strict && (last, role) == (Some(Role::Tool), Role::User) {
             written.extend(said("assistant", BRIDGE));
         }
@@ -94,7 +95,7 @@ fn answered<'a>(chunks: &[&'a Chunk], ids: &mut CallIds<'a>) -> Value {
 
 fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
     let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
-    let function = json!({ "name": tool_name, "arguments": arguments(input).to_string() });
+    let function = json!({ "name": ids.tool(tool_name), "arguments": arguments(input).to_string() });
     Some(json!({ "id": ids.call(tool_call_id), "type": "function", "function": function }))
 }
 

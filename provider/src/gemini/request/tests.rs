@@ -254,3 +254,13 @@ fn a_model_is_a_resource() {
         assert_eq!(path(model).join("/"), expected);
     }
 }
+
+#[test]
+fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+    let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
+    made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
+    let [called, answered] = made_up;
+    let history = vec![message(Role::Assistant, &[called]), message(Role::Tool, &[answered])];
+    let sent = asked(&asking(history)).to_string();
+    assert!(sent.contains("functions_f") && !sent.contains("functions.f"), "{sent}");
+}

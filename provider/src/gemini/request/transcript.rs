@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use everturn_kernel::{Request, ToolSpec};
 use everturn_wire::{Chunk, Echo, Message, Role, Value};
 use serde_json::json;
 
 use crate::{
     gemini::keepsake::Keepsake,
-    past::{arguments, inline, text},
+    past::{arguments, inline, name, text},
 };
 
 /// What the API takes in place of the signature of a call that it did not make itself, or made when it signed nothing.
@@ -16,6 +17,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// What was said, as far as it was read.
 pub(super) struct Transcript<'a> {
     origin: &'a str,
+    tools: &'a [ToolSpec],
     turns: Vec<Turn>,
     /// The latest calls, by our id of them.
     calls: HashMap<&'a str, Call>,
@@ -43,9 +45,9 @@ struct Call {
 }
 
 impl<'a> Transcript<'a> {
-    pub(super) fn of(messages: &'a [Message], origin: &'a str) -> Self {
-        let mut transcript = Self { origin, turns: Vec::new(), calls: HashMap::new() };
-        messages.iter().for_each(|message| transcript.read(message));
+    pub(super) fn of(request: &'a Request, origin: &'a str) -> Self {
+        let mut transcript = Self { origin, tools: &request.tools, turns: Vec::new(), calls: HashMap::new() };
+        request.messages.iter().for_each(|message| transcript.read(message));
         transcript
     }
 
@@ -84,7 +86,7 @@ impl<'a> Transcript<'a> {
                 Chunk::Thinking { text, echo } => self.thought(text, echo.as_ref(), &mut parts),
                 Chunk::ToolCall { tool_call_id, tool_name, input, echo, .. } => {
                     let kept = self.own(echo.as_ref()).unwrap_or_default();
-                    let mut call = json!({ "name": tool_name, "args": arguments(input) });
+                    let mut call = json!({ "name": name(tool_name, self.tools), "args": arguments(input) });
                     if let Some(id) = &kept.id {
                         call["id"] = json!(id);
                     }
@@ -134,7 +136,7 @@ impl<'a> Transcript<'a> {
         let Chunk::ToolResult { tool_call_id, tool_name, content, is_error, .. } = chunk else { return None };
         let call = self.calls.get(tool_call_id.as_str());
         let outcome = if *is_error { "error" } else { "output" };
-        let mut response = json!({ "name": tool_name, "response": { outcome: content } });
+        let mut response = json!({ "name": name(tool_name, self.tools), "response": { outcome: content } });
         if let Some(id) = call.and_then(|call| call.id.as_deref()) {
             response["id"] = json!(id);
         }
