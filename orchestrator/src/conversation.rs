@@ -12,7 +12,9 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryState, StoredChunk};
 use tokio::sync::Notify;
 
-use crate::{Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, registry::Shelf};
+use crate::{
+    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, Wait, log::EventLog, registry::Shelf,
+};
 
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
@@ -106,6 +108,11 @@ impl Conversation {
     /// Refuses everything once the journal failed: what is asked here would be asked of what is no longer so.
     pub(crate) fn check_kept(&self) -> Result<(), Error> {
         self.state().check_kept(&self.id)
+    }
+
+    /// The wait of a turn that is parked.
+    pub(crate) fn parked(&self) -> Option<Wait> {
+        self.state().unsealed.as_ref()?.wait
     }
 
     /// Whether all that was told is in the journal.

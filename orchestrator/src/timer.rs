@@ -160,7 +160,13 @@ async fn idle(left: Option<Duration>, clock: &dyn Clock, changed: &Notify) {
 async fn wake(shared: Arc<Shared>, id: ConversationId) {
     let orchestrator = Orchestrator::of(shared);
     match orchestrator.find(&id).await {
-        Ok(_) => {}
+        Ok(conversation) => {
+            // Too early: the journal failed as it was taken up, and its wait goes on.
+            let shared = orchestrator.shared();
+            if let Some(wait) = conversation.parked().filter(|wait| wait.lasts(shared.clock.now())) {
+                shared.timers.insert(wait.until, id);
+            }
+        }
         Err(error @ Error::Journal(_)) => {
             tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
             orchestrator.shared().timers.journal_fails(true);

@@ -218,6 +218,24 @@ async fn many_turns_that_are_due_do_not_storm_a_failing_journal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_goes_on_when_a_command_could_not_be_saved() {
+    // The appends are: a turn, its wait, and the command that wakes it.
+    let storage = Storage::new(|n| if n == 2 { Mishap::Fails } else { Mishap::Nothing });
+    let calls = [refused_with_hint(60_000), answer("hello")];
+    let world = World::of(builder(Scripted::new(calls)).journal(storage));
+    let mut watcher = world.say("hi").await;
+    watcher.until("provider-retry").await;
+    let error = world.orchestrator.enqueue(&world.id, "and then".to_owned(), None).await.unwrap_err();
+    assert!(matches!(error, Error::NotSaved { .. }), "{error}");
+    drop(watcher);
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
+    let figures = world.orchestrator.metrics(&world.id).await.unwrap();
+    let took = figures[0].duration_ms.unwrap();
+    assert!((60_000..=61_000).contains(&took), "{took} ms");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_turn_whose_conversation_was_deleted_is_not_looked_for_for_ever() {
     let storage = Storage::new(|_| Mishap::Nothing);
     let world = World::of(builder(Scripted::new([refused_with_hint(60_000)])).journal(storage.clone()));
