@@ -79,7 +79,8 @@ impl Left {
         closes
     }
 
-    /// Nothing is left to do about them.
+    /// Nothing is left to do about them. Dropped instead, they are not answered: they came too late for a conversation
+    /// that is closed, and open it again.
     fn answer(self) {
         for taken in self.taken {
             let _ = taken.send(());
@@ -166,7 +167,9 @@ impl Conversation {
             self.grew.notify_waiters();
             return Rest::Turn(left);
         }
-        left.answer();
+        if !closing {
+            left.answer();
+        }
         state.queue.clear();
         if state.head.status == ConversationStatus::Active || (closing && state.head.status != due) {
             return Rest::Status(due);

@@ -85,7 +85,7 @@ impl Orchestrator {
                 break false;
             }
             match self.begin(&conversation, start.clone()).await {
-                // Another turn was quicker: the message waits behind it.
+                // Another turn was quicker: the message waits behind it. Or a conversation is not closed yet.
                 Err(Error::Busy { .. }) => {}
                 begun => break begun.map(|_| true)?,
             }
@@ -158,8 +158,8 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Closes a conversation: ends its running turn and drops its queue. A new message opens it again. Says whether a
-    /// turn was running.
+    /// Closes a conversation: ends its running turn and drops its queue. A new message opens it again, also one that comes
+    /// before all that is done. Says whether a turn was running.
     ///
     /// # Errors
     /// When there is no such conversation, or the journal fails.
@@ -189,17 +189,17 @@ impl Orchestrator {
         self.send(conversation, Control::from(input))
     }
 
-    /// Sends a command to the running turn and waits until it was taken in. `false` when there is none.
+    /// Sends a command to the running turn and waits until it was taken in. `false` when it was not: there is none, or
+    /// the conversation is being closed.
     async fn tell(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         let (taken, answer) = oneshot::channel();
         let sent = self.send(conversation, Control { input, taken: Some(taken), closes: false })?;
-        if sent {
-            // Dropped when the turn was sealed first: then the message starts the next turn. Or it was not saved.
-            if answer.await.is_err() {
-                conversation.check_kept()?;
-            }
+        let taken = sent && answer.await.is_ok();
+        if sent && !taken {
+            // Or it was not saved.
+            conversation.check_kept()?;
         }
-        Ok(sent)
+        Ok(taken)
     }
 
     fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {

@@ -10,8 +10,8 @@ use crate::{
     orchestrator::Shared,
 };
 
-/// Closes a conversation and gives the writer's place back. Messages that come meanwhile belong to the queue that is
-/// dropped.
+/// Closes a conversation and gives the writer's place back. Messages that come meanwhile are
+/// not taken: they open it again.
 pub(crate) async fn close_idle(
     shared: Arc<Shared>,
     conversation: Arc<Conversation>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{Error, Fault};
+use everturn_orchestrator::{Cursor, Error, Fault};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::ConversationStatus;
 use futures_util::future::join_all;
@@ -199,7 +199,7 @@ async fn about_to_close(appends: usize) -> (Arc<World>, Arc<Semaphore>) {
 const CALM: usize = 2;
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_meets_the_closing_leaves_the_conversation_usable() {
+async fn a_message_that_meets_the_closing_opens_the_conversation_again() {
     let (world, gate) = about_to_close(CALM).await;
     let closing = tokio::spawn({
         let world = world.clone();
@@ -213,8 +213,9 @@ async fn a_message_that_meets_the_closing_leaves_the_conversation_usable() {
     yield_now().await;
     gate.add_permits(1);
     assert_eq!(closing.await.unwrap(), Ok(false));
-    queued.await.unwrap();
-    world.say("open").await.turn().await;
+    assert!(queued.await.unwrap(), "it starts a turn");
+    assert_eq!(world.history().await[..3], ["text hi", "text hello", "text late"]);
+    world.watch(Some(Cursor::default())).await.until("user-message late").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,9 +245,14 @@ async fn a_turn_that_is_just_being_sealed_can_be_closed() {
     watcher.until("turn-start").await;
     yield_now().await;
     assert!(world.orchestrator.close(&world.id).await.unwrap());
-    gate.add_permits(1);
+    let release = async {
+        yield_now().await;
+        gate.add_permits(1);
+    };
+    let (starts_turn, ()) = tokio::join!(world.enqueue("late"), release);
     watcher.until("status closed").await;
-    assert_eq!(world.status().await, ConversationStatus::Closed);
+    assert!(starts_turn, "the message came after the closing");
+    watcher.until("user-message late").await;
 }
 
 #[tokio::test(start_paused = true)]
