@@ -1,17 +1,20 @@
 //! Worlds in which the process crashes: the real orchestrator, killed at seeded points, over a journal that outlives it.
 //!
 //! Everything in a world is drawn from its seed: what the model says and how it fails, when the process ends (before or
-//! after an append took effect, in mid-stream, in a tool, in a wait), what people do meanwhile, how the clock is set.
+//! after an append took effect, in mid-stream, in a tool, in a wait, in good order), when the journal fails, what people
+//! do meanwhile, how the clock is set.
 //! Time is virtual, and the same seed gives the same trace, to the letter.
 //!
 //! After each world it is checked that every turn ended once, that every watcher saw what the history has, that no tool
 //! was started twice for a call, that no wait was shorter than the hint or longer than decided, that every request was
-//! well-formed and every message that was accepted is there; and, where nobody interfered, that all ended as in a calm
+//! well-formed and every message that was accepted is there, that a shutdown keeps to its grace and leaves nothing told
+//! that is not saved; and, where nobody interfered, that all ended as in a calm
 //! world without a crash.
 
 mod book;
 mod check;
 mod durable;
+mod end;
 mod fuse;
 mod model;
 mod person;

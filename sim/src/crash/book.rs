@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_orchestrator::{Entry, kernel::Millis};
+use everturn_orchestrator::{Entry, Error, kernel::Millis};
 use everturn_wire::{AgentEvent, ConversationId};
 use tokio::time::Instant;
 
@@ -52,6 +52,8 @@ pub(super) struct Time {
     pub(super) woke_up: Option<u64>,
     /// By how much the wall clock was set back in all.
     pub(super) set_back: u64,
+    /// When the journal failed last.
+    pub(super) unsaved: Option<u64>,
     began: Option<Instant>,
 }
 
@@ -76,7 +78,15 @@ impl Time {
 
 impl Book {
     pub(super) fn new(seed: u64, traced: bool) -> Self {
-        let time = Time { life: 0, life_began: 0, suspended: 0, woke_up: None, set_back: 0, began: None };
+        let time = Time {
+            life: 0,
+            life_began: 0,
+            suspended: 0,
+            woke_up: None,
+            set_back: 0,
+            unsaved: None,
+            began: None,
+        };
         let pages = Pages {
             rng: fastrand::Rng::with_seed(seed ^ 0x5EED),
             time,
@@ -111,7 +121,8 @@ impl Book {
             format!("the process ends: {how}; {down} ms pass, the clock is set back by {set_back} ms")
         });
         pages.time.life_began = pages.time.now() + down;
-        (pages.time.began, pages.time.suspended, pages.time.woke_up) = (None, 0, None);
+        (pages.time.began, pages.time.suspended) = (None, 0);
+        (pages.time.woke_up, pages.time.unsaved) = (None, None);
         pages.time.set_back += set_back;
     }
 
@@ -145,6 +156,23 @@ impl Book {
         }
         let count = entries.len();
         pages.note(|| format!("{id}: {count} entries are saved"));
+    }
+
+    /// Whether that may be what becomes of a request: the process is told to end, or the journal failed.
+    pub(super) fn excuses(&self, error: &Error) -> bool {
+        match error {
+            Error::ShuttingDown => true,
+            Error::Journal(_) | Error::NotSaved { .. } => self.pages().time.unsaved.is_some(),
+            _ => false,
+        }
+    }
+
+    /// The journal failed.
+    pub(super) fn failed(&self, id: &ConversationId) {
+        let mut pages = self.pages();
+        pages.time.unsaved = Some(pages.time.now());
+        pages.tally.count("the journal fails");
+        pages.note(|| format!("{id}: the journal fails"));
     }
 
     /// A watcher was told an event that ends there. Only streamed text may not be durable yet.

@@ -1,6 +1,9 @@
 //! The journal of a world: it outlives the processes, which end before and after its appends.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
@@ -13,6 +16,7 @@ use tokio::task::yield_now;
 use super::{
     book::Book,
     fuse::{Fuse, Point},
+    plan::Outage,
 };
 
 /// The journal as one process has it.
@@ -20,6 +24,8 @@ pub(super) struct Durable {
     pub(super) kept: Arc<MemoryJournal>,
     pub(super) book: Book,
     pub(super) fuse: Fuse,
+    pub(super) outage: Option<Outage>,
+    pub(super) appends: AtomicU32,
 }
 
 impl Durable {
@@ -40,6 +46,11 @@ impl Journal for Durable {
         entries: Vec<Entry>,
     ) -> Result<Version, JournalError> {
         self.takes_a_while().await;
+        let number = self.appends.fetch_add(1, Ordering::Relaxed);
+        if self.outage.is_some_and(|outage| (outage.from..outage.from + outage.appends).contains(&number)) {
+            self.book.failed(id);
+            return Err(JournalError::Storage("no space is left".to_owned()));
+        }
         self.fuse.pass(Point::BeforeAppend).await;
         let version = self.kept.append(id, expected, entries.clone()).await?;
         self.book.saved(id, &entries);

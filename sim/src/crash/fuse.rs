@@ -23,6 +23,8 @@ pub(super) enum Trigger {
     Tool(u32),
     /// So many milliseconds after its beginning.
     Time(u64),
+    /// It is told to end so many milliseconds after its beginning, with a grace of so many.
+    Shutdown { at_ms: u64, grace_ms: u64 },
     /// It lives until all is done.
     Never,
 }
@@ -60,9 +62,14 @@ impl Fuse {
             _ => return,
         };
         if at == passed {
-            self.burnt.notify_one();
+            self.burn();
             future::pending::<()>().await;
         }
+    }
+
+    /// It ends now.
+    pub(super) fn burn(&self) {
+        self.burnt.notify_one();
     }
 
     /// When the process ends.

@@ -69,7 +69,8 @@ impl Model {
         let number = asked.calls;
         asked.calls += 1;
         pages.note(|| format!("{id}: call {number} for {}.{}, {}", place.0, place.1, request.op));
-        if asked.refused_in == Some(pages.time.life) {
+        let is_saved = pages.time.unsaved.is_none();
+        if asked.refused_in == Some(pages.time.life) && is_saved {
             pages.wrong(format!("{id}: asked again for {place:?} after a failure that ends the turn"));
         }
         if let Err(what) = well_formed(&request.messages) {

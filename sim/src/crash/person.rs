@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use everturn_orchestrator::{
-    Clock as _, Error, Journal as _, MemoryJournal, Orchestrator, StartTurn, Window,
+    Clock as _, Error, Frame, Journal as _, MemoryJournal, Orchestrator, StartTurn, Window,
 };
 use everturn_wire::{Chunk, ConversationId, ConversationStatus, Role};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -33,7 +33,7 @@ impl Person<'_> {
             let state = self.orchestrator.status(id).await;
             let is_active = state.as_ref().is_ok_and(|state| state.is_active);
             if let (true, Ok(mut events)) = (is_active, events) {
-                while events.next().await.is_ok_and(|frame| !frame.ends_turn()) {}
+                while !self.ends(events.next().await).await {}
                 continue;
             }
             // Who was not answered looks first whether it was heard.
@@ -55,9 +55,23 @@ impl Person<'_> {
                 Ok(_) => self.book.pages().accepted.push(text),
                 Err(Error::Busy { .. }) => sleep(Duration::from_millis(10)).await,
                 Err(error) => {
-                    self.book.wrong(format!("{id}: {text} cannot be said: {error}"));
-                    sleep(Duration::from_secs(3600)).await;
+                    if !self.book.excuses(&error) {
+                        self.book.wrong(format!("{id}: {text} cannot be said: {error}"));
+                    }
+                    sleep(Duration::from_secs(30)).await;
                 }
+            }
+        }
+    }
+
+    /// Whether nothing more comes of a turn.
+    async fn ends(&self, event: Result<Frame, Error>) -> bool {
+        match event {
+            Ok(frame) => frame.ends_turn(),
+            Err(_) => {
+                // It is another one by then, or another process.
+                sleep(Duration::from_secs(1)).await;
+                true
             }
         }
     }
@@ -72,6 +86,7 @@ impl Person<'_> {
             match self.act_once(&id, &deed.what).await {
                 // It was not begun yet.
                 Ok(()) | Err(Error::UnknownConversation { .. }) => {}
+                Err(error) if self.book.excuses(&error) => {}
                 Err(error) => self.book.wrong(format!("{id}: {:?}: {error}", deed.what)),
             }
         }
@@ -80,6 +95,11 @@ impl Person<'_> {
     async fn act_once(&self, id: &ConversationId, what: &What) -> Result<(), Error> {
         let done = match what {
             What::Stop => self.stop(id).await?,
+            What::Close => {
+                // What waits is dropped with it.
+                self.book.pages().accepted.retain(|text| !text.starts_with(&format!("{id}.q")));
+                self.orchestrator.close(id).await?
+            }
             What::RetryNow => {
                 if self.orchestrator.status(id).await?.retry.is_some() {
                     self.book.pages().waits.skipped(id);
@@ -119,6 +139,7 @@ impl Person<'_> {
         if done {
             pages.tally.count(match what {
                 What::Stop => "a turn is stopped",
+                What::Close => "a running conversation is closed",
                 What::RetryNow => "a wait is skipped",
                 What::AbortRetry => "a wait is given up",
                 What::Queue(_) => "a message is queued",

@@ -19,7 +19,7 @@ pub(super) struct Plan {
     pub(super) base_ms: u64,
     /// The processes, one after the other; then one more that lives until all is done.
     pub(super) lives: Vec<Life>,
-    pub(super) last: Vec<Deed>,
+    pub(super) last: Life,
 }
 
 /// One process.
@@ -30,6 +30,16 @@ pub(super) struct Life {
     /// How long no process runs then, and by how much the clock is set back meanwhile, in milliseconds.
     pub(super) down_ms: u64,
     pub(super) set_back_ms: u64,
+    pub(super) outage: Option<Outage>,
+}
+
+/// The journal fails for a while.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outage {
+    /// From this append of the process on, counted from 0.
+    pub(super) from: u32,
+    /// So many appends fail.
+    pub(super) appends: u32,
 }
 
 /// What someone does while a process runs.
@@ -44,6 +54,7 @@ pub(super) struct Deed {
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Stop,
+    Close,
     RetryNow,
     AbortRetry,
     Queue(String),
@@ -70,6 +81,7 @@ impl Plan {
         let base_ms = [300, 2_000, 10_000][rng.usize(0..3)];
         let crashes = if rng.u8(0..30) == 0 { 12 } else { rng.usize(0..=HARMLESS_CRASHES) };
         let (commands, clock) = (rng.u8(0..5) < 2, rng.u8(0..3) == 0);
+        let outages = rng.u8(0..4) == 0;
         let mut queued = 0;
         let mut deeds = |rng: &mut fastrand::Rng| {
             let count = if commands || clock { rng.usize(0..8) } else { 0 };
@@ -84,29 +96,48 @@ impl Plan {
                 deeds: deeds(&mut rng),
                 down_ms: moment(&mut rng),
                 set_back_ms: if clock && rng.bool() { HOUR_MS } else { 0 },
+                outage: outage(&mut rng, outages),
             })
             .collect();
-        Self { prompts, settings, base_ms, lives, last: deeds(&mut rng) }
+        let last = Life { deeds: deeds(&mut rng), outage: outage(&mut rng, outages), ..Life::CALM };
+        Self { prompts, settings, base_ms, lives, last }
     }
 
     /// The same world without crashes, commands and a clock that is set.
     pub(super) fn calm(self) -> Self {
-        Self { lives: Vec::new(), last: Vec::new(), ..self }
+        Self { lives: Vec::new(), last: Life::CALM, ..self }
     }
 
     /// Whether it must end as the calm one does.
     pub(super) fn is_comparable(&self) -> bool {
-        let deeds = self.lives.iter().flat_map(|life| &life.deeds).chain(&self.last);
+        let lives = || self.lives.iter().chain([&self.last]);
+        let deeds = lives().flat_map(|life| &life.deeds);
+        // A journal that fails is to a turn as a crash.
+        let crashes =
+            lives().filter(|life| life.crashes()).count() + lives().filter_map(|life| life.outage).count();
         let interferes = |deed: &Deed| !matches!(deed.what, What::SetBack(_) | What::Suspend(_));
         // A step whose tools ran before its end was known is not asked again after a crash.
-        self.lives.len() <= HARMLESS_CRASHES
-            && !self.settings.eager_tools
-            && !deeds.into_iter().any(interferes)
+        crashes <= HARMLESS_CRASHES && !self.settings.eager_tools && !deeds.into_iter().any(interferes)
     }
 }
 
+impl Life {
+    /// One in which nothing happens, and that ends when all is done.
+    const CALM: Self =
+        Self { trigger: Trigger::Never, deeds: Vec::new(), down_ms: 0, set_back_ms: 0, outage: None };
+
+    fn crashes(&self) -> bool {
+        !matches!(self.trigger, Trigger::Never | Trigger::Shutdown { .. })
+    }
+}
+
+fn outage(rng: &mut fastrand::Rng, outages: bool) -> Option<Outage> {
+    (outages && rng.bool()).then(|| Outage { from: rng.u32(0..12), appends: rng.u32(1..20) })
+}
+
 fn trigger(rng: &mut fastrand::Rng) -> Trigger {
-    match rng.u8(0..8) {
+    match rng.u8(0..10) {
+        8 | 9 => Trigger::Shutdown { at_ms: moment(rng), grace_ms: [0, 2_000, 60_000][rng.usize(0..3)] },
         0 | 1 => Trigger::Before(rng.u32(0..12)),
         2 | 3 => Trigger::After(rng.u32(0..12)),
         4 => Trigger::Piece(rng.u32(0..30)),
@@ -133,7 +164,8 @@ fn deed(
         let number = if new { *queued } else { rng.usize(0..=*queued) };
         format!("c{conversation}.q{number}")
     };
-    let what = match rng.u8(0..10) {
+    let what = match rng.u8(0..11) {
+        10 if commands => What::Close,
         0 if commands => What::Stop,
         1 | 2 if commands => What::RetryNow,
         3 if commands => What::AbortRetry,

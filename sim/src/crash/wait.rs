@@ -69,9 +69,10 @@ impl Waits {
             return Ok(false);
         };
         let now = time.now();
+        let was_unsaved = time.unsaved.is_some_and(|unsaved| unsaved >= failed.at);
         let Some(decided_ms) = failed.decided_ms else {
-            // The process may have ended before it was decided.
-            let same = failed.life == time.life;
+            // The process may have ended before it was decided, or the journal failed.
+            let same = failed.life == time.life && !was_unsaved;
             return if same { Err(format!("{id}: asked again without a wait")) } else { Ok(false) };
         };
         let waited = now - failed.at;
@@ -86,7 +87,8 @@ impl Waits {
         };
         // Nobody could come while the machine was suspended, and the timer looks only now and then.
         let due = time.woke_up.map_or(due, |woke_up| due.max(woke_up) + LOOK_MS);
-        if now > due + LATE_MS {
+        // A turn that could not be saved is tried again later, and how much later depends on how many there are.
+        if now > due + LATE_MS && !was_unsaved {
             return Err(format!("{id}: asked at {now}, due was {due} (decided: {decided_ms} ms)"));
         }
         Ok(true)

@@ -43,6 +43,7 @@ impl Watcher {
             match self.follow(&orchestrator).await {
                 // There is no such conversation yet.
                 Ok(()) | Err(Error::UnknownConversation { .. }) => {}
+                Err(error) if self.book.excuses(&error) => {}
                 Err(error) => self.book.wrong(format!("{} cannot watch: {error}", self.name)),
             }
             tokio::time::sleep(Duration::from_millis(500)).await;

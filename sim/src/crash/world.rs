@@ -1,6 +1,9 @@
 //! A world: one process after the other, over one journal.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU32},
+    time::Duration,
+};
 
 use everturn_orchestrator::{Builder, Exponential, Journal as _, MemoryJournal, Orchestrator};
 use everturn_wire::ConversationId;
@@ -13,10 +16,11 @@ use tokio::{
 use super::{
     book::Book,
     durable::Durable,
+    end::End,
     fuse::{Fuse, Trigger},
     model::Model,
     person::Person,
-    plan::{Deed, Life, Plan},
+    plan::{Life, Plan},
     script::Script,
     tool::{Counted, Started},
     watch::Watcher,
@@ -59,18 +63,19 @@ impl World {
     /// Lets all its processes live. Says how many there were.
     pub(super) fn run(&self) -> usize {
         let mut lives = 0;
-        for Life { trigger, deeds, down_ms, set_back_ms } in &self.plan.lives {
+        for life in &self.plan.lives {
             lives += 1;
-            if self.live(*trigger, deeds, *down_ms, *set_back_ms) {
+            if self.live(life) {
                 return lives;
             }
         }
-        self.live(Trigger::Never, &self.plan.last, 0, 0);
+        self.live(&self.plan.last);
         lives + 1
     }
 
     /// One process, from its beginning to its end. Says whether all was done.
-    fn live(&self, trigger: Trigger, deeds: &[Deed], down_ms: u64, set_back_ms: u64) -> bool {
+    fn live(&self, life: &Life) -> bool {
+        let Life { trigger, down_ms, set_back_ms, .. } = *life;
         let Ok(runtime) = runtime() else {
             self.book.wrong("no runtime can be made".to_owned());
             return true;
@@ -81,7 +86,7 @@ impl World {
             let done = tokio::select! {
                 biased;
                 () = fuse.burnt() => false,
-                lived = timeout(FOR_EVER, self.work(&fuse, deeds)) => {
+                lived = timeout(FOR_EVER, self.work(&fuse, life)) => {
                     if lived.is_err() {
                         self.book.wrong("not all comes to its end".to_owned());
                     }
@@ -100,14 +105,18 @@ impl World {
     }
 
     /// What the process and those around it do.
-    async fn work(&self, fuse: &Fuse, deeds: &[Deed]) {
+    async fn work(&self, fuse: &Fuse, life: &Life) {
         let clock = WallClock::new(self.book.pages().time.wall());
-        let orchestrator = self.builder(fuse).clock(Arc::new(clock.clone())).build();
+        let orchestrator = self.builder(fuse, life).clock(Arc::new(clock.clone())).build();
         if let Err(error) = orchestrator.resume().await {
             self.book.wrong(format!("cannot resume: {error}"));
         }
         for watcher in &self.watchers {
             tokio::spawn(watcher.clone().watch(orchestrator.clone()));
+        }
+        if let Trigger::Shutdown { at_ms, grace_ms } = life.trigger {
+            let end = End { orchestrator: orchestrator.clone(), book: self.book.clone(), fuse: fuse.clone() };
+            tokio::spawn(end.come(at_ms, grace_ms, self.watchers.clone()));
         }
         let person =
             Person { orchestrator: &orchestrator, kept: &self.kept, book: &self.book, clock: &clock };
@@ -118,7 +127,7 @@ impl World {
             });
             join_all(talks).await;
         };
-        futures_util::future::join(all_said(), person.act(deeds)).await;
+        futures_util::future::join(all_said(), person.act(&life.deeds)).await;
         // What was done last may have begun something.
         all_said().await;
         while !self.all_seen().await {
@@ -137,8 +146,10 @@ impl World {
         true
     }
 
-    fn builder(&self, fuse: &Fuse) -> Builder {
-        let durable = Durable { kept: self.kept.clone(), book: self.book.clone(), fuse: fuse.clone() };
+    fn builder(&self, fuse: &Fuse, life: &Life) -> Builder {
+        let (kept, book) = (self.kept.clone(), self.book.clone());
+        let durable =
+            Durable { kept, book, fuse: fuse.clone(), outage: life.outage, appends: AtomicU32::new(0) };
         let tool = |name, is_idempotent| Counted {
             name,
             is_idempotent,
@@ -171,6 +182,7 @@ impl Trigger {
             Self::Piece(_) => "a crash in mid-stream",
             Self::Tool(_) => "a crash in a tool",
             Self::Time(_) => "a crash at a time",
+            Self::Shutdown { .. } => "a shutdown",
             Self::Never => "no crash",
         }
     }
