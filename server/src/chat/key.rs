@@ -1,14 +1,16 @@
 //! What a person does while a turn runs.
 
+mod listener;
+
 use std::{io, panic};
 
 use crossterm::{
-    event::{Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     terminal::{disable_raw_mode, enable_raw_mode},
 };
-use futures_util::StreamExt as _;
 
 use crate::interrupt::Interrupt;
+use listener::Listener;
 
 /// What a person wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +27,8 @@ pub(super) enum Key {
 /// dropped.
 pub(super) struct Keys<'a> {
     interrupt: &'a mut Interrupt,
-    raw: Option<(Raw, EventStream)>,
+    /// The listener goes before the terminal is given back: what is typed then is not for it.
+    raw: Option<(Listener, Raw)>,
 }
 
 impl<'a> Keys<'a> {
@@ -36,13 +39,14 @@ impl<'a> Keys<'a> {
 
     /// Takes the terminal over.
     pub(super) fn of_terminal(interrupt: &'a mut Interrupt) -> io::Result<Self> {
-        Ok(Self { interrupt, raw: Some((Raw::enter()?, EventStream::new())) })
+        let raw = Raw::enter()?;
+        Ok(Self { interrupt, raw: Some((Listener::start()?, raw)) })
     }
 
     /// What the person wants next. May be dropped at any time.
     pub(super) async fn next(&mut self) -> Key {
         loop {
-            let Some((_, events)) = &mut self.raw else {
+            let Some((events, _)) = &mut self.raw else {
                 self.interrupt.next().await;
                 return Key::Stop;
             };

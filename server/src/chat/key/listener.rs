@@ -1,0 +1,65 @@
+//! A thread that reads what is typed, and has ended when it is dropped: nobody else's input is taken.
+//!
+//! `crossterm::event::EventStream` only tells its thread to end, so a line typed at the next prompt could end there.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use crossterm::event::{self, Event};
+use tokio::sync::mpsc;
+
+/// How long it may take until it has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Events that may wait to be heard; nobody presses so many keys meanwhile, and of a pasted text none matters.
+const PLACES: usize = 64;
+
+pub(super) struct Listener {
+    events: mpsc::Receiver<io::Result<Event>>,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    pub(super) fn start() -> io::Result<Self> {
+        let (sender, events) = mpsc::channel(PLACES);
+        let ends = Arc::new(AtomicBool::new(false));
+        let is_over = ends.clone();
+        let thread = thread::Builder::new().name("keys".to_owned()).spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let event = match event::poll(LOOK_AGAIN) {
+                    Ok(false) => continue,
+                    Ok(true) => event::read(),
+                    Err(error) => Err(error),
+                };
+                let is_gone = event.is_err();
+                let _ = sender.try_send(event);
+                if is_gone {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { events, ends, thread: Some(thread) })
+    }
+
+    /// The next event; none when the terminal is gone. May be dropped at any time.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
+        self.events.recv().await
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
