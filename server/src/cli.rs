@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Say what a failed response is, why, and what a turn would do about it
     ///
     /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client
-    /// says of a failed connection can be explained, too.
+    /// says of a failure can be explained, too: a traceback, a line of a log.
     Explain(Explain),
 }
 

@@ -36,7 +36,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule(Kind::Response, &["while parsing", "without terminal", "terminal event", "before response completed", "stream ended before", "stream closed before"]),
     rule(Kind::Network, &[
         "eof", "end of file", "peer closed", "connection reset", "connection closed", "closed connection", "refused",
-        "disconnected", "broken pipe",
+        "disconnected", "broken pipe", "failed to connect", "could not connect", "could not resolve",
     ]),
     rule(Kind::Response, &[
         "invalid http", "chunk size", "gzip", "deflate", "brotli", "zstd", "frame descriptor", "decompress*", "corrupt*",

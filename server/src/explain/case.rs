@@ -2,8 +2,9 @@
 
 use anyhow::{Context as _, Result, bail};
 use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
+use everturn_provider::SseDecoder;
 
-use super::paste::Paste;
+use super::paste::{Paste, client};
 use crate::{cli, wording};
 
 /// All that is known of a failed call.
@@ -14,16 +15,18 @@ pub(super) struct Case {
     headers: Vec<(String, String)>,
     body: String,
     transport: Option<Transport>,
+    /// Whether the status is what a client tells, not what came.
+    is_told: bool,
 }
 
 impl Case {
     /// Understands the input, where the command line does not say what it is.
     pub(super) fn new(args: &cli::Explain, input: &str) -> Result<Self> {
-        let Paste { status, mut headers, body } = Paste::parse(input)?;
+        let Paste { status, mut headers, mut body } = Paste::parse(input)?;
         if status.is_some() && (args.status.is_some() || args.transport.is_some()) {
             bail!("the input has a status line of its own: leave --status and --transport out");
         }
-        let status = args.status.or(status);
+        let mut status = args.status.or(status);
         for header in &args.headers {
             let (name, value) = header.split_once(':').with_context(|| {
                 format!("--header {header:?} has no colon: write it like --header 'retry-after: 8'")
@@ -31,11 +34,21 @@ impl Case {
             headers.push((name.trim().to_owned(), value.trim().to_owned()));
         }
         let transport = args.transport.map(Transport::from);
+        let is_open = args.stage.is_none() && transport.is_none();
+        let told = client::told(&body).filter(|_| is_open && is_bare(status, &headers, &body));
+        let told = told.map(|(status, said)| (status, said.to_owned()));
+        let is_told = told.is_some();
+        if let Some((named, said)) = told {
+            (status, body) = (Some(named), said);
+        }
         let stage = match (args.stage, transport) {
             (Some(stage), _) => stage.into(),
             (None, Some(_)) => Stage::Transport,
             (None, None) => guess(status, &headers, &body),
         };
+        if stage == Stage::InStream {
+            body = failed_event(&body).unwrap_or(body);
+        }
         if stage == Stage::Transport && status.is_some() {
             bail!(
                 "a response came, with status {}: --stage transport is for when none did",
@@ -48,7 +61,7 @@ impl Case {
                  or name how the connection failed with --transport"
             );
         }
-        Ok(Self { stage, status, headers, body, transport })
+        Ok(Self { stage, status, headers, body, transport, is_told })
     }
 
     /// What it is, at this time in epoch milliseconds.
@@ -72,6 +85,9 @@ impl Case {
             stage => {
                 let what = if stage == Stage::InStream { "an event inside a stream" } else { "a response" };
                 match self.status {
+                    Some(status) if self.is_told => {
+                        format!("a client's words on {what} with status {status}")
+                    }
                     Some(status) => format!("{what} with status {status}"),
                     None => format!("{what} without a status"),
                 }
@@ -89,15 +105,38 @@ impl Case {
     }
 }
 
+/// Whether there is nothing but words, without any structure: what a client says.
+fn is_bare(status: Option<u16>, headers: &[(String, String)], body: &str) -> bool {
+    status.is_none() && headers.is_empty() && !body.starts_with(['{', '[', '<', '"'])
+}
+
 /// Where a call was that left only this.
 fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage {
-    let begins = |with: &[&str]| with.iter().any(|start| body.starts_with(start));
     let is_success = status.is_none_or(|status| (200..=299).contains(&status));
-    // Words without any structure are what a client says whose connection failed.
-    let is_bare = status.is_none() && headers.is_empty() && !begins(&["{", "[", "<", "\""]);
+    // A client whose connection failed has nothing to quote.
+    let is_quoting = ["{\"", "{'"].iter().any(|begin| body.contains(begin));
     match () {
-        () if is_success && begins(&["data:", "event:"]) => Stage::InStream,
-        () if is_bare => Stage::Transport,
+        () if is_success && ["data:", "event:"].iter().any(|field| body.starts_with(field)) => {
+            Stage::InStream
+        }
+        () if is_bare(status, headers, body) && !is_quoting => Stage::Transport,
         () => Stage::Http,
     }
+}
+
+/// The event of a stream that a turn fails with: the last that is an error, else the last that says anything.
+fn failed_event(stream: &str) -> Option<String> {
+    let stream = format!("{stream}\n\n");
+    let mut decoder = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);
+    let mut input = stream.as_bytes();
+    let (mut error, mut last) = (None, None);
+    while let Ok(Some(event)) = decoder.next(&mut input) {
+        let is_error = event.name == "error" || event.data.contains("\"error\"");
+        if is_error {
+            error = Some(event.data.into_owned());
+        } else if event.data != "[DONE]" {
+            last = Some(event.data.into_owned());
+        }
+    }
+    error.or(last)
 }

@@ -1,6 +1,12 @@
 //! What people paste: a body alone, a response as `curl -i` prints it, or the talk of `curl -v`.
 
+pub(super) mod client;
+mod meter;
+
 use anyhow::{Context as _, Result};
+
+/// The most lines before a response: the command that was typed, or what curl remarks.
+const HEAD: usize = 64;
 
 /// A response, as far as the input has it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,12 +19,15 @@ pub(super) struct Paste {
 impl Paste {
     pub(super) fn parse(input: &str) -> Result<Self> {
         let input = input.trim_start_matches('\u{feff}');
-        let input = input.replace("\r\n", "\n");
+        let input = meter::without(&input.replace("\r\n", "\n"));
         let is_talk = |line: &str| line.starts_with("< HTTP/") || line.starts_with("* ");
-        match input.trim_start() {
-            response if response.starts_with("HTTP/") => Self::of_response(response),
-            talk if talk.lines().take(64).any(is_talk) => Self::of_talk(talk),
-            body => Ok(Self { body: body.trim_end().to_owned(), ..Self::default() }),
+        let input = input.trim_start();
+        if input.lines().take(HEAD).any(is_talk) {
+            return Self::of_talk(input);
+        }
+        match response(input) {
+            Some(response) => Self::of_response(response),
+            None => Ok(Self { body: input.trim_end().to_owned(), ..Self::default() }),
         }
     }
 
@@ -78,6 +87,18 @@ impl Paste {
     }
 }
 
+/// Where a response begins, the command that asked for it left out. A body that quotes one is a body.
+fn response(text: &str) -> Option<&str> {
+    if text.starts_with("HTTP/") {
+        return Some(text);
+    }
+    if text.starts_with(['{', '[', '<', '"']) {
+        return None;
+    }
+    let begin = text.match_indices("\nHTTP/").map(|(at, _)| at + 1).next()?;
+    (text[..begin].lines().count() <= HEAD).then(|| &text[begin..])
+}
+
 fn is_line(text: &str, at: usize) -> bool {
     at == 0 || text.as_bytes()[at - 1] == b'\n'
 }
@@ -127,8 +148,28 @@ mod tests {
     }
 
     #[test]
+    fn the_command_and_the_meter_are_left_out() {
+        let typed = "$ curl -i https://api.test \\\n  -d '{}'\nHTTP/2 401\nx: 1\n\nno";
+        assert_eq!(Paste::parse(typed).unwrap(), paste(401, &[("x", "1")], "no"));
+        let metered = "  % Total    % Received % Xferd  Average Speed\n                  Dload  Upload   Total\n\
+                       \r  0     0    0     0 --:--:-- --:--:-- --:--:--     0\r100    4  100     4    0     0  \
+                       301      0 --:--:-- --:--:-- --:--:--   303HTTP/1.1 503 x\n\nbusy\n";
+        assert_eq!(Paste::parse(metered).unwrap(), paste(503, &[], "busy"));
+        let talk = "* Connected\n< HTTP/2 529\n<\n{ [4 bytes data]\n\r100  4  100  4  0  0  9k  0 --:--:-- --:--:-- \
+                    --:--:--   9k\n* Connection #0 to host x left intact\nbusy";
+        assert_eq!(Paste::parse(talk).unwrap(), paste(529, &[], "busy"));
+    }
+
+    #[test]
     fn all_else_is_a_body() {
-        for text in ["{\"error\":1}", "data: {}\n\ndata: [DONE]", "<html>", "Connection refused", ""] {
+        for text in [
+            "{\"error\":1}",
+            "data: {}\n\ndata: [DONE]",
+            "<html>",
+            "Connection refused",
+            "{\nHTTP/2 500\n}",
+            "",
+        ] {
             assert_eq!(Paste::parse(text).unwrap(), Paste { body: text.to_owned(), ..Paste::default() });
         }
     }

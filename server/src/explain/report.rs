@@ -51,6 +51,7 @@ impl Report<'_> {
         if let Some(advice) = &failure.advice {
             fact(paper, Ink::Plain, "you can", advice)?;
         }
+        fact(paper, Ink::Plain, "said by", concat!("everturn ", env!("CARGO_PKG_VERSION")))?;
         Ok(paper.flush()?)
     }
 
@@ -107,6 +108,7 @@ impl Report<'_> {
     pub(super) fn json(&self, paper: &mut Paper<impl Write>) -> Result<()> {
         let Explanation { failure, category, hint } = &self.explanation;
         let mut object = json!({
+            "version": env!("CARGO_PKG_VERSION"),
             "readAs": self.case.described(),
             "failure": failure,
             "because": category,

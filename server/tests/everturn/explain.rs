@@ -72,6 +72,43 @@ async fn every_form_of_input_is_the_same_failure() {
 }
 
 #[tokio::test]
+async fn what_another_client_says_is_understood() {
+    let home = Home::empty();
+    let traceback = "Traceback (most recent call last):\n  File \"agent.py\", line 429, in <module>\n\
+        openai.BadRequestError: Error code: 400 - {'error': {'message': 'Too long.', 'code': 'context_length_exceeded'}}\n";
+    let logged = r#"HTTP 529: {"error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let quoting =
+        r#"litellm.RateLimitError: AException - {"error":{"type":"rate_limit_error","message":"x"}}"#;
+    let stream = "data: {\"delta\":\"a\"}\n\nevent: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\
+        \"Overloaded\"}}\n\ndata: [DONE]\n";
+    for (input, read_as, category, message) in [
+        (
+            traceback,
+            "a client's words on a response with status 400, ",
+            Category::ContextOverflow,
+            "HTTP 400: {'error': {'message': 'Too long.', 'code': 'context_length_exceeded'}}",
+        ),
+        (logged, "a client's words on a response with status 529, ", Category::Overloaded, logged),
+        (quoting, "a response without a status, ", Category::RateLimited, quoting),
+        (
+            stream,
+            "an event inside a stream without a status, 60 bytes",
+            Category::Overloaded,
+            r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+        ),
+    ] {
+        let said = explained(&home, &[], input).await;
+        assert!(said["readAs"].as_str().unwrap().starts_with(read_as), "{said}");
+        assert_eq!(
+            (&said["failure"]["category"], &said["failure"]["message"]),
+            (&json!(category), &json!(message))
+        );
+    }
+    let asked = explained(&home, &["--stage", "transport"], logged).await;
+    assert_eq!(asked["readAs"], format!("a connection that failed, {} bytes of text", logged.len()));
+}
+
+#[tokio::test]
 async fn the_configured_schedule_is_the_one_that_is_told() {
     let home = Home::with(
         "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\nmax_wait_ms = 6000\n",
