@@ -7,7 +7,7 @@ mod pending;
 mod selection;
 mod show;
 
-use std::{path::Path, process::ExitCode};
+use std::{fs, io::ErrorKind, path::Path, process::ExitCode};
 
 use anyhow::{Result, bail};
 use everturn_store_sqlite::SqliteArchive;
@@ -22,12 +22,7 @@ use crate::{
 /// Does one thing with the conversations of a file.
 pub(crate) async fn run(args: &cli::Conversations, environment: &Environment<'_>) -> Result<ExitCode> {
     let path = Config::data(&args.flags(), environment)?;
-    if !path.exists() {
-        bail!(
-            "there is no {}: nothing was kept there yet; name another file with --data, or start a server",
-            path.display()
-        );
-    }
+    look_at(&path)?;
     let done = match &args.action {
         Action::List { json } => list::run(&archive(&path)?, *json, &mut Paper::of_stdout()),
         Action::Show { id, full } => {
@@ -37,6 +32,26 @@ pub(crate) async fn run(args: &cli::Conversations, environment: &Environment<'_>
         Action::Delete { ids, yes } => return delete::run(&path, ids, *yes).await,
     };
     paper::unless_closed(done)
+}
+
+/// Whether anything was ever kept there.
+fn look_at(path: &Path) -> Result<()> {
+    let place = path.display();
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => bail!("{place} is a directory: name the file in it with --data"),
+        Ok(found) if found.len() == 0 => {
+            bail!(
+                "{place} is empty: nothing was kept there yet; name another file with --data, or start a server"
+            )
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!(
+                "there is no {place}: nothing was kept there yet; name another file with --data, or start a server"
+            )
+        }
+        // What else is wrong with it is told by whoever opens it.
+        _ => Ok(()),
+    }
 }
 
 fn archive(path: &Path) -> Result<SqliteArchive> {

@@ -24,7 +24,7 @@ impl SqliteArchive {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = lock::resolve(path.as_ref())?;
         let failed = |error: rusqlite::Error| OpenError::sqlite(&path, &error);
-        path.metadata().map_err(|source| OpenError::Place { path: path.clone(), source })?;
+        path.metadata().map_err(|cause| OpenError::Place { path: path.clone(), cause })?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
         schema::check(&connection, &path)?;

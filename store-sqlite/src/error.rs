@@ -20,12 +20,12 @@ pub enum OpenError {
         lock: PathBuf,
     },
     /// The file, or its directory, cannot be used.
-    #[error("cannot use {}: {source}; the file and its directory must exist and be writable for this user, or choose another file", path.display())]
+    #[error("cannot use {}: {cause}; the file and its directory must exist and be writable for this user, or choose another file", path.display())]
     Place {
         /// What cannot be used.
         path: PathBuf,
-        /// What the operating system says.
-        source: io::Error,
+        /// What the operating system says. The message has it, so that it is no `source` to be told once more.
+        cause: io::Error,
     },
     /// It is something else.
     #[error("{} is not an Everturn journal but {found}: move it away, or choose another file", path.display())]

@@ -55,7 +55,7 @@ impl SqliteJournal {
         let lock = Arc::new(Lock::take(&path)?);
         let connection = connect(&path, limits)?;
         let writer = Writer::start(connection, &path)
-            .map_err(|source| OpenError::Place { path: path.clone(), source })?;
+            .map_err(|cause| OpenError::Place { path: path.clone(), cause })?;
         let reader = Arc::new(Reader::new(path, lock.clone()));
         Ok(Self { reader, writer, _lock: lock })
     }

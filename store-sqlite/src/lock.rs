@@ -18,7 +18,7 @@ impl Lock {
     /// Takes the lock `<path>.lock`, and makes the database's file when there is none: for its owner's eyes only.
     pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
         let lock = beside(path, ".lock");
-        let place = |path: &Path, source| OpenError::Place { path: path.to_owned(), source };
+        let place = |path: &Path, cause| OpenError::Place { path: path.to_owned(), cause };
         let file = private().open(&lock).map_err(|error| place(&lock, error))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -39,7 +39,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// The one name of a database, whichever way it was written: links and relative paths must not lead to two locks.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
-    let place = |source| OpenError::Place { path: path.to_owned(), source };
+    let place = |cause| OpenError::Place { path: path.to_owned(), cause };
     if path.exists() {
         return path.canonicalize().map_err(place);
     }

@@ -142,11 +142,17 @@ async fn nothing_is_deleted_by_accident() {
     let running = complaint(&home, &["delete", "done-1", "--yes"]).await;
     assert!(running.contains("a server has ") && running.contains("stop it"), "{running}");
     server.child.kill().await.unwrap();
+    let empty = home.path().join("empty.db");
+    fs::write(&empty, "").unwrap();
+    let (empty, directory) = (empty.to_str().unwrap(), home.path().to_str().unwrap());
     for (words, expected) in [
         (&["delete", "done-1"][..], "say --yes"),
         (&["delete", "--yes", "done-1", "other"], "no conversation's id begins with other"),
         (&["show", "other"], "no conversation's id begins with other"),
         (&["list", "--data", "/nowhere/at.db"], "there is no /nowhere/at.db"),
+        (&["list", "--data", empty], "empty.db is empty: nothing was kept there yet"),
+        (&["delete", "--yes", "x", "--data", empty], "empty.db is empty: nothing was kept there yet"),
+        (&["list", "--data", directory], "is a directory: name the file in it"),
     ] {
         let problem = complaint(&home, words).await;
         assert!(problem.contains(expected), "{problem}");

@@ -54,6 +54,15 @@ async fn a_turn_that_does_not_end_does_not_hold_the_server() {
 }
 
 #[tokio::test]
+async fn a_place_that_cannot_be_used_is_told_once() {
+    let home = Home::empty();
+    let output = home.run(&["--listen", "0", "--data", home.path().to_str().unwrap()]).await;
+    let told = stderr(&output);
+    assert!(!output.status.success());
+    assert_eq!(told.matches("Is a directory").count(), 1, "{told}");
+}
+
+#[tokio::test]
 async fn a_port_that_is_taken_is_named() {
     let home = Home::empty();
     let server = home.serve().await;
