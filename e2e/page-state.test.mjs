@@ -184,6 +184,37 @@ test('an error ends the turn in plain sight and can be tried again', async () =>
   assert.deepEqual(commands('chat.send').map(({ message }) => message), ['Try this.', 'Try this.']);
 });
 
+test('a turn that gave up says what was tried and what to do, also after a reload', async () => {
+  await open();
+  const paragraphs = () => page.locator('.error').last().locator('p').allTextContents();
+  const advice = 'The provider has too little capacity just now: wait, or switch to another model.';
+  const detail = 'the next attempt would be in 61 s, the budget leaves 60 s';
+  const overloaded = { type: 'error', message: 'HTTP 529: {}', code: '529', category: 'overloaded' };
+  for (const [facts, ...expected] of [
+    [{ retries: 21, waitedMs: 27_105_000, outcome: 'exhausted', advice }, 'Gave up after 21 retries over 7 h 32 min.', advice],
+    [
+      { retries: 1, waitedMs: 5000, outcome: 'too-long', detail, advice },
+      'Gave up after 1 retry over 5.0 s.',
+      `Not tried again: ${detail}.`,
+      advice,
+    ],
+    [{ retries: 2, waitedMs: 65_000, outcome: 'not-retryable' }, 'This came after 2 retries over 1 min 05 s, and waiting does not cure it.'],
+    [{ outcome: 'too-long', detail }, `Not tried again: ${detail}.`],
+    [{}],
+  ]) {
+    const turn = await begin('Try this.');
+    turn.tell({ ...overloaded, ...facts });
+    turn.end('error');
+    await sealed();
+    const told = ['Server overloaded (529)', ...expected];
+    assert.deepEqual(await paragraphs(), told);
+    await page.reload();
+    await page.locator('.history .error').last().waitFor();
+    assert.deepEqual(await paragraphs(), told);
+  }
+  assert.deepEqual(page.wrongs, []);
+});
+
 test('an ending other than a stop is told', async () => {
   await open();
   (await begin()).end('length');

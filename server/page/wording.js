@@ -79,10 +79,11 @@ export function wait(seconds) {
   return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} min`;
 }
 
-/** A measured time: `340 ms`, `2.4 s`, `1 min 05 s`. */
+/** A measured time: `340 ms`, `2.4 s`, `1 min 05 s`, and `7 h 32 min` for 27,105 s, as the terminal says it. */
 export function took(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  return ms < 59_950 ? `${(ms / 1000).toFixed(1)} s` : wait(Math.round(ms / 1000));
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  return wait(ms < 3_599_500 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60);
 }
 
 /** How long ago, roughly. */
