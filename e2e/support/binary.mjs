@@ -2,11 +2,14 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** Starts it in memory on a free port. `url` is where it listens; `stop` ends it. */
-export async function startServer(extra = [], env = {}) {
+/**
+ * Starts it on a free port and in memory, unless told where to listen and which file to keep its data in. `url` is where it
+ * listens; `stop(signal)` ends it.
+ */
+export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0', data } = {}) {
   const program = process.env.EVERTURN_BIN;
   if (!program) throw new Error('set EVERTURN_BIN to the everturn binary, e.g. target/debug/everturn');
-  const child = spawn(program, ['serve', '--listen', '127.0.0.1:0', '--memory', ...extra], {
+  const child = spawn(program, ['serve', '--listen', listen, ...(data ? ['--data', data] : ['--memory']), ...extra], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -22,11 +25,11 @@ export async function startServer(extra = [], env = {}) {
     child.on('error', reject);
     child.on('exit', (code) => reject(new Error(`the server ended with ${code}:\n${said.join('\n')}`)));
   });
-  const stop = () =>
+  const stop = (signal = 'SIGTERM') =>
     new Promise((resolve) => {
       if (child.exitCode !== null || child.signalCode !== null) return resolve();
       child.once('exit', resolve);
-      child.kill();
+      child.kill(signal);
     });
   return { url, stop };
 }

@@ -1,0 +1,89 @@
+// The page while its server is killed or ended, and started again on the same file.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { startServer } from './support/binary.mjs';
+import { answerText, launch, openPage, send } from './support/browser.mjs';
+
+let browser;
+let directory;
+let data;
+let server;
+let page;
+
+before(async () => {
+  browser = await launch();
+});
+after(() => browser?.close());
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'everturn-'));
+  data = join(directory, 'everturn.db');
+  server = await startServer([], {}, { data });
+  page = await openPage(browser, server.url);
+});
+afterEach(async () => {
+  await page?.context().close();
+  await server?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const until = (condition, argument) => page.waitForFunction(condition, argument);
+const reconnecting = () => page.locator('#connection', { hasText: 'Reconnecting' }).waitFor();
+const connected = () => until(() => document.querySelector('#connection').textContent === '');
+const sealed = () =>
+  page.waitForFunction(() => !document.querySelector('.turn[aria-busy=true]') && document.querySelector('.foot'), null, {
+    timeout: 30_000,
+  });
+/** Seconds left, as the banner counts them. */
+const left = async () => Number(/retrying in (\d+) s/.exec(await page.locator('#wait-line').textContent())?.[1]);
+const counts = (below) =>
+  until((most) => Number(/retrying in (\d+) s/.exec(document.querySelector('#wait-line').textContent)?.[1]) < most, below);
+
+/** Starts it again where it was. */
+async function again() {
+  server = await startServer([], {}, { data, listen: new URL(server.url).host });
+}
+
+/** What was answered is in history as it is shown, and each word of it once. */
+async function isWhole() {
+  const shown = await answerText(page);
+  assert.match(shown, /Nothing was lost and nothing was said twice/);
+  assert.equal(shown.match(/Your message/g).length, 1, shown);
+  await page.reload();
+  await page.locator('.history .answer').first().waitFor();
+  assert.equal(await answerText(page), shown);
+}
+
+test('a server that is killed in a wait goes on with it, before the eyes of who watches', async () => {
+  await send(page, 'hello');
+  await counts(5);
+  await page.locator('#retry-now').click();
+  await counts(9);
+  await server.stop('SIGKILL');
+  await reconnecting();
+  await again();
+  await connected();
+  assert.ok((await left()) < 9, 'the wait begins anew');
+  await page.locator('#retry-now').click();
+  await sealed();
+  await isWhole();
+});
+
+for (const signal of ['SIGTERM', 'SIGKILL']) {
+  test(`what a server streamed when ${signal} ended it is shown once, and the rest comes with the next start`, async () => {
+    await send(page, 'hello');
+    await counts(6);
+    await page.locator('#retry-now').click();
+    await counts(11);
+    await page.locator('#retry-now').click();
+    await until(() => document.querySelector('.answer')?.innerText.includes('Your message'));
+    await server.stop(signal);
+    await reconnecting();
+    await again();
+    await connected();
+    await sealed();
+    await isWhole();
+  });
+}
