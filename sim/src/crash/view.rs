@@ -172,10 +172,6 @@ pub(super) fn is_as_calm(found: &[Item], calm: &[Item]) -> bool {
         {
             id == other
         }
-        (Item::Error(found), Item::Error(calm)) => {
-            let cause = |message: &str| message.split(" (not retried").next().map(str::to_owned);
-            cause(found) == cause(calm)
-        }
         _ => found == calm,
     };
     found.len() == calm.len() && found.iter().zip(calm).all(same)
