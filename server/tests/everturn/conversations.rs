@@ -79,7 +79,7 @@ async fn they_are_listed_while_a_server_runs_and_after_it_was_killed() {
 
 #[tokio::test]
 async fn one_is_shown_as_it_is_read() {
-    let (home, _server, _provider) = kept().await;
+    let (home, server, _provider) = kept().await;
     let shown = said(&home, &["show", "do"]).await;
     let (head, rest) = shown.split_once("\n\n").unwrap();
     assert!(
@@ -92,6 +92,9 @@ async fn one_is_shown_as_it_is_read() {
     let shown = said(&home, &["show", "waits-1"]).await;
     let (_, end) = shown.split_once("You\n  hello\n\nThe turn waits until ").unwrap();
     assert!(end.ends_with(", 1st retry, 529 overloaded\n  HTTP 529: Overloaded\n"), "{end}");
+    post(&server, "/conversations/waits-1/queue", &json!({ "text": "and\nthen" })).await.json().await;
+    let shown = said(&home, &["show", "waits-1"]).await;
+    assert!(shown.ends_with("\n  HTTP 529: Overloaded\nQueued: and then\n"), "{shown}");
 }
 
 /// The definitions that the generated schema has for one line of an export.

@@ -122,6 +122,12 @@ async fn the_configured_schedule_is_the_one_that_is_told() {
     let (_, out, _) = explain(&home, &["--status", "503", "-H", "retry-after: 7"], "").await;
     let expected = "\nretried   no: the next attempt would be in 7 s, the budget leaves 6 s\n";
     assert!(out.contains(expected), "{out}");
+    let spread = Home::with("[retry]\nschedule = \"exponential\"\njitter = 0.25\n");
+    let (_, out, _) = explain(&spread, &["--status", "503"], "").await;
+    assert!(
+        out.contains(", by the exponential schedule, each wait up to 25 % off and a budget of "),
+        "{out}"
+    );
     let (_, out, _) = explain(&home, &["--status", "401"], "").await;
     assert!(out.contains("\nretried   no: the same request would fail again\n"), "{out}");
     assert!(!out.contains("\nwaits "), "{out}");

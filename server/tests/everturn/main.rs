@@ -14,6 +14,7 @@ mod echo;
 mod explain;
 #[cfg(target_os = "linux")]
 mod fault;
+mod history;
 mod home;
 #[cfg(target_os = "linux")]
 mod kill;

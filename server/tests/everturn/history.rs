@@ -1,0 +1,105 @@
+//! Histories of any length and of every kind of chunk, as `everturn conversations` shows and exports them.
+
+use std::{fs, sync::Arc};
+
+use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, Version, kernel::Millis};
+use everturn_store_sqlite::SqliteJournal;
+use everturn_wire::{Chunk, ConversationStatus, RetryOutcome, Role, StoredChunk};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::home::{Home, stderr, stdout};
+
+/// A file with one conversation of these chunks.
+async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
+    let home = Home::empty();
+    let path = home.journal();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let last_seq = chunks.len() as u64;
+    let head = Head {
+        created_at: Millis(0),
+        last_activity_at: Millis(0),
+        title: "title".to_owned(),
+        status: ConversationStatus::Idle,
+        model: None,
+        end: Cursor::default(),
+        last_seq,
+    };
+    let stored = (1..).zip(chunks).map(|(seq, (role, chunk))| StoredChunk { seq, role, chunk });
+    let chunks = stored.map(|chunk| Entry::Chunk(Arc::new(chunk)));
+    let entries = chunks.chain([Entry::Head(head)]).collect();
+    journal.append(&"c".into(), Version(0), entries).await.unwrap();
+    home
+}
+
+fn text(text: String) -> (Role, Chunk) {
+    (Role::Assistant, Chunk::Text { text })
+}
+
+async fn said(home: &Home, words: &[&str]) -> String {
+    let output = home.run(&[&["conversations"], words].concat()).await;
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
+}
+
+#[tokio::test]
+async fn an_export_of_many_chunks_misses_none() {
+    let home = kept((1..=700).map(|number| text(number.to_string())).collect()).await;
+    let exported = said(&home, &["export"]).await;
+    let lines: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<&Value> = lines[1..].iter().map(|line| &line["seq"]).collect();
+    assert_eq!(json!(found), json!((1..=700).collect::<Vec<_>>()));
+    assert!(lines[1..].iter().all(|line| line["chunk"]["text"] == line["seq"].to_string()));
+}
+
+#[tokio::test]
+async fn half_an_export_is_not_left_behind() {
+    let home = kept(vec![text("long ".repeat(1 << 20))]).await;
+    let path = home.path().join("export.jsonl");
+    // A file may not grow beyond a MiB or two, and the program hears of that as an error.
+    let line = format!(
+        "trap '' XFSZ; ulimit -f 2048; exec {} conversations export -o {}",
+        env!("CARGO_BIN_EXE_everturn"),
+        path.display()
+    );
+    let output =
+        Command::new("sh").args(["-c", &line]).env_clear().envs(home.variables()).output().await.unwrap();
+    let told = stderr(&output);
+    assert!(
+        !output.status.success() && told.contains("cannot write ") && told.contains("export.jsonl"),
+        "{told}"
+    );
+    assert!(!path.exists(), "half of it would pass for all of it");
+}
+
+#[tokio::test]
+async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_demand() {
+    let content = (1..=12).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
+    let result = Chunk::ToolResult {
+        tool_call_id: "t".into(),
+        tool_name: "look".to_owned(),
+        content,
+        is_error: false,
+        step_id: None,
+    };
+    let error = Chunk::Error {
+        message: "HTTP 529: {}".to_owned(),
+        code: Some("529".to_owned()),
+        advice: Some("Wait.".to_owned()),
+        retries: Some(21),
+        waited_ms: Some(27_105_000),
+        outcome: Some(RetryOutcome::Exhausted),
+        detail: Some("the budget is spent".to_owned()),
+    };
+    let home = kept(vec![(Role::Tool, result), (Role::Assistant, error)]).await;
+    let end = "\n\nError\n  HTTP 529: {}\n  Gave up after 21 retries over 7 h 32 min.\n  \
+               Not tried again: the budget is spent.\n  Wait.\n";
+    let short = said(&home, &["show", "c"]).await;
+    assert!(
+        short.ends_with(&format!("\n    line 8\n    ... 4 more lines (--full shows all){end}")),
+        "{short}"
+    );
+    let full = said(&home, &["show", "c", "--full"]).await;
+    assert!(full.ends_with(&format!("\n    line 12{end}")), "{full}");
+}
