@@ -17,7 +17,7 @@ pub(crate) use explain::{Explain, Stage, Transport};
 /// When a model's provider is overloaded, rate limited or gone for a while, a turn waits where you can see it, and
 /// finishes. Without a command, everturn serves.
 #[derive(Debug, Parser)]
-#[command(name = "everturn", version, args_conflicts_with_subcommands = true, after_help = ENVIRONMENT)]
+#[command(name = "everturn", version, args_conflicts_with_subcommands = true, after_help = SETTINGS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the page and the API (what happens without a command)
-    #[command(after_help = ENVIRONMENT)]
+    #[command(after_help = SETTINGS)]
     Serve(Serve),
     /// Talk to a model in the terminal
     ///
@@ -38,7 +38,7 @@ pub(crate) enum Command {
     ///
     /// The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 failed or
     /// cancelled, 2 wrong usage, 130 interrupted.
-    #[command(after_help = ENVIRONMENT)]
+    #[command(after_help = SETTINGS)]
     Chat(Chat),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
@@ -98,7 +98,7 @@ struct ConfigFlag {
     config: Option<PathBuf>,
 }
 
-const ENVIRONMENT: &str = "\
+const SETTINGS: &str = "\
 Environment:
   OPENAI_API_KEY          makes OpenAI a provider, if the configuration file has none
   OPENAI_BASE_URL         the same for another endpoint, e.g. http://127.0.0.1:11434/v1
@@ -111,7 +111,14 @@ Environment:
   EVERTURN_LISTEN         where to listen
   EVERTURN_DATA           the file that conversations are kept in
   EVERTURN_TOKEN          the token that clients are asked for
-  EVERTURN_LOG            what is logged to standard error, e.g. debug";
+  EVERTURN_LOG            what is logged to standard error, e.g. debug
+
+A configuration file is TOML; the least that it needs for an endpoint of OpenAI's kind:
+  [[provider]]
+  name = \"local\"
+  base_url = \"http://127.0.0.1:11434/v1\"
+  models = [\"llama3.2\"]
+With kind = \"openai-responses\", \"anthropic\" or \"gemini\" it is another API; api_key_env names the variable with its key.";
 
 impl Cli {
     pub(crate) fn command(self) -> Command {

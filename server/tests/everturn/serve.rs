@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::{
-    client::{ndjson, post},
+    client::{get, ndjson, post},
     home::{DEADLINE, Home, LONG, stderr, stdout},
     terminal::{CTRL_C, Terminal},
 };
@@ -51,6 +51,21 @@ async fn a_turn_that_does_not_end_does_not_hold_the_server() {
     server.terminate().await;
     let ended = timeout(DEADLINE, server.child.wait()).await.unwrap().unwrap();
     assert_eq!(ended.code(), Some(0));
+}
+
+#[tokio::test]
+async fn the_configuration_that_help_shows_starts_a_server() {
+    let help = stdout(&Home::empty().run(&["--help"]).await);
+    let (_, sample) = help.split_once("\n  [[provider]]\n").expect("a sample");
+    let (sample, rest) = sample.split_once("\nWith kind").unwrap();
+    let server = Home::with(&format!("[[provider]]\n{sample}\n")).serve().await;
+    let models = get(&server, "/models").await.json().await;
+    assert_eq!(models["models"], json!(["local/llama3.2"]));
+    for kind in ["openai-responses", "anthropic", "gemini"] {
+        assert!(rest.contains(kind));
+        let config = format!("[[provider]]\n{sample}\nkind = \"{kind}\"\napi_key = \"k\"\n");
+        Home::with(&config).serve().await;
+    }
 }
 
 #[tokio::test]
