@@ -50,7 +50,7 @@ async fn an_export_of_many_chunks_misses_none() {
     let lines: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let found: Vec<&Value> = lines[1..].iter().map(|line| &line["seq"]).collect();
     assert_eq!(json!(found), json!((1..=700).collect::<Vec<_>>()));
-    assert!(lines[1..].iter().all(|line| line["chunk"]["text"] == line["seq"].to_string()));
+    assert!(lines[1..].iter().all(|line| line["chunk"]["text"].as_str() == Some(&line["seq"].to_string())));
 }
 
 #[tokio::test]
