@@ -117,13 +117,20 @@ async fn spoilt(directory: &std::path::Path) -> std::path::PathBuf {
             append(&journal, &id, number).await.unwrap();
         }
     }
-    let journal = SqliteJournal::open(&path).unwrap();
+    let journal = reopened(&path);
     append(&journal, &id, 51).await.unwrap();
     let mut database = fs::read(&path).unwrap();
     database[4096..].fill(0xa5);
     fs::write(&copy, database).unwrap();
     fs::copy(directory.join("journal.db-wal"), directory.join("copy.db-wal")).unwrap();
     copy
+}
+
+/// A journal that was just closed. A process that another test starts at this moment has its lock, too, until it runs.
+fn reopened(path: &std::path::Path) -> SqliteJournal {
+    let tries = (0..10_000).map(|_| SqliteJournal::open(path));
+    let opened = tries.skip_while(|opened| matches!(opened, Err(OpenError::InUse { .. }))).next();
+    opened.expect("it is let go of").unwrap()
 }
 
 #[tokio::test]
