@@ -16,7 +16,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Effect, Effects, FinishReason, Host, Input, Millis, Op, Prompt, RetryStrategy, Schedule, Settings,
+    Effect, Effects, FinishReason, Host, Input, Millis, Op, Prompt, Retry, RetryStrategy, Schedule, Settings,
     StreamEvent, ToolAnswer, ToolCall, Turn, run_turn,
 };
 use everturn_wire::{Category, DoneReason, EventBody, Failure, TurnId};
@@ -37,8 +37,8 @@ type Clock = Arc<AtomicU64>;
 struct Minutes(Clock);
 
 impl Schedule for Minutes {
-    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
-        (attempt < 10).then(|| Duration::from_secs(60) * (attempt + 1))
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        (retry.attempt < 10).then(|| Duration::from_secs(60) * (retry.attempt + 1))
     }
 }
 

@@ -33,9 +33,10 @@ pub enum Input {
     Tick(Op),
     /// End the turn.
     Abort,
-    /// End the turn if it waits for a retry.
+    /// End the turn if its step is being retried: it waits, or was asked again and has shown nothing yet.
     AbortRetry,
-    /// Skip the wait for a retry.
+    /// Skip the wait for a retry; or ask again at once where watchers were told that the provider is silent, and nothing of
+    /// its answer was shown.
     RetryNow,
     /// Inject this message at the next tool-result boundary.
     Steer(QueuedMessage),

@@ -15,9 +15,9 @@
 //!    all results there
 //! ```
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Chunk, DoneReason, Echo, Failure, Usage};
+use everturn_wire::{Category, Chunk, DoneReason, Echo, Failure, RetryPhase, RetryState, Usage};
 
 use crate::{Millis, Op, call::OpenCall};
 
@@ -49,6 +49,8 @@ pub(crate) struct Streaming {
     pub(crate) calls: Vec<OpenCall>,
     /// The last token counts it gave.
     pub(crate) usage: Option<Usage>,
+    /// Watchers were told that it is silent.
+    pub(crate) is_silent: bool,
 }
 
 impl Streaming {
@@ -61,7 +63,13 @@ impl Streaming {
             pieces: Vec::new(),
             calls: Vec::new(),
             usage: None,
+            is_silent: false,
         }
+    }
+
+    /// Whether this is a retry that has shown nothing yet.
+    pub(crate) fn is_retry(&self) -> bool {
+        self.tally.retries > 0 && self.first_token_at.is_none()
     }
 
     /// Whether the provider said anything that a client may have seen: then a retry would show it twice.
@@ -117,12 +125,42 @@ pub(crate) struct Tools {
 }
 
 /// What the retries of a step add up to so far. Starts anew with each step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Retries scheduled so far = the 0-based number of the next one.
     pub(crate) retries: u32,
     /// What their waits add up to.
     pub(crate) waited_ms: u64,
+    /// The retry that was scheduled last, as it was told. Boxed: most calls have none.
+    pub(crate) last: Option<Box<Scheduled>>,
+}
+
+/// A scheduled retry, kept for showing as long as the chain of retries goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scheduled {
+    /// How long the wait was decided to be.
+    pub(crate) delay_ms: u64,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) category: Category,
+    pub(crate) message: String,
+    pub(crate) code: Option<String>,
+}
+
+impl Tally {
+    /// The chain of retries as others see it: waiting until `next_at`, or being asked.
+    pub(crate) fn state(&self, next_at: Option<Millis>) -> RetryState {
+        let last = self.last.as_deref();
+        RetryState {
+            phase: if next_at.is_some() { RetryPhase::Waiting } else { RetryPhase::Asking },
+            attempt: self.retries.saturating_sub(1),
+            delay_ms: last.map_or(0, |last| last.delay_ms),
+            next_at: next_at.map(|at| at.0),
+            max_attempts: last.and_then(|last| last.max_attempts),
+            category: last.map(|last| last.category),
+            message: last.map(|last| last.message.clone()),
+            code: last.and_then(|last| last.code.clone()),
+        }
+    }
 }
 
 /// How a turn ended.

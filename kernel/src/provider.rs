@@ -62,10 +62,23 @@ pub enum StreamEvent {
     ToolCall(ToolCall),
     /// Token counts of this call; the last one counts.
     Usage(Usage),
+    /// Nothing of the answer has arrived for a while. No content: watchers are told, nothing else changes.
+    Silent(Silence),
     /// The provider's own terminal event.
     Finished(FinishReason),
     /// The call failed, before or inside its stream.
     Failed(Failure),
+}
+
+/// How long a provider call has been silent, and how long that is borne.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// How long nothing of the answer has arrived, in milliseconds.
+    pub silent_ms: u64,
+    /// How much longer it may stay like this before the call fails, in milliseconds; `None` = for ever.
+    pub left_ms: Option<u64>,
+    /// Whether the connection shows signs of life, such as comments that keep it open.
+    pub alive: bool,
 }
 
 /// A tool call of the model.

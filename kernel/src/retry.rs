@@ -4,14 +4,42 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use async_trait::async_trait;
-use everturn_wire::Failure;
+use everturn_wire::{Failure, TurnId};
+
+/// The question that a [`Schedule`] answers: a retry, and which turn asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retry<'a> {
+    /// 0-based number of the retry in its step.
+    pub attempt: u32,
+    /// The failure that it follows. Retryable.
+    pub failure: &'a Failure,
+    /// A hash of the turn's id: the same for all retries of a turn, different between turns. Draw jitter from it, so that
+    /// turns which failed together do not come back together.
+    pub key: u64,
+}
+
+impl<'a> Retry<'a> {
+    /// The question of a turn without a name: its key is 0.
+    pub fn new(attempt: u32, failure: &'a Failure) -> Self {
+        Self { attempt, failure, key: 0 }
+    }
+
+    /// The question of that turn.
+    #[must_use]
+    pub fn of_turn(self, id: &TurnId) -> Self {
+        // FNV-1a: the same on every machine and in every version, which std's hashes do not promise.
+        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        Self { key: id.as_str().bytes().fold(0xCBF2_9CE4_8422_2325, fold), ..self }
+    }
+}
 
 /// How long to wait before a retry. Pure: the same question always has the same answer.
 pub trait Schedule {
-    /// The wait before retry number `attempt` of a step (0-based); `None` = give up.
+    /// The wait before a retry; `None` = give up.
     ///
-    /// Only asked for failures that can pass by themselves. The kernel lengthens the answer to the provider's hint.
-    fn delay_for(&self, attempt: u32, failure: &Failure) -> Option<Duration>;
+    /// Only asked about retryable failures. The kernel lengthens the answer to the provider's hint.
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration>;
 
     /// How many retries a step has in all, where that is known; for showing only.
     fn max_retries(&self) -> Option<u32> {
@@ -35,7 +63,7 @@ pub trait RetryStrategy: Schedule + Send + Sync {
 pub struct NoRetry;
 
 impl Schedule for NoRetry {
-    fn delay_for(&self, _: u32, _: &Failure) -> Option<Duration> {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
         None
     }
 }

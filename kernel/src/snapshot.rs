@@ -5,7 +5,7 @@ mod phase;
 use alloc::vec::Vec;
 use core::fmt;
 
-use everturn_wire::{QueuedMessage, TurnId, Usage};
+use everturn_wire::{QueuedMessage, RetryState, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::{Millis, Settings, Turn};
@@ -20,6 +20,8 @@ const VERSION: u32 = 1;
 pub struct Snapshot {
     version: u32,
     id: TurnId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_of: Option<TurnId>,
     #[serde(default)]
     settings: Settings,
     phase: PhaseRecord,
@@ -27,6 +29,12 @@ pub struct Snapshot {
     started_at: Millis,
     #[serde(default)]
     steps: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    retries: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    waited_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_token_at: Option<Millis>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,13 +45,15 @@ pub struct Snapshot {
     queue: Vec<QueuedMessage>,
 }
 
+/// What was not there when the format began is left out while it says nothing.
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}
+
 impl Snapshot {
-    /// The 0-based number of the retry that the turn waits for.
-    pub fn retry_attempt(&self) -> Option<u32> {
-        match self.phase {
-            PhaseRecord::Backoff { retries, .. } => Some(retries.saturating_sub(1)),
-            _ => None,
-        }
+    /// The chain of retries that the turn is in, as [`Turn::retry`].
+    pub fn retry(&self) -> Option<RetryState> {
+        self.phase.retry()
     }
 
     /// The user messages that wait.
@@ -88,11 +98,15 @@ impl Turn {
         Snapshot {
             version: VERSION,
             id: self.id.clone(),
+            retry_of: self.retry_of.clone(),
             settings: self.settings.clone(),
             phase: PhaseRecord::from(&self.phase),
             revision: self.revision,
             started_at: self.started_at,
             steps: self.steps,
+            retries: self.retries,
+            waited_ms: self.waited_ms,
+            first_token_at: self.first_token_at,
             usage: self.usage,
             context_size: self.context_size,
             recoveries: self.recoveries,
@@ -110,11 +124,15 @@ impl Turn {
         }
         Ok(Self {
             id: snapshot.id,
+            retry_of: snapshot.retry_of,
             settings: snapshot.settings,
             phase: snapshot.phase.into_phase().ok_or(RestoreError::UnknownPhase)?,
             revision: snapshot.revision,
             started_at: snapshot.started_at,
             steps: snapshot.steps,
+            retries: snapshot.retries,
+            waited_ms: snapshot.waited_ms,
+            first_token_at: snapshot.first_token_at,
             usage: snapshot.usage,
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,

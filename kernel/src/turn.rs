@@ -10,7 +10,8 @@ mod tools;
 use alloc::{string::String, vec::Vec};
 
 use everturn_wire::{
-    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, Role, StepId, TurnId, Usage,
+    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, RetryState, Role, StepId, TurnId,
+    Usage,
 };
 
 use crate::{
@@ -28,12 +29,19 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     pub(crate) id: TurnId,
+    /// The turn that this one tries again.
+    pub(crate) retry_of: Option<TurnId>,
     pub(crate) settings: Settings,
     pub(crate) phase: Phase,
     pub(crate) revision: u64,
     pub(crate) started_at: Millis,
     /// Streams that ended, well or not.
     pub(crate) steps: u32,
+    /// Retries scheduled so far, over all steps, and the sum of their waits.
+    pub(crate) retries: u32,
+    pub(crate) waited_ms: u64,
+    /// When its first token was shown.
+    pub(crate) first_token_at: Option<Millis>,
     /// Sum over the calls so far.
     pub(crate) usage: Option<Usage>,
     /// Input plus output tokens of the last step.
@@ -64,19 +72,33 @@ impl Turn {
             fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
         }
         fx.tell(EventBody::UserMessage { text: prompt.text });
-        fx.tell(EventBody::TurnStart);
+        fx.tell(EventBody::TurnStart { retry_of: None });
+        Self::new(id, settings, now)
+    }
+
+    fn new(id: TurnId, settings: Settings, now: Millis) -> Self {
         Self {
             id,
+            retry_of: None,
             settings,
             phase: Phase::Streaming(Streaming::new(Op::default(), Tally::default(), now)),
             revision: 1,
             started_at: now,
             steps: 0,
+            retries: 0,
+            waited_ms: 0,
+            first_token_at: None,
             usage: None,
             context_size: None,
             recoveries: 0,
             queue: Vec::new(),
         }
+    }
+
+    /// Begins a turn that tries another one again, over the same history: there is no new message.
+    pub fn begin_again(id: TurnId, settings: Settings, again: TurnId, now: Millis, fx: &mut Effects) -> Self {
+        fx.tell(EventBody::TurnStart { retry_of: Some(again.clone()) });
+        Self { retry_of: Some(again), ..Self::new(id, settings, now) }
     }
 
     /// Takes in one fact. Whatever does not apply to the phase changes nothing.
@@ -88,8 +110,8 @@ impl Turn {
             Input::Provider(op, event) => self.on_provider(now, op, event, schedule, fx),
             Input::ToolOutput { call_id, stream, data } => self.on_tool_output(call_id, stream, data, fx),
             Input::ToolDone { step, call_id, answer } => self.on_tool_done(now, step, &call_id, answer, fx),
-            Input::Tick(op) => self.on_tick(now, op),
-            Input::RetryNow => self.on_retry_now(now),
+            Input::Tick(op) => self.on_tick(now, op, fx),
+            Input::RetryNow => self.on_retry_now(now, schedule, fx),
             Input::Abort => self.abort(now, None, fx),
             Input::AbortRetry => self.on_abort_retry(now, fx),
             Input::Steer(message) => self.on_steer(message, fx),
@@ -123,11 +145,23 @@ impl Turn {
         }
     }
 
-    /// The 0-based number of the retry that a waiting turn waits for.
-    pub fn retry_attempt(&self) -> Option<u32> {
+    /// The chain of retries that the current step is in: it waits for a retry, or was asked again and has shown nothing
+    /// yet.
+    pub fn retry(&self) -> Option<RetryState> {
         match &self.phase {
-            Phase::Backoff(backoff) => Some(backoff.tally.retries.saturating_sub(1)),
+            Phase::Backoff(backoff) => Some(backoff.tally.state(Some(backoff.resume_at))),
+            Phase::Streaming(streaming) if streaming.is_retry() => Some(streaming.tally.state(None)),
             Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => None,
+        }
+    }
+
+    /// Whether [`Input::RetryNow`] would ask the provider at once: the turn waits for a retry, or watchers were told that
+    /// its call is silent and were shown nothing of it.
+    pub fn takes_retry_now(&self) -> bool {
+        match &self.phase {
+            Phase::Backoff(_) => true,
+            Phase::Streaming(streaming) => streaming.is_silent && !streaming.has_content(),
+            Phase::Tools(_) | Phase::Sealed(_) => false,
         }
     }
 
@@ -144,6 +178,11 @@ impl Turn {
         &self.id
     }
 
+    /// The turn that this one tries again.
+    pub fn retry_of(&self) -> Option<&TurnId> {
+        self.retry_of.as_ref()
+    }
+
     /// When it began.
     pub fn started_at(&self) -> Millis {
         self.started_at
@@ -152,6 +191,21 @@ impl Turn {
     /// Model round trips that ended.
     pub fn steps(&self) -> u32 {
         self.steps
+    }
+
+    /// Retries scheduled so far, over all steps.
+    pub fn retries(&self) -> u32 {
+        self.retries
+    }
+
+    /// The sum of the waits that were scheduled so far, over all steps, in milliseconds.
+    pub fn waited_ms(&self) -> u64 {
+        self.waited_ms
+    }
+
+    /// When its first token was shown.
+    pub fn first_token_at(&self) -> Option<Millis> {
+        self.first_token_at
     }
 
     /// Token counts, summed over the steps that ended.
@@ -176,7 +230,8 @@ impl Turn {
 
     fn on_tool_output(&self, tool_call_id: String, stream: OutputStream, data: String, fx: &mut Effects) {
         if self.running_calls().any(|call| call.id == tool_call_id) && !data.is_empty() {
-            fx.tell(EventBody::ToolOutput { tool_call_id, data, stream });
+            let step_id = self.step().map(|step| self.step_id(step));
+            fx.tell(EventBody::ToolOutput { step_id, tool_call_id, data, stream });
         }
     }
 
@@ -206,6 +261,16 @@ impl Turn {
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.revision += 1;
+    }
+
+    /// The step under way.
+    fn step(&self) -> Option<u32> {
+        match &self.phase {
+            Phase::Streaming(streaming) => Some(streaming.op.step),
+            Phase::Backoff(backoff) => Some(backoff.op.step),
+            Phase::Tools(tools) => Some(tools.step),
+            Phase::Sealed(_) => None,
+        }
     }
 
     fn step_id(&self, step: u32) -> StepId {

@@ -1,12 +1,13 @@
 //! Turns at rest, as files: what once was saved is read for ever.
 //!
-//! A file of a released format never changes. `UPDATE_GOLDEN=1 cargo test -p everturn-kernel golden` writes new ones.
+//! A file of a released format never changes: a format that gains optional fields has a folder more, `v1.1` after `v1`.
+//! `UPDATE_GOLDEN=1 cargo test -p everturn-kernel golden` writes the files of the newest.
 
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Arguments, Budget, Effects, FinishReason, Input, NoRetry, Op, Prompt, RestoreError, Settings, Snapshot,
-    StreamEvent, ToolAnswer, ToolCall, Turn,
+    Arguments, Budget, Effects, FinishReason, Input, NoRetry, Op, Prompt, RestoreError, Settings, Silence,
+    Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn,
 };
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
@@ -37,6 +38,11 @@ fn told(eager_tools: bool, inputs: Vec<Input>) -> Turn {
         turn.handle(START.plus(ms), input, &patient, &mut fx);
     }
     turn
+}
+
+/// A turn that tries another one again.
+fn again() -> Turn {
+    Turn::begin_again(TurnId::from("t-2"), settings(false), TurnId::from("t-1"), START, &mut Effects::new())
 }
 
 fn says(event: StreamEvent) -> Input {
@@ -88,6 +94,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     let done = Input::ToolDone { step: 0, call_id: "a".into(), answer: ToolAnswer::ok("text") };
     let finished = says(StreamEvent::Finished(FinishReason::ToolCalls));
     let failed = says(StreamEvent::Failed(limited()));
+    let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: true };
     let refused = Failure { retryable: false, ..limited() };
     vec![
         ("streaming", told(false, speech())),
@@ -95,6 +102,8 @@ fn turns() -> Vec<(&'static str, Turn)> {
         ("streaming-eager", told(true, [speech(), vec![done.clone()]].concat())),
         ("streaming-recovered", told(false, [speech(), vec![Input::Recover]].concat())),
         ("streaming-retried", told(false, vec![failed.clone(), Input::RetryNow])),
+        ("streaming-silent", told(false, vec![says(StreamEvent::Silent(silence))])),
+        ("retry-of", again()),
         ("backoff", told(false, vec![failed])),
         ("tools", told(false, [speech(), vec![finished.clone(), done]].concat())),
         (
@@ -111,12 +120,21 @@ fn turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/{name}.json"))
+/// The newest format.
+const TODAY: &str = "v1.1";
+
+fn file(format: &str, name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{format}/{name}.json"))
 }
 
-fn read(name: &str) -> String {
-    fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{}: {error}", file(name).display()))
+fn read(format: &str, name: &str) -> String {
+    let file = file(format, name);
+    fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The formats that have a file of this name.
+fn formats(name: &str) -> impl Iterator<Item = &'static str> {
+    ["v1", TODAY].into_iter().filter(move |format| *format == TODAY || file(format, name).exists())
 }
 
 #[test]
@@ -124,27 +142,33 @@ fn todays_turns_are_saved_as_ever() {
     for (name, turn) in turns() {
         let text = serde_json::to_string_pretty(&turn.snapshot()).expect("a snapshot is JSON") + "\n";
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(file(name), &text).expect("the golden file is written");
+            fs::write(file(TODAY, name), &text).expect("the golden file is written");
         }
-        assert_eq!(text, read(name), "{name}");
+        assert_eq!(text, read(TODAY, name), "{name}");
     }
 }
 
 #[test]
 fn old_turns_are_read_and_saved_again_the_same() {
     for (name, turn) in turns() {
-        let snapshot: Snapshot = serde_json::from_str(&read(name)).expect(name);
-        let restored = Turn::restore(snapshot).expect(name);
-        assert_eq!(restored, turn, "{name}");
-        let again = serde_json::to_value(restored.snapshot()).expect(name);
-        assert_eq!(again, serde_json::from_str::<Value>(&read(name)).expect(name), "{name}");
+        for format in formats(name) {
+            let snapshot: Snapshot = serde_json::from_str(&read(format, name)).expect(name);
+            let restored = Turn::restore(snapshot).expect(name);
+            assert!(restored == turn || format != TODAY, "{name}: {restored:?}");
+            let again = serde_json::to_value(restored.snapshot()).expect(name);
+            assert_eq!(
+                again,
+                serde_json::from_str::<Value>(&read(format, name)).expect(name),
+                "{format} {name}"
+            );
+        }
     }
 }
 
 /// Written by hand: nothing but what is required, and a field that nobody knows.
 #[test]
 fn a_turn_of_few_words_is_read() {
-    let snapshot: Snapshot = serde_json::from_str(&read("bare")).expect("it is read");
+    let snapshot: Snapshot = serde_json::from_str(&read("v1", "bare")).expect("it is read");
     let turn = Turn::restore(snapshot).expect("it is restored");
     assert_eq!((turn.revision(), turn.started_at()), (4, START));
     assert_eq!((turn.usage(), turn.context_size(), turn.queue().len(), turn.steps()), (None, None, 0, 0));
@@ -154,8 +178,9 @@ fn a_turn_of_few_words_is_read() {
 
 #[test]
 fn every_old_turn_goes_on() {
-    for (name, _) in turns() {
-        let snapshot: Snapshot = serde_json::from_str(&read(name)).expect(name);
+    let old = turns().into_iter().flat_map(|(name, _)| formats(name).map(move |format| (format, name)));
+    for (format, name) in old {
+        let snapshot: Snapshot = serde_json::from_str(&read(format, name)).expect(name);
         let (mut turn, mut fx) = (Turn::restore(snapshot).expect(name), Effects::new());
         turn.handle(START.plus(60_000), Input::Recover, &NoRetry, &mut fx);
         turn.handle(START.plus(60_001), Input::Abort, &NoRetry, &mut fx);
@@ -165,7 +190,7 @@ fn every_old_turn_goes_on() {
 
 #[test]
 fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
-    let mut json: Value = serde_json::from_str(&read("backoff")).expect("it is JSON");
+    let mut json: Value = serde_json::from_str(&read("v1", "backoff")).expect("it is JSON");
     json["version"] = json!(2);
     for state in ["backoff", "a-state-of-tomorrow"] {
         json["phase"]["state"] = json!(state);

@@ -1,9 +1,11 @@
 //! What a turn does, told as stories: each a script and the transcript that must come of it.
 
+mod again;
 mod answer;
 mod echo;
 mod fault;
 mod retry;
+mod silence;
 mod steering;
 mod tool;
 mod wait;

@@ -9,7 +9,7 @@ mod show;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
 
 use everturn_kernel::Millis;
-use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryState, StoredChunk};
+use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryPhase, StoredChunk};
 use tokio::sync::Notify;
 
 use crate::{
@@ -121,8 +121,13 @@ impl Conversation {
         state.journaled == state.log.end()
     }
 
-    /// Whether the running turn waits for a retry.
-    pub(crate) fn is_waiting(&self) -> bool {
+    /// Whether *retry now* would do anything.
+    pub(crate) fn takes_retry_now(&self) -> bool {
+        self.state().running().is_some_and(|turn| turn.takes_retry_now)
+    }
+
+    /// Whether the running turn's step is being retried.
+    pub(crate) fn is_retrying(&self) -> bool {
         self.state().running().is_some_and(|turn| turn.retry.is_some())
     }
 }
@@ -144,10 +149,10 @@ impl State {
     /// The turn that runs or is parked.
     pub(crate) fn running(&self) -> Option<RunningTurn> {
         let parked = || {
-            let TurnRecord { from, first_seq, wait, snapshot, .. } = self.unsealed.as_deref()?;
-            let retry = wait.zip(snapshot.retry_attempt());
-            let retry = retry.map(|(wait, attempt)| RetryState { attempt, next_at: wait.until.0 });
-            Some(RunningTurn { from: *from, first_seq: *first_seq, retry })
+            let TurnRecord { from, first_seq, snapshot, .. } = self.unsealed.as_deref()?;
+            let retry = snapshot.retry();
+            let takes_retry_now = retry.as_ref().is_some_and(|retry| retry.phase == RetryPhase::Waiting);
+            Some(RunningTurn { from: *from, first_seq: *first_seq, retry, takes_retry_now })
         };
         self.writer.as_ref().and_then(|writer| writer.turn.clone()).or_else(parked)
     }

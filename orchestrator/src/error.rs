@@ -1,6 +1,6 @@
 //! What can go wrong when the orchestrator is asked for something.
 
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, TurnId};
 
 use crate::JournalError;
 
@@ -44,6 +44,14 @@ pub enum Error {
     BadCursor {
         /// What was sent.
         shown: String,
+    },
+    /// A turn that is not tried again.
+    #[error("turn {turn_id} cannot be tried again: {why}")]
+    NotTriedAgain {
+        /// The turn.
+        turn_id: TurnId,
+        /// Why.
+        why: String,
     },
     /// The conversation's queue is full.
     #[error(
@@ -103,7 +111,7 @@ impl Error {
     /// Who is at fault; transports derive their codes from it.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Busy { .. } | Self::QueueFull { .. } => Fault::Conflict,
+            Self::Busy { .. } | Self::QueueFull { .. } | Self::NotTriedAgain { .. } => Fault::Conflict,
             Self::ShuttingDown => Fault::Unavailable,
             Self::UnknownConversation { .. } => Fault::Missing,
             Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor { .. } => {

@@ -2,6 +2,7 @@
 //!
 //! One primitive writes: [`Journal::append`], compare-and-append for one conversation. The rest reads.
 
+mod definition;
 mod guard;
 mod memory;
 mod wait;
@@ -15,6 +16,7 @@ use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics
 
 use crate::Cursor;
 
+pub use definition::Definition;
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
 pub use wait::Wait;
@@ -112,8 +114,8 @@ pub struct TurnRecord {
     pub from: Cursor,
     /// The `seq` of its first chunk.
     pub first_seq: u64,
-    /// What it was asked to think with.
-    pub reasoning_effort: Option<String>,
+    /// What defines it beside its state.
+    pub definition: Definition,
 }
 
 /// An event as it left the process.

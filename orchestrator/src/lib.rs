@@ -32,7 +32,8 @@ pub use cursor::Cursor;
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
-    Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
+    Definition, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version,
+    Wait, Window,
 };
 pub use orchestrator::{Orchestrator, StartTurn, Started, StatusChange};
 pub use schedule::{Exponential, Patient};

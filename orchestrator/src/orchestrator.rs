@@ -1,5 +1,6 @@
 //! The handle that everything is asked of.
 
+mod again;
 mod command;
 mod end;
 mod query;

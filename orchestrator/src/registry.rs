@@ -140,7 +140,9 @@ mod tests {
             StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
         let started = orchestrator.start(start).await.unwrap();
         let mut watcher = orchestrator.subscribe(id, Some(started.from), false).await.unwrap();
-        while !matches!(body(&mut watcher).await, EventBody::Status { status: ConversationStatus::Idle }) {}
+        while !matches!(body(&mut watcher).await, EventBody::Status { status: ConversationStatus::Idle, .. })
+        {
+        }
         watcher
     }
 
@@ -188,7 +190,10 @@ mod tests {
         // A cursor from before leads on to what comes now, and one from the start to all of it.
         let mut late = orchestrator.subscribe(&id, Some(seen), true).await.unwrap();
         drop(turn(&orchestrator, &id).await);
-        assert_eq!(body(&mut late).await, EventBody::Status { status: ConversationStatus::Active });
+        assert_eq!(
+            body(&mut late).await,
+            EventBody::Status { status: ConversationStatus::Active, retry: None }
+        );
         drop(late);
         falls_to(&orchestrator, 0).await;
         let mut all = orchestrator.subscribe(&id, Some(Cursor::default()), true).await.unwrap();

@@ -45,7 +45,7 @@ pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mu
         }
         drop(host);
         if turn.outcome().is_none() {
-            if conversation.park(&inbox, &turn, settings.reasoning_effort.as_ref()) {
+            if conversation.park(&inbox, &turn, &settings.definition) {
                 if let Some(wait) = Wait::of(&turn) {
                     timer::wake_at(&shared, wait.until, conversation.id.clone());
                 }

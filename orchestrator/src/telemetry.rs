@@ -26,7 +26,7 @@ pub(crate) fn describe() {
 /// Counts what an event tells.
 pub(crate) fn count(event: &EventBody) {
     match event {
-        EventBody::TurnStart => counter!(STARTED).increment(1),
+        EventBody::TurnStart { .. } => counter!(STARTED).increment(1),
         EventBody::ProviderRetry { category, .. } => {
             counter!(RETRIES, "category" => word(category.unwrap_or(Category::Unknown))).increment(1);
         }

@@ -175,7 +175,7 @@ fn a_turn_whose_model_is_gone_ends_with_a_clear_error() {
         next.resume().await.unwrap();
         let mut events = next.subscribe(&id, Some(Cursor::default()), false).await.unwrap();
         let all = until(&mut events, |event| *event == EventBody::TurnSealed).await;
-        let told = |event: &EventBody| matches!(event, EventBody::Error { message, .. } if message.contains("test/m"));
+        let told = |event: &EventBody| matches!(event, EventBody::Error(report) if report.message.contains("test/m"));
         assert!(all.iter().any(told), "{all:?}");
         assert!(all.iter().any(|event| matches!(event, EventBody::Done { reason: DoneReason::Error, .. })));
         assert_eq!(provider.calls(), 1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_wire::{Chunk, EventBody, RetryOutcome};
+use everturn_wire::{ErrorReport, RetryOutcome};
 
 use crate::wording;
 
@@ -17,35 +17,13 @@ pub(crate) struct Aftermath {
 }
 
 impl Aftermath {
-    /// Of an error as it is told.
-    pub(crate) fn of_event(body: &EventBody) -> Self {
-        let EventBody::Error { retries, waited_ms, outcome, detail, advice, .. } = body else {
-            return Self::default();
-        };
-        Self::new(*retries, *waited_ms, *outcome, detail.as_ref(), advice.as_ref())
-    }
-
-    /// Of an error as it is kept.
-    pub(crate) fn of_chunk(chunk: &Chunk) -> Self {
-        let Chunk::Error { retries, waited_ms, outcome, detail, advice, .. } = chunk else {
-            return Self::default();
-        };
-        Self::new(*retries, *waited_ms, *outcome, detail.as_ref(), advice.as_ref())
-    }
-
-    fn new(
-        retries: Option<u32>,
-        waited_ms: Option<u64>,
-        outcome: Option<RetryOutcome>,
-        detail: Option<&String>,
-        advice: Option<&String>,
-    ) -> Self {
+    pub(crate) fn of(report: &ErrorReport) -> Self {
         Self {
-            retries: retries.unwrap_or(0),
-            waited: Duration::from_millis(waited_ms.unwrap_or(0)),
-            outcome,
-            detail: detail.cloned(),
-            advice: advice.cloned(),
+            retries: report.retries.unwrap_or(0),
+            waited: Duration::from_millis(report.waited_ms.unwrap_or(0)),
+            outcome: report.outcome,
+            detail: report.detail.clone(),
+            advice: report.advice.clone(),
         }
     }
 

@@ -40,7 +40,7 @@ mod tests {
 
     use bytes::Bytes;
     use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, StoredEvent, Version};
-    use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics, Usage};
+    use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics};
     use tokio::time::sleep;
 
     use super::*;
@@ -60,8 +60,7 @@ mod tests {
             last_seq: 0,
         };
         let event = StoredEvent { start: Cursor::default(), end, json: Bytes::from_static(b"{}") };
-        let (turn_id, usage) = ("t".into(), Usage::default());
-        let figures = TurnMetrics { turn_id, usage, duration_ms: None, steps: 1, context_size: None };
+        let figures = TurnMetrics { steps: 1, ..TurnMetrics::new("t".into()) };
         let journal = SqliteJournal::open(path).unwrap();
         let entries = vec![Entry::Event(event), Entry::Sealed(figures), Entry::Head(head)];
         journal.append(id, Version(0), entries).await.unwrap();

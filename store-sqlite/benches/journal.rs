@@ -10,7 +10,7 @@ use std::{
 
 use everturn_orchestrator::{
     Cursor, Entry, Journal, Orchestrator, StartTurn, Version, Window,
-    kernel::{FinishReason, Millis, Provider, Request, Schedule, StreamEvent},
+    kernel::{FinishReason, Millis, Provider, Request, Retry, Schedule, StreamEvent},
 };
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{Category, ConversationId, Failure};
@@ -42,7 +42,7 @@ impl Provider for Moody {
 struct Hourly;
 
 impl Schedule for Hourly {
-    fn delay_for(&self, _: u32, _: &Failure) -> Option<Duration> {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn chunks(
     id: &ConversationId,
     window: Window,
 ) -> Result<Vec<Arc<StoredChunk>>> {
-    let sql = "SELECT seq, role, chunk FROM chunk
+    let sql = "SELECT seq, role, chunk, supersedes FROM chunk
         WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND seq > ?2 AND seq < ?3
         ORDER BY seq DESC LIMIT ?4";
     let since = integer(window.since_seq.unwrap_or(0));
@@ -31,7 +31,8 @@ pub(crate) fn chunks(
     let limit = window.limit.map_or(i64::MAX, |limit| integer(limit as u64));
     let chunk = |row: &Row<'_>| {
         let (seq, role) = (count(row, 0)?, record::role(row, 1)?);
-        Ok(Arc::new(StoredChunk { seq, role, chunk: record::from_json(row, 2)? }))
+        let supersedes = record::optional_count(row, 3)?;
+        Ok(Arc::new(StoredChunk { seq, role, chunk: record::from_json(row, 2)?, supersedes }))
     };
     let mut statement = connection.prepare_cached(sql)?;
     let mut chunks: Vec<_> =

@@ -13,7 +13,7 @@ use serde_json::Deserializer;
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
 
 /// The columns that [`turn`] reads, in its order.
-pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, reasoning_effort, wake_at, wait_ms";
+pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, definition, wake_at, wait_ms";
 
 /// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
 pub(crate) fn integer(count: u64) -> i64 {
@@ -23,6 +23,13 @@ pub(crate) fn integer(count: u64) -> i64 {
 pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(column, value))
+}
+
+/// A count that may be null.
+pub(crate) fn optional_count(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    let value: Option<i64> = row.get(column)?;
+    let count = |value| u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(column, value));
+    value.map(count).transpose()
 }
 
 pub(crate) fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
@@ -65,7 +72,7 @@ pub(crate) fn turn(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TurnR
         snapshot: from_json::<Snapshot>(row, first)?,
         from: Cursor::from_value(count(row, first + 1)?),
         first_seq: count(row, first + 2)?,
-        reasoning_effort: row.get(first + 3)?,
+        definition: from_json(row, first + 3)?,
         wait: wait(row, first + 4)?,
     }))
 }

@@ -7,7 +7,8 @@ use rusqlite::Connection;
 use crate::OpenError;
 
 /// What leads from each format to the next. A released one is never changed.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The latest format.
 const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -39,6 +39,7 @@ pub fn router(orchestrator: Orchestrator, limits: Limits, metrics: Metrics) -> R
         .route("/conversations/{id}/events", get(chat::events))
         .route("/conversations/{id}/stop", post(control::stop))
         .route("/conversations/{id}/close", post(control::close))
+        .route("/conversations/{id}/retry", post(control::retry))
         .route("/conversations/{id}/retry/abort", post(control::abort_retry))
         .route("/conversations/{id}/retry/now", post(control::retry_now))
         .route("/conversations/{id}/queue", post(control::enqueue))

@@ -1,7 +1,7 @@
 //! Carrying out what a peer says.
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::{Cursor, Error, Orchestrator, StartTurn};
+use everturn_orchestrator::{Cursor, Error, Orchestrator, StartTurn, Started};
 use everturn_wire::{Command, CommandError, ConversationId};
 
 use crate::{message, watch::Watches};
@@ -74,6 +74,11 @@ impl Executor {
             Command::ChatStop { conversation_id: id } => {
                 orchestrator.stop(&id).await?;
             }
+            Command::ChatRetry { conversation_id: id, turn_id, extensions } => {
+                self.check_room(Some(&id), watches)?;
+                let started = orchestrator.retry(&id, &turn_id).await?;
+                self.follow(started, extensions, watches).await?;
+            }
             Command::RetryAbort { conversation_id: id } => {
                 orchestrator.abort_retry(&id).await?;
             }
@@ -97,6 +102,15 @@ impl Executor {
     ) -> Result<(), Refusal> {
         self.check_room(start.conversation_id.as_ref(), watches)?;
         let started = self.orchestrator.start(start).await?;
+        self.follow(started, extensions, watches).await
+    }
+
+    async fn follow(
+        &self,
+        started: Started,
+        extensions: Option<bool>,
+        watches: &mut Watches,
+    ) -> Result<(), Refusal> {
         let id = started.conversation_id;
         let watched = watches.get(&id).map(|watch| (watch.cursor, watch.extensions));
         let (from, usual) = watched.unwrap_or((started.from, false));
@@ -136,6 +150,7 @@ fn conversation(command: &Command) -> Option<&ConversationId> {
         | Command::ChatQueue { conversation_id, .. }
         | Command::ChatQueueCancel { conversation_id, .. }
         | Command::ChatStop { conversation_id }
+        | Command::ChatRetry { conversation_id, .. }
         | Command::RetryAbort { conversation_id }
         | Command::RetryNow { conversation_id } => Some(conversation_id),
     }

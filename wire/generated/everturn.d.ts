@@ -22,6 +22,7 @@ export type AgentEvent =
   | TurnSealedEvent
   | StepRewoundEvent
   | RetryEndedEvent
+  | ProviderSilentEvent
   | QueueChangedEvent
   | TargetSwitchedEvent
   | TargetRestoredEvent
@@ -135,6 +136,17 @@ export interface ChatQueueCommand {
   messageId?: string;
 }
 
+/** Ask again over the same history: for a turn that ended in an error or was stopped. Subscribes the sender. */
+export interface ChatRetryCommand {
+  type: "chat.retry";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Its last turn; refused when that is another one by now. */
+  turnId: TurnId;
+  /** Whether to be sent extension events too. */
+  extensions?: boolean;
+}
+
 /** Start a turn; without a conversation, in a new one. Subscribes the sender. */
 export interface ChatSendCommand {
   type: "chat.send";
@@ -208,6 +220,7 @@ export type Command =
   | ChatQueueCommand
   | ChatQueueCancelCommand
   | ChatStopCommand
+  | ChatRetryCommand
   | RetryAbortCommand
   | RetryNowCommand
   | RetrySetCommand;
@@ -246,7 +259,7 @@ export interface ConversationState {
   status: ConversationStatus;
   /** Whether failures are retried by themselves. */
   autoRetry?: boolean;
-  /** The wait that is under way. */
+  /** The chain of retries that the running step is in. */
   retry?: RetryState;
   /** The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again. */
   turnSeq?: number;
@@ -303,6 +316,11 @@ export interface DoneEvent {
   contextSize?: number;
   /** From the start of the turn, in milliseconds. */
   durationMs?: number;
+  /**
+   * From the start of the turn to the first token shown, waits included, in milliseconds; absent where nothing
+   * was shown.
+   */
+  firstTokenMs?: number;
   /** Sum over the steps. */
   usage?: Usage;
 }
@@ -336,15 +354,17 @@ export interface ErrorChunk {
   message: string;
   /** What a person can do about it, in one sentence. */
   advice?: string;
+  /** What kind of failure it was. */
+  category?: Category;
   /** The HTTP code as text, when known. */
   code?: string;
   /** More about that, for people. */
   detail?: string;
-  /** Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
+  /** Why a retryable failure was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
   outcome?: RetryOutcome;
   /** How many retries its step had before; absent = none. */
   retries?: number;
-  /** What the waits before them were to add up to, in milliseconds; absent = none. */
+  /** The sum of the scheduled waits before them, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
@@ -365,11 +385,11 @@ export interface ErrorEvent {
   code?: string;
   /** More about that, for people. */
   detail?: string;
-  /** Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
+  /** Why a retryable failure was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
   outcome?: RetryOutcome;
   /** How many retries its step had before; absent = none. */
   retries?: number;
-  /** What the waits before them were to add up to, in milliseconds; absent = none. */
+  /** The sum of the scheduled waits before them, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
@@ -415,6 +435,10 @@ export interface HistoryWindow {
   chunks: Array<StoredChunk>;
   /** The last chunk's `seq`; the asked-for `sinceSeq` when there is none. */
   latestSeq: number;
+  /** True where the window was cut by a limit of the server and there are more chunks after its last one. */
+  more?: boolean;
+  /** The sealed turns that these chunks are of, oldest first; absent where none of them is known. */
+  turns?: Array<TurnMetrics>;
 }
 
 /** An image that goes with a message. */
@@ -494,6 +518,26 @@ export interface ProviderRetryEvent {
   target?: string;
 }
 
+/**
+ * Extension: nothing of the answer has arrived for a while; sent again as the silence goes on. Over when anything of
+ * the step is told. While nothing was shown of the step, `retry.now` asks again at once. Transient.
+ */
+export interface ProviderSilentEvent {
+  type: "provider-silent";
+  /** The step. */
+  stepId: StepId;
+  /** How long nothing of the answer has arrived, in milliseconds. */
+  silentMs: number;
+  /** Whether the connection shows signs of life, such as comments that keep it open. */
+  alive: boolean;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId: TurnId;
+  /** When the call is given up if it stays like this, in epoch milliseconds. */
+  givesUpAt?: number;
+}
+
 /** Answer of `DELETE /conversations/:id/queue/:messageId`. */
 export interface QueueCancelled {
   /** The conversation. */
@@ -552,7 +596,17 @@ export interface ReasoningDeltaEvent {
   turnId: TurnId;
 }
 
-/** End the running turn if it waits for a retry. */
+/** Answer of `POST /conversations/:id/retry`. */
+export interface Retried {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn that has begun. */
+  turnId: TurnId;
+  /** The place in the event stream where it begins. */
+  cursor: string;
+}
+
+/** End the running turn if its step is being retried: it waits, or was asked again and has shown nothing yet. */
 export interface RetryAbortCommand {
   type: "retry.abort";
   /** The conversation. */
@@ -563,7 +617,7 @@ export interface RetryAbortCommand {
 export interface RetryControl {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether it was waiting for a retry. */
+  /** Whether there was a retry to skip to or to end: one that waits, or, for `abort`, one that is being asked. */
   wasRetrying: boolean;
 }
 
@@ -582,7 +636,7 @@ export interface RetryEndedEvent {
   message?: string;
 }
 
-/** Skip the wait for the next retry. */
+/** Skip the wait for the next retry; or ask again at once where the provider is silent and nothing was shown. */
 export interface RetryNowCommand {
   type: "retry.now";
   /** The conversation. */
@@ -602,6 +656,19 @@ export type RetryOutcome =
   /** The next failure was of a kind that waiting does not cure. */
   | "not-retryable";
 
+/** Where in a chain of retries a step is. */
+export type RetryPhase =
+  /** The next retry waits for its time. */
+  | "waiting"
+  /** The provider is being asked and has shown nothing yet. */
+  | "asking";
+
+/** Body of `POST /conversations/:id/retry`. */
+export interface RetryRequest {
+  /** The turn to try again: the conversation's last one, which ended in an error or was stopped. */
+  turnId: TurnId;
+}
+
 /** Turn automatic retries on or off, for one conversation or for all. */
 export interface RetrySetCommand {
   type: "retry.set";
@@ -611,12 +678,27 @@ export interface RetrySetCommand {
   conversationId?: ConversationId;
 }
 
-/** A wait that is under way. */
+/**
+ * The chain of retries that a step is in: from its first failure until something of an answer is shown, or it is given
+ * up.
+ */
 export interface RetryState {
-  /** 0-based: the retry of this step that comes next. */
+  /** Whether the retry is still to come or the provider is being asked. */
+  phase: RetryPhase;
+  /** 0-based number of the retry in its step. */
   attempt: number;
-  /** When it comes, in epoch milliseconds. */
-  nextAt: number;
+  /** How long the wait before it was decided to be, in milliseconds. */
+  delayMs: number;
+  /** What kind of failure it was. */
+  category?: Category;
+  /** The HTTP code as text, when known. */
+  code?: string;
+  /** How many retries the schedule has in all, when it is bounded. */
+  maxAttempts?: number;
+  /** The provider's error, verbatim; absent where a turn was saved by a version that did not keep it. */
+  message?: string;
+  /** When a waiting retry comes, in epoch milliseconds; absent once the provider is being asked. */
+  nextAt?: number;
 }
 
 /** Extension: the review is over; once per `review-started`. Transient. */
@@ -687,13 +769,15 @@ export type ServerMessage =
   | ConversationStatusChangedMessage
   | ErrorMessage;
 
-/** The conversation's status changed. */
+/** The conversation's status changed, or a retry of its turn went from waiting to asking. */
 export interface StatusEvent {
   type: "status";
   /** What it is now. */
   status: ConversationStatus;
   /** Where it happened. */
   conversationId: ConversationId;
+  /** The retry under way: sent, with an unchanged status, when a wait is over and the provider is asked again. */
+  retry?: RetryState;
   /** In which turn; absent on `status` only. */
   turnId?: TurnId;
 }
@@ -758,6 +842,11 @@ export interface StoredChunk {
   role: Role;
   /** The chunk. */
   chunk: Chunk;
+  /**
+   * Chunks from this `seq` up to this chunk are superseded: people can still read them, a model is no longer sent
+   * them. Set on the first chunk of a turn that tries another one again.
+   */
+  supersedes?: number;
 }
 
 /** Text of the embedder for the model. */
@@ -865,6 +954,8 @@ export interface ToolOutputEvent {
   conversationId: ConversationId;
   /** In which turn; absent on `status` only. */
   turnId: TurnId;
+  /** The step that asked. */
+  stepId?: StepId;
 }
 
 /** What a tool answered. */
@@ -914,10 +1005,28 @@ export interface TurnMetrics {
   usage: Usage;
   /** Model round trips. */
   steps: number;
+  /** What kind of failure ended it, when one did. */
+  category?: Category;
   /** Input plus output tokens of its last step. */
   contextSize?: number;
   /** From start to seal, in milliseconds; absent while it runs. */
   durationMs?: number;
+  /** The `seq` of its first chunk. */
+  firstSeq?: number;
+  /** From its start to the first token shown, waits included, in milliseconds; absent where nothing was shown. */
+  firstTokenMs?: number;
+  /** The `seq` of its last chunk. */
+  lastSeq?: number;
+  /** The model that answered last, as `credential/model`. */
+  model?: string;
+  /** Why it ended. */
+  reason?: DoneReason;
+  /** Retries of all its steps; absent = none. */
+  retries?: number;
+  /** The turn that it tried again. */
+  retryOf?: TurnId;
+  /** The sum of the waits before them, in milliseconds; absent = none. */
+  waitedMs?: number;
 }
 
 /** Answer of `GET /conversations/:id/metrics`. */
@@ -942,6 +1051,8 @@ export interface TurnStartEvent {
   conversationId: ConversationId;
   /** In which turn; absent on `status` only. */
   turnId: TurnId;
+  /** The turn that this one tries again: same history, no new message, so no `user-message` comes before it. */
+  retryOf?: TurnId;
 }
 
 /** Token counts. */

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{RetryOutcome, StepId};
+use crate::{ErrorReport, StepId};
 
 /// Who a message is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,28 +70,7 @@ pub enum Chunk {
         step_id: Option<StepId>,
     },
     /// The failure that ended a turn. For people; never sent to a model.
-    Error {
-        /// The failure, verbatim.
-        message: String,
-        /// The HTTP code as text, when known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        code: Option<String>,
-        /// What a person can do about it, in one sentence.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        advice: Option<String>,
-        /// How many retries its step had before; absent = none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        retries: Option<u32>,
-        /// What the waits before them were to add up to, in milliseconds; absent = none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        waited_ms: Option<u64>,
-        /// Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<RetryOutcome>,
-        /// More about that, for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        detail: Option<String>,
-    },
+    Error(ErrorReport),
     /// Text of the embedder for the model.
     System {
         /// The text.
@@ -110,15 +89,7 @@ pub enum Chunk {
 impl Chunk {
     /// An error of which nothing but its message is known.
     pub fn error(message: impl Into<String>) -> Self {
-        Self::Error {
-            message: message.into(),
-            code: None,
-            advice: None,
-            retries: None,
-            waited_ms: None,
-            outcome: None,
-            detail: None,
-        }
+        Self::Error(ErrorReport::new(message))
     }
 }
 
@@ -145,6 +116,10 @@ pub struct StoredChunk {
     pub role: Role,
     /// The chunk.
     pub chunk: Chunk,
+    /// Chunks from this `seq` up to this chunk are superseded: people can still read them, a model is no longer sent
+    /// them. Set on the first chunk of a turn that tries another one again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<u64>,
 }
 
 /// Consecutive chunks of one role.

@@ -8,7 +8,7 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ConversationId;
+use crate::{ConversationId, TurnId};
 
 /// An image that goes with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,13 +91,24 @@ pub enum Command {
         /// The conversation.
         conversation_id: ConversationId,
     },
-    /// End the running turn if it waits for a retry.
+    /// Ask again over the same history: for a turn that ended in an error or was stopped. Subscribes the sender.
+    #[serde(rename = "chat.retry")]
+    ChatRetry {
+        /// The conversation.
+        conversation_id: ConversationId,
+        /// Its last turn; refused when that is another one by now.
+        turn_id: TurnId,
+        /// Whether to be sent extension events too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extensions: Option<bool>,
+    },
+    /// End the running turn if its step is being retried: it waits, or was asked again and has shown nothing yet.
     #[serde(rename = "retry.abort")]
     RetryAbort {
         /// The conversation.
         conversation_id: ConversationId,
     },
-    /// Skip the wait for the next retry.
+    /// Skip the wait for the next retry; or ask again at once where the provider is silent and nothing was shown.
     #[serde(rename = "retry.now")]
     RetryNow {
         /// The conversation.
@@ -143,13 +154,14 @@ pub enum CommandError {
 
 impl Command {
     /// Every type a client may send.
-    pub const TYPES: [&'static str; 9] = [
+    pub const TYPES: [&'static str; 10] = [
         "chat.send",
         "chat.subscribe",
         "chat.unsubscribe",
         "chat.queue",
         "chat.queue.cancel",
         "chat.stop",
+        "chat.retry",
         "retry.abort",
         "retry.now",
         "retry.set",

@@ -1,6 +1,6 @@
 //! Events: what leaves the process while a turn runs.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,10 +9,14 @@ use crate::{Category, ConversationId, StepId, TurnId};
 
 mod outcome;
 mod reason;
+mod report;
+mod retry;
 mod usage;
 
 pub use outcome::{RetryOutcome, Verdict};
 pub use reason::DoneReason;
+pub use report::ErrorReport;
+pub use retry::{RetryPhase, RetryState};
 pub use usage::Usage;
 
 /// One event, as every transport sends it.
@@ -35,10 +39,13 @@ pub struct AgentEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum EventBody {
-    /// The conversation's status changed.
+    /// The conversation's status changed, or a retry of its turn went from waiting to asking.
     Status {
         /// What it is now.
         status: ConversationStatus,
+        /// The retry under way: sent, with an unchanged status, when a wait is over and the provider is asked again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<Box<RetryState>>,
     },
     /// The prompt: first event of a turn, so that a pure watcher sees it.
     UserMessage {
@@ -46,7 +53,11 @@ pub enum EventBody {
         text: String,
     },
     /// Before the first step.
-    TurnStart,
+    TurnStart {
+        /// The turn that this one tries again: same history, no new message, so no `user-message` comes before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_of: Option<TurnId>,
+    },
     /// Visible text.
     TextDelta {
         /// The next piece.
@@ -70,6 +81,9 @@ pub enum EventBody {
     },
     /// Live output of a running tool. Transient.
     ToolOutput {
+        /// The step that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step_id: Option<StepId>,
         /// The call.
         tool_call_id: String,
         /// The next piece.
@@ -146,31 +160,7 @@ pub enum EventBody {
         hinted: Option<bool>,
     },
     /// The failure that ends the turn; once, and persisted as an error chunk too.
-    Error {
-        /// The failure, verbatim.
-        message: String,
-        /// The HTTP code as text, when known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        code: Option<String>,
-        /// What kind of failure it was.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        category: Option<Category>,
-        /// What a person can do about it, in one sentence.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        advice: Option<String>,
-        /// How many retries its step had before; absent = none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        retries: Option<u32>,
-        /// What the waits before them were to add up to, in milliseconds; absent = none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        waited_ms: Option<u64>,
-        /// Why a failure that passes was not retried (again): `exhausted` or `too-long`. Absent where no retry helps.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<RetryOutcome>,
-        /// More about that, for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        detail: Option<String>,
-    },
+    Error(ErrorReport),
     /// A queued user message was injected at the tool-result boundary.
     Steering {
         /// Its text.
@@ -189,6 +179,10 @@ pub enum EventBody {
         /// Input plus output tokens of the last step: what the next request starts from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_size: Option<u64>,
+        /// From the start of the turn to the first token shown, waits included, in milliseconds; absent where nothing
+        /// was shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first_token_ms: Option<u64>,
     },
     /// All chunks are persisted, history is final. The last event of every turn.
     TurnSealed,
@@ -209,6 +203,19 @@ pub enum EventBody {
         /// More about it, for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+    },
+    /// Extension: nothing of the answer has arrived for a while; sent again as the silence goes on. Over when anything of
+    /// the step is told. While nothing was shown of the step, `retry.now` asks again at once. Transient.
+    ProviderSilent {
+        /// The step.
+        step_id: StepId,
+        /// How long nothing of the answer has arrived, in milliseconds.
+        silent_ms: u64,
+        /// When the call is given up if it stays like this, in epoch milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gives_up_at: Option<u64>,
+        /// Whether the connection shows signs of life, such as comments that keep it open.
+        alive: bool,
     },
     /// Extension: the messages that wait for the next tool-result boundary changed. Transient.
     QueueChanged {
@@ -283,7 +290,7 @@ impl EventBody {
         match self {
             Self::Status { .. }
             | Self::UserMessage { .. }
-            | Self::TurnStart
+            | Self::TurnStart { .. }
             | Self::TextDelta { .. }
             | Self::ReasoningDelta { .. }
             | Self::ToolCall { .. }
@@ -298,6 +305,7 @@ impl EventBody {
             | Self::TurnSealed => false,
             Self::StepRewound { .. }
             | Self::RetryEnded { .. }
+            | Self::ProviderSilent { .. }
             | Self::QueueChanged { .. }
             | Self::TargetSwitched { .. }
             | Self::TargetRestored { .. }
@@ -310,16 +318,7 @@ impl EventBody {
 
     /// An error of which nothing but its message is known.
     pub fn error(message: impl Into<String>) -> Self {
-        Self::Error {
-            message: message.into(),
-            code: None,
-            category: None,
-            advice: None,
-            retries: None,
-            waited_ms: None,
-            outcome: None,
-            detail: None,
-        }
+        Self::Error(ErrorReport::new(message))
     }
 
     /// Whether this is streamed text: cheap, frequent, and durable only as part of its chunk.

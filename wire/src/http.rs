@@ -4,7 +4,10 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, ConversationStatus, Image, QueuedMessage, StoredChunk, TurnId, Usage};
+use crate::{
+    Category, ConversationId, ConversationStatus, DoneReason, Image, QueuedMessage, RetryState, StoredChunk,
+    TurnId, Usage,
+};
 
 /// Body of `POST /chat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,12 @@ pub struct HistoryWindow {
     pub chunks: Vec<StoredChunk>,
     /// The last chunk's `seq`; the asked-for `sinceSeq` when there is none.
     pub latest_seq: u64,
+    /// True where the window was cut by a limit of the server and there are more chunks after its last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<bool>,
+    /// The sealed turns that these chunks are of, oldest first; absent where none of them is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Vec<TurnMetrics>>,
 }
 
 /// Answer of `GET /conversations/:id/status`.
@@ -80,20 +89,9 @@ pub struct ConversationState {
     /// The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_seq: Option<u64>,
-    /// The wait that is under way.
+    /// The chain of retries that the running step is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryState>,
-}
-
-/// A wait that is under way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct RetryState {
-    /// 0-based: the retry of this step that comes next.
-    pub attempt: u32,
-    /// When it comes, in epoch milliseconds.
-    pub next_at: u64,
 }
 
 /// One turn's figures.
@@ -113,6 +111,55 @@ pub struct TurnMetrics {
     /// Input plus output tokens of its last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_size: Option<u64>,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<DoneReason>,
+    /// What kind of failure ended it, when one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+    /// The model that answered last, as `credential/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The `seq` of its first chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_seq: Option<u64>,
+    /// The `seq` of its last chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seq: Option<u64>,
+    /// From its start to the first token shown, waits included, in milliseconds; absent where nothing was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+    /// Retries of all its steps; absent = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// The sum of the waits before them, in milliseconds; absent = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// The turn that it tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<TurnId>,
+}
+
+impl TurnMetrics {
+    /// Those of a turn of which nothing is known but its id.
+    pub fn new(turn_id: TurnId) -> Self {
+        Self {
+            turn_id,
+            usage: Usage::default(),
+            duration_ms: None,
+            steps: 0,
+            context_size: None,
+            reason: None,
+            category: None,
+            model: None,
+            first_seq: None,
+            last_seq: None,
+            first_token_ms: None,
+            retries: None,
+            waited_ms: None,
+            retry_of: None,
+        }
+    }
 }
 
 /// Answer of `GET /conversations/:id/metrics`.
@@ -142,8 +189,30 @@ pub struct Stopped {
 pub struct RetryControl {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Whether it was waiting for a retry.
+    /// Whether there was a retry to skip to or to end: one that waits, or, for `abort`, one that is being asked.
     pub was_retrying: bool,
+}
+
+/// Body of `POST /conversations/:id/retry`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RetryRequest {
+    /// The turn to try again: the conversation's last one, which ended in an error or was stopped.
+    pub turn_id: TurnId,
+}
+
+/// Answer of `POST /conversations/:id/retry`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Retried {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// The turn that has begun.
+    pub turn_id: TurnId,
+    /// The place in the event stream where it begins.
+    pub cursor: String,
 }
 
 /// Body of `POST /conversations/:id/queue`.

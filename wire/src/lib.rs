@@ -27,14 +27,14 @@ mod schema;
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{
-    AgentEvent, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage, RetryOutcome, Usage,
-    Verdict,
+    AgentEvent, ConversationStatus, DoneReason, ErrorReport, EventBody, OutputStream, QueuedMessage,
+    RetryOutcome, RetryPhase, RetryState, Usage, Verdict,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure};
 pub use http::{
     ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
-    Models, QueueCancelled, QueueRequest, Queued, RetryControl, RetryState, SendRequest, Stopped,
+    Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryRequest, SendRequest, Stopped,
     TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};

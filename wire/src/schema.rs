@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
-    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, RetryControl, SendRequest,
-    ServerMessage, Stopped, TurnMetricsList,
+    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
+    RetryRequest, SendRequest, ServerMessage, Stopped, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -73,12 +73,16 @@ fn definitions() -> Map<String, Value> {
     define::<(SendRequest, HistoryWindow, ConversationState, TurnMetricsList, Stopped, RetryControl)>(
         &mut generator,
     );
-    define::<(QueueRequest, Queued, QueueCancelled, Models, Health, ErrorBody)>(&mut generator);
+    define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Health, ErrorBody)>(
+        &mut generator,
+    );
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
     for (union, suffix) in UNIONS {
         name_members(&mut definitions, union, suffix);
     }
+    // Its fields are those of the members of unions that it was made for.
+    definitions.remove("ErrorReport");
     definitions
 }
 
@@ -117,6 +121,7 @@ fn exact_integers(schema: &mut Schema) {
 
 /// Gives each member of a union a definition of its own, with the fields that all members share.
 fn name_members(definitions: &mut Map<String, Value>, union: &str, suffix: &str) {
+    let known = definitions.clone();
     let Some(Value::Object(whole)) = definitions.get_mut(union) else { return };
     let shared = whole.remove("properties");
     let shared_required = whole.remove("required");
@@ -126,6 +131,7 @@ fn name_members(definitions: &mut Map<String, Value>, union: &str, suffix: &str)
     let mut named = Vec::with_capacity(members.len());
     for mut member in members {
         let tag = tag(&member).to_owned();
+        inline(&mut member, &known);
         add_shared(&mut member, shared.as_ref(), shared_required.as_ref());
         if union == "AgentEvent" && tag != "status" {
             require(&mut member, "turnId");
@@ -136,6 +142,19 @@ fn name_members(definitions: &mut Map<String, Value>, union: &str, suffix: &str)
     }
     whole.insert("oneOf".to_owned(), references.into());
     definitions.extend(named);
+}
+
+/// Gives a member that is a type with a tag the fields of that type.
+fn inline(member: &mut Value, definitions: &Map<String, Value>) {
+    let Some(Value::Object(fields)) = reference(member.get("$ref")).and_then(|name| definitions.get(name))
+    else {
+        return;
+    };
+    let fields = fields.clone();
+    if let Some(member) = member.as_object_mut() {
+        member.remove("$ref");
+    }
+    add_shared(member, fields.get("properties"), fields.get("required"));
 }
 
 fn add_shared(member: &mut Value, properties: Option<&Value>, required: Option<&Value>) {

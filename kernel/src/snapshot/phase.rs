@@ -1,14 +1,15 @@
 //! The saved form of a phase.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{DoneReason, Echo, Failure, Usage, Value};
+use everturn_wire::{Category, DoneReason, Echo, Failure, RetryState, Usage, Value};
 use serde::{Deserialize, Serialize};
 
+use super::is_zero;
 use crate::{
     Arguments, Millis, Op, Outcome, ToolAnswer, ToolCall,
     call::{CallState, OpenCall},
-    phase::{Backoff, Phase, Piece, Streaming, Tally, Tools},
+    phase::{Backoff, Phase, Piece, Scheduled, Streaming, Tally, Tools},
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,8 @@ pub(super) enum PhaseRecord {
         op: Op,
         retries: u32,
         waited_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_retry: Option<Box<RetryRecord>>,
         since: Millis,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_at: Option<Millis>,
@@ -27,11 +30,15 @@ pub(super) enum PhaseRecord {
         calls: Vec<CallRecord>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        is_silent: bool,
     },
     Backoff {
         op: Op,
         retries: u32,
         waited_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_retry: Option<Box<RetryRecord>>,
         resume_at: Millis,
         decided_ms: u64,
     },
@@ -47,6 +54,19 @@ pub(super) enum PhaseRecord {
     /// A state of a later format: read, so that its version can be told.
     #[serde(other)]
     Unknown,
+}
+
+/// The retry that was scheduled last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RetryRecord {
+    delay_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_attempts: Option<u32>,
+    category: Category,
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,22 +111,27 @@ enum StateRecord {
 impl From<&Phase> for PhaseRecord {
     fn from(phase: &Phase) -> Self {
         match phase.clone() {
-            Phase::Streaming(Streaming { op, tally, since, first_token_at, pieces, calls, usage }) => {
+            Phase::Streaming(streaming) => {
+                let Streaming { op, tally, since, first_token_at, pieces, calls, usage, is_silent } =
+                    streaming;
                 Self::Streaming {
                     op,
                     retries: tally.retries,
                     waited_ms: tally.waited_ms,
+                    last_retry: tally.last.map(Into::into),
                     since,
                     first_token_at,
                     pieces: pieces.into_iter().map(Into::into).collect(),
                     calls: calls.into_iter().map(Into::into).collect(),
                     usage,
+                    is_silent,
                 }
             }
             Phase::Backoff(Backoff { op, tally, resume_at, decided_ms }) => Self::Backoff {
                 op,
                 retries: tally.retries,
                 waited_ms: tally.waited_ms,
+                last_retry: tally.last.map(Into::into),
                 resume_at,
                 decided_ms,
             },
@@ -118,23 +143,50 @@ impl From<&Phase> for PhaseRecord {
     }
 }
 
+fn tally(retries: u32, waited_ms: u64, last: Option<Box<RetryRecord>>) -> Tally {
+    Tally { retries, waited_ms, last: last.map(Into::into) }
+}
+
 impl PhaseRecord {
+    /// The chain of retries that the step is in.
+    pub(super) fn retry(&self) -> Option<RetryState> {
+        let (retries, waited_ms, last, next_at) = match self {
+            Self::Backoff { retries, waited_ms, last_retry, resume_at, .. } => {
+                (retries, waited_ms, last_retry, Some(*resume_at))
+            }
+            Self::Streaming { retries, waited_ms, last_retry, first_token_at: None, .. } if *retries > 0 => {
+                (retries, waited_ms, last_retry, None)
+            }
+            _ => return None,
+        };
+        Some(tally(*retries, *waited_ms, last.clone()).state(next_at))
+    }
+
     /// The state; `None` where it is of a later format.
     pub(super) fn into_phase(self) -> Option<Phase> {
         Some(match self {
-            Self::Streaming { op, retries, waited_ms, since, first_token_at, pieces, calls, usage } => {
-                Phase::Streaming(Streaming {
-                    op,
-                    tally: Tally { retries, waited_ms },
-                    since,
-                    first_token_at,
-                    pieces: pieces.into_iter().map(Into::into).collect(),
-                    calls: calls.into_iter().map(Into::into).collect(),
-                    usage,
-                })
-            }
-            Self::Backoff { op, retries, waited_ms, resume_at, decided_ms } => {
-                Phase::Backoff(Backoff { op, tally: Tally { retries, waited_ms }, resume_at, decided_ms })
+            Self::Streaming {
+                op,
+                retries,
+                waited_ms,
+                last_retry,
+                since,
+                first_token_at,
+                pieces,
+                calls,
+                usage,
+                is_silent,
+            } => Phase::Streaming(Streaming {
+                first_token_at,
+                pieces: pieces.into_iter().map(Into::into).collect(),
+                calls: calls.into_iter().map(Into::into).collect(),
+                usage,
+                is_silent,
+                ..Streaming::new(op, tally(retries, waited_ms, last_retry), since)
+            }),
+            Self::Backoff { op, retries, waited_ms, last_retry, resume_at, decided_ms } => {
+                let tally = tally(retries, waited_ms, last_retry);
+                Phase::Backoff(Backoff { op, tally, resume_at, decided_ms })
             }
             Self::Tools { step, calls } => {
                 Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
@@ -142,6 +194,20 @@ impl PhaseRecord {
             Self::Sealed { reason, failure } => Phase::Sealed(Outcome { reason, failure }),
             Self::Unknown => return None,
         })
+    }
+}
+
+impl From<Box<Scheduled>> for Box<RetryRecord> {
+    fn from(retry: Box<Scheduled>) -> Self {
+        let Scheduled { delay_ms, max_attempts, category, message, code } = *retry;
+        Self::new(RetryRecord { delay_ms, max_attempts, category, message, code })
+    }
+}
+
+impl From<Box<RetryRecord>> for Box<Scheduled> {
+    fn from(record: Box<RetryRecord>) -> Self {
+        let RetryRecord { delay_ms, max_attempts, category, message, code } = *record;
+        Self::new(Scheduled { delay_ms, max_attempts, category, message, code })
     }
 }
 

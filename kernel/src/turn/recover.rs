@@ -59,7 +59,7 @@ impl Turn {
             return;
         }
         let op = Op { step, attempt: attempt.saturating_add(1) };
-        let fresh = Streaming::new(op, streaming.tally, now);
+        let fresh = Streaming::new(op, streaming.tally.clone(), now);
         self.enter(Phase::Streaming(fresh));
         self.may_recover(now, fx);
     }

@@ -1,14 +1,14 @@
 //! A provider call failed: wait and try again, or give up.
 
-use alloc::format;
+use alloc::{boxed::Box, format};
 
 use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome};
 
 use super::{Turn, seal::GivenUp};
 use crate::{
-    Effects, Millis, Op, Schedule,
+    Effects, Millis, Op, Retry, Schedule,
     millis::{LONGEST_WAIT_MS, wait_ms},
-    phase::{Backoff, Phase, Tally},
+    phase::{Backoff, Phase, Scheduled, Tally},
 };
 
 impl Turn {
@@ -23,8 +23,8 @@ impl Turn {
         if streaming.has_content() {
             return self.fail(now, failure, RetryOutcome::NotRetryable.into(), fx);
         }
-        let (op, tally) = (streaming.op, streaming.tally);
-        match self.decide(now, tally, &failure, schedule) {
+        let (op, tally) = (streaming.op, streaming.tally.clone());
+        match self.decide(now, &tally, &failure, schedule) {
             Ok(delay_ms) => {
                 self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx);
             }
@@ -51,14 +51,15 @@ impl Turn {
     fn decide(
         &self,
         now: Millis,
-        tally: Tally,
+        tally: &Tally,
         failure: &Failure,
         schedule: &dyn Schedule,
     ) -> Result<u64, GivenUp> {
         if !failure.retryable {
             return Err(RetryOutcome::NotRetryable.into());
         }
-        let delay = schedule.delay_for(tally.retries, failure).ok_or(RetryOutcome::Exhausted)?;
+        let question = Retry::new(tally.retries, failure).of_turn(&self.id);
+        let delay = schedule.delay_for(&question).ok_or(RetryOutcome::Exhausted)?;
         // A hint only lengthens a wait: to ask again earlier than told is to be refused again.
         let delay_ms = wait_ms(delay).max(failure.hint_ms.unwrap_or(0)).min(LONGEST_WAIT_MS);
         match self.settings.budget.left(now, tally.waited_ms) {
@@ -71,11 +72,27 @@ impl Turn {
         }
     }
 
-    fn back_off(&mut self, backoff: Backoff, failure: Failure, max_attempts: Option<u32>, fx: &mut Effects) {
+    /// Schedules a retry and tells of it.
+    pub(super) fn back_off(
+        &mut self,
+        mut backoff: Backoff,
+        failure: Failure,
+        max_attempts: Option<u32>,
+        fx: &mut Effects,
+    ) {
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.tally.waited_ms;
+        self.retries = self.retries.saturating_add(1);
+        self.waited_ms = self.waited_ms.saturating_add(delay_ms);
+        backoff.tally.last = Some(Box::new(Scheduled {
+            delay_ms,
+            max_attempts,
+            category: failure.category,
+            message: failure.message.clone(),
+            code: failure.code.clone(),
+        }));
         fx.tell(EventBody::ProviderRetry {
-            attempt: backoff.tally.retries - 1,
+            attempt: backoff.tally.retries.saturating_sub(1),
             delay_ms,
             message: failure.message,
             code: failure.code,
@@ -91,12 +108,13 @@ impl Turn {
 }
 
 impl Backoff {
-    fn after(now: Millis, failed: Op, tally: Tally, delay_ms: u64) -> Self {
+    pub(super) fn after(now: Millis, failed: Op, tally: Tally, delay_ms: u64) -> Self {
         Self {
             op: Op { step: failed.step, attempt: failed.attempt.saturating_add(1) },
             tally: Tally {
                 retries: tally.retries.saturating_add(1),
                 waited_ms: tally.waited_ms.saturating_add(delay_ms),
+                last: tally.last,
             },
             resume_at: now.plus(delay_ms),
             decided_ms: delay_ms,

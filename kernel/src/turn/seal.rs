@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use everturn_wire::{Chunk, DoneReason, EventBody, Failure, RetryOutcome, Role};
+use everturn_wire::{Chunk, DoneReason, ErrorReport, EventBody, Failure, RetryOutcome, Role};
 
 use super::Turn;
 use crate::{
@@ -52,20 +52,10 @@ impl Turn {
         let outcome =
             Some(ended).filter(|_| matches!(ended, RetryOutcome::Exhausted | RetryOutcome::TooLong));
         let Failure { message, code, category, advice, .. } = failure.clone();
-        fx.keep(
-            Role::Assistant,
-            Chunk::Error {
-                message: message.clone(),
-                code: code.clone(),
-                advice: advice.clone(),
-                retries,
-                waited_ms,
-                outcome,
-                detail: detail.clone(),
-            },
-        );
         let category = Some(category);
-        fx.tell(EventBody::Error { message, code, category, advice, retries, waited_ms, outcome, detail });
+        let report = ErrorReport { message, code, category, advice, retries, waited_ms, outcome, detail };
+        fx.keep(Role::Assistant, Chunk::Error(report.clone()));
+        fx.tell(EventBody::Error(report));
         if let Some(event) = step_complete {
             fx.tell(event);
         }
@@ -85,6 +75,7 @@ impl Turn {
             duration_ms: Some(now.since(self.started_at)),
             usage: self.usage,
             context_size: self.context_size,
+            first_token_ms: self.first_token_at.map(|at| at.since(self.started_at)),
         });
         fx.tell(EventBody::TurnSealed);
         self.enter(Phase::Sealed(Outcome { reason, failure }));
@@ -105,18 +96,22 @@ impl Turn {
     /// The retries of the step under way.
     fn tally(&self) -> Tally {
         match &self.phase {
-            Phase::Streaming(streaming) => streaming.tally,
-            Phase::Backoff(backoff) => backoff.tally,
+            Phase::Streaming(streaming) => streaming.tally.clone(),
+            Phase::Backoff(backoff) => backoff.tally.clone(),
             Phase::Tools(_) | Phase::Sealed(_) => Tally::default(),
         }
     }
 
-    /// Tells that a series of retries is over which no token has ended yet.
+    /// Tells that a chain of retries is over which no token has ended yet. A wait that is too long ends it before there
+    /// was any.
     fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
-        let is_over =
-            matches!(&self.phase, Phase::Streaming(streaming) if streaming.first_token_at.is_some());
-        let attempts = self.tally().retries;
-        if attempts > 0 && !is_over {
+        // One that still waits was scheduled, but not made.
+        let (is_chain, attempts) = match &self.phase {
+            Phase::Streaming(streaming) => (streaming.is_retry(), streaming.tally.retries),
+            Phase::Backoff(backoff) => (true, backoff.tally.retries.saturating_sub(1)),
+            Phase::Tools(_) | Phase::Sealed(_) => return,
+        };
+        if is_chain || outcome == RetryOutcome::TooLong {
             fx.tell(EventBody::RetryEnded { attempts, outcome, message: message.map(Into::into) });
         }
     }

@@ -7,7 +7,7 @@ use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usa
 
 use super::Turn;
 use crate::{
-    Effects, FinishReason, Millis, Op, Schedule, StreamEvent, ToolAnswer, ToolCall,
+    Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, ToolAnswer, ToolCall,
     call::{INTERRUPTED, OpenCall, promote, with_unique_id},
     phase::{Phase, Piece, Streaming, Tools},
 };
@@ -26,13 +26,35 @@ impl Turn {
             return;
         }
         match event {
-            StreamEvent::Text(delta) => streaming.on_text(now, delta, fx),
-            StreamEvent::Reasoning(delta) => streaming.on_reasoning(now, delta, fx),
+            StreamEvent::Text(delta) => {
+                streaming.on_text(now, delta, fx);
+                self.note_first_token();
+            }
+            StreamEvent::Reasoning(delta) => {
+                streaming.on_reasoning(now, delta, fx);
+                self.note_first_token();
+            }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
             StreamEvent::ToolCall(call) => self.on_tool_call(now, call, fx),
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
+            StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
             StreamEvent::Failed(failure) => self.on_failed(now, failure, schedule, fx),
+        }
+    }
+
+    fn on_silent(&mut self, now: Millis, silence: Silence, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        streaming.is_silent = true;
+        let Silence { silent_ms, left_ms, alive } = silence;
+        let gives_up_at = left_ms.map(|left_ms| now.plus(left_ms).0);
+        let step_id = StepId::new(&self.id, streaming.op.step);
+        fx.tell(EventBody::ProviderSilent { step_id, silent_ms, gives_up_at, alive });
+    }
+
+    fn note_first_token(&mut self) {
+        if let (None, Phase::Streaming(streaming)) = (self.first_token_at, &self.phase) {
+            self.first_token_at = streaming.first_token_at;
         }
     }
 
@@ -42,6 +64,7 @@ impl Turn {
         let open = OpenCall::new(with_unique_id(call, &streaming.calls));
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
+        self.first_token_at = self.first_token_at.or(streaming.first_token_at);
         if self.settings.eager_tools {
             promote(&mut streaming.calls, self.settings.max_parallel_tools, now);
             // What is about to start must be known to have started, should the process end now.
@@ -115,7 +138,7 @@ impl Turn {
     /// Takes what was streamed out of the phase and settles its token counts. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
-        let empty = Streaming::new(streaming.op, streaming.tally, streaming.since);
+        let empty = Streaming::new(streaming.op, streaming.tally.clone(), streaming.since);
         let streaming = mem::replace(streaming, empty);
         let step_id = self.step_id(streaming.op.step);
         self.steps += 1;

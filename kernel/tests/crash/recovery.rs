@@ -28,13 +28,13 @@ fn a_step_that_always_ends_the_process_is_given_up() {
     let story = world.log.story(START);
     let end: Vec<_> = story.lines().skip(story.lines().count() - 7).collect();
     assert_snapshot!(end.join("\n"), @r#"
-        0 text-delta delta="Hel"
-        0 step-rewound reason="the server was restarted while this step was streamed"
-        0 | Assistant error message="the process ended 4 times while this step ran; the turn is not tried again"
-        0 error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
-        0 step-complete
-        0 done durationMs=0 reason="error"
-        0 turn-sealed
+    0 text-delta delta="Hel"
+    0 step-rewound reason="the server was restarted while this step was streamed"
+    0 | Assistant error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
+    0 error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
+    0 step-complete
+    0 done durationMs=0 reason="error"
+    0 turn-sealed
     "#);
 }
 
@@ -85,18 +85,18 @@ fn a_call_that_was_cut_off_is_told_so_and_the_others_run() {
     let story = world.log.story(START);
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> run bomb")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-        0 > run bomb 0/a
-        0 tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" durationMs=0 isError=true toolCallId="a" toolName="bomb"
-        0 | Tool tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" isError=true toolCallId="a" toolName="bomb"
-        0 > run read 0/b
-       10 tool-result content="42" durationMs=10 isError=false toolCallId="b" toolName="read"
-       10 | Tool tool-result content="42" isError=false toolCallId="b" toolName="read"
-       10 > call 1.0
-       10 text-delta delta="Done"
-       10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-       10 | Assistant text text="Done"
-       10 done durationMs=10 reason="stop"
-       10 turn-sealed
+     0 > run bomb 0/a
+     0 tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" durationMs=0 isError=true toolCallId="a" toolName="bomb"
+     0 | Tool tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" isError=true toolCallId="a" toolName="bomb"
+     0 > run read 0/b
+    10 tool-result content="42" durationMs=10 isError=false toolCallId="b" toolName="read"
+    10 | Tool tool-result content="42" isError=false toolCallId="b" toolName="read"
+    10 > call 1.0
+    10 text-delta delta="Done"
+    10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    10 | Assistant text text="Done"
+    10 done durationMs=10 firstTokenMs=0 reason="stop"
+    10 turn-sealed
     "#);
 }
 
@@ -110,20 +110,20 @@ fn eager_tools_that_ran_are_not_asked_for_again() {
     let story = world.log.story(START);
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("step-rewound")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-       20 step-rewound reason="the server was restarted while this step was streamed"
-       20 text-delta delta="See:"
-       20 tool-call input={"n":1} toolCallId="a" toolName="read"
-       20 tool-result content="42" isError=false toolCallId="a" toolName="read"
-       20 step-complete decodeMs=20 genTotalMs=20 ttftMs=0
-       20 | Assistant text text="See:"
-       20 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
-       20 | Tool tool-result content="42" isError=false toolCallId="a" toolName="read"
-       20 > call 1.0
-       20 text-delta delta="Done"
-       20 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-       20 | Assistant text text="Done"
-       20 done durationMs=20 reason="stop"
-       20 turn-sealed
+    20 step-rewound reason="the server was restarted while this step was streamed"
+    20 text-delta delta="See:"
+    20 tool-call input={"n":1} toolCallId="a" toolName="read"
+    20 tool-result content="42" isError=false toolCallId="a" toolName="read"
+    20 step-complete decodeMs=20 genTotalMs=20 ttftMs=0
+    20 | Assistant text text="See:"
+    20 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
+    20 | Tool tool-result content="42" isError=false toolCallId="a" toolName="read"
+    20 > call 1.0
+    20 text-delta delta="Done"
+    20 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    20 | Assistant text text="Done"
+    20 done durationMs=20 firstTokenMs=0 reason="stop"
+    20 turn-sealed
     "#);
 }
 

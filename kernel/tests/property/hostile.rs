@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Effect, Effects, FinishReason, Input, Millis, Op, Prompt, Schedule, Settings, Snapshot, StreamEvent,
-    ToolAnswer, Turn, Want,
+    Effect, Effects, FinishReason, Input, Millis, Op, Prompt, Retry, Schedule, Settings, Snapshot,
+    StreamEvent, ToolAnswer, Turn, Want,
 };
-use everturn_wire::{EventBody, Failure, TurnId};
+use everturn_wire::{EventBody, RetryPhase, TurnId};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -39,8 +39,8 @@ proptest! {
 struct Table(Vec<u64>);
 
 impl Schedule for Table {
-    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
-        self.0.get(attempt as usize).copied().map(Duration::from_millis)
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.0.get(retry.attempt as usize).copied().map(Duration::from_millis)
     }
 }
 
@@ -154,14 +154,15 @@ impl Trial {
         }
         assert_eq!(turn.want(), turn.want());
         assert_eq!(turn.want() == Want::Nothing, turn.outcome().is_some());
-        assert_eq!(turn.retry_attempt().is_some(), matches!(turn.want(), Want::Wake(..)));
+        let waits = turn.retry().is_some_and(|retry| retry.phase == RetryPhase::Waiting);
+        assert_eq!(waits, matches!(turn.want(), Want::Wake(..)));
     }
 
     /// A wait is never shorter than the schedule or the provider asked for, and ends when it was told to.
     fn check_retry(&mut self, before: &Turn, input: &Input) {
         if let (Want::Stream(failed), Want::Wake(next, at)) = (before.want(), self.turn.want()) {
             assert_eq!(next, Op { step: failed.step, attempt: failed.attempt + 1 });
-            let attempt = self.turn.retry_attempt().expect("a waiting turn knows its attempt");
+            let attempt = self.turn.retry().expect("a waiting turn knows its retry").attempt;
             let scheduled = self.schedule.0[attempt as usize];
             let hint = match input {
                 Input::Provider(_, StreamEvent::Failed(failure)) => {
@@ -172,6 +173,13 @@ impl Trial {
             };
             let asked = scheduled.max(hint).min(1 << 52);
             assert_eq!(at, self.now.plus(asked), "the wait");
+        }
+        if let (Want::Stream(op), Want::Stream(next)) = (before.want(), self.turn.want())
+            && op.step == next.step
+            && op != next
+        {
+            assert!(matches!(input, Input::RetryNow | Input::Recover), "asked again by {input:?}");
+            assert_eq!(next.attempt, op.attempt + 1);
         }
         if let (Want::Wake(op, at), Want::Wake(next, then)) = (before.want(), self.turn.want()) {
             assert!(op == next && then <= at, "a wait got longer");
@@ -232,7 +240,8 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
                 current == *step && runs(call_id)
             }
             Input::Tick(op) => matches!(want, Want::Wake(next, at) if next == *op && now >= at),
-            Input::RetryNow | Input::AbortRetry => waits,
+            Input::RetryNow => waits || is_silent(turn),
+            Input::AbortRetry => turn.retry().is_some(),
             Input::Steer(message) => !queued(&message.message_id) && !message.text.is_empty(),
             Input::Unsteer { message_id } => queued(message_id),
             Input::Checkpoint => !waits,
@@ -240,12 +249,19 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
         }
 }
 
+/// Whether watchers were told that the call is silent, and of nothing else.
+fn is_silent(turn: &Turn) -> bool {
+    let phase = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON")["phase"].take();
+    phase["isSilent"] == true && phase["firstTokenAt"].is_null() && phase["usage"].is_null()
+}
+
 /// The saved form without what is streamed again after a crash.
 fn lasting(turn: &Turn, eager: bool) -> Value {
     let mut json = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON");
     json["revision"].take();
+    json["firstTokenAt"].take();
     if json["phase"]["state"] == "streaming" {
-        for streamed in ["pieces", "firstTokenAt", "usage"] {
+        for streamed in ["pieces", "firstTokenAt", "usage", "isSilent"] {
             json["phase"][streamed].take();
         }
         if !eager {

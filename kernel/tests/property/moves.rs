@@ -1,8 +1,8 @@
 //! Things that may happen to a turn, likely or not.
 
 use everturn_kernel::{
-    Arguments, Budget, FinishReason, Input, Millis, Op, Settings, StreamEvent, ToolAnswer, ToolCall, Turn,
-    Want,
+    Arguments, Budget, FinishReason, Input, Millis, Op, Settings, Silence, StreamEvent, ToolAnswer, ToolCall,
+    Turn, Want,
 };
 use everturn_wire::{Category, Echo, Failure, OutputStream, QueuedMessage, Usage, Value};
 use proptest::{collection::vec, option, prelude::*, sample::Index};
@@ -113,7 +113,16 @@ pub(crate) fn any_word() -> impl Strategy<Value = StreamEvent> {
         2 => any_echo().prop_map(StreamEvent::Echo),
         5 => any_call().prop_map(StreamEvent::ToolCall),
         1 => any_usage().prop_map(StreamEvent::Usage),
+        1 => any_silence().prop_map(StreamEvent::Silent),
     ]
+}
+
+fn any_silence() -> impl Strategy<Value = Silence> {
+    (0..90_000u64, option::of(0..300_000u64), any::<bool>()).prop_map(|(silent_ms, left_ms, alive)| Silence {
+        silent_ms,
+        left_ms,
+        alive,
+    })
 }
 
 fn any_call() -> impl Strategy<Value = ToolCall> {

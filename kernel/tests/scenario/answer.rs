@@ -21,20 +21,20 @@ fn a_calm_turn() {
         finish(FinishReason::Stop),
     ];
     assert_snapshot!(play(&Script { steps: vec![vec![answer]], ..Script::default() }), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-      120 reasoning-delta delta="hm, "
-      120 reasoning-delta delta="yes"
-      150 text-delta delta="Hel"
-      150 text-delta delta="lo"
-      150 usage usage={"inputTokens":10,"outputTokens":4}
-      150 step-complete decodeMs=30 genTotalMs=150 ttftMs=120
-      150 | Assistant thinking text="hm, yes"
-      150 | Assistant text text="Hello"
-      150 done contextSize=14 durationMs=150 reason="stop" usage={"inputTokens":10,"outputTokens":4}
-      150 turn-sealed
+      0 | User text text="Hi"
+      0 user-message text="Hi"
+      0 turn-start
+      0 > call 0.0
+    120 reasoning-delta delta="hm, "
+    120 reasoning-delta delta="yes"
+    150 text-delta delta="Hel"
+    150 text-delta delta="lo"
+    150 usage usage={"inputTokens":10,"outputTokens":4}
+    150 step-complete decodeMs=30 genTotalMs=150 ttftMs=120
+    150 | Assistant thinking text="hm, yes"
+    150 | Assistant text text="Hello"
+    150 done contextSize=14 durationMs=150 firstTokenMs=120 reason="stop" usage={"inputTokens":10,"outputTokens":4}
+    150 turn-sealed
     "#);
 }
 
@@ -52,8 +52,7 @@ fn tokens_are_summed_and_the_context_is_that_of_the_last_step() {
     let mut world = World::new(Script { steps: vec![vec![asks], vec![answer]], ..Script::default() });
     let turn = world.begin().expect("it ends");
     let story = world.log.story(START);
-    let done =
-        "done contextSize=137 durationMs=10 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}";
+    let done = "done contextSize=137 durationMs=10 firstTokenMs=0 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}";
     assert!(story.contains(done), "{story}");
     let sum = Usage { input_tokens: 230, output_tokens: 27, ..Usage::default() };
     assert_eq!((turn.usage(), turn.context_size(), turn.steps()), (Some(sum), Some(137), 2));
@@ -88,15 +87,15 @@ fn a_stop_keeps_the_partial_text() {
         ..Script::default()
     };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 text-delta delta="Hel"
-       50 > abort
-       50 | Assistant text text="Hel"
-       50 done durationMs=50 reason="aborted"
-       50 turn-sealed
+     0 | User text text="Hi"
+     0 user-message text="Hi"
+     0 turn-start
+     0 > call 0.0
+     0 text-delta delta="Hel"
+    50 > abort
+    50 | Assistant text text="Hel"
+    50 done durationMs=50 firstTokenMs=0 reason="aborted"
+    50 turn-sealed
     "#);
 }
 

@@ -53,7 +53,7 @@ fn it_closes_its_reasoning_and_goes_into_history_with_it() {
     10 text-delta delta="Bye"
     10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
     10 | Assistant text text="Bye"
-    10 done durationMs=10 reason="stop"
+    10 done durationMs=10 firstTokenMs=0 reason="stop"
     10 turn-sealed
     "#);
 }

@@ -21,18 +21,21 @@ fn three_overloads_and_then_an_answer_leave_no_trace() {
         0 > call 0.0
         0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
         0 > sleep 5000
+     5000 status retry=asking/0 status="active"
      5000 > call 0.1
      5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
      5000 > sleep 10000
+    15000 status retry=asking/1 status="active"
     15000 > call 0.2
     15000 provider-retry attempt=2 category="overloaded" code="429" delayMs=30000 maxAttempts=21 message="HTTP 429: busy"
     15000 > sleep 30000
+    45000 status retry=asking/2 status="active"
     45000 > call 0.3
     45000 retry-ended attempts=3 outcome="recovered"
     45000 text-delta delta="Hello"
     45000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
     45000 | Assistant text text="Hello"
-    45000 done durationMs=45000 reason="stop"
+    45000 done durationMs=45000 firstTokenMs=45000 reason="stop"
     45000 turn-sealed
     "#);
 }
@@ -70,7 +73,7 @@ fn failing_for_ever_gives_up_with_the_last_failure() {
     assert_snapshot!(end.join("\n"), @r#"
     27105000 > call 0.21
     27105000 retry-ended attempts=21 message="the last" outcome="exhausted"
-    27105000 | Assistant error message="the last" outcome="exhausted" retries=21 waitedMs=27105000
+    27105000 | Assistant error category="network" message="the last" outcome="exhausted" retries=21 waitedMs=27105000
     27105000 error category="network" message="the last" outcome="exhausted" retries=21 waitedMs=27105000
     27105000 step-complete
     27105000 done durationMs=27105000 reason="error"
@@ -82,15 +85,15 @@ fn failing_for_ever_gives_up_with_the_last_failure() {
 fn without_a_strategy_nothing_is_retried() {
     let script = Script { steps: vec![vec![overloaded()]], retries: false, ..Script::default() };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 | Assistant error code="429" message="HTTP 429: busy" outcome="exhausted"
-        0 error category="overloaded" code="429" message="HTTP 429: busy" outcome="exhausted"
-        0 step-complete
-        0 done durationMs=0 reason="error"
-        0 turn-sealed
+    0 | User text text="Hi"
+    0 user-message text="Hi"
+    0 turn-start
+    0 > call 0.0
+    0 | Assistant error category="overloaded" code="429" message="HTTP 429: busy" outcome="exhausted"
+    0 error category="overloaded" code="429" message="HTTP 429: busy" outcome="exhausted"
+    0 step-complete
+    0 done durationMs=0 reason="error"
+    0 turn-sealed
     "#);
 }
 
@@ -125,19 +128,20 @@ fn a_failure_that_stays_ends_a_series_of_retries() {
 fn a_stream_that_is_cut_before_content_is_retried() {
     let script = Script { steps: vec![vec![vec![Beat::Wait(7)], says("Hello")]], ..Script::default() };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        7 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider's answer ended without its terminal event"
-        7 > sleep 5000
-     5007 > call 0.1
-     5007 retry-ended attempts=1 outcome="recovered"
-     5007 text-delta delta="Hello"
-     5007 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-     5007 | Assistant text text="Hello"
-     5007 done durationMs=5007 reason="stop"
-     5007 turn-sealed
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       7 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider's answer ended without its terminal event"
+       7 > sleep 5000
+    5007 status retry=asking/0 status="active"
+    5007 > call 0.1
+    5007 retry-ended attempts=1 outcome="recovered"
+    5007 text-delta delta="Hello"
+    5007 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    5007 | Assistant text text="Hello"
+    5007 done durationMs=5007 firstTokenMs=5007 reason="stop"
+    5007 turn-sealed
     "#);
 }
 
@@ -146,18 +150,18 @@ fn after_text_nothing_is_retried() {
     let cut = vec![text("Hel"), Beat::Wait(5), text("lo"), failed(failure("connection reset"))];
     let script = Script { steps: vec![vec![cut, says("never")]], ..Script::default() };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 text-delta delta="Hel"
-        5 text-delta delta="lo"
-        5 | Assistant text text="Hello"
-        5 | Assistant error message="connection reset"
-        5 error category="network" message="connection reset"
-        5 step-complete decodeMs=5 genTotalMs=5 ttftMs=0
-        5 done durationMs=5 reason="error"
-        5 turn-sealed
+    0 | User text text="Hi"
+    0 user-message text="Hi"
+    0 turn-start
+    0 > call 0.0
+    0 text-delta delta="Hel"
+    5 text-delta delta="lo"
+    5 | Assistant text text="Hello"
+    5 | Assistant error category="network" message="connection reset"
+    5 error category="network" message="connection reset"
+    5 step-complete decodeMs=5 genTotalMs=5 ttftMs=0
+    5 done durationMs=5 firstTokenMs=0 reason="error"
+    5 turn-sealed
     "#);
 }
 
@@ -201,21 +205,22 @@ fn an_answer_without_content_is_retried_and_its_tokens_count() {
     let answer = vec![text("Hello"), usage(4, 2), finish(FinishReason::Stop)];
     let script = Script { steps: vec![vec![empty, answer]], ..Script::default() };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 usage usage={"inputTokens":3,"outputTokens":1}
-        0 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider ended its answer without any content"
-        0 > sleep 5000
-     5000 > call 0.1
-     5000 retry-ended attempts=1 outcome="recovered"
-     5000 text-delta delta="Hello"
-     5000 usage usage={"inputTokens":4,"outputTokens":2}
-     5000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-     5000 | Assistant text text="Hello"
-     5000 done contextSize=6 durationMs=5000 reason="stop" usage={"inputTokens":7,"outputTokens":3}
-     5000 turn-sealed
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       0 usage usage={"inputTokens":3,"outputTokens":1}
+       0 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider ended its answer without any content"
+       0 > sleep 5000
+    5000 status retry=asking/0 status="active"
+    5000 > call 0.1
+    5000 retry-ended attempts=1 outcome="recovered"
+    5000 text-delta delta="Hello"
+    5000 usage usage={"inputTokens":4,"outputTokens":2}
+    5000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    5000 | Assistant text text="Hello"
+    5000 done contextSize=6 durationMs=5000 firstTokenMs=5000 reason="stop" usage={"inputTokens":7,"outputTokens":3}
+    5000 turn-sealed
     "#);
 }
 
@@ -252,19 +257,20 @@ fn a_wait_that_the_budget_has_no_room_for_is_not_begun() {
     let mut script = Script { steps: vec![vec![overloaded(), vec![failed(limited)]]], ..Script::default() };
     script.settings.budget = Budget { max_wait_ms: Some(65_000), deadline: None };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 provider-retry attempt=0 budgetLeftMs=60000 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
-        0 > sleep 5000
-     5000 > call 0.1
-     5000 retry-ended attempts=1 message="the next attempt would be in 61 s, the budget leaves 60 s" outcome="too-long"
-     5000 | Assistant error detail="the next attempt would be in 61 s, the budget leaves 60 s" message="HTTP 429" outcome="too-long" retries=1 waitedMs=5000
-     5000 error category="rate_limited" detail="the next attempt would be in 61 s, the budget leaves 60 s" message="HTTP 429" outcome="too-long" retries=1 waitedMs=5000
-     5000 step-complete
-     5000 done durationMs=5000 reason="error"
-     5000 turn-sealed
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       0 provider-retry attempt=0 budgetLeftMs=60000 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
+       0 > sleep 5000
+    5000 status retry=asking/0 status="active"
+    5000 > call 0.1
+    5000 retry-ended attempts=1 message="the next attempt would be in 61 s, the budget leaves 60 s" outcome="too-long"
+    5000 | Assistant error category="rate_limited" detail="the next attempt would be in 61 s, the budget leaves 60 s" message="HTTP 429" outcome="too-long" retries=1 waitedMs=5000
+    5000 error category="rate_limited" detail="the next attempt would be in 61 s, the budget leaves 60 s" message="HTTP 429" outcome="too-long" retries=1 waitedMs=5000
+    5000 step-complete
+    5000 done durationMs=5000 reason="error"
+    5000 turn-sealed
     "#);
 }
 

@@ -19,31 +19,31 @@ fn asks_then_answers(outside: Vec<(u64, Input)>) -> Script {
 fn messages_are_injected_after_the_results_in_the_order_they_came() {
     let script = asks_then_answers(vec![(1, steer("m1", "and quickly")), (8, steer("m2", "please"))]);
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        1 > steer
-        1 queue-changed queue=[{"messageId":"m1","text":"and quickly"}]
-        5 tool-call input={"n":1} toolCallId="a" toolName="read"
-        5 step-complete decodeMs=0 genTotalMs=5 ttftMs=5
-        5 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
-        5 > run read 0/a
-        8 > steer
-        8 queue-changed queue=[{"messageId":"m1","text":"and quickly"},{"messageId":"m2","text":"please"}]
-       15 tool-result content="42" durationMs=10 isError=false toolCallId="a" toolName="read"
-       15 | Tool tool-result content="42" isError=false toolCallId="a" toolName="read"
-       15 queue-changed queue=[]
-       15 | User text text="and quickly"
-       15 steering text="and quickly"
-       15 | User text text="please"
-       15 steering text="please"
-       15 > call 1.0
-       15 text-delta delta="Done"
-       15 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-       15 | Assistant text text="Done"
-       15 done durationMs=15 reason="stop"
-       15 turn-sealed
+     0 | User text text="Hi"
+     0 user-message text="Hi"
+     0 turn-start
+     0 > call 0.0
+     1 > steer
+     1 queue-changed queue=[{"messageId":"m1","text":"and quickly"}]
+     5 tool-call input={"n":1} toolCallId="a" toolName="read"
+     5 step-complete decodeMs=0 genTotalMs=5 ttftMs=5
+     5 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
+     5 > run read 0/a
+     8 > steer
+     8 queue-changed queue=[{"messageId":"m1","text":"and quickly"},{"messageId":"m2","text":"please"}]
+    15 tool-result content="42" durationMs=10 isError=false toolCallId="a" toolName="read"
+    15 | Tool tool-result content="42" isError=false toolCallId="a" toolName="read"
+    15 queue-changed queue=[]
+    15 | User text text="and quickly"
+    15 steering text="and quickly"
+    15 | User text text="please"
+    15 steering text="please"
+    15 > call 1.0
+    15 text-delta delta="Done"
+    15 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    15 | Assistant text text="Done"
+    15 done durationMs=15 firstTokenMs=5 reason="stop"
+    15 turn-sealed
     "#);
 }
 

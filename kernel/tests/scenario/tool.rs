@@ -29,29 +29,29 @@ fn calls_run_in_parallel_and_each_has_its_result() {
     let first =
         vec![text("Let me see."), call("a", "slow"), call("b", "fast"), finish(FinishReason::ToolCalls)];
     assert_snapshot!(play(&two_steps(first)), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 text-delta delta="Let me see."
-        0 tool-call input={"n":1} toolCallId="a" toolName="slow"
-        0 tool-call input={"n":1} toolCallId="b" toolName="fast"
-        0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-        0 | Assistant text text="Let me see."
-        0 | Assistant tool-call input={"n":1} toolCallId="a" toolName="slow"
-        0 | Assistant tool-call input={"n":1} toolCallId="b" toolName="fast"
-        0 > run slow 0/a
-        0 > run fast 0/b
-       10 tool-result content="fast done" durationMs=10 isError=false toolCallId="b" toolName="fast"
-       10 | Tool tool-result content="fast done" isError=false toolCallId="b" toolName="fast"
-      100 tool-result content="slow done" durationMs=100 isError=false toolCallId="a" toolName="slow"
-      100 | Tool tool-result content="slow done" isError=false toolCallId="a" toolName="slow"
-      100 > call 1.0
-      100 text-delta delta="Done"
-      100 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-      100 | Assistant text text="Done"
-      100 done durationMs=100 reason="stop"
-      100 turn-sealed
+      0 | User text text="Hi"
+      0 user-message text="Hi"
+      0 turn-start
+      0 > call 0.0
+      0 text-delta delta="Let me see."
+      0 tool-call input={"n":1} toolCallId="a" toolName="slow"
+      0 tool-call input={"n":1} toolCallId="b" toolName="fast"
+      0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+      0 | Assistant text text="Let me see."
+      0 | Assistant tool-call input={"n":1} toolCallId="a" toolName="slow"
+      0 | Assistant tool-call input={"n":1} toolCallId="b" toolName="fast"
+      0 > run slow 0/a
+      0 > run fast 0/b
+     10 tool-result content="fast done" durationMs=10 isError=false toolCallId="b" toolName="fast"
+     10 | Tool tool-result content="fast done" isError=false toolCallId="b" toolName="fast"
+    100 tool-result content="slow done" durationMs=100 isError=false toolCallId="a" toolName="slow"
+    100 | Tool tool-result content="slow done" isError=false toolCallId="a" toolName="slow"
+    100 > call 1.0
+    100 text-delta delta="Done"
+    100 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    100 | Assistant text text="Done"
+    100 done durationMs=100 firstTokenMs=0 reason="stop"
+    100 turn-sealed
     "#);
 }
 
@@ -117,9 +117,9 @@ fn unknown_and_failing_tools_are_results_not_failures() {
     let results: Vec<_> =
         story.lines().filter(|line| line.contains("| Tool") || line.contains("done ")).collect();
     assert_snapshot!(results.join("\n"), @r#"
-        0 | Tool tool-result content="(tool failed: there is no tool \"nothing\")" isError=true toolCallId="a" toolName="nothing"
-        5 | Tool tool-result content="(tool failed: no such file)" isError=true toolCallId="b" toolName="broken"
-        5 done durationMs=5 reason="stop"
+    0 | Tool tool-result content="(tool failed: there is no tool \"nothing\")" isError=true toolCallId="a" toolName="nothing"
+    5 | Tool tool-result content="(tool failed: no such file)" isError=true toolCallId="b" toolName="broken"
+    5 done durationMs=5 firstTokenMs=0 reason="stop"
     "#);
 }
 
@@ -127,26 +127,26 @@ fn unknown_and_failing_tools_are_results_not_failures() {
 fn a_call_with_malformed_arguments_is_answered_and_the_others_run() {
     let first = vec![malformed("a", "fast"), call("b", "fast"), finish(FinishReason::ToolCalls)];
     assert_snapshot!(play(&two_steps(first)), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 tool-call input="{\"n\":" toolCallId="a" toolName="fast"
-        0 tool-call input={"n":1} toolCallId="b" toolName="fast"
-        0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-        0 | Assistant tool-call input="{\"n\":" toolCallId="a" toolName="fast"
-        0 | Assistant tool-call input={"n":1} toolCallId="b" toolName="fast"
-        0 tool-result content="(tool failed: the arguments are not valid JSON: it ends early)" isError=true toolCallId="a" toolName="fast"
-        0 | Tool tool-result content="(tool failed: the arguments are not valid JSON: it ends early)" isError=true toolCallId="a" toolName="fast"
-        0 > run fast 0/b
-       10 tool-result content="fast done" durationMs=10 isError=false toolCallId="b" toolName="fast"
-       10 | Tool tool-result content="fast done" isError=false toolCallId="b" toolName="fast"
-       10 > call 1.0
-       10 text-delta delta="Done"
-       10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-       10 | Assistant text text="Done"
-       10 done durationMs=10 reason="stop"
-       10 turn-sealed
+     0 | User text text="Hi"
+     0 user-message text="Hi"
+     0 turn-start
+     0 > call 0.0
+     0 tool-call input="{\"n\":" toolCallId="a" toolName="fast"
+     0 tool-call input={"n":1} toolCallId="b" toolName="fast"
+     0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+     0 | Assistant tool-call input="{\"n\":" toolCallId="a" toolName="fast"
+     0 | Assistant tool-call input={"n":1} toolCallId="b" toolName="fast"
+     0 tool-result content="(tool failed: the arguments are not valid JSON: it ends early)" isError=true toolCallId="a" toolName="fast"
+     0 | Tool tool-result content="(tool failed: the arguments are not valid JSON: it ends early)" isError=true toolCallId="a" toolName="fast"
+     0 > run fast 0/b
+    10 tool-result content="fast done" durationMs=10 isError=false toolCallId="b" toolName="fast"
+    10 | Tool tool-result content="fast done" isError=false toolCallId="b" toolName="fast"
+    10 > call 1.0
+    10 text-delta delta="Done"
+    10 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    10 | Assistant text text="Done"
+    10 done durationMs=10 firstTokenMs=0 reason="stop"
+    10 turn-sealed
     "#);
 }
 
@@ -237,29 +237,29 @@ fn eager_tools_run_while_the_model_still_speaks() {
     ]);
     script.settings.eager_tools = true;
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 tool-call input={"n":1} toolCallId="a" toolName="fast"
-        0 > run fast 0/a
-       10 tool-result content="fast done" durationMs=10 isError=false toolCallId="a" toolName="fast"
-       30 text-delta delta="And"
-       30 tool-call input={"n":1} toolCallId="b" toolName="slow"
-       30 > run slow 0/b
-       60 step-complete decodeMs=60 genTotalMs=60 ttftMs=0
-       60 | Assistant text text="And"
-       60 | Assistant tool-call input={"n":1} toolCallId="a" toolName="fast"
-       60 | Assistant tool-call input={"n":1} toolCallId="b" toolName="slow"
-       60 | Tool tool-result content="fast done" isError=false toolCallId="a" toolName="fast"
-      130 tool-result content="slow done" durationMs=100 isError=false toolCallId="b" toolName="slow"
-      130 | Tool tool-result content="slow done" isError=false toolCallId="b" toolName="slow"
-      130 > call 1.0
-      130 text-delta delta="Done"
-      130 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-      130 | Assistant text text="Done"
-      130 done durationMs=130 reason="stop"
-      130 turn-sealed
+      0 | User text text="Hi"
+      0 user-message text="Hi"
+      0 turn-start
+      0 > call 0.0
+      0 tool-call input={"n":1} toolCallId="a" toolName="fast"
+      0 > run fast 0/a
+     10 tool-result content="fast done" durationMs=10 isError=false toolCallId="a" toolName="fast"
+     30 text-delta delta="And"
+     30 tool-call input={"n":1} toolCallId="b" toolName="slow"
+     30 > run slow 0/b
+     60 step-complete decodeMs=60 genTotalMs=60 ttftMs=0
+     60 | Assistant text text="And"
+     60 | Assistant tool-call input={"n":1} toolCallId="a" toolName="fast"
+     60 | Assistant tool-call input={"n":1} toolCallId="b" toolName="slow"
+     60 | Tool tool-result content="fast done" isError=false toolCallId="a" toolName="fast"
+    130 tool-result content="slow done" durationMs=100 isError=false toolCallId="b" toolName="slow"
+    130 | Tool tool-result content="slow done" isError=false toolCallId="b" toolName="slow"
+    130 > call 1.0
+    130 text-delta delta="Done"
+    130 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    130 | Assistant text text="Done"
+    130 done durationMs=130 firstTokenMs=0 reason="stop"
+    130 turn-sealed
     "#);
 }
 
@@ -271,14 +271,14 @@ fn a_stream_that_breaks_keeps_what_eager_tools_did_and_drops_the_rest() {
     let story = play(&script);
     let end: Vec<_> = story.lines().skip_while(|line| !line.starts_with("   30")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-       30 | Assistant tool-call input={"n":1} toolCallId="a" toolName="fast"
-       30 | Tool tool-result content="fast done" isError=false toolCallId="a" toolName="fast"
-       30 tool-result content="(tool failed: interrupted, the turn ended before it was done)" isError=true toolCallId="b" toolName="slow"
-       30 | Assistant error message="reset"
-       30 error category="network" message="reset"
-       30 step-complete decodeMs=30 genTotalMs=30 ttftMs=0
-       30 done durationMs=30 reason="error"
-       30 turn-sealed
+    30 | Assistant tool-call input={"n":1} toolCallId="a" toolName="fast"
+    30 | Tool tool-result content="fast done" isError=false toolCallId="a" toolName="fast"
+    30 tool-result content="(tool failed: interrupted, the turn ended before it was done)" isError=true toolCallId="b" toolName="slow"
+    30 | Assistant error category="network" message="reset"
+    30 error category="network" message="reset"
+    30 step-complete decodeMs=30 genTotalMs=30 ttftMs=0
+    30 done durationMs=30 firstTokenMs=0 reason="error"
+    30 turn-sealed
     "#);
 }
 
@@ -298,11 +298,11 @@ fn a_stop_while_tools_run_answers_those_that_are_not_done() {
     let story = play(&script);
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> abort")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-       50 > abort
-       50 tool-result content="(tool failed: interrupted, the turn ended before it was done)" durationMs=50 isError=true toolCallId="a" toolName="slow"
-       50 | Tool tool-result content="(tool failed: interrupted, the turn ended before it was done)" isError=true toolCallId="a" toolName="slow"
-       50 done durationMs=50 reason="aborted"
-       50 turn-sealed
+    50 > abort
+    50 tool-result content="(tool failed: interrupted, the turn ended before it was done)" durationMs=50 isError=true toolCallId="a" toolName="slow"
+    50 | Tool tool-result content="(tool failed: interrupted, the turn ended before it was done)" isError=true toolCallId="a" toolName="slow"
+    50 done durationMs=50 firstTokenMs=0 reason="aborted"
+    50 turn-sealed
     "#);
 }
 

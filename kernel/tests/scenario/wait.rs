@@ -13,19 +13,20 @@ fn overloaded_thrice() -> Script {
 fn a_stop_in_the_second_wait_is_no_error() {
     let script = Script { outside: vec![(6_000, Input::Abort)], ..overloaded_thrice() };
     assert_snapshot!(play(&script), @r#"
-        0 | User text text="Hi"
-        0 user-message text="Hi"
-        0 turn-start
-        0 > call 0.0
-        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
-        0 > sleep 5000
-     5000 > call 0.1
-     5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
-     5000 > sleep 10000
-     6000 > abort
-     6000 retry-ended attempts=2 outcome="cancelled"
-     6000 done durationMs=6000 reason="aborted"
-     6000 turn-sealed
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
+       0 > sleep 5000
+    5000 status retry=asking/0 status="active"
+    5000 > call 0.1
+    5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
+    5000 > sleep 10000
+    6000 > abort
+    6000 retry-ended attempts=1 outcome="cancelled"
+    6000 done durationMs=6000 reason="aborted"
+    6000 turn-sealed
     "#);
 }
 
@@ -35,10 +36,10 @@ fn cancelling_the_retry_seals_and_says_so() {
     let story = play(&script);
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> abort retry")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-     6000 > abort retry
-     6000 retry-ended attempts=2 message="Retry cancelled" outcome="cancelled"
-     6000 done durationMs=6000 reason="aborted"
-     6000 turn-sealed
+    6000 > abort retry
+    6000 retry-ended attempts=1 message="Retry cancelled" outcome="cancelled"
+    6000 done durationMs=6000 reason="aborted"
+    6000 turn-sealed
     "#);
 }
 
@@ -62,15 +63,16 @@ fn a_wait_is_skipped_on_demand() {
     let story = play(&script);
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> sleep")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-        0 > sleep 5000
-     1000 > retry now
-     1000 > call 0.1
-     1000 retry-ended attempts=1 outcome="recovered"
-     1000 text-delta delta="Hello"
-     1000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
-     1000 | Assistant text text="Hello"
-     1000 done durationMs=1000 reason="stop"
-     1000 turn-sealed
+       0 > sleep 5000
+    1000 > retry now
+    1000 status retry=asking/0 status="active"
+    1000 > call 0.1
+    1000 retry-ended attempts=1 outcome="recovered"
+    1000 text-delta delta="Hello"
+    1000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    1000 | Assistant text text="Hello"
+    1000 done durationMs=1000 firstTokenMs=1000 reason="stop"
+    1000 turn-sealed
     "#);
 }
 
@@ -103,9 +105,9 @@ fn a_host_that_parks_is_left_with_a_saved_turn_and_may_come_back_at_any_time() {
     let mut world = World::new(Script { parks: true, ..overloaded_thrice() });
     let turn = world.begin().expect("it is parked");
     assert_eq!(turn.want(), Want::Wake(Op { step: 0, attempt: 1 }, START.plus(5_000)));
-    assert_eq!((turn.outcome(), turn.retry_attempt()), (None, Some(0)));
+    assert_eq!((turn.outcome(), turn.retry().map(|retry| retry.attempt)), (None, Some(0)));
     assert_eq!(world.saved(), Some(turn.snapshot()), "what is left is what was saved");
-    assert_eq!(turn.snapshot().retry_attempt(), Some(0));
+    assert_eq!(turn.snapshot().retry(), turn.retry());
     assert!(world.log.sleeps().is_empty());
 
     world.clock.set(START.plus(4_999));
@@ -116,7 +118,7 @@ fn a_host_that_parks_is_left_with_a_saved_turn_and_may_come_back_at_any_time() {
         world.clock.set(START.plus(due));
         let turn = world.recover().expect("it is parked again, or ends");
         assert_eq!(turn.outcome().is_some(), due == 45_000);
-        assert_eq!(turn.snapshot().retry_attempt().is_some(), due != 45_000);
+        assert_eq!(turn.snapshot().retry().is_some(), due != 45_000);
     }
     assert_eq!((world.log.calls().len(), world.log.sleeps()), (4, vec![0; 3]));
 }

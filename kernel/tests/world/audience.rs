@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use everturn_kernel::{Effect, Settings};
-use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId};
+use everturn_wire::{Chunk, DoneReason, EventBody, RetryOutcome, RetryPhase, Role, StepId};
 
 use super::{Fact, line};
 
@@ -25,6 +25,8 @@ pub(crate) struct Audience {
     waited_ms: u64,
     /// Whether the last series of retries was not yet told to be over.
     retrying: bool,
+    /// Whether the last retry that was scheduled still waits.
+    waiting: bool,
     /// Whether that may be told once more: the answer that ended it was dropped.
     again: bool,
     history: History,
@@ -63,6 +65,7 @@ impl Audience {
             retries: 0,
             waited_ms: 0,
             retrying: false,
+            waiting: false,
             again: false,
             history: History::default(),
             rewinds: 0,
@@ -147,10 +150,22 @@ impl Audience {
             EventBody::ProviderRetry { attempt, delay_ms, next_at, .. } => {
                 self.retry(*attempt, *delay_ms, next_at.expect("a retry says when"));
             }
-            EventBody::RetryEnded { attempts, .. } => {
-                assert!(self.retrying || self.again, "retries ended that had not begun");
-                assert_eq!(*attempts, self.retries, "retries counted");
-                (self.retrying, self.again) = (false, false);
+            EventBody::Status { retry, .. } => {
+                let retry = retry.as_deref().expect("a turn tells its status only for its retries");
+                assert_eq!((retry.phase, retry.next_at), (RetryPhase::Asking, None));
+                assert!(self.waiting, "the end of a wait that had not begun");
+                assert_eq!(
+                    retry.attempt + 1,
+                    self.retries,
+                    "the retry that is made is the last one scheduled"
+                );
+                self.waiting = false;
+            }
+            EventBody::RetryEnded { attempts, outcome, .. } => {
+                let is_first = *outcome == RetryOutcome::TooLong && self.retries == 0;
+                assert!(self.retrying || self.again || is_first, "retries ended that had not begun");
+                assert_eq!(*attempts, self.retries - u32::from(self.waiting), "retries made");
+                (self.retrying, self.waiting, self.again) = (false, false, false);
             }
             EventBody::Error { .. } => self.errors += 1,
             EventBody::Done { reason, .. } => self.done = Some(reason.clone()),
@@ -163,14 +178,14 @@ impl Audience {
     }
 
     fn content(&mut self) {
-        assert!(!self.retrying, "content before the end of the retries was told");
+        assert!(!self.retrying && !self.waiting, "content before the end of the retries was told");
         assert_eq!(self.errors, 0, "content after the error");
         self.content = true;
     }
 
     fn new_step(&mut self) {
         self.older = self.shown.clone();
-        (self.content, self.again, self.retries, self.waited_ms) = (false, false, 0, 0);
+        (self.content, self.again, self.waiting, self.retries, self.waited_ms) = (false, false, false, 0, 0);
     }
 
     /// What was shown of this step is dropped.
@@ -186,7 +201,8 @@ impl Audience {
         assert_eq!(self.errors, 0, "a retry after the error");
         assert_eq!(attempt, self.retries, "attempts are consecutive, from 0 in each step");
         self.retries += 1;
-        self.retrying = true;
+        assert!(!self.waiting, "a retry while one waits");
+        (self.retrying, self.waiting) = (true, true);
         self.waited_ms += delay_ms;
         let budget = &self.settings.budget;
         assert!(budget.max_wait_ms.is_none_or(|most| self.waited_ms <= most), "the waits exceed the budget");

@@ -91,13 +91,19 @@ pub(crate) fn line(fact: &Fact) -> Option<String> {
     })
 }
 
-/// `{"type":"a","x":1,"y":"b"}` as `a x=1 y="b"`, sorted; the wall clock and step ids say nothing here.
+/// `{"type":"a","x":1,"y":"b"}` as `a x=1 y="b"`, sorted; the wall clock and step ids say nothing here. Of a chain of retries
+/// its phase and number: the rest was told before.
 fn fields(json: &Value) -> String {
     let Value::Object(fields) = json else { return json.to_string() };
     let mut words: Vec<_> = fields
         .iter()
         .filter(|(name, _)| !["type", "nextAt", "stepId"].contains(&name.as_str()))
-        .map(|(name, value)| format!(" {name}={value}"))
+        .map(|(name, value)| match value {
+            Value::Object(retry) if name == "retry" => {
+                format!(" retry={}/{}", retry["phase"].as_str().unwrap_or_default(), retry["attempt"])
+            }
+            value => format!(" {name}={value}"),
+        })
         .collect();
     words.sort();
     format!("{}{}", fields["type"].as_str().unwrap_or_default(), words.concat())

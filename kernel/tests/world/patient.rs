@@ -3,8 +3,7 @@
 use std::{future::pending, time::Duration};
 
 use async_trait::async_trait;
-use everturn_kernel::{RetryStrategy, Schedule};
-use everturn_wire::Failure;
+use everturn_kernel::{Retry, RetryStrategy, Schedule};
 
 use super::{Clock, Fact, Log, Script};
 
@@ -41,9 +40,9 @@ fn delay(attempt: u32) -> u64 {
 }
 
 impl Schedule for Patient {
-    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
-        let fits = (0..=attempt).map(delay).sum::<u64>() <= MOST;
-        (fits && !self.silent).then(|| Duration::from_millis(delay(attempt)))
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        let fits = (0..=retry.attempt).map(delay).sum::<u64>() <= MOST;
+        (fits && !self.silent).then(|| Duration::from_millis(delay(retry.attempt)))
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Effect, Millis, Turn};
+use everturn_kernel::{Effect, Millis, Outcome, Turn};
 use everturn_wire::{
     Chunk, ConversationId, ConversationStatus, EventBody, Role, StoredChunk, TurnId, TurnMetrics,
 };
 
 use super::State;
-use crate::{Cursor, Entry, Frame, Head, TurnRecord, Wait, telemetry};
+use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, Wait, telemetry};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -22,6 +22,12 @@ pub(crate) struct Batch {
     pub(crate) from: Cursor,
     /// The `seq` of the turn's first chunk.
     pub(crate) first_seq: u64,
+    /// The first and the last `seq` of the turn whose commit this is.
+    sealed_seqs: (u64, u64),
+    /// What the next chunk takes the place of.
+    supersedes: Option<u64>,
+    /// What is added is of the turn that follows.
+    is_next: bool,
     /// Streamed text that was told since the last commit and is made durable by this one.
     told: Vec<Frame>,
     id: ConversationId,
@@ -30,12 +36,16 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(id: &ConversationId, state: &State) -> Self {
         let running = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
+        let first_seq = running.map_or(state.head.last_seq + 1, |turn| turn.first_seq);
         Self {
             head: Head { end: state.log.end(), ..state.head.clone() },
             chunks: Vec::new(),
             frames: Vec::new(),
             from: running.map_or(state.log.end(), |turn| turn.from),
-            first_seq: running.map_or(state.head.last_seq + 1, |turn| turn.first_seq),
+            first_seq,
+            sealed_seqs: (first_seq, state.head.last_seq),
+            supersedes: None,
+            is_next: false,
             told: state.log.merged_after(state.journaled),
             id: id.clone(),
         }
@@ -51,9 +61,17 @@ impl Batch {
         }
     }
 
+    /// The turn's first chunk, if it is still to come, takes the place of what the history has from this `seq` on.
+    pub(crate) fn supersede(&mut self, from: Option<u64>) {
+        if self.head.last_seq + 1 == self.first_seq {
+            self.supersedes = from;
+        }
+    }
+
     /// What is added from here on is of the turn that follows.
     pub(crate) fn begin_next(&mut self) {
         (self.from, self.first_seq) = (self.head.end, self.head.last_seq + 1);
+        self.is_next = true;
     }
 
     /// Changes the conversation's status, if it is another one. Before the turn's first event, its start moves along.
@@ -63,7 +81,7 @@ impl Batch {
         }
         self.head.status = status;
         let begins_here = self.from == self.head.end;
-        self.event(None, EventBody::Status { status });
+        self.event(None, EventBody::Status { status, retry: None });
         if begins_here {
             self.from = self.head.end;
         }
@@ -81,7 +99,12 @@ impl Batch {
         }
         self.head.last_seq += 1;
         self.head.last_activity_at = now;
-        self.chunks.push(Arc::new(StoredChunk { seq: self.head.last_seq, role, chunk }));
+        if !self.is_next {
+            self.sealed_seqs.1 = self.head.last_seq;
+        }
+        // Of a turn that tries another one again: its first chunk takes the place of what that one left.
+        let supersedes = self.supersedes.take();
+        self.chunks.push(Arc::new(StoredChunk { seq: self.head.last_seq, role, chunk, supersedes }));
     }
 
     /// All of it as journal entries. `next`: the turn that follows this one, which is sealed.
@@ -89,7 +112,7 @@ impl Batch {
         &self,
         turn: &Turn,
         next: Option<&Turn>,
-        reasoning_effort: Option<&String>,
+        definition: &Definition,
         now: Millis,
     ) -> Vec<Entry> {
         let mut entries: Vec<_> = self.chunks.iter().cloned().map(Entry::Chunk).collect();
@@ -98,8 +121,8 @@ impl Batch {
         let event = |frame: &Frame| Entry::Event(frame.to_stored());
         let told = || self.told.iter().chain(&self.frames);
         entries.extend(told().filter(|frame| !of_next(frame)).map(event));
-        let running = if turn.outcome().is_some() {
-            entries.push(Entry::Sealed(metrics(turn, now)));
+        let running = if let Some(outcome) = turn.outcome() {
+            entries.push(Entry::Sealed(self.metrics(turn, outcome, now)));
             next
         } else {
             Some(turn)
@@ -111,21 +134,30 @@ impl Batch {
                 wait: Wait::of(turn),
                 from: self.from,
                 first_seq: self.first_seq,
-                reasoning_effort: reasoning_effort.cloned(),
+                definition: definition.clone(),
             }))
         }));
         entries.push(Entry::Head(self.head.clone()));
         entries
     }
-}
 
-fn metrics(turn: &Turn, now: Millis) -> TurnMetrics {
-    TurnMetrics {
-        turn_id: turn.id().clone(),
-        usage: turn.usage().unwrap_or_default(),
-        duration_ms: Some(now.since(turn.started_at())),
-        steps: turn.steps(),
-        context_size: turn.context_size(),
+    fn metrics(&self, turn: &Turn, outcome: &Outcome, now: Millis) -> TurnMetrics {
+        TurnMetrics {
+            turn_id: turn.id().clone(),
+            usage: turn.usage().unwrap_or_default(),
+            duration_ms: Some(now.since(turn.started_at())),
+            steps: turn.steps(),
+            context_size: turn.context_size(),
+            reason: Some(outcome.reason.clone()),
+            category: outcome.failure.as_ref().map(|failure| failure.category),
+            model: self.head.model.clone(),
+            first_seq: Some(self.sealed_seqs.0),
+            last_seq: Some(self.sealed_seqs.1),
+            first_token_ms: turn.first_token_at().map(|at| at.since(turn.started_at())),
+            retries: Some(turn.retries()).filter(|retries| *retries > 0),
+            waited_ms: Some(turn.waited_ms()).filter(|waited| *waited > 0),
+            retry_of: turn.retry_of().cloned(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Control, Conversation, Inbox, State};
-use crate::{Cursor, Error, TurnRecord, Wait, shutdown::Shutdown};
+use crate::{Cursor, Definition, Error, TurnRecord, Version, Wait, shutdown::Shutdown};
 
 /// The running turn, as others see it.
 pub(crate) struct Writer {
@@ -27,8 +27,10 @@ pub(crate) struct RunningTurn {
     pub(crate) from: Cursor,
     /// The `seq` of its first chunk.
     pub(crate) first_seq: u64,
-    /// The wait that is under way.
+    /// The chain of retries that its step is in.
     pub(crate) retry: Option<RetryState>,
+    /// Whether *retry now* would do anything.
+    pub(crate) takes_retry_now: bool,
 }
 
 /// A turn that is in the journal, with the writer's place.
@@ -89,13 +91,14 @@ impl Left {
 }
 
 impl Conversation {
-    /// Takes the writer's place.
-    pub(crate) fn claim(&self, shutdown: &Shutdown) -> Result<Inbox, Error> {
+    /// Takes the writer's place; where a version is given, only if nothing was written since.
+    pub(crate) fn claim(&self, shutdown: &Shutdown, since: Option<Version>) -> Result<Inbox, Error> {
         let mut state = self.state();
         // Under the lock, under which a shutdown looks for writers after it has begun: so it misses none.
         shutdown.check_open()?;
         state.check_kept(&self.id)?;
-        if state.writer.is_some() || state.unsealed.is_some() {
+        let is_since = since.is_none_or(|version| version == state.version);
+        if state.writer.is_some() || state.unsealed.is_some() || !is_since {
             return Err(Error::Busy { id: self.id.clone() });
         }
         Ok(state.take_place(shutdown, None))
@@ -116,7 +119,12 @@ impl Conversation {
             return None;
         }
         let record = *state.unsealed.take()?;
-        let turn = RunningTurn { from: record.from, first_seq: record.first_seq, retry: None };
+        let turn = RunningTurn {
+            from: record.from,
+            first_seq: record.first_seq,
+            retry: None,
+            takes_retry_now: false,
+        };
         let inbox = state.take_place(shutdown, Some(turn));
         if let (Some(writer), Some(control)) = (&mut state.writer, control) {
             // The channel is new and has room.
@@ -126,7 +134,7 @@ impl Conversation {
     }
 
     /// Gives the writer's place back and leaves the turn as it was saved, unless a command came in.
-    pub(crate) fn park(&self, inbox: &Inbox, turn: &Turn, reasoning_effort: Option<&String>) -> bool {
+    pub(crate) fn park(&self, inbox: &Inbox, turn: &Turn, definition: &Definition) -> bool {
         let mut state = self.state();
         let running = state.writer.as_ref().and_then(|writer| writer.turn.clone());
         let (true, Some(RunningTurn { from, first_seq, .. })) = (inbox.is_empty(), running) else {
@@ -138,7 +146,7 @@ impl Conversation {
             wait: Wait::of(turn),
             from,
             first_seq,
-            reasoning_effort: reasoning_effort.cloned(),
+            definition: definition.clone(),
         }));
         true
     }

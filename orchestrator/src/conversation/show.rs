@@ -1,7 +1,7 @@
 //! What those who watch a conversation see: streamed text at once, all else when it is durable.
 
-use everturn_kernel::{Turn, Want};
-use everturn_wire::{EventBody, RetryState, TurnId};
+use everturn_kernel::Turn;
+use everturn_wire::{EventBody, TurnId};
 
 use super::{Batch, Conversation, RunningTurn};
 use crate::{Frame, JournalError, Version};
@@ -38,7 +38,8 @@ impl Conversation {
             writer.turn = running.map(|turn| RunningTurn {
                 from: batch.from,
                 first_seq: batch.first_seq,
-                retry: waiting(turn),
+                retry: turn.retry(),
+                takes_retry_now: turn.takes_retry_now(),
             });
         }
         let keep_from = if running.is_none() { state.log.end() } else { batch.from };
@@ -69,9 +70,4 @@ impl Conversation {
         drop(state);
         self.grew.notify_waiters();
     }
-}
-
-fn waiting(turn: &Turn) -> Option<RetryState> {
-    let Want::Wake(_, at) = turn.want() else { return None };
-    Some(RetryState { attempt: turn.retry_attempt()?, next_at: at.0 })
 }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started};
 use crate::{
-    Error,
+    Definition, Error,
     conversation::{Control, Conversation},
     registry,
     session::{self, Job, TurnSettings},
@@ -46,11 +46,13 @@ impl Orchestrator {
         conversation.settled().await;
         let last_model = conversation.state().head.model.clone();
         let model = self.shared.models.choose(start.model.as_deref(), last_model.as_deref())?;
-        let inbox = conversation.claim(&self.shared.shutdown)?;
+        let inbox = conversation.claim(&self.shared.shutdown, None)?;
         let turn_id = registry::new_turn_id();
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
-        let settings = TurnSettings { model, reasoning_effort: start.reasoning_effort, tell_queue: false };
+        let definition =
+            Definition { reasoning_effort: start.reasoning_effort, ..Definition::new(&model.id) };
+        let settings = TurnSettings { model, definition, tell_queue: false };
         let job = Job::begin(&self.shared, turn_id.clone(), prompt, settings, started);
         tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
         let id = conversation.id.clone();
@@ -127,22 +129,24 @@ impl Orchestrator {
         self.order(&conversation, Input::Abort)
     }
 
-    /// Ends the running turn if it waits for a retry. Says whether it did.
+    /// Ends the running turn if its step is being retried: it waits, or was asked again and has shown nothing yet. Says
+    /// whether it was.
     ///
     /// # Errors
     /// When there is no such conversation.
     pub async fn abort_retry(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
-        Ok(conversation.is_waiting() && self.order(&conversation, Input::AbortRetry)?)
+        Ok(conversation.is_retrying() && self.order(&conversation, Input::AbortRetry)?)
     }
 
-    /// Skips the wait for a retry. Says whether there was one.
+    /// Skips the wait for a retry, or asks a silent provider again of whose answer nothing was shown. Says whether there
+    /// was either.
     ///
     /// # Errors
     /// When there is no such conversation.
     pub async fn retry_now(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
-        Ok(conversation.is_waiting() && self.order(&conversation, Input::RetryNow)?)
+        Ok(conversation.takes_retry_now() && self.order(&conversation, Input::RetryNow)?)
     }
 
     /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on. Lasts as
@@ -171,7 +175,7 @@ impl Orchestrator {
                 return Ok(true);
             }
             // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
-            let inbox = match conversation.claim(&self.shared.shutdown) {
+            let inbox = match conversation.claim(&self.shared.shutdown, None) {
                 Ok(inbox) => inbox,
                 Err(Error::Busy { .. }) => continue,
                 Err(error) => return Err(error),

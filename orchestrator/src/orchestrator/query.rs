@@ -39,7 +39,7 @@ impl Orchestrator {
         let chunks = self.shared.journal.chunks(id, window).await?;
         let latest_seq = chunks.last().map_or(window.since_seq.unwrap_or(0), |chunk| chunk.seq);
         let chunks = chunks.iter().map(|chunk| (**chunk).clone()).collect();
-        Ok(HistoryWindow { chunks, latest_seq })
+        Ok(HistoryWindow { chunks, latest_seq, more: None, turns: None })
     }
 
     /// What a conversation does right now.

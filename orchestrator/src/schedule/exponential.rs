@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_kernel::Schedule;
-use everturn_wire::Failure;
+use everturn_kernel::{Retry, Schedule};
 
 /// `base`, 2 x `base`, 4 x `base` ... up to `max_delay`, `max_retries` times.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,9 +14,11 @@ pub struct Exponential {
     /// How many retries a step has.
     pub max_retries: u32,
     /// How far a wait may be off, as a part of it (0.1 = up to 10 % shorter or longer), so that many turns do not come
-    /// back at the same moment. 0 = exact.
+    /// back at the same moment. A wait that the provider asked for only becomes longer: by up to this part of it, and by
+    /// 2 % and 1 s at most. 0 = exact.
     pub jitter: f64,
-    /// What the jitter is drawn from: the same seed gives the same waits.
+    /// What the jitter is drawn from, together with the turn and the attempt: the same seed gives the same turn the same
+    /// waits.
     pub seed: u64,
 }
 
@@ -35,15 +36,23 @@ impl Default for Exponential {
 }
 
 impl Schedule for Exponential {
-    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
-        if attempt >= self.max_retries {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        if retry.attempt >= self.max_retries {
             return None;
         }
-        let doubled = self.base.saturating_mul(2u32.saturating_pow(attempt));
+        let doubled = self.base.saturating_mul(2u32.saturating_pow(retry.attempt));
         let capped = self.max_delay.map_or(doubled, |max| doubled.min(max));
         let jitter = if self.jitter.is_finite() { self.jitter.clamp(0.0, 1.0) } else { 0.0 };
-        let factor = 1.0 + jitter * (2.0 * unit(self.seed, attempt) - 1.0);
-        Some(Duration::try_from_secs_f64(capped.as_secs_f64() * factor).unwrap_or(capped))
+        let draw = unit(self.seed ^ retry.key, retry.attempt);
+        let spread = Duration::try_from_secs_f64(capped.as_secs_f64() * (1.0 + jitter * (2.0 * draw - 1.0)));
+        let hinted = Duration::from_millis(retry.failure.hint_ms.unwrap_or(0));
+        if jitter == 0.0 || hinted.is_zero() {
+            return Some(spread.unwrap_or(capped));
+        }
+        // Those that were told the same wait must not come back at the same moment either.
+        let late = (hinted.as_secs_f64() * jitter).min(hinted.as_secs_f64() * 0.02 + 1.0) * draw;
+        let hinted = hinted.saturating_add(Duration::try_from_secs_f64(late).unwrap_or_default());
+        Some(spread.unwrap_or(capped).max(hinted))
     }
 
     fn max_retries(&self) -> Option<u32> {
@@ -61,13 +70,16 @@ fn unit(seed: u64, attempt: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use everturn_wire::Category;
+    use everturn_wire::{Category, Failure};
 
     use super::*;
 
     fn waits(schedule: &Exponential) -> Vec<u64> {
         let failure = Failure::new(Category::Overloaded, true, "");
-        (0..).map_while(|n| schedule.delay_for(n, &failure)).map(|d| d.as_millis() as u64).collect()
+        (0..)
+            .map_while(|n| schedule.delay_for(&Retry::new(n, &failure)))
+            .map(|d| d.as_millis() as u64)
+            .collect()
     }
 
     #[test]
@@ -89,5 +101,29 @@ mod tests {
         }
         assert_eq!(waits(&schedule), waits(&schedule));
         assert_ne!(waits(&schedule), waits(&Exponential { seed: 8, ..schedule }));
+    }
+
+    #[test]
+    fn a_thousand_turns_that_fail_together_come_back_spread() {
+        let schedule = Exponential { jitter: 0.1, ..Default::default() };
+        for hint_ms in [None, Some(20_000)] {
+            let failure = Failure { hint_ms, ..Failure::new(Category::RateLimited, true, "") };
+            let wait = |turn: u32| {
+                let retry = Retry::new(0, &failure).of_turn(&format!("turn-{turn}").as_str().into());
+                assert_eq!(schedule.delay_for(&retry), schedule.delay_for(&retry), "it replays");
+                schedule.delay_for(&retry).unwrap().as_millis() as u64
+            };
+            let mut waits: Vec<u64> = (0..1000).map(wait).collect();
+            waits.sort_unstable();
+            let span = waits[999] - waits[0];
+            // In each tenth of the span about a hundred: none is empty, none has half of them.
+            for part in 0..10 {
+                let from = waits[0] + span * part / 10;
+                let within = waits.iter().filter(|wait| (from..from + span / 10).contains(*wait)).count();
+                assert!((50..200).contains(&within), "{hint_ms:?}: {within} in part {part} of {span} ms");
+            }
+            assert!(waits[0] >= hint_ms.unwrap_or(1_800), "never below a hint");
+            assert!(waits[999] <= hint_ms.map_or(2_200, |hint| hint + hint / 50 + 1_000));
+        }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_kernel::Schedule;
-use everturn_wire::Failure;
+use everturn_kernel::{Retry, Schedule};
 
 /// The first waits, in seconds; the last one repeats.
 const WAITS: [u64; 8] = [5, 10, 30, 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60];
@@ -31,8 +30,8 @@ impl Patient {
 }
 
 impl Schedule for Patient {
-    fn delay_for(&self, attempt: u32, _: &Failure) -> Option<Duration> {
-        Self::waits().nth(attempt as usize).map(Duration::from_secs)
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        Self::waits().nth(retry.attempt as usize).map(Duration::from_secs)
     }
 
     fn max_retries(&self) -> Option<u32> {
@@ -42,14 +41,15 @@ impl Schedule for Patient {
 
 #[cfg(test)]
 mod tests {
-    use everturn_wire::Category;
+    use everturn_wire::{Category, Failure};
 
     use super::*;
 
     #[test]
     fn twenty_one_retries_that_add_up_to_27_105_seconds() {
         let failure = Failure::new(Category::Overloaded, true, "");
-        let waits: Vec<_> = (0..).map_while(|attempt| Patient.delay_for(attempt, &failure)).collect();
+        let waits: Vec<_> =
+            (0..).map_while(|attempt| Patient.delay_for(&Retry::new(attempt, &failure))).collect();
         assert_eq!(waits.len(), 21);
         assert_eq!(waits.iter().sum::<Duration>(), Duration::from_millis(27_105_000));
         assert_eq!(Patient.max_retries(), Some(21));

@@ -9,8 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::{RetryStrategy, Schedule};
-use everturn_wire::Failure;
+use everturn_kernel::{Retry, RetryStrategy, Schedule};
 
 use crate::{Clock, telemetry::Present};
 
@@ -23,9 +22,9 @@ pub(crate) struct TimedRetry {
 }
 
 impl Schedule for TimedRetry {
-    fn delay_for(&self, attempt: u32, failure: &Failure) -> Option<Duration> {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
         let enabled = self.enabled.iter().all(|switch| switch.load(Ordering::Relaxed));
-        enabled.then(|| self.schedule.delay_for(attempt, failure)).flatten()
+        enabled.then(|| self.schedule.delay_for(retry)).flatten()
     }
 
     fn max_retries(&self) -> Option<u32> {

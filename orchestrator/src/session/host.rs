@@ -78,6 +78,7 @@ impl<'s> TurnHost<'s> {
         drop(state);
         batch.head.model = Some(self.settings.model.id.clone());
         batch.status(ConversationStatus::Active);
+        batch.supersede(self.settings.definition.supersedes);
         if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
             // What is dropped is told, before the end.
             let dropped = EventBody::QueueChanged { queue: Vec::new() };
@@ -144,7 +145,7 @@ impl Host for TurnHost<'_> {
         let now = self.now();
         let batch = self.batch(turn, effects, now);
         let next = self.next.as_ref().map(|next| &next.turn);
-        let entries = batch.entries(turn, next, self.settings.reasoning_effort.as_ref(), now);
+        let entries = batch.entries(turn, next, &self.settings.definition, now);
         let (id, expected) = (&self.conversation.id, self.conversation.state().version);
         let was = self.conversation.state().head.status;
         let version = self.shared.append(id, expected, entries).await?;
@@ -175,15 +176,18 @@ impl Host for TurnHost<'_> {
 
     fn stream(&mut self, _: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
-        let messages =
-            request::messages(self.shared.system_prompt.as_deref(), &self.conversation.state().chunks);
+        let messages = request::messages(
+            self.shared.system_prompt.as_deref(),
+            &self.conversation.state().chunks,
+            self.settings.definition.supersedes,
+        );
         let request = Request {
             op,
             model: self.settings.model.name.clone(),
             messages,
             tools: self.shared.tools.specs(),
             max_output_tokens: self.shared.max_output_tokens,
-            reasoning_effort: self.settings.reasoning_effort.clone(),
+            reasoning_effort: self.settings.definition.reasoning_effort.clone(),
         };
         telemetry::provider_called(&self.settings.model.id);
         let provider = self.settings.model.provider.clone();

@@ -5,7 +5,8 @@ use everturn_wire::{Category, Failure, TurnId};
 use tokio::sync::oneshot;
 
 use crate::{
-    Cursor, JournalError, TurnRecord, conversation::Left, model::Model, orchestrator::Shared, registry,
+    Cursor, Definition, JournalError, TurnRecord, conversation::Left, model::Model, orchestrator::Shared,
+    registry,
 };
 
 /// A turn for a session to drive.
@@ -29,7 +30,7 @@ pub(super) struct Owed {
 #[derive(Clone)]
 pub(crate) struct TurnSettings {
     pub(crate) model: Model,
-    pub(crate) reasoning_effort: Option<String>,
+    pub(crate) definition: Definition,
     /// Whether watchers still believe that messages wait: the turn's first commit tells them what does.
     pub(crate) tell_queue: bool,
 }
@@ -47,12 +48,27 @@ impl Job {
         Self { owed, ..Self::new(shared, id, prompt, settings) }
     }
 
+    /// A turn that tries another one again.
+    pub(crate) fn retry(
+        shared: &Shared,
+        id: TurnId,
+        again: TurnId,
+        settings: TurnSettings,
+        started: oneshot::Sender<Result<Cursor, JournalError>>,
+    ) -> Self {
+        let mut effects = Effects::new();
+        let turn = Turn::begin_again(id, shared.settings.clone(), again, shared.clock.now(), &mut effects);
+        Self { turn, effects, settings, owed: Owed { started: Some(started), ..Owed::default() } }
+    }
+
     /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
     pub(super) fn queued(shared: &Shared, left: Left, settings: TurnSettings) -> Option<Self> {
         let Left { messages, taken } = left;
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
-        let settings = TurnSettings { tell_queue: left.len() == 0, ..settings };
+        // It follows the turn: what that one replaced is replaced.
+        let definition = Definition { supersedes: None, ..settings.definition };
+        let settings = TurnSettings { tell_queue: left.len() == 0, definition, ..settings };
         let mut job = Self::new(shared, registry::new_turn_id(), prompt, settings);
         job.owed.taken = taken;
         for message in left {
@@ -81,7 +97,7 @@ impl Job {
         };
         let mut effects = Effects::new();
         turn.handle(shared.clock.now(), input, &NoRetry, &mut effects);
-        let settings = TurnSettings { model, reasoning_effort: record.reasoning_effort, tell_queue: false };
+        let settings = TurnSettings { model, definition: record.definition, tell_queue: false };
         Ok(Some(Self { turn, effects, settings, owed: Owed::default() }))
     }
 

@@ -7,10 +7,10 @@ use std::{
 
 use everturn_orchestrator::{
     Frame,
-    kernel::{Provider, Request, Schedule, StreamEvent},
+    kernel::{Provider, Request, Retry, Schedule, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{ConversationStatus, Failure};
+use everturn_wire::ConversationStatus;
 use futures_util::stream::BoxStream;
 
 use crate::{
@@ -37,7 +37,7 @@ impl Provider for Broken {
 struct Mad;
 
 impl Schedule for Mad {
-    fn delay_for(&self, _: u32, _: &Failure) -> Option<Duration> {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
         panic!("no idea")
     }
 }

@@ -17,7 +17,9 @@ async fn two_refusals_then_an_answer() {
         "user-message hi",
         "turn-start",
         "provider-retry 0 5000 HTTP 429: busy",
+        "status active asking",
         "provider-retry 1 10000 HTTP 429: busy",
+        "status active asking",
         "text-delta hello",
         "step-complete",
         "done stop",
@@ -61,7 +63,7 @@ async fn a_wait_can_be_given_up() {
     watcher.until("provider-retry").await;
     assert!(world.orchestrator.abort_retry(&world.id).await.unwrap());
     let lines = watcher.until("turn-sealed").await;
-    assert_eq!(lines[..2], ["retry-ended 1 cancelled", "done aborted"]);
+    assert_eq!(lines[..2], ["retry-ended 0 cancelled", "done aborted"]);
     assert!(!lines.iter().any(|line| line.starts_with("error")));
     assert_eq!(ms_since(begun), 0);
     assert!(world.say("again").await.turn().await.contains(&"text-delta next".to_owned()));

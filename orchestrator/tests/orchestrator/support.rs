@@ -142,6 +142,7 @@ pub(crate) fn line(body: &EventBody) -> String {
     };
     let mut words = vec![word(&value["type"])];
     words.extend(shown.iter().map(|field| &value[*field]).filter(|field| !field.is_null()).map(word));
+    words.extend(value["retry"]["phase"].as_str().map(str::to_owned));
     if let EventBody::QueueChanged { queue } = body {
         words.extend(queue.iter().map(|message| message.text.clone()));
     }

@@ -113,9 +113,9 @@ impl Story {
                 self.outcome = Some(outcome);
                 Ok(())
             }
-            EventBody::Error { ref message, .. } => {
-                self.error.clone_from(message);
-                self.aftermath = Aftermath::of_event(&body);
+            EventBody::Error(report) => {
+                self.aftermath = Aftermath::of(&report);
+                self.error = report.message;
                 Ok(())
             }
             EventBody::Steering { text } => {

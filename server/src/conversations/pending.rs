@@ -3,7 +3,7 @@
 use anyhow::Result;
 use everturn_orchestrator::{Cursor, TurnRecord};
 use everturn_store_sqlite::SqliteArchive;
-use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryState};
+use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryState};
 
 use crate::{moment::Calendar, wording};
 
@@ -12,14 +12,15 @@ const EVENTS: usize = 512;
 
 /// The wait of a turn, where it waits.
 pub(super) fn wait(turn: &TurnRecord) -> Option<RetryState> {
-    Some(RetryState { attempt: turn.snapshot.retry_attempt()?, next_at: turn.wait?.until.0 })
+    turn.snapshot.retry().filter(|retry| retry.phase == RetryPhase::Waiting)
 }
 
 /// `waits until 12:03:10, 3rd retry`, or that it waits no longer.
 pub(super) fn words(turn: &TurnRecord, calendar: &Calendar) -> String {
     let Some(wait) = wait(turn) else { return "unfinished".to_owned() };
-    let (retry, at) = (wording::ordinal(u64::from(wait.attempt) + 1), calendar.exact(wait.next_at));
-    match calendar.is_ahead(wait.next_at) {
+    let next_at = wait.next_at.unwrap_or_default();
+    let (retry, at) = (wording::ordinal(u64::from(wait.attempt) + 1), calendar.exact(next_at));
+    match calendar.is_ahead(next_at) {
         true => format!("waits until {at}, {retry} retry"),
         false => format!("{retry} retry due since {at}"),
     }

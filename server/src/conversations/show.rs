@@ -60,7 +60,7 @@ impl<W: Write> Transcript<'_, W> {
 
     fn chunk(&mut self, stored: &StoredChunk) -> Result<()> {
         let speaker = match (stored.role, &stored.chunk) {
-            (_, Chunk::Error { .. }) => "Error",
+            (_, Chunk::Error(_)) => "Error",
             (Role::System, _) => "System",
             (Role::User, _) => "You",
             // What a tool says belongs to the model's call of it.
@@ -78,9 +78,9 @@ impl<W: Write> Transcript<'_, W> {
             Chunk::ToolResult { tool_name, content, is_error, .. } => {
                 self.result(tool_name, content, *is_error)?;
             }
-            Chunk::Error { message, .. } => {
-                self.paper.block(Ink::Bad, MARGIN, message)?;
-                let aftermath = Aftermath::of_chunk(&stored.chunk);
+            Chunk::Error(report) => {
+                self.paper.block(Ink::Bad, MARGIN, &report.message)?;
+                let aftermath = Aftermath::of(report);
                 let lines: Vec<String> = aftermath.tried().into_iter().chain(aftermath.next()).collect();
                 self.paper.block(Ink::Faint, MARGIN, &lines.join("\n"))?;
             }

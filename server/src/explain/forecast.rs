@@ -51,7 +51,7 @@ impl Forecast {
 
 fn end(effect: Effect) -> Option<String> {
     match effect {
-        Effect::Tell(EventBody::Error { detail, .. }) => detail,
+        Effect::Tell(EventBody::Error(report)) => report.detail,
         _ => None,
     }
 }

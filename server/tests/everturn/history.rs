@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, Version, kernel::Millis};
 use everturn_store_sqlite::SqliteJournal;
-use everturn_wire::{Chunk, ConversationStatus, RetryOutcome, Role, StoredChunk};
+use everturn_wire::{Category, Chunk, ConversationStatus, ErrorReport, RetryOutcome, Role, StoredChunk};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -26,7 +26,8 @@ async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
         end: Cursor::default(),
         last_seq,
     };
-    let stored = (1..).zip(chunks).map(|(seq, (role, chunk))| StoredChunk { seq, role, chunk });
+    let stored =
+        (1..).zip(chunks).map(|(seq, (role, chunk))| StoredChunk { seq, role, chunk, supersedes: None });
     let chunks = stored.map(|chunk| Entry::Chunk(Arc::new(chunk)));
     let entries = chunks.chain([Entry::Head(head)]).collect();
     journal.append(&"c".into(), Version(0), entries).await.unwrap();
@@ -83,15 +84,16 @@ async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_deman
         is_error: false,
         step_id: None,
     };
-    let error = Chunk::Error {
+    let error = Chunk::Error(ErrorReport {
         message: "HTTP 529: {}".to_owned(),
         code: Some("529".to_owned()),
+        category: Some(Category::Overloaded),
         advice: Some("Wait.".to_owned()),
         retries: Some(21),
         waited_ms: Some(27_105_000),
         outcome: Some(RetryOutcome::Exhausted),
         detail: Some("the budget is spent".to_owned()),
-    };
+    });
     let home = kept(vec![(Role::Tool, result), (Role::Assistant, error)]).await;
     let end = "\n\nError\n  HTTP 529: {}\n  Gave up after 21 retries over 7 h 32 min.\n  \
                Not tried again: the budget is spent.\n  Wait.\n";

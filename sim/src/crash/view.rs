@@ -88,7 +88,7 @@ impl View {
                     step.items.retain(|item| matches!(item, Item::User(_)));
                 }
             }
-            EventBody::Error { message, .. } => self.push(Item::Error(message)),
+            EventBody::Error(report) => self.push(Item::Error(report.message)),
             EventBody::TurnSealed => self.sealed += 1,
             _ => {}
         }
@@ -146,7 +146,7 @@ pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
             Chunk::ToolResult { tool_call_id: id, content, is_error, .. } => {
                 Item::Result { id, content, is_error }
             }
-            Chunk::Error { message, .. } => Item::Error(message),
+            Chunk::Error(report) => Item::Error(report.message),
             Chunk::System { text } => Item::User(text),
             Chunk::Image { url, .. } => Item::User(url),
         };

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Builder, Exponential, Journal as _, MemoryJournal, Orchestrator};
+use everturn_orchestrator::{
+    Builder, Exponential, Journal as _, MemoryJournal, Orchestrator,
+    kernel::{Retry, Schedule},
+};
 use everturn_wire::ConversationId;
 use futures_util::future::join_all;
 use tokio::{
@@ -163,14 +166,27 @@ impl World {
             .tool(tool("charge", false))
             .tool(tool("lookup", true))
             .journal(Arc::new(durable))
-            .schedule(Exponential {
+            .schedule(Replayed(Exponential {
                 base: Duration::from_millis(self.plan.base_ms),
                 max_retries: MAX_RETRIES,
                 jitter: 0.2,
                 seed: self.plan.base_ms,
                 ..Exponential::default()
-            })
+            }))
             .settings(self.plan.settings.clone())
+    }
+}
+
+/// A schedule that does not know which turn asks: ids are drawn by chance, and a world must replay to the letter.
+struct Replayed(Exponential);
+
+impl Schedule for Replayed {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.0.delay_for(&Retry::new(retry.attempt, retry.failure))
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.0.max_retries()
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Entry, Head, Journal, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn},
 };
 use everturn_wire::{
-    Chunk, ConversationId, ConversationStatus, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics, Usage,
+    Chunk, ConversationId, ConversationStatus, DoneReason, QueuedMessage, Role, StoredChunk, TurnId,
+    TurnMetrics, Usage,
 };
 
 pub(super) fn id(text: &str) -> ConversationId {
@@ -28,7 +29,7 @@ pub(super) fn head(last_activity_at: u64) -> Head {
 }
 
 pub(super) fn chunk(seq: u64, role: Role, chunk: Chunk) -> Arc<StoredChunk> {
-    Arc::new(StoredChunk { seq, role, chunk })
+    Arc::new(StoredChunk { seq, role, chunk, supersedes: (seq == 4).then_some(2) })
 }
 
 /// An event of `size` cursor places that begins at `start`.
@@ -43,7 +44,6 @@ pub(super) fn event(start: u64, size: u64) -> StoredEvent {
 
 pub(super) fn figures(turn: &str) -> TurnMetrics {
     TurnMetrics {
-        turn_id: TurnId::from(turn),
         usage: Usage {
             input_tokens: 7,
             output_tokens: 3,
@@ -52,7 +52,10 @@ pub(super) fn figures(turn: &str) -> TurnMetrics {
         },
         duration_ms: Some(12),
         steps: 2,
-        context_size: None,
+        reason: Some(DoneReason::Error),
+        first_seq: Some(3),
+        last_seq: Some(5),
+        ..TurnMetrics::new(TurnId::from(turn))
     }
 }
 
@@ -68,12 +71,15 @@ pub(super) fn turn(wake_at: Option<u64>) -> TurnRecord {
     let mut turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, now, &mut effects);
     let message = QueuedMessage { message_id: "m".to_owned(), text: "and \"this\"".to_owned() };
     turn.handle(now, Input::Steer(message), &NoRetry, &mut effects);
+    let mut definition = Definition::new("test/m");
+    definition.reasoning_effort = wake_at.map(|_| "high".to_owned());
+    definition.supersedes = wake_at.map(|_| 3);
     TurnRecord {
         snapshot: turn.snapshot(),
         wait: wake_at.map(wait),
         from: Cursor::from_value(3),
         first_seq: 4,
-        reasoning_effort: wake_at.map(|_| "high".to_owned()),
+        definition,
     }
 }
 

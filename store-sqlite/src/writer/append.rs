@@ -81,8 +81,16 @@ fn insert(on: &Connection, id: &ConversationId) -> Result<i64> {
 
 fn chunk(on: &Connection, key: i64, chunk: &StoredChunk) -> Result<()> {
     let json = to_json(&chunk.chunk)?;
-    on.prepare_cached("INSERT INTO chunk (conversation, seq, role, chunk) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, integer(chunk.seq), role_code(chunk.role), json])?;
+    on.prepare_cached(
+        "INSERT INTO chunk (conversation, seq, role, chunk, supersedes) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        key,
+        integer(chunk.seq),
+        role_code(chunk.role),
+        json,
+        chunk.supersedes.map(integer)
+    ])?;
     Ok(())
 }
 
@@ -95,7 +103,7 @@ fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
 
 fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
     let sql = "UPDATE conversation
-        SET turn = ?2, wake_at = ?3, wait_ms = ?4, turn_begins = ?5, turn_seq = ?6, reasoning_effort = ?7
+        SET turn = ?2, wake_at = ?3, wait_ms = ?4, turn_begins = ?5, turn_seq = ?6, definition = ?7
         WHERE key = ?1";
     on.prepare_cached(sql)?.execute(params![
         key,
@@ -104,14 +112,14 @@ fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
         turn.wait.map(|wait| integer(wait.decided_ms)),
         integer(turn.from.value()),
         integer(turn.first_seq),
-        turn.reasoning_effort,
+        to_json(&turn.definition)?,
     ])?;
     Ok(())
 }
 
 fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
     let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, wait_ms = NULL, turn_begins = NULL,
-        turn_seq = NULL, reasoning_effort = NULL WHERE key = ?1";
+        turn_seq = NULL, definition = NULL WHERE key = ?1";
     on.prepare_cached(sql)?.execute([key])?;
     let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
         (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),

@@ -1,18 +1,17 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Entry, Journal as _, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Entry, Journal as _, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
-use everturn_wire::{Chunk, ConversationId, Role, StepId, StoredChunk, TurnId, TurnMetrics, Usage, Value};
+use everturn_wire::{Chunk, ConversationId, Role, StepId, StoredChunk, TurnId, TurnMetrics, Value};
 use futures_util::{FutureExt as _, future::join_all};
 
 use super::support::{checked, numbered};
 
 fn figures() -> TurnMetrics {
-    let turn_id = TurnId::from("t");
-    TurnMetrics { turn_id, usage: Usage::default(), duration_ms: Some(5), steps: 1, context_size: None }
+    TurnMetrics { duration_ms: Some(5), steps: 1, ..TurnMetrics::new(TurnId::from("t")) }
 }
 
 fn turn() -> TurnRecord {
@@ -23,7 +22,7 @@ fn turn() -> TurnRecord {
         wait: Some(Wait { until: Millis(9), decided_ms: 4 }),
         from: Cursor::from_value(1),
         first_seq: 1,
-        reasoning_effort: None,
+        definition: Definition::new("test/m"),
     }
 }
 
@@ -87,7 +86,7 @@ async fn arguments_as_deep_and_as_exact_as_they_came_are_read_again() {
         step_id: Some(StepId::from("t#0")),
         echo: None,
     };
-    let given = StoredChunk { seq: 1, role: Role::Assistant, chunk: call };
+    let given = StoredChunk { seq: 1, role: Role::Assistant, chunk: call, supersedes: None };
     let id = ConversationId::from("c");
     journal.append(&id, Version(0), vec![Entry::Chunk(given.clone().into())]).await.unwrap();
     let chunks = journal.chunks(&id, Window::default()).await.unwrap();

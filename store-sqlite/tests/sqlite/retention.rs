@@ -2,7 +2,7 @@
 
 use everturn_orchestrator::{Cursor, Entry, Journal as _, JournalError, Version, Window, kernel::Millis};
 use everturn_store_sqlite::{Retention, SqliteJournal};
-use everturn_wire::{ConversationId, TurnId, TurnMetrics, Usage};
+use everturn_wire::{ConversationId, TurnId, TurnMetrics};
 
 use super::support::{append, checked, event, head, numbered};
 
@@ -17,8 +17,7 @@ async fn talk(journal: &SqliteJournal, id: &ConversationId, turns: u64) {
 }
 
 fn figures(turn: &str) -> TurnMetrics {
-    let turn_id = TurnId::from(turn);
-    TurnMetrics { turn_id, usage: Usage::default(), duration_ms: None, steps: 1, context_size: None }
+    TurnMetrics { steps: 1, ..TurnMetrics::new(TurnId::from(turn)) }
 }
 
 async fn left(journal: &SqliteJournal, id: &ConversationId) -> Vec<u64> {

@@ -1,7 +1,7 @@
 //! Calls that tell a conversation what to do.
 
 use axum::{Json as Answer, extract::State};
-use everturn_wire::{QueueCancelled, QueueRequest, Queued, RetryControl, Stopped};
+use everturn_wire::{QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryRequest, Stopped};
 
 use crate::{
     api::Api,
@@ -26,6 +26,17 @@ pub(crate) async fn close(
 ) -> Result<Answer<Stopped>, Refusal> {
     let aborted_turn = api.orchestrator.close(&id).await?;
     Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
+}
+
+/// `POST /conversations/{id}/retry`
+pub(crate) async fn retry(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Json(request): Json<RetryRequest>,
+) -> Result<Answer<Retried>, Refusal> {
+    let started = api.orchestrator.retry(&id, &request.turn_id).await?;
+    let (turn_id, cursor) = (started.turn_id, started.from.to_string());
+    Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))
 }
 
 /// `POST /conversations/{id}/retry/abort`

@@ -36,13 +36,20 @@ async fn a_wait_is_seen_and_skipped() {
     let stream = waiting(&mut world).await;
     let state = status(&world).await;
     assert_eq!((&state["isActive"], &state["status"]), (&json!(true), &json!("active")));
-    assert_eq!(state["retry"], json!({ "attempt": 0, "nextAt": 5000 }));
+    let failure = json!({ "category": "overloaded", "code": "529", "message": "HTTP 529: Overloaded" });
+    let mut waiting =
+        json!({ "phase": "waiting", "attempt": 0, "maxAttempts": 21, "delayMs": 5000, "nextAt": 5000 });
+    waiting.as_object_mut().unwrap().extend(failure.as_object().unwrap().clone());
+    assert_eq!(state["retry"], waiting);
     let expected = json!({ "conversationId": "c", "wasRetrying": true });
     assert_eq!(told(&world, "/conversations/c/retry/now").await, expected);
     let call = world.call().await;
     let expected = json!({ "conversationId": "c", "wasRetrying": false });
     assert_eq!(told(&world, "/conversations/c/retry/now").await, expected);
-    assert_eq!(told(&world, "/conversations/c/retry/abort").await, expected);
+    // The chain of retries lasts until something is shown.
+    let asking = &status(&world).await["retry"];
+    assert_eq!((&asking["phase"], &asking["nextAt"]), (&json!("asking"), &Value::Null));
+    assert_eq!((&asking["attempt"], &asking["message"]), (&waiting["attempt"], &waiting["message"]));
     call.answer("Hello");
     assert!(stream.text().await.contains(r#""reason":"stop""#));
 }

@@ -79,7 +79,9 @@ async fn a_turn_is_told_line_by_line_until_it_is_sealed() {
     world.call().await.answer("Hello");
     let lines = lines_until(&mut answer, "turn-sealed").await;
     assert!(answer.line().await.is_none());
-    let event: Value = serde_json::from_str(&lines[0]).unwrap();
+    let told = |line: &String| serde_json::from_str::<Value>(line).unwrap();
+    let (again, event) = (told(&lines[0]), told(&lines[1]));
+    assert_eq!((&again["type"], &again["retry"]["phase"]), (&json!("status"), &json!("asking")));
     assert_eq!((&event["type"], &event["delta"]), (&json!("text-delta"), &json!("Hello")));
     assert_eq!(event["conversationId"], id);
 }

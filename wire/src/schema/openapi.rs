@@ -44,7 +44,7 @@ const fn of_conversation(
     Call { name, id, summary, parameters: &["id"], takes: None, answer: Answer::Body(answer) }
 }
 
-const CALLS: [Call; 18] = [
+const CALLS: [Call; 19] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -94,10 +94,18 @@ const CALLS: [Call; 18] = [
         "End the running turn and close the conversation. Idempotent.",
         "Stopped",
     ),
+    Call {
+        name: "POST /conversations/{id}/retry",
+        id: "retry",
+        summary: "Ask again over the same history, for the last turn: one that ended in an error or was stopped.",
+        parameters: &["id"],
+        takes: Some("RetryRequest"),
+        answer: Answer::Body("Retried"),
+    },
     of_conversation(
         "POST /conversations/{id}/retry/abort",
         "abortRetry",
-        "End the running turn if it waits for a retry. Idempotent.",
+        "End the running turn if its step is being retried. Idempotent.",
         "RetryControl",
     ),
     of_conversation(

@@ -50,7 +50,13 @@ fn text(delta: &str) -> EventBody {
 }
 
 fn done(reason: DoneReason) -> [EventBody; 2] {
-    let done = EventBody::Done { reason, duration_ms: Some(15_300), usage: None, context_size: None };
+    let done = EventBody::Done {
+        reason,
+        duration_ms: Some(15_300),
+        usage: None,
+        context_size: None,
+        first_token_ms: None,
+    };
     [done, EventBody::TurnSealed]
 }
 
@@ -67,9 +73,10 @@ async fn a_turn_that_survives_says_so() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_gives_up_names_its_attempts_and_the_last_failure() {
     let mut gone = error("HTTP 500: gone");
-    if let EventBody::Error { retries, waited_ms, outcome, advice, .. } = &mut gone {
-        (*retries, *waited_ms, *outcome) = (Some(2), Some(15_000), Some(RetryOutcome::Exhausted));
-        *advice = Some("Try again later.".to_owned());
+    if let EventBody::Error(report) = &mut gone {
+        (report.retries, report.waited_ms) = (Some(2), Some(15_000));
+        report.outcome = Some(RetryOutcome::Exhausted);
+        report.advice = Some("Try again later.".to_owned());
     }
     let gone = [retry(0), retry(1), retry_ended(RetryOutcome::Exhausted), gone];
     let (out, err, ending) = tell(gone.into_iter().chain(done(DoneReason::Error)));

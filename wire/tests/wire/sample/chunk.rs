@@ -1,8 +1,8 @@
 //! What is persisted.
 
 use everturn_wire::{
-    Category, Chunk, ConversationStatus, Echo, ExportLine, Failure, Message, RetryOutcome, Role, StepId,
-    StoredChunk,
+    Category, Chunk, ConversationStatus, Echo, ErrorReport, ExportLine, Failure, Message, RetryOutcome, Role,
+    StepId, StoredChunk,
 };
 use serde_json::json;
 
@@ -39,15 +39,16 @@ pub(crate) fn chunks() -> Vec<Chunk> {
         result(None),
         result(Some(step())),
         Chunk::error("HTTP 529: busy"),
-        Chunk::Error {
+        Chunk::Error(ErrorReport {
             message: "HTTP 529: busy".into(),
             code: Some("529".into()),
+            category: Some(Category::Overloaded),
             advice: Some("Wait.".into()),
             retries: Some(21),
             waited_ms: Some(27_105_000),
             outcome: Some(RetryOutcome::Exhausted),
             detail: Some("the schedule has no more".into()),
-        },
+        }),
         Chunk::System { text: "Be brief.".into() },
         Chunk::Image { url: "https://example.com/a.png".into(), mime_type: None },
         Chunk::Image { url: "data:image/png;base64,AA==".into(), mime_type: Some("image/png".into()) },
@@ -56,7 +57,9 @@ pub(crate) fn chunks() -> Vec<Chunk> {
 
 pub(crate) fn stored() -> Vec<StoredChunk> {
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    roles.into_iter().zip(1..).map(|(role, seq)| StoredChunk { seq, role, chunk: text("Hello") }).collect()
+    let bare = |(role, seq)| StoredChunk { seq, role, chunk: text("Hello"), supersedes: None };
+    let again = StoredChunk { seq: 5, role: Role::Assistant, chunk: text("Hello"), supersedes: Some(3) };
+    roles.into_iter().zip(1..).map(bare).chain([again]).collect()
 }
 
 pub(crate) fn export() -> Vec<ExportLine> {

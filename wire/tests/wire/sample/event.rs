@@ -1,8 +1,8 @@
 //! Events.
 
 use everturn_wire::{
-    AgentEvent, Category, ConversationStatus, DoneReason, EventBody, OutputStream, QueuedMessage,
-    RetryOutcome, StepId, Usage, Verdict,
+    AgentEvent, Category, ConversationStatus, DoneReason, ErrorReport, EventBody, OutputStream,
+    QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -25,14 +25,38 @@ pub(crate) fn event(body: EventBody) -> AgentEvent {
 
 fn status(status: ConversationStatus, turn: Option<&str>) -> AgentEvent {
     AgentEvent {
-        body: EventBody::Status { status },
+        body: EventBody::Status { status, retry: None },
         conversation_id: "c1".into(),
         turn_id: turn.map(Into::into),
     }
 }
 
+/// A chain of retries with all that can be known of it, and with no more than must be.
+pub(crate) fn retries() -> [RetryState; 2] {
+    let waiting = RetryState {
+        phase: RetryPhase::Waiting,
+        attempt: 2,
+        delay_ms: 30_000,
+        next_at: Some(1_790_000_030_000),
+        max_attempts: Some(21),
+        category: Some(Category::Overloaded),
+        message: Some("HTTP 529: busy".into()),
+        code: Some("529".into()),
+    };
+    let asking = RetryState {
+        phase: RetryPhase::Asking,
+        next_at: None,
+        max_attempts: None,
+        category: None,
+        message: None,
+        code: None,
+        ..waiting.clone()
+    };
+    [waiting, asking]
+}
+
 fn done(reason: DoneReason) -> EventBody {
-    EventBody::Done { reason, duration_ms: None, usage: None, context_size: None }
+    EventBody::Done { reason, duration_ms: None, usage: None, context_size: None, first_token_ms: None }
 }
 
 /// The fifteen base events.
@@ -45,14 +69,19 @@ pub(crate) fn base() -> Vec<AgentEvent> {
     ];
     let calm = [
         EventBody::UserMessage { text: "Hi \"you\"\n😀".into() },
-        EventBody::TurnStart,
+        EventBody::TurnStart { retry_of: None },
+        EventBody::TurnStart { retry_of: Some("t0".into()) },
         EventBody::TextDelta { delta: "Hel".into() },
         EventBody::ReasoningDelta { delta: "hm".into() },
         EventBody::Steering { text: "faster".into() },
         EventBody::TurnSealed,
     ];
     let bodies = calm.into_iter().chain(tool()).chain(figures()).chain(trouble()).chain(ends());
-    statuses.into_iter().chain(bodies.map(event)).collect()
+    let asking = retries().map(|retry| {
+        let status = ConversationStatus::Active;
+        event(EventBody::Status { status, retry: Some(Box::new(retry)) })
+    });
+    statuses.into_iter().chain(asking).chain(bodies.map(event)).collect()
 }
 
 fn tool() -> Vec<EventBody> {
@@ -64,7 +93,12 @@ fn tool() -> Vec<EventBody> {
         is_error: false,
         duration_ms,
     };
-    let output = |stream| EventBody::ToolOutput { tool_call_id: "call_1".into(), data: "a\n".into(), stream };
+    let output = |stream, step_id| EventBody::ToolOutput {
+        step_id,
+        tool_call_id: "call_1".into(),
+        data: "a\n".into(),
+        stream,
+    };
     vec![
         EventBody::ToolCall {
             step_id: step(),
@@ -72,8 +106,8 @@ fn tool() -> Vec<EventBody> {
             tool_name: "shell".into(),
             input: json!({ "cmd": ["ls", null, 1.5] }),
         },
-        output(OutputStream::Stdout),
-        output(OutputStream::Stderr),
+        output(OutputStream::Stdout, None),
+        output(OutputStream::Stderr, Some(step())),
         result(None),
         result(Some(12)),
     ]
@@ -121,7 +155,7 @@ fn trouble() -> Vec<EventBody> {
             hinted: Some(true),
         },
         EventBody::error("connection refused"),
-        EventBody::Error {
+        EventBody::Error(ErrorReport {
             message: "HTTP 401: no".into(),
             code: Some("401".into()),
             category: Some(Category::Auth),
@@ -130,7 +164,7 @@ fn trouble() -> Vec<EventBody> {
             waited_ms: Some(5_000),
             outcome: Some(RetryOutcome::TooLong),
             detail: Some("the next attempt would be in 61 s, the budget leaves 60 s".into()),
-        },
+        }),
     ]
 }
 
@@ -140,6 +174,7 @@ fn ends() -> Vec<EventBody> {
         duration_ms: Some(2000),
         usage: Some(full_usage()),
         context_size: Some(12),
+        first_token_ms: Some(5_300),
     };
     let bare = [
         DoneReason::Stop,
@@ -159,6 +194,8 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
     let queued = QueuedMessage { message_id: "m1".into(), text: "faster".into() };
     let rest = [
         EventBody::StepRewound { step_id: step(), reason: "the server restarted".into() },
+        silent(None, true),
+        silent(Some(1_790_000_300_000), false),
         EventBody::QueueChanged { queue: vec![] },
         EventBody::QueueChanged { queue: vec![queued] },
         EventBody::TargetSwitched {
@@ -169,6 +206,10 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
         EventBody::TargetRestored { to: "main/large".into() },
     ];
     retries_ended().into_iter().chain(rest).chain(permission()).map(event).collect()
+}
+
+fn silent(gives_up_at: Option<u64>, alive: bool) -> EventBody {
+    EventBody::ProviderSilent { step_id: step(), silent_ms: 20_000, gives_up_at, alive }
 }
 
 fn retries_ended() -> Vec<EventBody> {

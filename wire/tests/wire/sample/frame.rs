@@ -45,6 +45,8 @@ pub(crate) fn commands() -> Vec<Command> {
         queue(Some("m1")),
         Command::ChatQueueCancel { conversation_id: "c1".into(), message_id: "m1".into() },
         Command::ChatStop { conversation_id: "c1".into() },
+        Command::ChatRetry { conversation_id: "c1".into(), turn_id: "t1".into(), extensions: None },
+        Command::ChatRetry { conversation_id: "c1".into(), turn_id: "t1".into(), extensions: Some(true) },
         Command::RetryAbort { conversation_id: "c1".into() },
         Command::RetryNow { conversation_id: "c1".into() },
         Command::RetrySet { conversation_id: None, enabled: false },

@@ -1,15 +1,15 @@
 //! Bodies of the HTTP calls.
 
 use everturn_wire::{
-    ConversationState, ConversationStatus, ConversationSummary, HistoryWindow, ModelInfo, Models,
-    QueueCancelled, QueueRequest, Queued, QueuedMessage, RetryControl, RetryState, Role, SendRequest,
-    Stopped, StoredChunk, TurnMetrics, TurnMetricsList,
+    Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason, HistoryWindow,
+    ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, Retried, RetryControl,
+    RetryRequest, Role, SendRequest, Stopped, StoredChunk, TurnMetrics, TurnMetricsList,
 };
 
 use super::{
     Family,
     chunk::text,
-    event::{bare_usage, full_usage},
+    event::{bare_usage, full_usage, retries},
     frame::images,
 };
 
@@ -30,10 +30,10 @@ pub(crate) fn conversation() -> [Family; 4] {
         status: ConversationStatus::Idle,
         workspace_id: "default".into(),
     };
-    let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello") };
+    let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello"), supersedes: None };
     let windows = [
-        HistoryWindow { chunks: vec![], latest_seq: 8 },
-        HistoryWindow { chunks: vec![chunk], latest_seq: 9 },
+        HistoryWindow { chunks: vec![], latest_seq: 8, more: None, turns: None },
+        HistoryWindow { chunks: vec![chunk], latest_seq: 9, more: Some(true), turns: Some(turns()) },
     ];
     [
         Family::new("ConversationList", &[vec![], vec![summary]]),
@@ -60,29 +60,38 @@ fn states() -> [ConversationState; 2] {
         status: ConversationStatus::Active,
         auto_retry: Some(true),
         turn_seq: Some(7),
-        retry: Some(RetryState { attempt: 2, next_at: 1_790_000_030_000 }),
+        retry: Some(retries()[0].clone()),
         ..idle.clone()
     };
     [idle, waiting]
 }
 
 fn turns() -> Vec<TurnMetrics> {
-    let bare = TurnMetrics {
+    let bare = TurnMetrics { usage: bare_usage(), steps: 1, ..TurnMetrics::new("t1".into()) };
+    let full = TurnMetrics {
         turn_id: "t1".into(),
-        usage: bare_usage(),
-        duration_ms: None,
+        usage: full_usage(),
+        duration_ms: Some(2000),
         steps: 1,
-        context_size: None,
+        context_size: Some(12),
+        reason: Some(DoneReason::Error),
+        category: Some(Category::Overloaded),
+        model: Some("main/large".into()),
+        first_seq: Some(3),
+        last_seq: Some(4),
+        first_token_ms: Some(5_300),
+        retries: Some(2),
+        waited_ms: Some(15_000),
+        retry_of: Some("t0".into()),
     };
-    let full =
-        TurnMetrics { usage: full_usage(), duration_ms: Some(2000), context_size: Some(12), ..bare.clone() };
     vec![bare, full]
 }
 
 /// What is asked of conversations, and what is answered.
-pub(crate) fn control() -> [Family; 6] {
+pub(crate) fn control() -> [Family; 8] {
     let queue = || vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }];
     let id = || "c1".into();
+    let again = Retried { conversation_id: id(), turn_id: "t2".into(), cursor: "17".into() };
     let queued = Queued { conversation_id: id(), started_turn: false, queue: queue() };
     let cancelled = QueueCancelled { conversation_id: id(), cancelled: true, queue: vec![] };
     let requests =
@@ -91,6 +100,8 @@ pub(crate) fn control() -> [Family; 6] {
         Family::new("SendRequest", &sends()),
         Family::new("Stopped", &[Stopped { conversation_id: id(), aborted_turn: true }]),
         Family::new("RetryControl", &[RetryControl { conversation_id: id(), was_retrying: false }]),
+        Family::new("RetryRequest", &[RetryRequest { turn_id: "t1".into() }]),
+        Family::new("Retried", &[again]),
         Family::new("QueueRequest", &requests),
         Family::new("Queued", &[queued]),
         Family::new("QueueCancelled", &[cancelled]),

@@ -1,0 +1,80 @@
+//! A provider that says nothing: seen by watchers, and asked again on demand.
+
+use everturn_kernel::{Input, Silence, StreamEvent};
+use insta::assert_snapshot;
+
+use crate::world::{Beat, Script, overloaded, play, says, text, usage};
+
+/// Watchers are told that nothing has come for 20 s, then for ever nothing comes.
+fn silent() -> Vec<Beat> {
+    let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: false };
+    vec![Beat::Wait(20_000), Beat::Say(StreamEvent::Silent(silence)), Beat::Hang]
+}
+
+#[test]
+fn a_person_asks_again_instead_of_waiting() {
+    let outside = vec![(30_000, Input::RetryNow), (30_000, Input::RetryNow)];
+    let script = Script { steps: vec![vec![silent(), says("Hello")]], outside, ..Script::default() };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+    20000 provider-silent alive=false givesUpAt=1700000300000 silentMs=20000
+    30000 > retry now
+    30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=21 message="no answer for 30 s; asked again by a person"
+    30000 status retry=asking/0 status="active"
+    30000 > call 0.1
+    30000 > retry now
+    30000 retry-ended attempts=1 outcome="recovered"
+    30000 text-delta delta="Hello"
+    30000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    30000 | Assistant text text="Hello"
+    30000 done durationMs=30000 firstTokenMs=30000 reason="stop"
+    30000 turn-sealed
+    "#);
+}
+
+#[test]
+fn without_a_notice_nothing_is_asked_again() {
+    let outside = vec![(19_999, Input::RetryNow), (40_000, Input::Abort)];
+    let script = Script { steps: vec![vec![silent(), says("Hello")]], outside, ..Script::default() };
+    let story = play(&script);
+    assert!(!story.contains("> call 0.1"), "{story}");
+}
+
+#[test]
+fn what_was_shown_is_not_asked_for_again() {
+    for shown in [text("Hel"), usage(3, 0)] {
+        let beats = [vec![shown], silent()].concat();
+        let outside = vec![(30_000, Input::RetryNow), (40_000, Input::Abort)];
+        let script = Script { steps: vec![vec![beats]], outside, ..Script::default() };
+        let story = play(&script);
+        assert!(story.contains("provider-silent") && !story.contains("> call 0.1"), "{story}");
+    }
+}
+
+#[test]
+fn a_retried_call_that_is_silent_can_be_cancelled_like_its_wait() {
+    let outside = vec![(6_000, Input::AbortRetry), (6_001, Input::AbortRetry)];
+    let script = Script { steps: vec![vec![overloaded(), silent()]], outside, ..Script::default() };
+    let story = play(&script);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> sleep")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+       0 > sleep 5000
+    5000 status retry=asking/0 status="active"
+    5000 > call 0.1
+    6000 > abort retry
+    6000 retry-ended attempts=1 message="Retry cancelled" outcome="cancelled"
+    6000 done durationMs=6000 reason="aborted"
+    6000 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_first_call_is_no_retry_to_cancel() {
+    let outside = vec![(30_000, Input::AbortRetry), (40_000, Input::Abort)];
+    let script = Script { steps: vec![vec![silent()]], outside, ..Script::default() };
+    let story = play(&script);
+    assert!(story.contains("40000 done"), "{story}");
+}
