@@ -25,28 +25,33 @@ pub struct Builder {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     settings: Settings,
+    unbounded_waits: bool,
     system_prompt: Option<String>,
     max_output_tokens: Option<u32>,
     max_tool_result: usize,
+    max_live_output: usize,
 }
 
 /// What is kept of a tool's result, in bytes: about 64,000 tokens, far more than helps.
 const MAX_TOOL_RESULT: usize = 256 << 10;
 
+/// What watchers are shown of a call's live output, in bytes: some 10,000 lines.
+const MAX_LIVE_OUTPUT: usize = 1 << 20;
+
 impl Builder {
     pub(crate) fn new() -> Self {
-        let mut settings = Settings::default();
-        settings.budget.max_wait_ms = u64::try_from(Patient::BUDGET.as_millis()).ok();
         Self {
             models: Models::default(),
             tools: Vec::new(),
             schedule: Arc::new(Patient),
             journal: Arc::new(MemoryJournal::new()),
             clock: Arc::new(SystemClock::new()),
-            settings,
+            settings: Settings::default(),
+            unbounded_waits: false,
             system_prompt: None,
             max_output_tokens: None,
             max_tool_result: MAX_TOOL_RESULT,
+            max_live_output: MAX_LIVE_OUTPUT,
         }
     }
 
@@ -86,11 +91,18 @@ impl Builder {
         self
     }
 
-    /// What every turn begins with. Default: [`Settings::default`], with all waits of a step bounded by 8 h.
-    /// The names of idempotent tools are filled in.
+    /// What every turn begins with. Default: [`Settings::default`]. Waits of a step without a bound of their own are bounded
+    /// by [`Patient::BUDGET`], 8 h: see [`Self::unbounded_waits`]. The names of idempotent tools are filled in.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Lets the waits of a step add up to whatever the schedule says, where [`Settings`] set no bound.
+    #[must_use]
+    pub fn unbounded_waits(mut self) -> Self {
+        self.unbounded_waits = true;
         self
     }
 
@@ -116,12 +128,24 @@ impl Builder {
         self
     }
 
+    /// How much watchers are shown of a call's live output, in bytes; the rest is dropped, and they are told so. Default:
+    /// 1 MiB.
+    #[must_use]
+    pub fn max_live_output(mut self, bytes: usize) -> Self {
+        self.max_live_output = bytes;
+        self
+    }
+
     /// The orchestrator. Turns run on the tokio runtime that calls it.
     #[must_use]
     pub fn build(self) -> Orchestrator {
         telemetry::describe();
         let tools = ToolSet::new(self.tools);
-        let settings = Settings { idempotent_tools: tools.idempotent(), ..self.settings };
+        let mut settings = Settings { idempotent_tools: tools.idempotent(), ..self.settings };
+        if !self.unbounded_waits {
+            let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
+            settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
+        }
         Orchestrator::new(Shared {
             models: self.models,
             tools,
@@ -132,6 +156,7 @@ impl Builder {
             system_prompt: self.system_prompt,
             max_output_tokens: self.max_output_tokens,
             max_tool_result: self.max_tool_result,
+            max_live_output: self.max_live_output,
             auto_retry: Arc::new(AtomicBool::new(true)),
             registry: Registry::default(),
             timers: Timers::default(),

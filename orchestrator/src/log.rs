@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use crate::{Cursor, Frame};
 
-/// What the tail may hold before deltas are merged, and what sealed turns may hold of it, in bytes.
+/// What the tail may hold before deltas are merged, and what it keeps of what the journal has, in bytes.
 const MERGE_ABOVE: usize = 1 << 20;
-const KEEP_SEALED: usize = 128 << 10;
+const KEEP_JOURNALED: usize = 128 << 10;
 
-/// The live tail of a conversation's event stream: all of the running turn, and the end of what came before. What is
-/// older is in the journal.
+/// The live tail of a conversation's event stream: all that is not in the journal yet, and the end of what is.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     frames: VecDeque<Frame>,
@@ -48,14 +47,12 @@ impl EventLog {
         }
     }
 
-    /// Lets go of the oldest events before `running`, the start of the running turn, that exceed what is kept.
-    pub(crate) fn trim(&mut self, running: Cursor) {
-        while self.cost > KEEP_SEALED
-            && let Some(frame) = self.frames.front()
-            && frame.end() <= running
+    /// Forgets the oldest events that exceed what is kept. Called when all of them are in the journal.
+    pub(crate) fn trim(&mut self) {
+        while self.cost > KEEP_JOURNALED
+            && let Some(frame) = self.frames.pop_front()
         {
             self.cost -= frame.cost();
-            self.frames.pop_front();
         }
         self.merged_cost = self.merged_cost.min(self.cost);
     }
@@ -106,16 +103,16 @@ mod tests {
     }
 
     #[test]
-    fn sealed_events_are_let_go_and_running_ones_are_not() {
+    fn the_oldest_events_are_forgotten() {
         let mut log = EventLog::new(Cursor(0));
         for _ in 0..5_000 {
             push(&mut log, "word ");
         }
-        let running = log.end();
+        let before = log.end();
         push(&mut log, "now");
-        log.trim(running);
-        assert!(log.cost <= KEEP_SEALED && log.start() > Cursor(0) && log.start() <= running);
+        log.trim();
+        assert!(log.cost <= KEEP_JOURNALED && log.start() > Cursor(0) && log.start() <= before);
         assert!(log.after(Cursor(0), 1).is_none());
-        assert_eq!(log.after(running, 9).unwrap().len(), 1);
+        assert_eq!(log.after(before, 9).unwrap().len(), 1);
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) max_output_tokens: Option<u32>,
     /// In bytes.
     pub(crate) max_tool_result: usize,
+    /// In bytes, for each call.
+    pub(crate) max_live_output: usize,
     /// Whether failures are retried by themselves, in all conversations.
     pub(crate) auto_retry: Arc<AtomicBool>,
     pub(crate) registry: Registry,

@@ -1,15 +1,16 @@
 //! Tools: what the model may have done on its behalf.
 
 mod excerpt;
+mod output;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use everturn_kernel::{Input, ToolAnswer, ToolSpec};
-use everturn_wire::{ConversationId, OutputStream, TurnId, Value};
-use tokio::sync::mpsc;
+use everturn_kernel::{ToolAnswer, ToolSpec};
+use everturn_wire::{ConversationId, TurnId, Value};
 
 pub(crate) use excerpt::excerpt;
+pub use output::Output;
 
 /// Something that the model may have done.
 #[async_trait]
@@ -42,22 +43,6 @@ pub struct Invocation {
     pub input: Value,
     /// Where live output goes.
     pub output: Output,
-}
-
-/// Live output of a running tool: shown to those who watch, never to the model.
-#[derive(Clone, Debug)]
-pub struct Output {
-    pub(crate) call_id: String,
-    pub(crate) inbox: mpsc::Sender<Box<Input>>,
-}
-
-impl Output {
-    /// Shows a piece of text. Waits while watchers are being told what came before.
-    pub async fn write(&self, stream: OutputStream, data: impl Into<String> + Send) {
-        let input = Input::ToolOutput { call_id: self.call_id.clone(), stream, data: data.into() };
-        // Nobody listens any more when the turn is over: then there is nobody to show it to.
-        let _ = self.inbox.send(Box::new(input)).await;
-    }
 }
 
 /// The tools of an orchestrator, by name.

@@ -42,8 +42,8 @@ impl Conversation {
                 takes_retry_now: turn.takes_retry_now(),
             });
         }
-        let keep_from = if running.is_none() { state.log.end() } else { batch.from };
-        state.log.trim(keep_from);
+        // Who is further behind reads the journal, also of the running turn.
+        state.log.trim();
         drop(state);
         self.grew.notify_waiters();
         on_their_way

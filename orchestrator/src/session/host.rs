@@ -220,7 +220,7 @@ impl Host for TurnHost<'_> {
             step,
             call_id: call.id.clone(),
             input,
-            output: Output { call_id: call.id.clone(), inbox: inbox.clone() },
+            output: Output::new(call.id.clone(), inbox.clone(), self.shared.max_live_output),
         };
         let (call_id, most) = (call.id.clone(), self.shared.max_tool_result);
         async move {

@@ -1,6 +1,7 @@
 //! What an embedder may rely on, tested through the public API only.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod again;
 mod command;
 mod journal;
 mod panic;

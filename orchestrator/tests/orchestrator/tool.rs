@@ -229,3 +229,58 @@ async fn an_eager_tool_runs_while_the_model_speaks() {
         assert_eq!(world.history().await, ["text hi", "tool-call a", "tool-result a done", "text ok"]);
     }
 }
+
+/// Prints without end, as far as anyone can tell, and then ends.
+struct Chatty;
+
+#[async_trait]
+impl Tool for Chatty {
+    fn spec(&self) -> ToolSpec {
+        spec("chatty")
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        let line = "x".repeat(16 << 10);
+        for _ in 0..1_000 {
+            call.output.write(OutputStream::Stdout, line.clone()).await;
+        }
+        ToolAnswer::ok("done")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_endless_output_a_bound_is_shown_and_the_rest_of_the_turn_is_all_there() {
+    let gated = Gated::new();
+    let script = Scripted::new([ask("chatty", &["a"]), ask("gated", &["b"]), answer("hello")]);
+    let world = World::of(builder(script).tool(Chatty).tool(gated.clone()).max_live_output(256 << 10));
+    let mut watcher = world.say("hi").await;
+    watcher.until("tool-call b").await;
+    // The live log has forgotten most of it by now: who comes late is told all the same, from the journal.
+    let mut late = world.watch(None).await;
+    gated.gate.add_permits(1);
+    let frames = late.frames().await;
+    let printed: usize = frames.iter().filter_map(|frame| printed(frame, "a")).map(|text| text.len()).sum();
+    assert!((256 << 10..257 << 10).contains(&printed), "{printed} bytes are shown");
+    let lines = crate::support::lines(&frames);
+    assert_eq!(lines[0], "user-message hi", "from the start of the turn");
+    let rest: Vec<_> = lines.iter().filter(|line| !line.starts_with("tool-output a")).collect();
+    let told = rest.iter().position(|line| **line == "tool-result a done").expect("its result is told");
+    assert!(rest[told..].iter().any(|line| **line == "tool-output b working"));
+    let note = frames.iter().filter_map(|frame| printed_note(frame)).count();
+    assert_eq!(note, 1, "what is missing is told once");
+}
+
+/// What that call printed.
+fn printed(frame: &everturn_orchestrator::Frame, call: &str) -> Option<String> {
+    match crate::support::event(frame).body {
+        everturn_wire::EventBody::ToolOutput { tool_call_id, data, step_id, .. } if tool_call_id == call => {
+            assert!(step_id.is_some(), "output names its step");
+            Some(data)
+        }
+        _ => None,
+    }
+}
+
+fn printed_note(frame: &everturn_orchestrator::Frame) -> Option<String> {
+    printed(frame, "a").filter(|data| data.contains("further output is not shown"))
+}
