@@ -39,7 +39,7 @@ fn look() -> ToolCall {
 
 /// What the thermometer said last.
 fn read(request: &Request) -> &str {
-    let chunks = request.messages.iter().rev().flat_map(|message| &message.chunks);
+    let chunks = request.messages.iter().rev().flat_map(|message| message.iter());
     let mut results = chunks.filter_map(|chunk| match chunk {
         Chunk::ToolResult { content, .. } => Some(content.as_str()),
         _ => None,

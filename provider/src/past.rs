@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 64;
 /// The instructions, as one text.
 pub(crate) fn instructions(messages: &[Message]) -> String {
     let system = messages.iter().filter(|message| message.role == Role::System);
-    system.flat_map(|message| &message.chunks).filter_map(text).collect::<Vec<_>>().join("\n\n")
+    system.flat_map(Message::iter).filter_map(text).collect::<Vec<_>>().join("\n\n")
 }
 
 /// What a chunk says to the model: APIs refuse text of nothing or white space. Words of its reasoning are the model's own

@@ -1,6 +1,6 @@
 //! What is persisted: chunks, and the messages they make up.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -115,7 +115,8 @@ pub struct StoredChunk {
     /// Who it is from.
     pub role: Role,
     /// The chunk.
-    pub chunk: Chunk,
+    // Shared: it may hold an image of megabytes, and every request to a model has it.
+    pub chunk: Arc<Chunk>,
     /// Chunks from this `seq` up to this chunk are superseded: people can still read them, a model is no longer sent
     /// them. Set on the first chunk of a turn that tries another one again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,5 +131,17 @@ pub struct Message {
     /// Who it is from.
     pub role: Role,
     /// Its pieces, in order.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<Arc<Chunk>>,
+}
+
+impl Message {
+    /// A message of these pieces.
+    pub fn new(role: Role, chunks: impl IntoIterator<Item = Chunk>) -> Self {
+        Self { role, chunks: chunks.into_iter().map(Arc::new).collect() }
+    }
+
+    /// Its pieces, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Chunk> + ExactSizeIterator {
+        self.chunks.iter().map(AsRef::as_ref)
+    }
 }

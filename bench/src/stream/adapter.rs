@@ -29,7 +29,7 @@ pub(super) fn request() -> Request {
     Request {
         op: Op::default(),
         model: "m".to_owned(),
-        messages: vec![Message { role: Role::User, chunks }],
+        messages: vec![Message::new(Role::User, chunks)],
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,

@@ -104,7 +104,12 @@ impl Batch {
         }
         // Of a turn that tries another one again: its first chunk takes the place of what that one left.
         let supersedes = self.supersedes.take();
-        self.chunks.push(Arc::new(StoredChunk { seq: self.head.last_seq, role, chunk, supersedes }));
+        self.chunks.push(Arc::new(StoredChunk {
+            seq: self.head.last_seq,
+            role,
+            chunk: Arc::new(chunk),
+            supersedes,
+        }));
     }
 
     /// All of it as journal entries. `next`: the turn that follows this one, which is sealed.

@@ -176,11 +176,11 @@ impl Host for TurnHost<'_> {
 
     fn stream(&mut self, _: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
-        let messages = request::messages(
-            self.shared.system_prompt.as_deref(),
-            &self.conversation.state().chunks,
-            self.settings.definition.supersedes,
-        );
+        // Shared with the history, and put together without its lock.
+        let chunks = self.conversation.state().chunks.clone();
+        let (prompt, supersedes) =
+            (self.shared.system_prompt.as_deref(), self.settings.definition.supersedes);
+        let messages = request::messages(prompt, &chunks, supersedes);
         let request = Request {
             op,
             model: self.settings.model.name.clone(),

@@ -13,10 +13,13 @@ pub(super) fn messages(
 ) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     if let Some(text) = system_prompt {
-        messages.push(Message { role: Role::System, chunks: vec![Chunk::System { text: text.to_owned() }] });
+        messages.push(Message {
+            role: Role::System,
+            chunks: vec![Arc::new(Chunk::System { text: text.to_owned() })],
+        });
     }
     let valid = valid(chunks, supersedes);
-    for stored in valid.into_iter().filter(|stored| !matches!(stored.chunk, Chunk::Error { .. })) {
+    for stored in valid.into_iter().filter(|stored| !matches!(*stored.chunk, Chunk::Error { .. })) {
         match messages.last_mut() {
             Some(last) if last.role == stored.role => last.chunks.push(stored.chunk.clone()),
             _ => messages.push(Message { role: stored.role, chunks: vec![stored.chunk.clone()] }),
@@ -50,11 +53,11 @@ mod tests {
     use super::*;
 
     fn chunk(seq: u64, role: Role, text: &str, supersedes: Option<u64>) -> Arc<StoredChunk> {
-        Arc::new(StoredChunk { seq, role, chunk: Chunk::Text { text: text.into() }, supersedes })
+        Arc::new(StoredChunk { seq, role, chunk: Arc::new(Chunk::Text { text: text.into() }), supersedes })
     }
 
     fn said(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<String> {
-        let text = |chunk: &Chunk| match chunk {
+        let text = |chunk: &Arc<Chunk>| match &**chunk {
             Chunk::Text { text } => text.clone(),
             other => format!("{other:?}"),
         };
@@ -65,6 +68,13 @@ mod tests {
     }
 
     #[test]
+    fn a_request_shares_its_chunks_with_the_history() {
+        let chunks = vec![chunk(1, Role::User, "a large image", None)];
+        let request = messages(Some("Be brief."), &chunks, None);
+        assert!(Arc::ptr_eq(&request[1].chunks[0], &chunks[0].chunk));
+    }
+
+    #[test]
     fn what_is_superseded_is_not_sent() {
         let mut chunks = vec![
             chunk(1, Role::User, "question", None),
@@ -72,7 +82,7 @@ mod tests {
             Arc::new(StoredChunk {
                 seq: 3,
                 role: Role::Assistant,
-                chunk: Chunk::error("HTTP 529"),
+                chunk: Arc::new(Chunk::error("HTTP 529")),
                 supersedes: None,
             }),
         ];

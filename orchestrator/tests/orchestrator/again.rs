@@ -32,8 +32,7 @@ impl Noting {
 
 impl Provider for Noting {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        let said =
-            request.messages.iter().flat_map(|message| message.chunks.iter().map(|c| (message.role, c)));
+        let said = request.messages.iter().flat_map(|message| message.iter().map(|c| (message.role, c)));
         let line = |(role, chunk): (Role, &Chunk)| match chunk {
             Chunk::Text { text } => format!("{role:?} {text}"),
             Chunk::ToolCall { tool_call_id, .. } => format!("{role:?} calls {tool_call_id}"),

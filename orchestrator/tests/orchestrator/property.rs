@@ -141,7 +141,7 @@ async fn history_is_well_formed(world: &World) {
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
     let mut open = HashMap::new();
     for stored in chunks {
-        match stored.chunk {
+        match Chunk::clone(&stored.chunk) {
             Chunk::ToolCall { tool_call_id, step_id, .. } => {
                 assert!(
                     open.insert((step_id, tool_call_id), 0).is_none(),

@@ -81,8 +81,8 @@ impl<'a> Thinking<'a> {
     /// The chunks of the message at that index that are to be sent.
     pub(super) fn kept<'m>(&self, index: usize, message: &'m Message) -> impl Iterator<Item = &'m Chunk> {
         let goes_back = index >= self.begin && !matches!(self.way, Way::Paused | Way::Never);
-        let end = said_until(&message.chunks);
-        let chunks = message.chunks.iter().enumerate();
+        let end = said_until(message);
+        let chunks = message.iter().enumerate();
         chunks
             .filter(move |(place, chunk)| !is_thought(chunk) || (goes_back && *place < end))
             .map(|(_, chunk)| chunk)
@@ -114,7 +114,7 @@ impl Place {
             match message.role {
                 Role::User if !place.after_results => place.begin = index,
                 Role::Tool => place.after_results = true,
-                Role::Assistant if said_until(&message.chunks) > 0 => place.after_results = false,
+                Role::Assistant if said_until(message) > 0 => place.after_results = false,
                 Role::User | Role::Assistant | Role::System => {}
             }
         }
@@ -125,7 +125,7 @@ impl Place {
 /// Whether the first that the model said in a turn is thinking that may be sent back.
 fn is_signed(turn: &[Message], origin: &str) -> bool {
     let answers = turn.iter().filter(|message| message.role == Role::Assistant);
-    let mut chunks = answers.flat_map(|message| &message.chunks[..said_until(&message.chunks)]);
+    let mut chunks = answers.flat_map(|message| message.iter().take(said_until(message)));
     let first = chunks.find(|chunk| is_said(chunk) || signed(chunk, origin).is_some());
     first.is_some_and(|chunk| !is_said(chunk))
 }
@@ -154,8 +154,8 @@ fn is_said(chunk: &Chunk) -> bool {
 }
 
 /// How many chunks there are up to the last that says something. The API refuses thinking that comes after.
-fn said_until(chunks: &[Chunk]) -> usize {
-    chunks.iter().rposition(is_said).map_or(0, |last| last + 1)
+fn said_until(message: &Message) -> usize {
+    message.iter().rposition(is_said).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]

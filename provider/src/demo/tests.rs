@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use super::*;
 
 fn request(said: &[&str], step: u32, attempt: u32) -> Request {
-    let user = |text: &&str| Message { role: Role::User, chunks: vec![Chunk::Text { text: (*text).into() }] };
+    let user = |text: &&str| Message::new(Role::User, [Chunk::Text { text: (*text).into() }]);
     Request {
         op: Op { step, attempt },
         model: Demo::MODEL.into(),
@@ -89,7 +89,7 @@ async fn dice_are_rolled_once() {
     };
     let mut second = first.clone();
     second.op = Op { step: 1, attempt: 0 };
-    second.messages.push(Message { role: Role::Tool, chunks: vec![result] });
+    second.messages.push(Message::new(Role::Tool, [result]));
     let answer = text(&told(second.clone()).await);
     assert!(answer.contains("\"5\"") && answer.contains("2 failures"), "{answer}");
     assert!((60..=100).contains(&answer.split_whitespace().count()), "{answer}");

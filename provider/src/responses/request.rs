@@ -56,23 +56,23 @@ fn reasons(model: &str) -> bool {
 fn items<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     match message.role {
         Role::System => Vec::new(),
-        Role::User => heard(&message.chunks).into_iter().collect(),
-        Role::Assistant => assistant(&message.chunks, origin, ids),
-        Role::Tool => message.chunks.iter().filter_map(|chunk| result(chunk, ids)).collect(),
+        Role::User => heard(message).into_iter().collect(),
+        Role::Assistant => assistant(message, origin, ids),
+        Role::Tool => message.iter().filter_map(|chunk| result(chunk, ids)).collect(),
     }
 }
 
-fn heard(chunks: &[Chunk]) -> Option<Value> {
-    let parts: Vec<Value> = chunks.iter().filter_map(part).collect();
+fn heard(message: &Message) -> Option<Value> {
+    let parts: Vec<Value> = message.iter().filter_map(part).collect();
     (!parts.is_empty()).then(|| json!({ "type": "message", "role": "user", "content": parts }))
 }
 
 /// What the model said, each piece after the reasoning that led to it. Reasoning that led to nothing is refused, so it is
 /// left out.
-fn assistant<'a>(chunks: &'a [Chunk], origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
+fn assistant<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     let mut items = Vec::new();
     let mut returned = Returned::default();
-    for chunk in chunks {
+    for chunk in message.iter() {
         if let Chunk::Thinking { echo, .. } | Chunk::ToolCall { echo, .. } = chunk {
             returned.add(echo.as_ref(), origin);
         }

@@ -116,7 +116,7 @@ pub(crate) fn request() -> Request {
     Request {
         op: Op::default(),
         model: "model-1".into(),
-        messages: vec![Message { role: Role::User, chunks }],
+        messages: vec![Message::new(Role::User, chunks)],
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,

@@ -137,7 +137,7 @@ async fn asked(replies: Vec<Reply>, history: &[(&str, &str)]) -> Vec<(Vec<Value>
         let chunks = vec![thought, Chunk::Text { text: "a".into() }];
         let mut request = request();
         request.model = (*model).to_owned();
-        request.messages = vec![Message { role: Role::Assistant, chunks }];
+        request.messages = vec![Message::new(Role::Assistant, chunks)];
         let facts: Vec<_> = provider.stream(request).collect().await;
         let items = server.requests()[at].json().unwrap()["input"].as_array().unwrap().clone();
         asked.push((items, facts.last().unwrap().clone()));

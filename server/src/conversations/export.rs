@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use everturn_orchestrator::{Head, Window};
 use everturn_store_sqlite::SqliteArchive;
-use everturn_wire::{ConversationId, ExportLine, StoredChunk};
+use everturn_wire::{Chunk, ConversationId, ExportLine, StoredChunk};
 
 use super::selection;
 use crate::wording;
@@ -95,7 +95,7 @@ fn chunk(id: &ConversationId, stored: &StoredChunk) -> ExportLine {
         conversation_id: id.clone(),
         seq: stored.seq,
         role: stored.role,
-        chunk: stored.chunk.clone(),
+        chunk: Chunk::clone(&stored.chunk),
     }
 }
 

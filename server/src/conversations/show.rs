@@ -59,7 +59,7 @@ impl<W: Write> Transcript<'_, W> {
     }
 
     fn chunk(&mut self, stored: &StoredChunk) -> Result<()> {
-        let speaker = match (stored.role, &stored.chunk) {
+        let speaker = match (stored.role, &*stored.chunk) {
             (_, Chunk::Error(_)) => "Error",
             (Role::System, _) => "System",
             (Role::User, _) => "You",
@@ -71,7 +71,7 @@ impl<W: Write> Transcript<'_, W> {
             self.paper.line(Ink::Plain, "")?;
             self.paper.line(ink, speaker)?;
         }
-        match &stored.chunk {
+        match &*stored.chunk {
             Chunk::Text { text } | Chunk::System { text } => self.paper.block(Ink::Plain, MARGIN, text)?,
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,

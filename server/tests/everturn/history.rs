@@ -26,8 +26,12 @@ async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
         end: Cursor::default(),
         last_seq,
     };
-    let stored =
-        (1..).zip(chunks).map(|(seq, (role, chunk))| StoredChunk { seq, role, chunk, supersedes: None });
+    let stored = (1..).zip(chunks).map(|(seq, (role, chunk))| StoredChunk {
+        seq,
+        role,
+        chunk: Arc::new(chunk),
+        supersedes: None,
+    });
     let chunks = stored.map(|chunk| Entry::Chunk(Arc::new(chunk)));
     let entries = chunks.chain([Entry::Head(head)]).collect();
     journal.append(&"c".into(), Version(0), entries).await.unwrap();

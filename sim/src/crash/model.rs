@@ -159,7 +159,7 @@ fn conversation(place: &Place) -> ConversationId {
 /// The last thing that a user said, and how often the model spoke since.
 fn place(messages: &[Message]) -> Place {
     let at = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
-    let said = messages.get(at).and_then(|message| message.chunks.last());
+    let said = messages.get(at).and_then(|message| message.iter().next_back());
     let Some(Chunk::Text { text }) = said else { return Place::default() };
     let spoken = messages[at..].iter().filter(|message| message.role == Role::Assistant).count();
     (text.clone(), spoken)
@@ -175,7 +175,7 @@ fn well_formed(messages: &[Message]) -> Result<(), String> {
         if message.chunks.is_empty() {
             return Err("an empty message".to_owned());
         }
-        for chunk in &message.chunks {
+        for chunk in message.iter() {
             match (message.role, chunk) {
                 (Role::User | Role::Assistant, Chunk::Text { text }) if !text.is_empty() => {}
                 (Role::Assistant, Chunk::Thinking { text, .. }) if !text.is_empty() => {}

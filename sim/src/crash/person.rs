@@ -170,7 +170,7 @@ async fn said(kept: &MemoryJournal, id: &ConversationId) -> HashSet<String> {
     let chunks = kept.chunks(id, Window::default()).await.unwrap_or_default();
     let by_user = chunks.iter().filter(|stored| stored.role == Role::User);
     by_user
-        .filter_map(|stored| match &stored.chunk {
+        .filter_map(|stored| match &*stored.chunk {
             Chunk::Text { text } => Some(text.clone()),
             _ => None,
         })

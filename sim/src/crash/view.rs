@@ -138,7 +138,7 @@ impl View {
 pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
     let mut items = Vec::new();
     for StoredChunk { role, chunk, .. } in chunks {
-        let item = match chunk.clone() {
+        let item = match Chunk::clone(chunk) {
             Chunk::Text { text } if *role == Role::User => Item::User(text),
             Chunk::Text { text } => Item::Text(text),
             Chunk::Thinking { text, .. } => Item::Thinking(text),

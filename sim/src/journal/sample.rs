@@ -29,7 +29,7 @@ pub(super) fn head(last_activity_at: u64) -> Head {
 }
 
 pub(super) fn chunk(seq: u64, role: Role, chunk: Chunk) -> Arc<StoredChunk> {
-    Arc::new(StoredChunk { seq, role, chunk, supersedes: (seq == 4).then_some(2) })
+    Arc::new(StoredChunk { seq, role, chunk: Arc::new(chunk), supersedes: (seq == 4).then_some(2) })
 }
 
 /// An event of `size` cursor places that begins at `start`.

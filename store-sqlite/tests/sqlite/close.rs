@@ -86,7 +86,7 @@ async fn arguments_as_deep_and_as_exact_as_they_came_are_read_again() {
         step_id: Some(StepId::from("t#0")),
         echo: None,
     };
-    let given = StoredChunk { seq: 1, role: Role::Assistant, chunk: call, supersedes: None };
+    let given = StoredChunk { seq: 1, role: Role::Assistant, chunk: call.into(), supersedes: None };
     let id = ConversationId::from("c");
     journal.append(&id, Version(0), vec![Entry::Chunk(given.clone().into())]).await.unwrap();
     let chunks = journal.chunks(&id, Window::default()).await.unwrap();

@@ -31,7 +31,8 @@ pub(crate) fn event(number: u64) -> StoredEvent {
 
 /// What the append that leads to version `number` adds.
 pub(crate) fn numbered(number: u64, text: String) -> Vec<Entry> {
-    let chunk = StoredChunk { seq: number, role: Role::User, chunk: Chunk::Text { text }, supersedes: None };
+    let chunk =
+        StoredChunk { seq: number, role: Role::User, chunk: Chunk::Text { text }.into(), supersedes: None };
     vec![Entry::Chunk(Arc::new(chunk)), Entry::Event(event(number)), Entry::Head(head(number))]
 }
 

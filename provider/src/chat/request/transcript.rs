@@ -45,10 +45,10 @@ pub(super) fn messages(config: &ChatConfig, origin: &str, request: &Request) -> 
 /// many chat templates refuse parties that do not take turns.
 fn turns(all: &[Message]) -> Vec<(Role, Vec<&Chunk>)> {
     let mut turns: Vec<(Role, Vec<&Chunk>)> = Vec::new();
-    for Message { role, chunks } in all.iter().filter(|message| message.chunks.iter().any(is_said)) {
+    for message in all.iter().filter(|message| message.iter().any(is_said)) {
         match turns.last_mut() {
-            Some((Role::User, held)) if *role == Role::User => held.extend(chunks),
-            _ => turns.push((*role, chunks.iter().collect())),
+            Some((Role::User, held)) if message.role == Role::User => held.extend(message.iter()),
+            _ => turns.push((message.role, message.iter().collect())),
         }
     }
     turns

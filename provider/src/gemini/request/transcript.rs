@@ -60,11 +60,11 @@ impl<'a> Transcript<'a> {
         match message.role {
             Role::System => {}
             Role::User => {
-                let parts = message.chunks.iter().filter_map(asked).collect();
+                let parts = message.iter().filter_map(asked).collect();
                 self.say(Party::Person, parts);
             }
-            Role::Assistant => self.answered(&message.chunks),
-            Role::Tool => self.results(&message.chunks),
+            Role::Assistant => self.answered(message.iter()),
+            Role::Tool => self.results(message.iter()),
         }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Transcript<'a> {
     }
 
     /// Reasoning without a signature is the model's own and errors are for people: neither is sent.
-    fn answered(&mut self, chunks: &'a [Chunk]) {
+    fn answered(&mut self, chunks: impl Iterator<Item = &'a Chunk>) {
         let mut parts: Vec<Value> = Vec::new();
         let mut place = 0;
         for chunk in chunks {
@@ -126,8 +126,8 @@ impl<'a> Transcript<'a> {
     }
 
     /// In the order of their calls, which is what tells them apart where the API gave no ids.
-    fn results(&mut self, chunks: &[Chunk]) {
-        let mut results: Vec<(usize, Value)> = chunks.iter().filter_map(|chunk| self.result(chunk)).collect();
+    fn results(&mut self, chunks: impl Iterator<Item = &'a Chunk>) {
+        let mut results: Vec<(usize, Value)> = chunks.filter_map(|chunk| self.result(chunk)).collect();
         results.sort_by_key(|(place, _)| *place);
         self.say(Party::Tools, results.into_iter().map(|(_, part)| part).collect());
     }

@@ -57,8 +57,9 @@ pub(crate) fn chunks() -> Vec<Chunk> {
 
 pub(crate) fn stored() -> Vec<StoredChunk> {
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    let bare = |(role, seq)| StoredChunk { seq, role, chunk: text("Hello"), supersedes: None };
-    let again = StoredChunk { seq: 5, role: Role::Assistant, chunk: text("Hello"), supersedes: Some(3) };
+    let bare = |(role, seq)| StoredChunk { seq, role, chunk: text("Hello").into(), supersedes: None };
+    let again =
+        StoredChunk { seq: 5, role: Role::Assistant, chunk: text("Hello").into(), supersedes: Some(3) };
     roles.into_iter().zip(1..).map(bare).chain([again]).collect()
 }
 
@@ -72,16 +73,17 @@ pub(crate) fn export() -> Vec<ExportLine> {
         model,
         latest_seq,
     };
-    let chunk =
-        ExportLine::Chunk { conversation_id: "c1".into(), seq: 1, role: Role::User, chunk: text("Hello") };
+    let chunk = ExportLine::Chunk {
+        conversation_id: "c1".into(),
+        seq: 1,
+        role: Role::User,
+        chunk: text("Hello").into(),
+    };
     vec![conversation(Some("openai/gpt".into()), 1), chunk, conversation(None, 0)]
 }
 
 pub(crate) fn messages() -> Vec<Message> {
-    vec![
-        Message { role: Role::User, chunks: vec![] },
-        Message { role: Role::Assistant, chunks: vec![text("a"), text("b")] },
-    ]
+    vec![Message::new(Role::User, []), Message::new(Role::Assistant, [text("a"), text("b")])]
 }
 
 pub(crate) fn failures() -> Vec<Failure> {

@@ -30,7 +30,7 @@ pub(crate) fn conversation() -> [Family; 4] {
         status: ConversationStatus::Idle,
         workspace_id: "default".into(),
     };
-    let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello"), supersedes: None };
+    let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello").into(), supersedes: None };
     let windows = [
         HistoryWindow { chunks: vec![], latest_seq: 8, more: None, turns: None },
         HistoryWindow { chunks: vec![chunk], latest_seq: 9, more: Some(true), turns: Some(turns()) },
