@@ -164,7 +164,10 @@ pub enum JournalError {
         /// What it is.
         found: Version,
     },
-    /// The storage failed.
+    /// The storage failed; the same append may pass later.
     #[error("the journal failed: {0}")]
     Storage(String),
+    /// This append will be refused however often it is tried: it is too large, or not of a form that can be kept.
+    #[error("the journal refuses this: {0}")]
+    Refused(String),
 }

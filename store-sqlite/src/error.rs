@@ -88,7 +88,14 @@ impl OpenError {
 
 /// The journal's error for one of SQLite while `doing` something, as in "append to".
 pub(crate) fn storage(doing: &str, path: &Path, error: &Error) -> JournalError {
-    JournalError::Storage(format!("cannot {doing} {}: {error}; {}", path.display(), advice(error)))
+    let what = format!("cannot {doing} {}: {error}; {}", path.display(), advice(error));
+    if will_repeat(error) { JournalError::Refused(what) } else { JournalError::Storage(what) }
+}
+
+/// Whether the same thing fails again: it is about what was to be written, not about the disk.
+fn will_repeat(error: &Error) -> bool {
+    let is_unfit = matches!(error, Error::ToSqlConversionFailure(_) | Error::InvalidParameterName(_));
+    is_unfit || matches!(error.sqlite_error_code(), Some(ErrorCode::TooBig | ErrorCode::TypeMismatch))
 }
 
 /// The journal's error when its own threads are gone.
@@ -127,5 +134,27 @@ fn advice(error: &Error) -> &'static str {
         Some(ErrorCode::TooBig) => "one piece is larger than SQLite can hold: send less at once",
         Some(ErrorCode::ConstraintViolation) => "a place in the conversation is taken already: load it again",
         _ => "what is stored does not fit what this version reads or writes: upgrade, or restore a backup",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_will_be_refused_again_is_told_apart_from_what_may_pass() {
+        let error = |code| {
+            storage("append to", Path::new("j.db"), &Error::SqliteFailure(ffi::Error::new(code), None))
+        };
+        for (code, is_refused) in [
+            (ffi::SQLITE_TOOBIG, true),
+            (ffi::SQLITE_MISMATCH, true),
+            (ffi::SQLITE_FULL, false),
+            (ffi::SQLITE_IOERR, false),
+            (ffi::SQLITE_BUSY, false),
+            (ffi::SQLITE_READONLY, false),
+        ] {
+            assert_eq!(matches!(error(code), JournalError::Refused(_)), is_refused, "{code}");
+        }
     }
 }
