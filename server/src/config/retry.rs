@@ -60,20 +60,34 @@ fn only_exponential(table: &RetryTable) -> Result<()> {
     }
 }
 
+/// How far waits are spread unless told otherwise: turns that failed together must not come back together.
+const JITTER: f64 = 0.1;
+
 /// A longest delay of 0 means that there is none.
 fn exponential(table: &RetryTable) -> Result<Exponential> {
     let usual = Exponential::default();
-    let jitter = table.jitter.unwrap_or(usual.jitter);
+    let jitter = table.jitter.unwrap_or(JITTER);
     if !(0.0..=1.0).contains(&jitter) {
         bail!("[retry] jitter is a part of the wait: write a number from 0 to 1");
     }
+    let base = table.base_ms.map_or(usual.base, Duration::from_millis);
+    let max_delay = match table.max_delay_ms {
+        None => usual.max_delay,
+        Some(0) => None,
+        Some(ms) => Some(Duration::from_millis(ms)),
+    };
+    if let Some(max_delay) = max_delay.filter(|max_delay| base > *max_delay) {
+        let by_default = if table.max_delay_ms.is_none() { " by default" } else { "" };
+        bail!(
+            "[retry] base_ms, the first wait, is {} ms, but max_delay_ms allows {} ms{by_default}: lower base_ms, or raise \
+             max_delay_ms (0 = no limit)",
+            base.as_millis(),
+            max_delay.as_millis()
+        );
+    }
     Ok(Exponential {
-        base: table.base_ms.map_or(usual.base, Duration::from_millis),
-        max_delay: match table.max_delay_ms {
-            None => usual.max_delay,
-            Some(0) => None,
-            Some(ms) => Some(Duration::from_millis(ms)),
-        },
+        base,
+        max_delay,
         max_retries: table.max_retries.unwrap_or(usual.max_retries),
         jitter,
         // Many servers that lost the same provider must not come back at the same moment.

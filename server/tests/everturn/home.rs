@@ -20,9 +20,9 @@ use tokio::{
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A schedule whose waits end by hand only.
-pub(crate) const LONG: &str = "schedule = \"exponential\"\nbase_ms = 45000\nmax_retries = 3";
+pub(crate) const LONG: &str = "schedule = \"exponential\"\nbase_ms = 45000\nmax_retries = 3\njitter = 0.0";
 /// A schedule that is soon at its end.
-pub(crate) const SHORT: &str = "schedule = \"exponential\"\nbase_ms = 1\nmax_retries = 2";
+pub(crate) const SHORT: &str = "schedule = \"exponential\"\nbase_ms = 1\nmax_retries = 2\njitter = 0.0";
 
 /// Removed with the last program that uses it.
 #[derive(Clone)]
