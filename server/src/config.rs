@@ -3,6 +3,7 @@
 mod environment;
 mod file;
 mod hidden;
+mod key;
 mod provider;
 mod retention;
 mod retry;
@@ -23,6 +24,9 @@ pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 
 use file::File;
+
+/// The most model round trips of a turn unless told otherwise: a model that asks for tools for ever ends.
+const DEFAULT_MAX_STEPS: u32 = 200;
 
 /// Where the server listens unless told otherwise.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4777);
@@ -51,6 +55,10 @@ pub(crate) struct Config {
     pub(crate) allowed_origins: Vec<String>,
     /// None: the built-in demo.
     pub(crate) providers: Vec<Provider>,
+    /// Providers that cannot be asked because their key is missing: each with its name and what to do about it.
+    pub(crate) off: Vec<String>,
+    /// Files with secrets in them: keys, and this configuration where it has any.
+    pub(crate) secret_files: Vec<PathBuf>,
     pub(crate) retry: Retry,
     pub(crate) keep: Keep,
     pub(crate) settings: Settings,
@@ -64,6 +72,7 @@ impl Config {
     pub(crate) fn resolve(flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
         let path = Self::path(flags, environment);
         let file = Self::read(path.as_deref())?;
+        let secret_files = secret_files(path.as_deref(), &file);
         let listen = flags.listen.clone().or_else(|| environment.get("EVERTURN_LISTEN"));
         let listen = listen.or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
@@ -73,13 +82,17 @@ impl Config {
         let data = data(flags, environment, file.server.data)?;
         let retry = Retry::resolve(&file.retry)?;
         let mut settings = Settings {
-            max_steps: file.max_steps,
+            max_steps: match file.max_steps {
+                None => Some(DEFAULT_MAX_STEPS),
+                Some(0) => None,
+                limit => limit,
+            },
             eager_tools: file.eager_tools.unwrap_or_default(),
             ..Settings::default()
         };
         settings.max_parallel_tools = file.max_parallel_tools.unwrap_or(settings.max_parallel_tools);
         settings.budget.max_wait_ms = Some(retry.max_wait_ms);
-        let providers = providers(file.providers, environment)?;
+        let (providers, off) = providers(file.providers, environment)?;
         let config = Self {
             file: path,
             listen,
@@ -90,6 +103,8 @@ impl Config {
             // The demo shows a tool; a real model has what it was given.
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             providers,
+            off,
+            secret_files,
             retry,
             keep: Keep::resolve(&file.retention),
             settings,
@@ -154,15 +169,34 @@ fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -
     place.context(nowhere).map(Some)
 }
 
-fn providers(tables: Vec<file::ProviderTable>, environment: &Environment<'_>) -> Result<Vec<Provider>> {
+/// The providers that can be asked, and a line about each whose key is missing. With none left, that is an error: the demo
+/// would hide it.
+fn providers(
+    tables: Vec<file::ProviderTable>,
+    environment: &Environment<'_>,
+) -> Result<(Vec<Provider>, Vec<String>)> {
     if tables.is_empty() {
-        return Ok(Provider::of_environment(environment));
+        return Ok((Provider::of_environment(environment)?, Vec::new()));
     }
-    let resolve = |table: file::ProviderTable| {
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for table in tables {
         let name = table.name.clone();
-        Provider::resolve(table, environment).with_context(|| format!("provider {name:?}"))
-    };
-    tables.into_iter().map(resolve).collect()
+        match Provider::resolve(table, environment).with_context(|| format!("provider {name:?}"))? {
+            Ok(provider) => on.push(provider),
+            Err(missing) => off.push(format!("provider {name:?}: {missing}")),
+        }
+    }
+    if on.is_empty() {
+        bail!("{}", off.join("; "));
+    }
+    Ok((on, off))
+}
+
+fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
+    let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref().map(PathBuf::from));
+    let has_secret = |table: &file::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
+    let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
+    path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).collect()
 }
 
 /// `HOST:PORT`, where the host is an IP address or `localhost`; or a port alone.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, net::SocketAddr};
 
-use crate::config::Config;
+use crate::{config::Config, permission};
 
 /// The most models that are named.
 const MODELS: usize = 6;
@@ -19,7 +19,7 @@ pub(crate) fn of(
         true => format!("http://127.0.0.1:{}", address.port()),
         false => format!("http://{address}"),
     };
-    let token = if config.token.is_some() { "  (asks for the token)" } else { "" };
+    let token = if config.token.is_some() { "  (asks for a token)" } else { "" };
     let mut text = format!("Everturn {} on http://{address}{token}\n\n", env!("CARGO_PKG_VERSION"));
     let mut say = |what: &str, text_of_it: &str| {
         // Writing to a string does not fail.
@@ -32,14 +32,16 @@ pub(crate) fn of(
     if let Some(data) = &config.data {
         let unsealed = match resumed {
             0 => String::new(),
-            1 => "  (1 turn goes on)".to_owned(),
-            many => format!("  ({many} turns go on)"),
+            1 => "  (1 turn resumed)".to_owned(),
+            many => format!("  ({many} turns resumed)"),
         };
         say("data", &format!("{}{unsealed}", data.display()));
     }
     if let Some(file) = &config.file {
         say("config", &file.display().to_string());
     }
+    config.off.iter().for_each(|line| say("off", line));
+    permission::warnings(config).iter().for_each(|line| say("warning", line));
     say("stop", "Ctrl-C");
     if config.providers.is_empty() {
         text.push_str(

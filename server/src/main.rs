@@ -15,6 +15,7 @@ mod logging;
 mod moment;
 mod page;
 mod paper;
+mod permission;
 mod retention;
 mod serve;
 mod wording;

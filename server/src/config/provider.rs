@@ -3,17 +3,21 @@
 mod api;
 mod maker;
 
-use std::{collections::BTreeSet, fs, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use everturn_provider::{EndpointConfig, HttpConfig, Timeouts};
 
 use super::{
-    Environment, Hidden,
+    Environment,
     file::{Kind, ProviderTable, TimeoutTable},
+    key::{self, Missing},
 };
 pub(crate) use api::Api;
 use maker::Maker;
+
+/// The paths that calls add to a base URL.
+const CALLS: [&str; 4] = ["/chat/completions", "/completions", "/responses", "/messages"];
 
 /// A model API that the server may ask.
 #[derive(Debug)]
@@ -27,15 +31,24 @@ pub(crate) struct Provider {
 
 impl Provider {
     /// The providers that keys in the environment make where the file has none.
-    pub(super) fn of_environment(environment: &Environment<'_>) -> Vec<Self> {
+    pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Self>> {
         maker::of_environment(environment)
     }
 
-    pub(super) fn resolve(table: ProviderTable, environment: &Environment<'_>) -> Result<Self> {
+    /// What a table of the file says. The inner error: its key is missing.
+    pub(super) fn resolve(
+        table: ProviderTable,
+        environment: &Environment<'_>,
+    ) -> Result<Result<Self, Missing>> {
         check_names(&table)?;
-        let api_key = api_key(&table, environment)?;
-        let usual = maker(table.kind).base_url;
-        let base_url = table.base_url.clone().unwrap_or_else(|| usual.to_owned());
+        let maker = maker(table.kind);
+        let base_url = table.base_url.clone().unwrap_or_else(|| maker.base_url.to_owned());
+        check_base_url("`base_url`", &base_url)?;
+        let api_key = key::of_table(&table, maker.key_variable, environment)?;
+        let (api_key, missing) = match api_key {
+            Ok(key) => (key, None),
+            Err(missing) => (None, Some(missing)),
+        };
         let endpoint = EndpointConfig {
             api_key: api_key.map(|key| key.secret()),
             headers: table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect(),
@@ -43,7 +56,9 @@ impl Provider {
         };
         let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
         let (name, models) = (table.name.clone(), table.models.clone());
-        Ok(Self { name, api: Api::resolve(table, endpoint)?, http, models })
+        let provider = Self { name, api: Api::resolve(table, endpoint)?, http, models };
+        // What else is wrong with the table is told first.
+        Ok(missing.map_or(Ok(provider), Err))
     }
 }
 
@@ -70,25 +85,14 @@ fn maker(kind: Kind) -> Maker {
     }
 }
 
-/// The key, from where the table says. The maker's own address is given its usual key; another address never is.
-fn api_key(table: &ProviderTable, environment: &Environment<'_>) -> Result<Option<Hidden>> {
-    match (&table.api_key, &table.api_key_env, &table.api_key_file) {
-        (None, None, None) if table.base_url.is_some() => Ok(None),
-        (None, None, None) => of_variable(maker(table.kind).key_variable, environment).map(Some),
-        (Some(key), None, None) => Hidden::new(key.reveal()).context("`api_key` is empty").map(Some),
-        (None, Some(name), None) => of_variable(name, environment).map(Some),
-        (None, None, Some(path)) => {
-            let text =
-                fs::read_to_string(path).with_context(|| format!("cannot read `api_key_file` {path}"))?;
-            Hidden::new(&text).with_context(|| format!("`api_key_file` {path} is empty")).map(Some)
-        }
-        _ => bail!("it has more than one key: keep one of `api_key`, `api_key_env`, `api_key_file`"),
+/// Every request adds the path of its call: an address that has it already would be asked for it twice. The address is not
+/// repeated, as its path may hold a secret.
+fn check_base_url(name: &str, base_url: &str) -> Result<()> {
+    let path = base_url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    match CALLS.iter().find(|call| path.ends_with(*call)) {
+        Some(call) => bail!("{name} ends with {call}, which is added to it for each call: take {call} out"),
+        None => Ok(()),
     }
-}
-
-fn of_variable(name: &str, environment: &Environment<'_>) -> Result<Hidden> {
-    let value = environment.get(name).as_deref().and_then(Hidden::new);
-    value.with_context(|| format!("its key is missing: set the environment variable {name}"))
 }
 
 fn timeouts(table: &TimeoutTable) -> Timeouts {

@@ -67,7 +67,7 @@ fn nothing_configured_is_the_demo_on_loopback() {
     assert_eq!(config.listen, DEFAULT_LISTEN);
     assert!(config.token.is_none() && config.providers.is_empty());
     assert_eq!(config.retry, Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000 });
-    assert_eq!(config.settings.max_steps, None);
+    assert_eq!(config.settings.max_steps, Some(200));
 }
 
 #[test]
@@ -257,7 +257,10 @@ fn a_key_comes_from_one_place() {
     }
     for (keys, expected) in [
         ("api_key_env = \"MY_KEY\"", "set the environment variable MY_KEY"),
-        ("api_key_file = \"/nowhere/key\"", "cannot read `api_key_file` /nowhere/key"),
+        ("api_key_file = \"/nowhere/key\"", "there is no `api_key_file` /nowhere/key"),
+        ("api_key_env = \"sk-s3cret\"", "`api_key_env` does not look like the name of a variable"),
+        ("api_key_env = \"gsk_s3cret\"", "never the key itself"),
+        ("api_key_file = \"sk-s3cret-s3cret-s3cret\"", "does not look like a path"),
         ("api_key = \"sk-s3cret\"\napi_key_env = \"MY_KEY\"", "keep one of"),
         ("api_key = \" \"", "`api_key` is empty"),
     ] {
@@ -353,16 +356,124 @@ fn a_schedule_is_made_of_its_figures() {
         base: std::time::Duration::from_millis(1500),
         max_delay: None,
         max_retries: 5,
+        jitter: 0.1,
         ..Exponential::default()
     };
-    assert_eq!(config.retry, Retry { schedule: Schedule::Exponential(expected), max_wait_ms: 60_000 });
+    let Schedule::Exponential(made) = config.retry.schedule else { panic!("another schedule") };
+    assert_eq!(made, Exponential { seed: made.seed, ..expected });
+    assert_eq!(config.retry.max_wait_ms, 60_000);
     assert_eq!(config.settings.budget.max_wait_ms, Some(60_000));
     for (file, expected) in [
         ("[retry]\nbase_ms = 1", "base_ms has no effect here"),
         ("[retry]\nschedule = \"exponential\"\njitter = 2.0", "from 0 to 1"),
+        (
+            "[retry]\nschedule = \"exponential\"\nbase_ms = 9000\nmax_delay_ms = 5000",
+            "base_ms, the first wait, is 9000 ms, but max_delay_ms allows 5000 ms: lower",
+        ),
+        (
+            "[retry]\nschedule = \"exponential\"\nbase_ms = 300001",
+            "is 300001 ms, but max_delay_ms allows 300000 ms by default",
+        ),
     ] {
         let problem = Case::new(file).problem();
         assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn waits_are_spread_unless_told_otherwise() {
+    for (line, expected) in [("", 0.1), ("jitter = 0.0", 0.0), ("jitter = 0.5", 0.5)] {
+        let config = Case::new(&format!("[retry]\nschedule = \"exponential\"\n{line}")).config();
+        let Schedule::Exponential(schedule) = &config.retry.schedule else { panic!("another schedule") };
+        assert!((schedule.jitter - expected).abs() < f64::EPSILON, "{line}");
+    }
+    assert!(Exponential::default().jitter.abs() < f64::EPSILON, "the library's is exact");
+}
+
+#[test]
+fn steps_are_limited_unless_told_otherwise() {
+    for (file, expected) in [("", Some(200)), ("max_steps = 7", Some(7)), ("max_steps = 0", None)] {
+        assert_eq!(Case::new(file).config().settings.max_steps, expected, "{file}");
+    }
+}
+
+#[test]
+fn a_missing_key_turns_off_its_provider_alone() {
+    let file = r#"
+        [[provider]]
+        name = "first"
+        kind = "anthropic"
+        models = ["m"]
+
+        [[provider]]
+        name = "second"
+        base_url = "http://127.0.0.1:1"
+        models = ["m"]
+
+        [[provider]]
+        name = "third"
+        api_key_file = "/nowhere/key"
+        models = ["m"]
+    "#;
+    let config = Case::new(file).config();
+    assert_eq!(config.providers.len(), 1);
+    assert_eq!(config.providers[0].name, "second");
+    let expected = [
+        "provider \"first\": its key is missing: set the environment variable ANTHROPIC_API_KEY",
+        "provider \"third\": its key is missing: there is no `api_key_file` /nowhere/key",
+    ];
+    assert_eq!(config.off, expected);
+    let problem = Case::new(&file.replace("base_url = \"http://127.0.0.1:1\"", "")).problem();
+    assert!(
+        problem.contains("ANTHROPIC_API_KEY") && problem.contains("OPENAI_API_KEY"),
+        "none is left: {problem}"
+    );
+    let problem = Case::new(&file.replace("kind = \"anthropic\"", "include_usage = 1")).problem();
+    assert!(problem.contains("include_usage"), "a mistake is no missing key: {problem}");
+}
+
+#[test]
+fn an_address_that_names_a_call_is_refused_without_repeating_it() {
+    for address in ["http://127.0.0.1:1/s3cret/v1/chat/completions", "http://h/s3cret/chat/completions/?v=1"]
+    {
+        let file = format!("[[provider]]\nname = \"a\"\nbase_url = {address:?}\nmodels = [\"m\"]");
+        let of_variable = Case::new("").variable("OPENAI_BASE_URL", address);
+        for (problem, name) in
+            [(Case::new(&file).problem(), "`base_url`"), (of_variable.problem(), "OPENAI_BASE_URL")]
+        {
+            assert!(problem.contains(&format!("{name} ends with /chat/completions")), "{problem}");
+            assert!(!problem.contains("s3cret"), "{problem}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_others_may_read_are_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let case = Case::new("[server]\ntoken = \"t\"\n");
+    let home = case.home.path();
+    let (data, key) = (home.join("data.db"), home.join("key"));
+    let file = home.join("everturn").join("config.toml");
+    let provider = format!(
+        "[server]\ntoken = \"t\"\ndata = {data:?}\n[[provider]]\nname = \"a\"\napi_key_file = {key:?}\nmodels = [\"m\"]"
+    );
+    fs::write(&file, provider).unwrap();
+    let all = [data.clone(), home.join("data.db-wal"), home.join("data.db.lock"), file, key];
+    let permit = |mode| {
+        for path in &all {
+            fs::write(path, fs::read(path).unwrap_or_else(|_| b"k".to_vec())).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    permit(0o600);
+    assert_eq!(crate::permission::warnings(&case.config()), [""; 0]);
+    permit(0o640);
+    let warnings = crate::permission::warnings(&case.config());
+    assert_eq!(warnings.len(), all.len(), "{warnings:?}");
+    for path in &all {
+        let advice = format!("{0} is open to other users (mode 640): run chmod 600 {0}", path.display());
+        assert!(warnings.iter().any(|line| line.ends_with(&advice)), "{warnings:?}");
     }
 }
 

@@ -1,8 +1,9 @@
 //! Makers of models whose key in the environment is all that is needed.
 
+use anyhow::Result;
 use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig};
 
-use super::{Api, Provider};
+use super::{Api, Provider, check_base_url};
 use crate::config::Environment;
 
 /// Who makes models and serves them.
@@ -54,8 +55,9 @@ pub(super) const GEMINI: Maker = Maker {
 const MAKERS: [Maker; 3] = [OPENAI, ANTHROPIC, GEMINI];
 
 /// The providers that the environment makes where the file has none. `EVERTURN_MODEL` are the models of the first.
-pub(super) fn of_environment(environment: &Environment<'_>) -> Vec<Provider> {
-    let mut providers: Vec<_> = MAKERS.iter().filter_map(|maker| maker.provider(environment)).collect();
+pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Provider>> {
+    let made = MAKERS.iter().filter_map(|maker| maker.provider(environment).transpose());
+    let mut providers = made.collect::<Result<Vec<_>>>()?;
     if let (Some(first), Some(models)) = (providers.first_mut(), environment.get("EVERTURN_MODEL")) {
         let words = models.split(',').map(str::trim).filter(|word| !word.is_empty());
         let asked: Vec<_> = words.map(str::to_owned).collect();
@@ -63,24 +65,27 @@ pub(super) fn of_environment(environment: &Environment<'_>) -> Vec<Provider> {
             first.models = asked;
         }
     }
-    providers
+    Ok(providers)
 }
 
 impl Maker {
-    fn provider(&self, environment: &Environment<'_>) -> Option<Provider> {
+    fn provider(&self, environment: &Environment<'_>) -> Result<Option<Provider>> {
         let key = environment.get(self.key_variable);
         let base_url = environment.get(self.base_url_variable);
         if key.is_none() && !(self.keyless && base_url.is_some()) {
-            return None;
+            return Ok(None);
+        }
+        if let Some(base_url) = &base_url {
+            check_base_url(self.base_url_variable, base_url)?;
         }
         let mut endpoint = EndpointConfig::new(base_url.unwrap_or_else(|| self.base_url.to_owned()));
         endpoint.api_key = key.map(Into::into);
-        Some(Provider {
+        Ok(Some(Provider {
             name: self.name.to_owned(),
             api: (self.api)(endpoint),
             http: HttpConfig::default(),
             models: self.models.iter().map(|model| (*model).to_owned()).collect(),
-        })
+        }))
     }
 }
 

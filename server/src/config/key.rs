@@ -1,0 +1,107 @@
+//! A provider's key: where it comes from, and what is said when it is not there.
+
+use std::{fmt, fs, io::ErrorKind, path::Path};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{Environment, Hidden, file::ProviderTable};
+
+/// The longest word of capital letters and digits that may be a variable's name: keys are longer.
+const LONGEST_WORD: usize = 15;
+
+/// The key is not where the configuration says. The text says what to do; it repeats nothing that may be a key.
+pub(super) struct Missing(String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The key from where the table says. The maker's own address is given its usual key, from `usual`; another address
+/// never is.
+///
+/// # Errors
+/// When the table contradicts itself or names no place. A key that is missing there is the inner error.
+pub(super) fn of_table(
+    table: &ProviderTable,
+    usual: &str,
+    environment: &Environment<'_>,
+) -> Result<Result<Option<Hidden>, Missing>> {
+    Ok(match (&table.api_key, &table.api_key_env, &table.api_key_file) {
+        (None, None, None) if table.base_url.is_some() => Ok(None),
+        (None, None, None) => of_variable(usual, environment).map(Some),
+        (Some(key), None, None) => Ok(Some(Hidden::new(key.reveal()).context("`api_key` is empty")?)),
+        (None, Some(name), None) => match environment.get(name).as_deref().and_then(Hidden::new) {
+            Some(key) => Ok(Some(key)),
+            None if is_variable_name(name) => of_variable(name, environment).map(Some),
+            None => bail!(
+                "the value of `api_key_env` does not look like the name of a variable: write the name of the environment \
+                 variable that holds the key, like {usual}, never the key itself"
+            ),
+        },
+        (None, None, Some(path)) => of_file(path)?.map(Some),
+        _ => bail!("it has more than one key: keep one of `api_key`, `api_key_env`, `api_key_file`"),
+    })
+}
+
+fn of_variable(name: &str, environment: &Environment<'_>) -> Result<Hidden, Missing> {
+    let value = environment.get(name).as_deref().and_then(Hidden::new);
+    value.ok_or_else(|| Missing(format!("its key is missing: set the environment variable {name}")))
+}
+
+fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            let key = Hidden::new(&text);
+            Ok(key.ok_or_else(|| Missing(format!("its key is missing: `api_key_file` {path} is empty"))))
+        }
+        Err(_) if !is_path(path) => bail!(
+            "the value of `api_key_file` does not look like a path, and there is no such file: write the path of the file \
+             that holds the key, never the key itself"
+        ),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Ok(Err(Missing(format!("its key is missing: there is no `api_key_file` {path}"))))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read `api_key_file` {path}")),
+    }
+}
+
+/// Whether this may be shown as the name of a variable. Many keys would be valid names, so only the usual form counts.
+fn is_variable_name(name: &str) -> bool {
+    let is_usual = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
+    begins && name.chars().all(is_usual) && name.split('_').all(|word| word.len() <= LONGEST_WORD)
+}
+
+/// Whether this may be shown as a path.
+fn is_path(text: &str) -> bool {
+    let path = Path::new(text);
+    path.extension().is_some() || path.components().count() > 1 || text.len() <= LONGEST_WORD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_does_not_pass_for_a_name() {
+        for name in ["MY_KEY", "OPENAI_API_KEY", "_KEY2", "K"] {
+            assert!(is_variable_name(name), "{name}");
+        }
+        let keys = [
+            "sk-proj-s3cret",
+            "AIzaSyD3adB33fD3adB33fD3adB33fD3adB33fs",
+            "gsk_aB3cD4eF5",
+            "AKIAIOSFODNN7EXAMPLE",
+            "0123456789ABCDEF",
+            "SK_LIVE_0123456789ABCDEF",
+            "",
+        ];
+        for key in keys {
+            assert!(!is_variable_name(key), "{key}");
+        }
+        assert!(is_path("/run/secrets/openai") && is_path("key.txt") && is_path("key"));
+        assert!(!is_path("sk-proj-s3cretS3cret") && !is_path("AIzaSyD3adB33fD3adB33f"));
+    }
+}

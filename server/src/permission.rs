@@ -1,0 +1,44 @@
+//! Files that other users of the machine may read although they should not.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use crate::config::Config;
+
+/// The bits of a file's mode that give anything to its group or to everyone.
+#[cfg(unix)]
+const OF_OTHERS: u32 = 0o077;
+
+/// A line about each file with conversations or secrets that is open to others, and how to close it.
+pub(crate) fn warnings(config: &Config) -> Vec<String> {
+    let data = config.data.iter().flat_map(|path| ["", "-wal", "-shm", ".lock"].map(|end| beside(path, end)));
+    let open = |what: &str, path: &Path| {
+        let mode = open_mode(path)?;
+        let place = path.display();
+        Some(format!("{what} {place} is open to other users (mode {mode:03o}): run chmod 600 {place}"))
+    };
+    let of_data = data.filter_map(|path| open("the data file", &path));
+    of_data.chain(config.secret_files.iter().filter_map(|path| open("the secret in", path))).collect()
+}
+
+/// The mode of a file that is there and open to others.
+#[cfg(unix)]
+fn open_mode(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = path.metadata().ok()?.permissions().mode() & 0o777;
+    (mode & OF_OTHERS != 0).then_some(mode)
+}
+
+/// Other systems have no such mode.
+#[cfg(not(unix))]
+fn open_mode(_: &Path) -> Option<u32> {
+    None
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(end);
+    name.into()
+}
