@@ -18,6 +18,7 @@ mod paper;
 mod permission;
 mod retention;
 mod serve;
+mod visible;
 mod wording;
 
 use std::{

@@ -15,6 +15,8 @@ use crossterm::{
 };
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::visible::visible;
+
 /// How a piece of text looks, where looks are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
@@ -40,9 +42,15 @@ impl Paper<BufWriter<Stdout>> {
         let is_terminal = stdout.is_terminal();
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let columns = is_terminal.then(|| terminal::size().map_or(80, |(columns, _)| columns.max(20).into()));
+        let columns = is_terminal.then(|| columns().max(20));
         Self { out: BufWriter::new(stdout), columns, has_ink: is_terminal && !is_dumb && !is_set("NO_COLOR") }
     }
+}
+
+/// The cells of a row of the terminal; 80 where it does not say.
+pub(crate) fn columns() -> usize {
+    let known = terminal::size().ok().filter(|(columns, _)| *columns > 0);
+    known.map_or(80, |(columns, _)| columns.into())
 }
 
 impl<W: Write> Paper<W> {
@@ -56,7 +64,7 @@ impl<W: Write> Paper<W> {
     }
 
     pub(crate) fn write(&mut self, ink: Ink, text: &str) -> io::Result<()> {
-        let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        let text = visible(text);
         if !self.has_ink || ink == Ink::Plain {
             return self.out.write_all(text.as_bytes());
         }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use everturn_wire::Category;
 use serde_json::Value;
 
+use crate::visible::visible;
+
 /// The most characters of a failure that are shown.
 const LONGEST: usize = 200;
 
@@ -37,7 +39,7 @@ fn of_page(body: &str) -> Option<String> {
 /// Text on one line, cut to `longest` characters, without anything that could steer a terminal.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let plain: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
+    let plain = visible(&words.join(" "));
     match plain.char_indices().nth(longest) {
         Some((end, _)) => format!("{}...", &plain[..end]),
         None => plain,
@@ -74,6 +76,11 @@ pub(crate) fn span(ms: u64) -> String {
         0 => format!("{large} {}", unit.0),
         small => format!("{large} {} {small} {}", unit.0, unit.1),
     }
+}
+
+/// `1 retry`, `2 retries`.
+pub(crate) fn retries(number: u32) -> String {
+    if number == 1 { "1 retry".to_owned() } else { format!("{number} retries") }
 }
 
 /// `1 chunk`, `2 chunks`.

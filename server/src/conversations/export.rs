@@ -13,7 +13,7 @@ use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{Chunk, ConversationId, ExportLine, StoredChunk};
 
 use super::selection;
-use crate::wording;
+use crate::{visible, wording};
 
 /// The chunks that are in memory at a time.
 const CHUNKS: u64 = 256;
@@ -74,8 +74,8 @@ fn write(archive: &SqliteArchive, chosen: &[&(ConversationId, Head)], out: &mut 
 }
 
 fn line(out: &mut impl Write, line: &ExportLine) -> Result<()> {
-    serde_json::to_writer(&mut *out, line).map_err(io::Error::from)?;
-    Ok(out.write_all(b"\n")?)
+    let line = visible::json(&serde_json::to_string(line)?);
+    Ok(writeln!(out, "{line}")?)
 }
 
 fn conversation(id: &ConversationId, head: &Head) -> ExportLine {
