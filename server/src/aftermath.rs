@@ -9,7 +9,7 @@ use crate::wording;
 /// The facts that come with a turn's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Aftermath {
-    retries: u32,
+    retries: Option<u32>,
     waited: Duration,
     outcome: Option<RetryOutcome>,
     detail: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Aftermath {
 impl Aftermath {
     pub(crate) fn of(report: &ErrorReport) -> Self {
         Self {
-            retries: report.retries.unwrap_or(0),
+            retries: report.retries,
             waited: Duration::from_millis(report.waited_ms.unwrap_or(0)),
             outcome: report.outcome,
             detail: report.detail.clone(),
@@ -27,16 +27,21 @@ impl Aftermath {
         }
     }
 
+    /// How often the step that failed was tried again; none where nobody says.
+    pub(crate) fn retries(&self) -> Option<u32> {
+        self.retries
+    }
+
     /// How often and for how long it was tried; nothing where it was not.
     pub(crate) fn tried(&self) -> Option<String> {
-        let retries = if self.retries == 1 { "1 retry" } else { &format!("{} retries", self.retries) };
+        let retries = wording::retries(self.retries.unwrap_or(0));
         let waited = wording::span(u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX));
         match self.outcome {
-            _ if self.retries == 0 => None,
+            _ if self.retries.unwrap_or(0) == 0 => None,
             Some(RetryOutcome::Exhausted | RetryOutcome::TooLong) => {
                 Some(format!("Gave up after {retries} over {waited}."))
             }
-            _ => Some(format!("This came after {retries} over {waited}, and waiting does not cure it.")),
+            _ => Some(format!("This came after {retries} over {waited}; waiting does not help.")),
         }
     }
 
@@ -54,7 +59,7 @@ mod tests {
     #[test]
     fn it_says_what_was_tried_and_what_to_do() {
         let gave_up = Aftermath {
-            retries: 21,
+            retries: Some(21),
             waited: Duration::from_secs(27_105),
             outcome: Some(RetryOutcome::Exhausted),
             detail: None,
@@ -67,7 +72,7 @@ mod tests {
         assert_eq!(too_long.tried(), None);
         let said = "Not tried again: the next attempt would be in 61 s, the budget leaves 60 s.";
         assert_eq!(too_long.next(), [said]);
-        let refused = Aftermath { retries: 1, outcome: None, ..gave_up };
-        assert!(refused.tried().unwrap().starts_with("This came after 1 retry over 7 h 32 min, and"));
+        let refused = Aftermath { retries: Some(1), outcome: None, ..gave_up };
+        assert!(refused.tried().unwrap().starts_with("This came after 1 retry over 7 h 32 min; w"));
     }
 }

@@ -1,85 +1,83 @@
 //! `everturn chat`: a conversation in the terminal.
 
 mod address;
+mod clock;
+mod directory;
 mod key;
 mod link;
+mod message;
 mod prompt;
 mod story;
 mod turn;
 mod view;
 
 use std::{
+    collections::VecDeque,
     env,
-    io::{self, IsTerminal as _, Read as _, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result, bail};
-use everturn_wire::ConversationId;
+use anyhow::{Result, bail};
+use everturn_wire::{ConversationId, TurnId};
 use uuid::Uuid;
 
 use crate::{
     cli,
     config::{Config, Environment, Hidden},
     interrupt::Interrupt,
-    serve,
+    paper, serve, wording,
 };
 use address::Address;
+use directory::Directory;
 use key::Keys;
 use link::Link;
-use story::Ending;
+use prompt::{Answer, Prompt};
+use story::{Beginning, Ending};
 use turn::Turn;
 use view::{Live, Plain, View};
-
-/// The most that is read from standard input, in bytes: more than any server takes.
-const LONGEST_INPUT: u64 = 2 << 20;
 
 /// What the program says when a person ended it.
 const INTERRUPTED: u8 = 130;
 
+/// The most characters that are shown of a queued message.
+const QUEUED: usize = 80;
+
+/// A line that asks for the last turn again.
+const RETRY: &str = "/retry";
+
 /// Talks to a model until there is nothing more to say.
 pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
+    if args.server.is_none() && (args.conversation.is_some() || args.new_conversation.is_some()) {
+        bail!(
+            "a conversation is kept by a running server: name it with --server, e.g. --server http://127.0.0.1:4777 \
+             (everturn serve starts one); without --server nothing is kept"
+        );
+    }
     let terminal = Terminal::of_process();
-    let message = message(args, &terminal)?;
+    let message = message::of(args, terminal.is_live)?;
     let mut interrupt = Interrupt::listen()?;
     key::restore_on_panic();
-    let conversation_id = match &args.conversation {
-        Some(id) => ConversationId::parse(id)?,
-        None => ConversationId::from(Uuid::now_v7().to_string()),
-    };
     let host = Host::find(args).await?;
-    let link = Link::open(host.address, host.token).await?;
-    let model = args.model.clone();
-    let mut chat = Chat { conversation_id, model, link, view: terminal.view(args), terminal };
+    let link = Link::open(host.address.clone(), host.token.clone()).await?;
+    let (conversation_id, failed) = host.conversation(args).await?;
+    let (model, view) = (args.model.clone(), terminal.view(args));
+    let mut chat = Chat { conversation_id, model, link, view, terminal, failed, draft: String::new() };
+    for line in &host.notes {
+        chat.note(line)?;
+    }
     match message {
         Some(message) => {
-            let ending = chat.turn(message, &mut interrupt).await?;
+            let ending = chat.say(message, true, &mut interrupt).await?;
+            if !chat.draft.trim().is_empty() {
+                chat.note(&format!("Not sent: {}", chat.draft.trim()))?;
+            }
             if let Some(server) = args.server.as_ref().filter(|_| ending != Ending::Refused) {
                 chat.say_how_to_go_on(server)?;
             }
             Ok(exit_code(ending))
         }
         None => chat.converse(&host.name, &mut interrupt).await,
-    }
-}
-
-/// What to say; none when it is typed line by line.
-fn message(args: &cli::Chat, terminal: &Terminal) -> Result<Option<String>> {
-    if let Some(message) = args.message() {
-        return Ok(Some(message));
-    }
-    if !args.is_piped() && io::stdin().is_terminal() {
-        return match terminal.is_live {
-            true => Ok(None),
-            false => bail!("nothing to say: write everturn chat \"hello\", or pipe a message in"),
-        };
-    }
-    let mut text = String::new();
-    let read = io::stdin().lock().take(LONGEST_INPUT).read_to_string(&mut text);
-    read.context("standard input is no text")?;
-    match text.trim_end() {
-        "" => bail!("nothing to say: standard input is empty"),
-        text => Ok(Some(text.to_owned())),
     }
 }
 
@@ -97,6 +95,8 @@ struct Host {
     token: Option<Hidden>,
     /// What a person is told about it.
     name: String,
+    /// What else they should know.
+    notes: Vec<String>,
 }
 
 impl Host {
@@ -106,12 +106,29 @@ impl Host {
         if let Some(server) = &args.server {
             let token = args.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
             let token = token.as_deref().and_then(Hidden::new);
-            return Ok(Self { address: Address::parse(server)?, token, name: server.clone() });
+            let (address, name) = (Address::parse(server)?, server.clone());
+            return Ok(Self { address, token, name, notes: Vec::new() });
         }
         let config = Config::resolve(&args.flags(), &environment)?;
+        let notes = config.off.iter().map(|line| format!("Off: {line}")).collect();
         let private = serve::private(config).await?;
         let name = args.model.clone().unwrap_or(private.default_model);
-        Ok(Self { address: Address::parse(&private.url)?, token: Some(private.token), name })
+        Ok(Self { address: Address::parse(&private.url)?, token: Some(private.token), name, notes })
+    }
+
+    /// The conversation that is asked for, and its last turn if that can be tried again; else a new one.
+    async fn conversation(&self, args: &cli::Chat) -> Result<(ConversationId, Option<TurnId>)> {
+        let directory = || Directory::new(&self.address, self.token.as_ref());
+        match (&args.conversation, &args.new_conversation) {
+            (Some(asked), _) => {
+                let directory = directory()?;
+                let id = directory.find(asked).await?;
+                let failed = directory.failed(&id).await?;
+                Ok((id, failed))
+            }
+            (None, Some(name)) => Ok((directory()?.check_free(name).await?, None)),
+            (None, None) => Ok((ConversationId::from(Uuid::now_v7().to_string()), None)),
+        }
     }
 }
 
@@ -133,8 +150,11 @@ impl Terminal {
 
     fn view(self, args: &cli::Chat) -> Box<dyn View> {
         match self.is_live {
-            true => Box::new(Live::new(io::stdout(), view::columns, self.has_keys, args.show_reasoning)),
-            false => Box::new(Plain::new(io::stdout(), io::stderr(), args.show_reasoning)),
+            true => Box::new(Live::new(io::stdout(), paper::columns, self.has_keys, args.show_reasoning)),
+            false => {
+                let is_terminal = io::stdout().is_terminal();
+                Box::new(Plain::new(io::stdout(), io::stderr(), is_terminal, args.show_reasoning))
+            }
         }
     }
 }
@@ -146,63 +166,103 @@ struct Chat {
     link: Link,
     view: Box<dyn View>,
     terminal: Terminal,
+    /// The last turn, if it can be tried again.
+    failed: Option<TurnId>,
+    /// What was typed during the last turn and not sent.
+    draft: String,
 }
 
 impl Chat {
-    async fn turn(&mut self, message: String, interrupt: &mut Interrupt) -> Result<Ending> {
+    /// Sends a line and shows what comes of it, and of what is queued meanwhile. With `once`, a person who interrupts it
+    /// is done.
+    async fn say(&mut self, line: String, once: bool, interrupt: &mut Interrupt) -> Result<Ending> {
         let mut keys = match self.terminal.has_keys {
             true => Keys::of_terminal(interrupt)?,
             false => Keys::none(interrupt),
         };
         let (link, view) = (&mut self.link, self.view.as_mut());
-        let turn = Turn::begin(&self.conversation_id, message, self.model.clone(), link, view).await?;
-        turn.run(&mut keys).await
+        let mut turn = if line == RETRY {
+            let Some(failed) = self.failed.clone() else {
+                view.line(&view::Line::Error("Nothing to retry: no turn failed or was stopped.".to_owned()))?;
+                return Ok(Ending::Refused);
+            };
+            let again = Beginning::Again(failed.clone());
+            let mut turn = Turn::expect(again, &self.conversation_id, link, view)?;
+            turn.retry(failed).await?;
+            turn
+        } else {
+            let beginning = Beginning::Message(line.clone());
+            let mut turn = Turn::expect(beginning, &self.conversation_id, link, view)?;
+            turn.send(line, self.model.clone()).await?;
+            turn
+        };
+        let mut queued = VecDeque::new();
+        let ending = loop {
+            let shown = turn.run(&mut keys).await?;
+            let is_over = matches!(shown.ending, Ending::Failed | Ending::Cancelled | Ending::Interrupted);
+            if shown.ending != Ending::Refused {
+                self.failed = shown.turn_id.filter(|_| is_over);
+            }
+            queued.extend(shown.queued);
+            let is_done = shown.ending == Ending::Refused || (once && shown.ending == Ending::Interrupted);
+            let Some(next) = queued.pop_front().filter(|_| !is_done) else { break shown.ending };
+            self.view.line(&view::Line::Note(format!("> {}", wording::one_line(&next, QUEUED))))?;
+            let (link, view) = (&mut self.link, self.view.as_mut());
+            turn = Turn::expect(Beginning::Message(next), &self.conversation_id, link, view)?;
+        };
+        self.draft = keys.draft().text().to_owned();
+        Ok(ending)
     }
 
-    /// One line, one message, until the input ends.
+    /// Message by message, until the input ends.
     async fn converse(&mut self, name: &str, interrupt: &mut Interrupt) -> Result<ExitCode> {
         let greeting = format!(
-            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, Ctrl-D leaves.",
+            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, {RETRY} asks again, Ctrl-D leaves.",
             env!("CARGO_PKG_VERSION")
         );
         self.note(&greeting)?;
+        let prompt = Prompt::start()?;
         loop {
             writeln!(io::stdout())?;
-            let Some(line) = self.line(interrupt).await? else {
-                writeln!(io::stdout())?;
-                return Ok(INTERRUPTED.into());
-            };
-            match line.as_deref().map(str::trim) {
-                None => {
-                    writeln!(io::stdout())?;
-                    return Ok(ExitCode::SUCCESS);
-                }
-                Some("") => {}
-                Some(message) => {
-                    self.turn(message.to_owned(), interrupt).await?;
-                }
+            match self.ask(&prompt, interrupt).await? {
+                Answer::Interrupted => return Ok(INTERRUPTED.into()),
+                Answer::End => return Ok(ExitCode::SUCCESS),
+                Answer::Message(text) => match text.trim() {
+                    "" => {}
+                    text => {
+                        let ending = self.say(text.to_owned(), false, interrupt).await?;
+                        if self.failed.is_some() && ending == Ending::Failed {
+                            self.note(&format!("{RETRY} asks again."))?;
+                        }
+                    }
+                },
             }
         }
     }
 
-    /// The next line, none at the end of the input; nothing at all when the program is to end. Meanwhile the connection
-    /// is listened to: a server hangs up on a client that does not answer.
-    async fn line(&mut self, interrupt: &mut Interrupt) -> Result<Option<Option<String>>> {
-        let line = prompt::line();
-        tokio::pin!(line);
+    /// The next message. Meanwhile the connection is listened to: a server hangs up on a client that does not answer.
+    async fn ask(&mut self, prompt: &Prompt, interrupt: &mut Interrupt) -> Result<Answer> {
+        let answer = prompt.next(std::mem::take(&mut self.draft));
+        tokio::pin!(answer);
         loop {
-            tokio::select! {
-                line = &mut line => return Ok(Some(line?)),
-                () = interrupt.next() => return Ok(None),
-                news = self.link.next() => drop(news?),
-            }
+            let news = tokio::select! {
+                answer = &mut answer => return answer,
+                () = interrupt.next() => {
+                    key::restore();
+                    writeln!(io::stdout())?;
+                    return Ok(Answer::Interrupted);
+                }
+                news = self.link.next() => news,
+            };
+            // The prompt has the terminal still.
+            drop(news.inspect_err(|_| key::restore())?);
         }
     }
 
     fn say_how_to_go_on(&mut self, server: &str) -> Result<()> {
         if self.terminal.is_live {
             self.note(&format!(
-                "Go on: everturn chat --server {server} --conversation {}",
+                "Continue with: everturn chat --server {server} --conversation {}",
                 self.conversation_id
             ))?;
         }

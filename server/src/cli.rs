@@ -33,8 +33,9 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Talk to a model in the terminal
     ///
-    /// Without a message and in a terminal, it is a conversation: one line, one message. While a turn waits for its
-    /// provider, Esc cancels the wait and r skips it; Ctrl-C ends the turn.
+    /// Without a message and in a terminal, it is a conversation. Type your next message while an answer comes: it is sent
+    /// when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the wait and r skips
+    /// it; Ctrl-C ends the turn. /retry asks again after a failure or a stop.
     ///
     /// The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 failed or
     /// cancelled, 2 wrong usage, 130 interrupted.
@@ -56,7 +57,7 @@ pub(crate) struct Serve {
     /// Where to listen: an address with a port, or a port alone; port 0 is any free one [default: 127.0.0.1:4777]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Ask clients for this token. Other users of this machine can see a command line: prefer EVERTURN_TOKEN
+    /// Require this token from clients. Other users of this machine can see a command line: prefer EVERTURN_TOKEN
     #[arg(long)]
     token: Option<String>,
     /// The file that conversations are kept in [default: everturn/everturn.db in the user's data directory]
@@ -71,21 +72,24 @@ pub(crate) struct Serve {
 pub(crate) struct Chat {
     #[command(flatten)]
     config: ConfigFlag,
-    /// What to say; - or a pipe reads it from standard input
+    /// What to say; what is piped in is added to it, or is the message where there is none
     #[arg(trailing_var_arg = true)]
     message: Vec<String>,
     /// Talk through a running server, e.g. http://127.0.0.1:4777, instead of a private one
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// The token that the server asks for; prefer EVERTURN_TOKEN
+    /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long)]
     pub(crate) token: Option<String>,
-    /// The model, as CREDENTIAL/MODEL [default: the server's first]
+    /// The model, as PROVIDER/MODEL [default: the server's first]
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// Go on with this conversation
+    /// Continue this conversation of the server; a unique prefix of its id is enough
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
+    /// Begin a conversation of this name on the server
+    #[arg(long, value_name = "NAME", conflicts_with = "conversation")]
+    pub(crate) new_conversation: Option<String>,
     /// Show what the model thinks
     #[arg(long)]
     pub(crate) show_reasoning: bool,
@@ -110,7 +114,7 @@ Environment:
   EVERTURN_CONFIG         the configuration file
   EVERTURN_LISTEN         where to listen
   EVERTURN_DATA           the file that conversations are kept in
-  EVERTURN_TOKEN          the token that clients are asked for
+  EVERTURN_TOKEN          the access token that clients must have
   EVERTURN_LOG            what is logged to standard error, e.g. debug
 
 A configuration file is TOML; the least that it needs for an endpoint of OpenAI's kind:

@@ -4,7 +4,7 @@ mod delete;
 mod export;
 mod list;
 mod pending;
-mod selection;
+pub(crate) mod selection;
 mod show;
 
 use std::{fs, io::ErrorKind, path::Path, process::ExitCode};

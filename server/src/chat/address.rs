@@ -22,11 +22,18 @@ impl Address {
         let rest = rest.strip_suffix("/ws").unwrap_or(rest);
         let url = format!("{scheme}://{rest}/ws");
         let has_host = url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-        // Credentials belong into the token: an address is shown.
+        // Credentials belong in the token: an address is shown.
         if !has_host || rest.contains(['@', '?', '#']) {
-            bail!("this is no address of a server: write it like http://127.0.0.1:4777");
+            bail!("not the address of a server: write it like http://127.0.0.1:4777");
         }
         Ok(Self(url))
+    }
+
+    /// The address of a call of its API.
+    pub(super) fn call(&self, path: &str) -> String {
+        let base = self.0.strip_suffix("/ws").unwrap_or(&self.0);
+        // Each WebSocket scheme has its HTTP counterpart.
+        format!("http{}{path}", base.strip_prefix("ws").unwrap_or(base))
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -49,6 +56,16 @@ mod tests {
             ("http://[::1]:4777", "ws://[::1]:4777/ws"),
         ] {
             assert_eq!(Address::parse(server).unwrap().as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn a_call_has_the_server_s_path_before_it() {
+        for (server, expected) in [
+            ("127.0.0.1:4777", "http://127.0.0.1:4777/conversations"),
+            ("wss://example.com/everturn/ws", "https://example.com/everturn/conversations"),
+        ] {
+            assert_eq!(Address::parse(server).unwrap().call("/conversations"), expected);
         }
     }
 

@@ -1,19 +1,24 @@
 //! What a person does while a turn runs.
 
+mod draft;
 mod listener;
 
 use std::{io, panic};
 
 use crossterm::{
-    event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    event::{
+        DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
+    },
+    execute,
     terminal::{disable_raw_mode, enable_raw_mode},
 };
 
 use crate::interrupt::Interrupt;
+pub(super) use draft::Draft;
 use listener::Listener;
 
 /// What a person wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// No more waiting: end the turn.
     Cancel,
@@ -21,6 +26,10 @@ pub(super) enum Key {
     RetryNow,
     /// End the turn, whatever it does.
     Stop,
+    /// The draft changed.
+    Edited,
+    /// Send this after the answer, or within it.
+    Send(String),
 }
 
 /// The keys of a terminal, one by one, and requests to end the program. The terminal is its user's again when this is
@@ -29,22 +38,28 @@ pub(super) struct Keys<'a> {
     interrupt: &'a mut Interrupt,
     /// The listener goes before the terminal is given back: what is typed then is not for it.
     raw: Option<(Listener, Raw)>,
+    draft: Draft,
 }
 
 impl<'a> Keys<'a> {
     /// Only requests to end the program.
     pub(super) fn none(interrupt: &'a mut Interrupt) -> Self {
-        Self { interrupt, raw: None }
+        Self { interrupt, raw: None, draft: Draft::default() }
     }
 
     /// Takes the terminal over.
     pub(super) fn of_terminal(interrupt: &'a mut Interrupt) -> io::Result<Self> {
         let raw = Raw::enter()?;
-        Ok(Self { interrupt, raw: Some((Listener::start()?, raw)) })
+        Ok(Self { raw: Some((Listener::start()?, raw)), ..Self::none(interrupt) })
     }
 
-    /// What the person wants next. May be dropped at any time.
-    pub(super) async fn next(&mut self) -> Key {
+    /// What is being typed.
+    pub(super) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// What the person wants next, who may ask again now or not: if not, R is a letter. May be dropped at any time.
+    pub(super) async fn next(&mut self, may_ask_now: bool) -> Key {
         loop {
             let Some((events, _)) = &mut self.raw else {
                 self.interrupt.next().await;
@@ -53,12 +68,11 @@ impl<'a> Keys<'a> {
             tokio::select! {
                 () = self.interrupt.next() => return Key::Stop,
                 event = events.next() => match event {
-                    Some(Ok(Event::Key(key))) => {
-                        if let Some(key) = meaning(key) {
+                    Some(Ok(event)) => {
+                        if let Some(key) = meaning(event, may_ask_now, &mut self.draft) {
                             return key;
                         }
                     }
-                    Some(Ok(_)) => {}
                     // The terminal is gone.
                     Some(Err(_)) | None => self.raw = None,
                 },
@@ -67,16 +81,22 @@ impl<'a> Keys<'a> {
     }
 }
 
-fn meaning(key: KeyEvent) -> Option<Key> {
-    if key.kind != KeyEventKind::Press {
-        return None;
-    }
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Esc => Some(Key::Cancel),
-        KeyCode::Char('c') if control => Some(Key::Stop),
-        KeyCode::Char('r' | 'R') if !control => Some(Key::RetryNow),
-        _ => None,
+/// Single keys act on the turn only while nothing is typed.
+fn meaning(event: Event, may_ask_now: bool, draft: &mut Draft) -> Option<Key> {
+    let key = match event {
+        Event::Paste(text) => return draft.paste(&text),
+        Event::Key(key) if key.kind != KeyEventKind::Release => key,
+        _ => return None,
+    };
+    match key {
+        KeyEvent { code: KeyCode::Char('c'), modifiers: KeyModifiers::CONTROL, .. } => Some(Key::Stop),
+        KeyEvent { code: KeyCode::Esc, .. } if draft.is_empty() => Some(Key::Cancel),
+        KeyEvent { code: KeyCode::Char('r' | 'R'), modifiers, .. }
+            if draft.is_empty() && may_ask_now && !modifiers.contains(KeyModifiers::CONTROL) =>
+        {
+            Some(Key::RetryNow)
+        }
+        key => draft.press(key),
     }
 }
 
@@ -86,15 +106,22 @@ struct Raw;
 impl Raw {
     fn enter() -> io::Result<Self> {
         enable_raw_mode()?;
+        // A terminal that cannot tell what is pasted types it.
+        let _ = execute!(io::stdout(), EnableBracketedPaste);
         Ok(Self)
     }
 }
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // A terminal that is gone needs no restoring.
-        let _ = disable_raw_mode();
+        restore();
     }
+}
+
+/// Gives the terminal back to its user. One that is gone needs no restoring.
+pub(super) fn restore() {
+    let _ = execute!(io::stdout(), DisableBracketedPaste);
+    let _ = disable_raw_mode();
 }
 
 /// Makes a panic give the terminal back before it says anything.
@@ -110,14 +137,39 @@ pub(super) fn restore_on_panic() {
 mod tests {
     use super::*;
 
+    /// What the last of these keys means.
+    fn last(keys: &str, may_ask_now: bool) -> (Option<Key>, String) {
+        let mut draft = Draft::default();
+        let mut key = None;
+        for c in keys.chars() {
+            let event = match c {
+                '\u{1b}' => KeyEvent::from(KeyCode::Esc),
+                '\u{3}' => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
+                '\u{12}' => KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL),
+                '\r' => KeyEvent::from(KeyCode::Enter),
+                c => KeyEvent::from(KeyCode::Char(c)),
+            };
+            key = meaning(Event::Key(event), may_ask_now, &mut draft);
+        }
+        (key, draft.text().to_owned())
+    }
+
     #[test]
-    fn four_keys_mean_something() {
-        let key = |code, modifiers| meaning(KeyEvent::new(code, modifiers));
-        assert_eq!(key(KeyCode::Esc, KeyModifiers::NONE), Some(Key::Cancel));
-        assert_eq!(key(KeyCode::Char('r'), KeyModifiers::NONE), Some(Key::RetryNow));
-        assert_eq!(key(KeyCode::Char('R'), KeyModifiers::SHIFT), Some(Key::RetryNow));
-        assert_eq!(key(KeyCode::Char('r'), KeyModifiers::CONTROL), None);
-        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::Stop));
-        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::NONE), None);
+    fn keys_act_on_a_turn_while_nothing_is_typed() {
+        for (keys, may_ask_now, expected, draft) in [
+            ("\u{1b}", true, Some(Key::Cancel), ""),
+            ("r", true, Some(Key::RetryNow), ""),
+            ("R", true, Some(Key::RetryNow), ""),
+            ("\u{12}", true, None, ""),
+            ("\u{3}", true, Some(Key::Stop), ""),
+            ("r", false, Some(Key::Edited), "r"),
+            ("or", true, Some(Key::Edited), "or"),
+            ("or\u{1b}", true, Some(Key::Edited), ""),
+            ("or\u{3}", true, Some(Key::Stop), "or"),
+            ("or\r", true, Some(Key::Send("or".to_owned())), ""),
+            (" \r", true, None, " "),
+        ] {
+            assert_eq!(last(keys, may_ask_now), (expected, draft.to_owned()), "{keys:?}");
+        }
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use axum::http::{HeaderValue, StatusCode, header::AUTHORIZATION};
+use axum::http::{
+    HeaderValue, StatusCode,
+    header::{AUTHORIZATION, DATE},
+};
 use everturn_wire::{Command, ConversationId, EventBody, ServerMessage};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::{net::TcpStream, sync::mpsc, time::sleep};
@@ -12,7 +15,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest as _},
 };
 
-use super::address::Address;
+use super::{address::Address, clock::Clock};
 use crate::config::Hidden;
 
 /// How often a lost connection is tried again, and how long before the first time; each time is twice as long.
@@ -39,16 +42,22 @@ pub(super) enum News {
 pub(super) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<Result<News>>,
+    clock: Clock,
 }
 
 impl Link {
     pub(super) async fn open(address: Address, token: Option<Hidden>) -> Result<Self> {
-        let socket = connect(&address, token.as_ref()).await?;
+        let (socket, clock) = connect(&address, token.as_ref()).await?;
         let (commands, of_owner) = mpsc::channel(PLACES);
         let (to_owner, news) = mpsc::channel(PLACES);
         let line = Line { address, token, socket, of_owner, to_owner, place: None, unconfirmed: false };
         tokio::spawn(line.run());
-        Ok(Self { commands, news })
+        Ok(Self { commands, news, clock })
+    }
+
+    /// The server's clock.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Tells the server something; after the connection is back, should it be lost.
@@ -142,8 +151,8 @@ impl Line {
     async fn reopen(&mut self) -> Result<()> {
         let Some((conversation_id, cursor)) = self.place.clone().filter(|_| !self.unconfirmed) else {
             bail!(
-                "the connection was lost before the server said that it has the message: look whether it arrived \
-                 before sending it again"
+                "the connection was lost before the server said that it has the message: check whether it \
+                 arrived before sending it again"
             );
         };
         let again = Command::ChatSubscribe { conversation_id, cursor: Some(cursor), extensions: Some(true) };
@@ -153,7 +162,7 @@ impl Line {
             let _ = self.to_owner.send(Ok(News::Lost(tried))).await;
             sleep(wait).await;
             wait *= 2;
-            if let Ok(mut socket) = connect(&self.address, self.token.as_ref()).await
+            if let Ok((mut socket, _)) = connect(&self.address, self.token.as_ref()).await
                 && say(&mut socket, &again).await?.is_some()
             {
                 self.socket = socket;
@@ -177,7 +186,7 @@ async fn say(socket: &mut Socket, command: &Command) -> Result<Option<()>> {
     Ok(socket.send(Message::text(text)).await.ok())
 }
 
-async fn connect(address: &Address, token: Option<&Hidden>) -> Result<Socket> {
+async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, Clock)> {
     let mut request = address.as_str().into_client_request().context("the server's address")?;
     if let Some(token) = token {
         let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
@@ -185,8 +194,9 @@ async fn connect(address: &Address, token: Option<&Hidden>) -> Result<Socket> {
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);
     }
-    let connected = connect_async(request).await.map_err(|error| explain(address, error));
-    connected.map(|(socket, _)| socket)
+    let (socket, response) = connect_async(request).await.map_err(|error| explain(address, error))?;
+    let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
+    Ok((socket, Clock::of_answer(date)))
 }
 
 fn explain(address: &Address, error: tungstenite::Error) -> anyhow::Error {
@@ -194,12 +204,12 @@ fn explain(address: &Address, error: tungstenite::Error) -> anyhow::Error {
     match error {
         tungstenite::Error::Http(response) => match response.status() {
             StatusCode::UNAUTHORIZED => {
-                anyhow!("the server at {address} asks for its token: set EVERTURN_TOKEN")
+                anyhow!("the server at {address} requires a token: set EVERTURN_TOKEN")
             }
             StatusCode::FORBIDDEN => anyhow!(
-                "the server at {address} does not let this address in: add it to `allowed_hosts` in its configuration"
+                "the server at {address} does not let this address in: add its host to `allowed_hosts` in its configuration"
             ),
-            status => anyhow!("{address} is no everturn server: it answered {status}"),
+            status => anyhow!("{address} is not an everturn server: it answered {status}"),
         },
         tungstenite::Error::Io(error) => anyhow!(
             "cannot reach the server at {address}: {error}; start one with `everturn serve`, or leave --server out"

@@ -1,29 +1,134 @@
-//! Lines that a person types, edited by the terminal.
+//! Messages that a person types, edited on a thread of their own.
+//!
+//! The editor reads its keys through crossterm, like the listener that hears them while a turn runs: what one of them has
+//! read and not used is there for the other.
 
 use std::{
+    borrow::Cow,
     io::{self, BufRead as _, Write as _},
+    sync::mpsc::{self, Sender},
     thread,
 };
 
+use anyhow::{Context as _, Result};
+use reedline::{
+    EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, PromptEditMode, PromptHistorySearch,
+    Reedline, ReedlineEvent, Signal, default_emacs_keybindings,
+};
 use tokio::sync::oneshot;
 
-/// Asks for a line; none at the end of the input.
-///
-/// It is read on a thread of its own, which the end of the program does not wait for.
-pub(super) async fn line() -> io::Result<Option<String>> {
-    let (done, answer) = oneshot::channel();
-    thread::Builder::new().name("prompt".to_owned()).spawn(move || {
-        // Nobody may be waiting any more.
-        let _ = done.send(ask());
-    })?;
-    answer.await.unwrap_or(Ok(None))
+/// The most messages that can be called back.
+const HISTORY: usize = 1000;
+
+/// What came of asking for a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Message(String),
+    /// The person pressed Ctrl-C.
+    Interrupted,
+    /// The input is at its end.
+    End,
 }
 
-fn ask() -> io::Result<Option<String>> {
+/// Asks for messages. The end of the program does not wait for it.
+pub(super) struct Prompt {
+    ask: Sender<(String, oneshot::Sender<Answer>)>,
+}
+
+impl Prompt {
+    pub(super) fn start() -> Result<Self> {
+        let (ask, asked) = mpsc::channel::<(String, oneshot::Sender<Answer>)>();
+        thread::Builder::new().name("prompt".to_owned()).spawn(move || {
+            let mut editor = Editor::new();
+            while let Ok((draft, answer)) = asked.recv() {
+                // Nobody may be waiting any more.
+                let _ = answer.send(editor.ask(draft));
+            }
+        })?;
+        Ok(Self { ask })
+    }
+
+    /// The next message, of which this much is typed already.
+    pub(super) async fn next(&self, draft: String) -> Result<Answer> {
+        let (answer, answered) = oneshot::channel();
+        self.ask.send((draft, answer)).ok().context("the prompt ended")?;
+        answered.await.context("the prompt ended")
+    }
+}
+
+enum Editor {
+    Line(Box<Reedline>),
+    /// For a terminal that does not say where its cursor is: its own editing.
+    Plain,
+}
+
+impl Editor {
+    fn new() -> Self {
+        let mut keys = default_emacs_keybindings();
+        // Pressed right after an answer, Enter may arrive as Ctrl-J.
+        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), ReedlineEvent::Submit);
+        let line = Reedline::create()
+            .with_edit_mode(Box::new(Emacs::new(keys)))
+            .use_bracketed_paste(true)
+            .with_ansi_colors(false);
+        let line = match FileBackedHistory::new(HISTORY) {
+            Ok(history) => line.with_history(Box::new(history)),
+            Err(_) => line,
+        };
+        Self::Line(Box::new(line))
+    }
+
+    fn ask(&mut self, draft: String) -> Answer {
+        if let Self::Line(editor) = self {
+            if !draft.is_empty() {
+                editor.run_edit_commands(&[EditCommand::InsertString(draft)]);
+            }
+            match editor.read_line(&Sign) {
+                Ok(Signal::Success(text)) => return Answer::Message(text),
+                Ok(Signal::CtrlC) => return Answer::Interrupted,
+                Ok(_) => return Answer::End,
+                Err(_) => {
+                    super::key::restore();
+                    *self = Self::Plain;
+                }
+            }
+        }
+        plain().unwrap_or(Answer::End)
+    }
+}
+
+fn plain() -> io::Result<Answer> {
     let mut out = io::stdout();
-    out.write_all(b"> ")?;
+    out.write_all(SIGN.as_bytes())?;
     out.flush()?;
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line)?;
-    Ok((read > 0).then_some(line))
+    Ok(if read > 0 { Answer::Message(line) } else { Answer::End })
+}
+
+const SIGN: &str = "> ";
+
+/// What stands before a message.
+struct Sign;
+
+impl reedline::Prompt for Sign {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed(SIGN)
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("  ")
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        Cow::Owned(format!("search {:?}: ", search.term))
+    }
 }

@@ -1,12 +1,19 @@
 //! One turn, as its events tell it.
 
-use std::{collections::HashMap, io, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    time::Duration,
+};
 
-use everturn_wire::{AgentEvent, DoneReason, EventBody, RetryOutcome, TurnId, Value};
+use everturn_wire::{AgentEvent, DoneReason, EventBody, RetryOutcome, RetryPhase, RetryState, TurnId, Value};
 use tokio::time::Instant;
 
-use super::view::{Line, Status, View, Wait};
-use crate::{aftermath::Aftermath, wording};
+use super::{
+    clock::Clock,
+    view::{Count, Line, Silence, Status, View, Wait},
+};
+use crate::{aftermath::Aftermath, moment::Calendar, wording};
 
 /// The most characters that are shown of a tool's arguments, and of its result.
 const ARGUMENTS: usize = 60;
@@ -25,14 +32,37 @@ pub(super) enum Ending {
     Interrupted,
 }
 
+/// How a turn begins: there may be other turns in the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// With this message.
+    Message(String),
+    /// As another try of this turn.
+    Again(TurnId),
+}
+
+/// The chain of retries that a step is in.
+#[derive(Clone, Debug)]
+enum Chain {
+    Waiting(Wait),
+    Asking(Count),
+}
+
 /// What was told of one turn so far.
-#[derive(Default)]
 pub(super) struct Story {
-    /// The message that began it: there may be other turns in the conversation.
-    message: String,
-    id: Option<TurnId>,
-    wait: Option<Wait>,
+    beginning: Beginning,
+    pub(super) id: Option<TurnId>,
+    clock: Clock,
+    chain: Option<Chain>,
+    /// Whether the provider is known to say nothing.
+    is_silent: bool,
+    /// Whether anything of the step was shown.
+    is_shown: bool,
+    /// Retries of the step, and of all steps.
+    step_retries: u32,
     retries: u32,
+    /// Steps that ended.
+    steps: u64,
     last_failure: String,
     /// How the latest series of retries ended.
     outcome: Option<RetryOutcome>,
@@ -42,74 +72,174 @@ pub(super) struct Story {
     aftermath: Aftermath,
     reason: Option<DoneReason>,
     took: Option<Duration>,
+    /// Messages of this terminal that wait for their turn.
+    queued: VecDeque<String>,
     /// The person at this terminal ended the turn.
     pub(super) interrupted: bool,
 }
 
 impl Story {
-    pub(super) fn of(message: String) -> Self {
-        Self { message, ..Self::default() }
+    pub(super) fn of(beginning: Beginning, clock: Clock) -> Self {
+        Self {
+            beginning,
+            id: None,
+            clock,
+            chain: None,
+            is_silent: false,
+            is_shown: false,
+            step_retries: 0,
+            retries: 0,
+            steps: 0,
+            last_failure: String::new(),
+            outcome: None,
+            calls: HashMap::new(),
+            error: String::new(),
+            aftermath: Aftermath::default(),
+            reason: None,
+            took: None,
+            queued: VecDeque::new(),
+            interrupted: false,
+        }
     }
 
     /// Takes the next event in, and shows it. Says how the turn ended once it has.
     pub(super) fn take(&mut self, event: AgentEvent, view: &mut dyn View) -> io::Result<Option<Ending>> {
-        if let (None, EventBody::UserMessage { text }) = (&self.id, &event.body)
-            && *text == self.message
-        {
-            self.id = event.turn_id;
-            view.status(Status::Asking)?;
-            return Ok(None);
-        }
-        if self.id.is_none() || event.turn_id != self.id {
+        if self.id.is_none() {
+            if self.is_beginning(&event.body) {
+                self.id = event.turn_id;
+                view.status(Status::Asking)?;
+            }
             return Ok(None);
         }
         match event.body {
+            // It is the conversation's, so it names no turn: while one runs it is that one's.
+            EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
+            _ if event.turn_id != self.id => {}
             EventBody::TurnSealed => return self.end(view).map(Some),
             body => self.show(body, view)?,
         }
         Ok(None)
     }
 
-    /// Whether a wait goes on that can be ended or skipped.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.wait.as_ref().is_some_and(|wait| wait.until > Instant::now())
+    fn is_beginning(&self, body: &EventBody) -> bool {
+        match (&self.beginning, body) {
+            (Beginning::Message(message), EventBody::UserMessage { text }) => text == message,
+            (Beginning::Again(turn), EventBody::TurnStart { retry_of: Some(of) }) => of == turn,
+            _ => false,
+        }
     }
 
-    /// The wait was skipped.
-    pub(super) fn skip_wait(&mut self, view: &mut dyn View) -> io::Result<()> {
-        let skipped = self.wait.take().map(|wait| Wait { until: Instant::now(), ..wait });
-        skipped.map_or(Ok(()), |wait| view.status(Status::Retrying(wait)))
+    /// Whether a chain of retries goes on that can be cancelled.
+    pub(super) fn is_retrying(&self) -> bool {
+        self.chain.is_some()
+    }
+
+    /// Whether the provider can be asked again at once: a wait goes on, or it says nothing and nothing was shown.
+    pub(super) fn may_ask_now(&self) -> bool {
+        match &self.chain {
+            Some(Chain::Waiting(wait)) => wait.until > Instant::now(),
+            _ => self.is_silent && !self.is_shown,
+        }
+    }
+
+    /// The provider is to be asked again at once: what goes on until it is.
+    pub(super) fn ask_now(&mut self, view: &mut dyn View) -> io::Result<()> {
+        self.is_silent = false;
+        match &mut self.chain {
+            Some(Chain::Waiting(wait)) => {
+                wait.until = Instant::now();
+                view.status(Status::Retrying(wait.clone()))
+            }
+            _ => view.status(Status::Asking),
+        }
+    }
+
+    /// A message of this terminal was queued.
+    pub(super) fn queue(&mut self, text: String) {
+        self.queued.push_back(text);
+    }
+
+    /// The queued messages that the turn did not take in: each begins a turn of its own.
+    pub(super) fn into_queued(self) -> VecDeque<String> {
+        self.queued
     }
 
     /// The connection is back: says again what is going on.
     pub(super) fn resume(&self, view: &mut dyn View) -> io::Result<()> {
-        view.status(self.wait.clone().map_or(Status::Asking, Status::Retrying))
+        view.status(match &self.chain {
+            Some(Chain::Waiting(wait)) => Status::Retrying(wait.clone()),
+            Some(Chain::Asking(count)) => Status::AskingAgain(*count),
+            None => Status::Asking,
+        })
+    }
+
+    /// The wait is over, perhaps before its time.
+    fn asking_again(&mut self, retry: &RetryState, view: &mut dyn View) -> io::Result<()> {
+        if retry.phase != RetryPhase::Asking {
+            return Ok(());
+        }
+        let count = Count { attempt: retry.attempt, of: retry.max_attempts };
+        self.chain = Some(Chain::Asking(count));
+        view.status(Status::AskingAgain(count))
+    }
+
+    /// Something of the answer came.
+    fn on_content(&mut self) {
+        self.chain = None;
+        self.is_silent = false;
+        self.is_shown = true;
+    }
+
+    /// A step begins, or begins anew.
+    fn on_step(&mut self) {
+        self.is_silent = false;
+        self.is_shown = false;
+    }
+
+    fn silence(&mut self, silent_ms: u64, gives_up_at: Option<u64>, view: &mut dyn View) -> io::Result<()> {
+        self.is_silent = true;
+        let now = Instant::now();
+        let since = now.checked_sub(Duration::from_millis(silent_ms)).unwrap_or(now);
+        let gives_up = gives_up_at.map(|at| Calendar::of_process().brief(self.clock.here(at)));
+        view.status(Status::Silent(Silence { since, gives_up, may_ask_again: !self.is_shown }))
     }
 
     fn show(&mut self, body: EventBody, view: &mut dyn View) -> io::Result<()> {
         match body {
             EventBody::TextDelta { delta } => {
-                self.wait = None;
+                self.on_content();
                 view.text(&delta)
             }
             EventBody::ReasoningDelta { delta } => {
-                self.wait = None;
+                self.on_content();
                 view.reasoning(&delta)
             }
             EventBody::ToolCall { tool_call_id, tool_name, input, .. } => {
+                self.on_content();
                 self.calls.insert(tool_call_id, call(&tool_name, &input));
                 view.status(Status::Tool(wording::one_line(&tool_name, ARGUMENTS)))
             }
             EventBody::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
                 let call = self.calls.remove(&tool_call_id).unwrap_or(tool_name);
+                self.on_step();
                 view.line(&Line::Tool { call, result: wording::one_line(&content, RESULT), is_error })?;
                 view.status(Status::Asking)
             }
-            EventBody::ProviderRetry { attempt, delay_ms, message, max_attempts, .. } => {
-                self.retry(attempt, Duration::from_millis(delay_ms), &message, max_attempts, view)
+            EventBody::ProviderRetry { attempt, delay_ms, next_at, message, max_attempts, .. } => {
+                // It may have come late: never longer than was decided, and shorter by what has passed.
+                let delay = Duration::from_millis(delay_ms);
+                let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
+                self.retry(Count { attempt, of: max_attempts }, delay, &message, view)
+            }
+            EventBody::ProviderSilent { silent_ms, gives_up_at, .. } => {
+                self.silence(silent_ms, gives_up_at, view)
+            }
+            EventBody::StepComplete { .. } => {
+                self.steps += 1;
+                Ok(())
             }
             EventBody::RetryEnded { outcome, .. } => {
-                self.wait = None;
+                self.chain = None;
                 self.outcome = Some(outcome);
                 Ok(())
             }
@@ -119,9 +249,13 @@ impl Story {
                 Ok(())
             }
             EventBody::Steering { text } => {
+                if self.queued.front() == Some(&text) {
+                    self.queued.pop_front();
+                }
                 view.line(&Line::Note(format!("> {}", wording::one_line(&text, RESULT))))
             }
             EventBody::StepRewound { reason, .. } => {
+                self.on_step();
                 let reason = wording::one_line(&reason, RESULT);
                 view.line(&Line::Note(format!("The answer broke off and starts again ({reason}).")))?;
                 view.status(Status::Asking)
@@ -135,15 +269,10 @@ impl Story {
         }
     }
 
-    fn retry(
-        &mut self,
-        attempt: u32,
-        delay: Duration,
-        message: &str,
-        of: Option<u32>,
-        view: &mut dyn View,
-    ) -> io::Result<()> {
+    fn retry(&mut self, count: Count, delay: Duration, message: &str, view: &mut dyn View) -> io::Result<()> {
+        self.on_step();
         self.retries += 1;
+        self.step_retries = count.attempt.saturating_add(1);
         let failure = wording::brief(message);
         // The same failure again and again is said once.
         if failure != self.last_failure {
@@ -151,8 +280,8 @@ impl Story {
             self.last_failure = failure;
         }
         let now = Instant::now();
-        let wait = Wait { attempt, of, until: now.checked_add(delay).unwrap_or(now) };
-        self.wait = Some(wait.clone());
+        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now) };
+        self.chain = Some(Chain::Waiting(wait.clone()));
         view.status(Status::Retrying(wait))
     }
 
@@ -177,9 +306,12 @@ impl Story {
     fn failed(&self) -> String {
         let error = wording::brief(&self.error);
         let gave_up = matches!(self.outcome, Some(RetryOutcome::Exhausted | RetryOutcome::TooLong));
-        let first = match self.retries {
-            1 if gave_up => format!("Retry failed after 1 attempt: {error}"),
-            1.. if gave_up => format!("Retry failed after {} attempts: {error}", self.retries),
+        // Of the step that failed: the steps before it recovered.
+        let retries = self.aftermath.retries().unwrap_or(self.step_retries);
+        let first = match retries {
+            1.. if gave_up => {
+                format!("Retry failed after {}: {error}", wording::count(retries.into(), "attempt"))
+            }
             _ => error,
         };
         let lines = [first].into_iter().chain(self.aftermath.tried()).chain(self.aftermath.next());
@@ -189,15 +321,18 @@ impl Story {
     /// What there is to say about an answer.
     fn remark(&self, reason: Option<&DoneReason>) -> Option<String> {
         match reason {
-            Some(DoneReason::Length) => Some("Cut off: the model reached its longest answer.".to_owned()),
-            Some(DoneReason::ContentFilter) => {
-                Some("Cut off by the content filter of the provider.".to_owned())
+            Some(DoneReason::Length) => {
+                Some("Cut off: the answer reached the model's length limit.".to_owned())
             }
-            Some(DoneReason::MaxSteps) => Some("Ended: this turn had all the steps it may have.".to_owned()),
+            Some(DoneReason::ContentFilter) => Some("Cut off by the provider's content filter.".to_owned()),
+            Some(DoneReason::MaxSteps) => Some(format!(
+                "Stopped after {}, the most that the server allows a turn (`max_steps` in its configuration). Send a \
+                 message to continue.",
+                wording::count(self.steps, "step")
+            )),
             Some(DoneReason::Other(word)) => Some(format!("Ended: {}", wording::one_line(word, RESULT))),
             _ if self.retries > 0 => {
-                let retries =
-                    if self.retries == 1 { "1 retry" } else { &format!("{} retries", self.retries) };
+                let retries = wording::retries(self.retries);
                 let took = self.took.map_or_else(String::new, |took| format!(", in {}", wording::time(took)));
                 Some(format!("Answered after {retries}{took}."))
             }

@@ -1,20 +1,24 @@
 //! One turn, from the message to its end: events in, keys in, a view out.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use anyhow::Result;
-use everturn_wire::{Command, ConversationId, ServerMessage};
+use everturn_wire::{Command, ConversationId, ServerMessage, TurnId};
 use tokio::time::{Instant, sleep};
 
 use super::{
     key::{Key, Keys},
     link::{Link, News, TRIES},
-    story::{Ending, Story},
+    story::{Beginning, Ending, Story},
     view::{Line, Status, View},
 };
+use crate::wording;
 
 /// How often what depends on the time is looked at.
 const REFRESH: Duration = Duration::from_millis(100);
+
+/// The most characters that are shown of a queued message.
+const QUEUED: usize = 80;
 
 /// How long a turn may take to end after it was told to.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -27,44 +31,70 @@ pub(super) struct Turn<'a> {
     story: Story,
     /// When it was told to end.
     stopping: Option<Instant>,
+    /// A retry was cancelled, and nothing came of it yet.
+    cancelling: bool,
+}
+
+/// What came of a turn.
+pub(super) struct Shown {
+    pub(super) ending: Ending,
+    /// The turn; none when it never began.
+    pub(super) turn_id: Option<TurnId>,
+    /// Messages that were queued meanwhile, each of which begins a turn.
+    pub(super) queued: VecDeque<String>,
 }
 
 impl<'a> Turn<'a> {
-    /// Sends the message.
-    pub(super) async fn begin(
+    /// One that will begin, or has begun, in this way.
+    pub(super) fn expect(
+        beginning: Beginning,
         conversation_id: &'a ConversationId,
-        message: String,
-        model: Option<String>,
         link: &'a mut Link,
         view: &'a mut dyn View,
     ) -> Result<Self> {
-        let story = Story::of(message.clone());
+        let story = Story::of(beginning, link.clock());
+        view.begin()?;
+        view.status(Status::Asking)?;
+        Ok(Self { conversation_id, link, view, story, stopping: None, cancelling: false })
+    }
+
+    /// Sends a message.
+    pub(super) async fn send(&mut self, message: String, model: Option<String>) -> Result<()> {
         let send = Command::ChatSend {
-            conversation_id: Some(conversation_id.clone()),
+            conversation_id: Some(self.conversation_id.clone()),
             message,
             model,
             images: None,
             reasoning_effort: None,
             extensions: Some(true),
         };
-        link.send(send).await?;
-        view.begin()?;
-        view.status(Status::Asking)?;
-        Ok(Self { conversation_id, link, view, story, stopping: None })
+        self.link.send(send).await
+    }
+
+    /// Tries a turn again.
+    pub(super) async fn retry(&mut self, turn_id: TurnId) -> Result<()> {
+        let conversation_id = self.conversation_id.clone();
+        self.link.send(Command::ChatRetry { conversation_id, turn_id, extensions: Some(true) }).await
     }
 
     /// Shows it to its end.
-    pub(super) async fn run(mut self, keys: &mut Keys<'_>) -> Result<Ending> {
+    pub(super) async fn run(mut self, keys: &mut Keys<'_>) -> Result<Shown> {
         let ended = self.follow(keys).await;
+        self.view.draft("", 0)?;
         self.view.end()?;
-        ended
+        let (ending, turn_id) = (ended?, self.story.id.clone());
+        Ok(Shown { ending, turn_id, queued: self.story.into_queued() })
     }
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {
         loop {
             let ended = tokio::select! {
                 news = self.link.next() => self.hear(news?)?,
-                key = keys.next() => self.press(key).await?,
+                key = keys.next(self.story.may_ask_now()) => {
+                    let draft = keys.draft();
+                    self.view.draft(draft.text(), draft.cursor())?;
+                    self.press(key).await?
+                }
                 () = sleep(REFRESH) => {
                     self.view.refresh()?;
                     let overdue = self.stopping.is_some_and(|since| since.elapsed() > PATIENCE);
@@ -99,13 +129,20 @@ impl<'a> Turn<'a> {
     async fn press(&mut self, key: Key) -> Result<Option<Ending>> {
         let conversation_id = self.conversation_id.clone();
         match key {
-            Key::RetryNow if self.story.is_waiting() => {
-                self.story.skip_wait(self.view)?;
+            Key::Edited => {}
+            Key::Send(text) => {
+                self.view.line(&Line::Note(format!("Queued: {}", wording::one_line(&text, QUEUED))))?;
+                self.story.queue(text.clone());
+                self.link.send(Command::ChatQueue { conversation_id, text, message_id: None }).await?;
+            }
+            Key::RetryNow => {
+                self.story.ask_now(self.view)?;
                 self.link.send(Command::RetryNow { conversation_id }).await?;
             }
-            Key::RetryNow => {}
             Key::Cancel if self.stopping.is_some() => {}
-            Key::Cancel if self.story.is_waiting() => {
+            // A second time, if the first came too late: then the answer is stopped.
+            Key::Cancel if self.story.is_retrying() && !self.cancelling => {
+                self.cancelling = true;
                 self.link.send(Command::RetryAbort { conversation_id }).await?;
             }
             Key::Cancel => self.stop(conversation_id).await?,

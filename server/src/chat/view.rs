@@ -1,14 +1,15 @@
 //! What a person sees of a turn.
 
+mod footer;
 mod live;
 mod plain;
 mod wrap;
 
-use std::{io, time::Duration};
+use std::{fmt, io, time::Duration};
 
 use tokio::time::Instant;
 
-pub(super) use live::{Live, columns};
+pub(super) use live::Live;
 pub(super) use plain::Plain;
 
 use crate::wording;
@@ -29,6 +30,9 @@ pub(super) trait View {
 
     /// What is going on now, until something else is.
     fn status(&mut self, status: Status) -> io::Result<()>;
+
+    /// What the person is typing meanwhile, and the byte in it that the cursor is before. Kept until it is changed.
+    fn draft(&mut self, text: &str, cursor: usize) -> io::Result<()>;
 
     /// Brings what depends on the time up to date.
     fn refresh(&mut self) -> io::Result<()>;
@@ -63,19 +67,60 @@ pub(super) enum Status {
     Tool(String),
     /// A failure is waited out.
     Retrying(Wait),
+    /// The wait is over: the model is asked again and said nothing yet.
+    AskingAgain(Count),
+    /// The provider has said nothing for a while.
+    Silent(Silence),
     /// The connection to the server is being made again.
     Reconnecting { tried: u32, of: u32 },
     /// The turn is being ended.
     Stopping,
 }
 
-/// A wait before a retry.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wait {
+/// Which retry of its step one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Count {
     /// 0-based, as the wire has it.
     pub(super) attempt: u32,
     /// How many there may be.
     pub(super) of: Option<u32>,
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attempt = u64::from(self.attempt) + 1;
+        match self.of {
+            Some(of) => write!(f, "{attempt}/{of}"),
+            None => write!(f, "{attempt}"),
+        }
+    }
+}
+
+/// A provider that says nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Silence {
+    pub(super) since: Instant,
+    /// When the call is given up, as a clock shows it.
+    pub(super) gives_up: Option<String>,
+    /// Whether nothing of the answer was shown: then it can be asked again.
+    pub(super) may_ask_again: bool,
+}
+
+impl Silence {
+    /// `No answer for 40 s (gives up at 12:03)`
+    fn words(&self, now: Instant) -> String {
+        let what = if self.may_ask_again { "No answer" } else { "Nothing new" };
+        let seconds = now.saturating_duration_since(self.since).as_secs();
+        let silent = wording::span(seconds.saturating_mul(1000));
+        let end = self.gives_up.as_ref().map_or_else(String::new, |at| format!(" (gives up at {at})"));
+        format!("{what} for {silent}{end}")
+    }
+}
+
+/// A wait before a retry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wait {
+    pub(super) count: Count,
     pub(super) until: Instant,
 }
 
@@ -85,8 +130,7 @@ impl Wait {
         let left = self.until.saturating_duration_since(now);
         // The second that has begun counts: a wait of 5 s begins with "5s" and ends after "1s".
         let left = Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
-        let attempt = u64::from(self.attempt) + 1;
-        let count = self.of.map_or_else(|| attempt.to_string(), |of| format!("{attempt}/{of}"));
+        let count = self.count;
         match left.is_zero() {
             true => format!("Retrying ({count}) now..."),
             false => format!("Retrying ({count}) in {}...", wording::time(left)),
@@ -101,7 +145,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_counts_down_to_one_and_then_is_over() {
         let now = Instant::now();
-        let wait = Wait { attempt: 0, of: Some(21), until: now + Duration::from_secs(5) };
+        let wait = Wait { count: Count { attempt: 0, of: Some(21) }, until: now + Duration::from_secs(5) };
         for (ms, expected) in [
             (0, "Retrying (1/21) in 5s..."),
             (999, "Retrying (1/21) in 5s..."),
@@ -112,7 +156,7 @@ mod tests {
         ] {
             assert_eq!(wait.words(now + Duration::from_millis(ms)), expected, "after {ms} ms");
         }
-        let endless = Wait { attempt: 7, of: None, ..wait };
+        let endless = Wait { count: Count { attempt: 7, of: None }, ..wait };
         assert_eq!(endless.words(now), "Retrying (8) in 5s...");
     }
 }

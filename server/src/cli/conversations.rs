@@ -30,7 +30,7 @@ pub(crate) enum Action {
     },
     /// Print one as a person reads it
     Show {
-        /// Its id, or as much of it as no other begins with
+        /// Its id, or a unique prefix of it
         id: String,
         /// Print long tool calls, results and thoughts whole
         #[arg(long)]
@@ -42,7 +42,7 @@ pub(crate) enum Action {
     /// latestSeq) comes before its chunks, of type "chunk" (conversationId, seq, role, chunk). Times are epoch
     /// milliseconds. The schema of a line is ExportLine in wire/generated/schema.json, which a server has at /schema.json.
     Export {
-        /// Only these: ids, or as much of them as no other begins with
+        /// Only these: ids, or unique prefixes of them
         ids: Vec<String>,
         /// Write to this new file instead of standard output
         #[arg(long, short, value_name = "PATH")]
@@ -50,7 +50,7 @@ pub(crate) enum Action {
     },
     /// Delete some for good; no server may have the file open
     Delete {
-        /// Their ids, or as much of them as no other begins with
+        /// Their ids, or unique prefixes of them
         #[arg(required = true)]
         ids: Vec<String>,
         /// Do not ask

@@ -1,6 +1,6 @@
 //! Which conversation is meant by the beginning of its id.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use everturn_orchestrator::Head;
 use everturn_wire::ConversationId;
 
@@ -9,21 +9,39 @@ const NAMED: usize = 5;
 
 /// The conversation of that id, or the only one whose id begins so. The ellipsis of a shortened id may stay.
 pub(super) fn one<'a>(all: &'a [(ConversationId, Head)], asked: &str) -> Result<&'a (ConversationId, Head)> {
-    let start = asked.trim().trim_end_matches('\u{2026}');
-    if start.is_empty() {
-        bail!("{asked:?} is no id: everturn conversations list names them");
+    let start = start(asked)?;
+    let ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
+    let found = among(&ids, start)?;
+    let one = found.and_then(|found| all.iter().find(|(id, _)| id.as_str() == found));
+    one.with_context(|| {
+        format!("no conversation's id begins with {start}: everturn conversations list names them")
+    })
+}
+
+/// What of an id was asked for.
+pub(crate) fn start(asked: &str) -> Result<&str> {
+    match asked.trim().trim_end_matches('\u{2026}') {
+        "" => bail!("{asked:?} is not a valid id: everturn conversations list names them"),
+        start => Ok(start),
     }
-    if let Some(exact) = all.iter().find(|(id, _)| id.as_str() == start) {
-        return Ok(exact);
+}
+
+/// The id that is just that, or the only one that begins so; none when no id does.
+///
+/// # Errors
+/// When several begin so.
+pub(crate) fn among<'a>(ids: &[&'a str], start: &str) -> Result<Option<&'a str>> {
+    if let Some(exact) = ids.iter().find(|id| **id == start) {
+        return Ok(Some(exact));
     }
-    let found: Vec<_> = all.iter().filter(|(id, _)| id.as_str().starts_with(start)).collect();
+    let found: Vec<&str> = ids.iter().copied().filter(|id| id.starts_with(start)).collect();
     match found.as_slice() {
-        [one] => Ok(one),
-        [] => bail!("no conversation's id begins with {start}: everturn conversations list names them"),
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
         many => {
-            let named: Vec<&str> = many.iter().take(NAMED).map(|(id, _)| id.as_str()).collect();
+            let named = many[..many.len().min(NAMED)].join(", ");
             let more = if many.len() > NAMED { ", ..." } else { "" };
-            bail!("{} conversations begin with {start}: write more of {}{more}", many.len(), named.join(", "))
+            bail!("{} conversations begin with {start}: write more of {named}{more}", many.len())
         }
     }
 }
@@ -78,7 +96,7 @@ mod tests {
             assert_eq!(one(&all, asked).unwrap().0.as_str(), expected);
         }
         for (asked, expected) in
-            [("ab", "3 conversations begin with ab"), ("y", "no conversation"), (" ", "is no id")]
+            [("ab", "3 conversations begin with ab"), ("y", "no conversation"), (" ", "is not a valid id")]
         {
             let problem = one(&all, asked).unwrap_err().to_string();
             assert!(problem.contains(expected), "{problem}");

@@ -134,6 +134,6 @@ async fn a_lost_connection_comes_back_and_nothing_is_said_twice() {
     gate.open();
     assert_eq!(terminal.end().await.code(), Some(0));
     let shown = terminal.shown();
-    assert!(shown.starts_with("Hello\n again.\n\nGo on: everturn chat --server "), "{shown}");
+    assert!(shown.starts_with("Hello again.\n\nContinue with: everturn chat --server "), "{shown}");
     assert_eq!(provider.counts().requests, 1);
 }

@@ -111,7 +111,7 @@ async fn what_another_client_says_is_understood() {
 #[tokio::test]
 async fn the_configured_schedule_is_the_one_that_is_told() {
     let home = Home::with(
-        "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\nmax_wait_ms = 6000\n",
+        "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\njitter = 0.0\nmax_wait_ms = 6000\n",
     );
     let (_, out, _) = explain(&home, &["--status", "503"], "").await;
     assert!(out.contains("\nwaits     1 s, 2 s, if it goes on failing like this\n"), "{out}");

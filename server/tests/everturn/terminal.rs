@@ -8,7 +8,7 @@ use tokio::{
     process::Child,
     time::timeout,
 };
-use vt100::Parser;
+use vt100::{Callbacks, Parser, Screen};
 
 use crate::home::{DEADLINE, Home};
 
@@ -19,12 +19,29 @@ pub(crate) const ESC: &str = "\u{1b}";
 pub(crate) const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
 
+/// Notices when a program asks where the cursor is: a terminal answers that.
+#[derive(Default)]
+struct Asked(bool);
+
+impl Callbacks for Asked {
+    fn unhandled_csi(
+        &mut self,
+        _: &mut Screen,
+        _: Option<u8>,
+        _: Option<u8>,
+        parameters: &[&[u16]],
+        c: char,
+    ) {
+        self.0 |= c == 'n' && parameters == [[6]];
+    }
+}
+
 pub(crate) struct Terminal {
     pty: Pty,
     child: Child,
     /// What came and is not on the screen yet.
     coming: VecDeque<u8>,
-    screen: Parser,
+    screen: Parser<Asked>,
     _home: Home,
 }
 
@@ -50,7 +67,8 @@ impl Terminal {
             home.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
         let child = command.spawn(pts).unwrap();
         let coming = VecDeque::new();
-        Self { pty, child, coming, screen: Parser::new(ROWS, columns, 100), _home: home.clone() }
+        let screen = Parser::new_with_callbacks(ROWS, columns.max(1), 100, Asked::default());
+        Self { pty, child, coming, screen, _home: home.clone() }
     }
 
     /// What is on the screen, without the white space at the ends of its lines.
@@ -113,6 +131,10 @@ impl Terminal {
         }
         let byte = self.coming.pop_front();
         self.screen.process(byte.as_slice());
+        if std::mem::take(&mut self.screen.callbacks_mut().0) {
+            let (row, column) = self.screen.screen().cursor_position();
+            self.press(&format!("\u{1b}[{};{}R", row + 1, column + 1)).await;
+        }
         byte.is_some()
     }
 }

@@ -18,18 +18,16 @@ use tokio::sync::mpsc;
 /// How long it may take until it has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Events that may wait to be heard; nobody presses so many keys meanwhile, and of a pasted text none matters.
-const PLACES: usize = 64;
-
 pub(super) struct Listener {
-    events: mpsc::Receiver<io::Result<Event>>,
+    /// Unbounded: no key that a person pressed may be lost.
+    events: mpsc::UnboundedReceiver<io::Result<Event>>,
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
     pub(super) fn start() -> io::Result<Self> {
-        let (sender, events) = mpsc::channel(PLACES);
+        let (sender, events) = mpsc::unbounded_channel();
         let ends = Arc::new(AtomicBool::new(false));
         let is_over = ends.clone();
         let thread = thread::Builder::new().name("keys".to_owned()).spawn(move || {
@@ -40,7 +38,7 @@ impl Listener {
                     Err(error) => Err(error),
                 };
                 let is_gone = event.is_err();
-                let _ = sender.try_send(event);
+                let _ = sender.send(event);
                 if is_gone {
                     return;
                 }

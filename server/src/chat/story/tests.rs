@@ -1,11 +1,15 @@
-use everturn_wire::StepId;
+use everturn_wire::{ConversationStatus, StepId};
 use serde_json::json;
 
 use super::{super::view::Plain, *};
 
 /// What a person reads, and how it ended.
 fn tell(bodies: impl IntoIterator<Item = EventBody>) -> (String, String, Option<Ending>) {
-    tell_to(&mut Story::of("hi".to_owned()), bodies)
+    tell_to(&mut story(), bodies)
+}
+
+fn story() -> Story {
+    Story::of(Beginning::Message("hi".to_owned()), Clock::default())
 }
 
 fn tell_to(
@@ -13,7 +17,7 @@ fn tell_to(
     bodies: impl IntoIterator<Item = EventBody>,
 ) -> (String, String, Option<Ending>) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut view = Plain::new(&mut out, &mut err, false);
+    let mut view = Plain::new(&mut out, &mut err, false, false);
     let begin = EventBody::UserMessage { text: "hi".to_owned() };
     let ending = std::iter::once(begin).chain(bodies).find_map(|body| {
         let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some("t".into()) };
@@ -100,7 +104,7 @@ async fn an_end_by_hand_is_told_apart() {
     let (_, err, ending) = tell(cancelled.into_iter().chain(done(DoneReason::Aborted)));
     assert!(err.ends_with("Retry cancelled.\n"), "{err}");
     assert_eq!(ending, Some(Ending::Cancelled));
-    let mut story = Story { interrupted: true, ..Story::of("hi".to_owned()) };
+    let mut story = Story { interrupted: true, ..story() };
     let (_, err, ending) = tell_to(&mut story, done(DoneReason::Aborted));
     assert_eq!((err.as_str(), ending), ("Stopped.\n", Some(Ending::Interrupted)));
     assert_eq!(tell(done(DoneReason::Aborted)).2, Some(Ending::Cancelled));
@@ -130,8 +134,8 @@ async fn a_tool_is_one_line() {
 #[tokio::test(start_paused = true)]
 async fn other_turns_of_the_conversation_are_not_shown() {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut view = Plain::new(&mut out, &mut err, false);
-    let mut story = Story::of("hi".to_owned());
+    let mut view = Plain::new(&mut out, &mut err, false, false);
+    let mut story = story();
     let mut take = |turn: &str, body| {
         let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some(turn.into()) };
         story.take(event, &mut view).unwrap()
@@ -164,4 +168,144 @@ async fn a_wait_beyond_all_time_does_no_harm() {
     };
     let (_, err, _) = tell([endless]);
     assert!(err.contains("Retrying (4294967296)"), "{err}");
+}
+
+/// The event that says that a wait is over.
+fn asking(attempt: u32) -> EventBody {
+    let retry = RetryState {
+        phase: RetryPhase::Asking,
+        attempt,
+        delay_ms: 5000,
+        next_at: None,
+        max_attempts: Some(3),
+        category: None,
+        message: None,
+        code: None,
+    };
+    EventBody::Status { status: ConversationStatus::Active, retry: Some(Box::new(retry)) }
+}
+
+/// What a person at a terminal can do after these events: cancel a retry, ask again at once.
+fn offered(bodies: impl IntoIterator<Item = EventBody>) -> (bool, bool) {
+    let mut story = story();
+    tell_to(&mut story, bodies);
+    (story.is_retrying(), story.may_ask_now())
+}
+
+fn silent() -> EventBody {
+    let step_id = StepId::new(&"t".into(), 0);
+    EventBody::ProviderSilent { step_id, silent_ms: 40_000, gives_up_at: None, alive: false }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_ends_early_is_over_at_once_and_can_be_cancelled_still() {
+    for (events, expected) in [
+        (vec![], (false, false)),
+        (vec![retry(0)], (true, true)),
+        (vec![retry(0), asking(0)], (true, false)),
+        (vec![retry(0), asking(0), text("Hello")], (false, false)),
+        (vec![retry(0), asking(0), retry(1)], (true, true)),
+        (vec![retry(0), asking(0), retry_ended(RetryOutcome::Cancelled)], (false, false)),
+    ] {
+        assert_eq!(offered(events.clone()), expected, "{events:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_provider_is_asked_again_while_nothing_was_shown() {
+    for (events, expected) in [
+        (vec![silent()], (false, true)),
+        (vec![text("Hel"), silent()], (false, false)),
+        (vec![retry(0), asking(0), silent()], (true, true)),
+        (vec![silent(), text("Hello")], (false, false)),
+    ] {
+        assert_eq!(offered(events.clone()), expected, "{events:?}");
+    }
+    let (_, err, _) = tell([silent(), text("Hel"), silent()]);
+    assert_eq!(err, "No answer for 40 s\nNothing new for 40 s\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_arrives_late_counts_down_what_is_left() {
+    for (server_ms, next_at, expected) in [
+        (100_000, Some(105_000), "5s"),
+        (100_000, Some(102_000), "2s"),
+        (100_000, Some(900_000), "5s"),
+        (500_000, Some(502_000), "2s"),
+        (100_000, None, "5s"),
+    ] {
+        let late = match retry(0) {
+            EventBody::ProviderRetry { attempt, delay_ms, message, code, max_attempts, .. } => {
+                EventBody::ProviderRetry {
+                    attempt,
+                    delay_ms,
+                    message,
+                    code,
+                    next_at,
+                    max_attempts,
+                    category: None,
+                    budget_left_ms: None,
+                    target: None,
+                    hinted: None,
+                }
+            }
+            other => other,
+        };
+        let mut story = Story::of(Beginning::Message("hi".to_owned()), Clock::new(server_ms, || 100_000));
+        let (_, err, _) = tell_to(&mut story, [late]);
+        assert!(err.ends_with(&format!("Retrying (1/3) in {expected}...\n")), "{next_at:?}: {err}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_gives_up_counts_the_step_that_failed() {
+    let mut report = everturn_wire::ErrorReport::new("HTTP 500: gone");
+    (report.retries, report.outcome) = (Some(1), Some(RetryOutcome::Exhausted));
+    for error in [EventBody::Error(report), error("HTTP 500: gone")] {
+        let step_before = [retry(0), retry(1), retry_ended(RetryOutcome::Recovered), text("Let me see.")];
+        let events = step_before.into_iter().chain([retry(0), retry_ended(RetryOutcome::Exhausted), error]);
+        let (_, err, _) = tell(events.chain(done(DoneReason::Error)));
+        assert!(err.contains("\nRetry failed after 1 attempt: HTTP 500: gone\n"), "{err}");
+        assert!(!err.contains("3 "), "{err}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_at_its_most_steps_says_so() {
+    let step = |n| EventBody::StepComplete {
+        step_id: StepId::new(&"t".into(), n),
+        ttft_ms: None,
+        decode_ms: None,
+        gen_total_ms: None,
+    };
+    let (_, err, ending) = tell([step(0), step(1)].into_iter().chain(done(DoneReason::MaxSteps)));
+    let expected = "Stopped after 2 steps, the most that the server allows a turn (`max_steps` in its configuration). \
+                    Send a message to continue.\n";
+    assert_eq!((err.as_str(), ending), (expected, Some(Ending::Answered)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_messages_are_taken_in_or_left_over() {
+    let mut story = story();
+    story.queue("one".to_owned());
+    story.queue("two".to_owned());
+    tell_to(&mut story, [EventBody::Steering { text: "one".to_owned() }]);
+    assert_eq!(story.into_queued(), ["two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_tried_again_begins_without_a_message() {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut view = Plain::new(&mut out, &mut err, false, false);
+    let mut story = Story::of(Beginning::Again("first".into()), Clock::default());
+    for (turn, body) in [
+        ("other", EventBody::TurnStart { retry_of: None }),
+        ("other", text("no")),
+        ("again", EventBody::TurnStart { retry_of: Some("first".into()) }),
+        ("again", text("yes")),
+    ] {
+        let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some(turn.into()) };
+        assert_eq!(story.take(event, &mut view).unwrap(), None);
+    }
+    assert_eq!((out.as_slice(), story.id), (&b"yes"[..], Some("again".into())));
 }

@@ -1,4 +1,4 @@
-//! For a terminal: the answer as it comes, and below it one line that says what is going on, redrawn in place.
+//! For a terminal: the answer as it comes, and below it what is going on and what is being typed, redrawn in place.
 
 use std::{
     io::{self, Write},
@@ -6,15 +6,15 @@ use std::{
 };
 
 use crossterm::{
-    cursor::MoveToColumn,
+    cursor::{MoveToColumn, MoveUp},
     queue,
     style::{Attribute, Color, Print, ResetColor, SetAttribute, SetForegroundColor},
-    terminal::{self, Clear, ClearType},
+    terminal::{Clear, ClearType},
 };
 use tokio::time::Instant;
 
-use super::{Line, Status, View, wrap::Wrap};
-use crate::wording;
+use super::{Line, Status, View, footer, wrap::Wrap};
+use crate::{visible::Visible, wording};
 
 /// After so many seconds a line says how long it has been there.
 const PATIENCE: u64 = 2;
@@ -30,8 +30,12 @@ pub(crate) struct Live<W: Write> {
     wrap: Wrap,
     status: Status,
     since: Instant,
-    /// The status line as it stands there now.
-    drawn: String,
+    visible: Visible,
+    /// What is being typed.
+    draft: Option<footer::Draft>,
+    /// The footer as it stands there now, and whether it begins on the row below the text.
+    drawn: Vec<String>,
+    is_below: bool,
 }
 
 /// What stands above the cursor, or left of it.
@@ -42,11 +46,6 @@ enum Place {
     Line,
     Text,
     Reasoning,
-}
-
-/// The terminal's width.
-pub(crate) fn columns() -> usize {
-    terminal::size().map_or(80, |(columns, _)| columns.into())
 }
 
 impl<W: Write> Live<W> {
@@ -60,14 +59,17 @@ impl<W: Write> Live<W> {
             wrap: Wrap::default(),
             status: Status::Quiet,
             since: Instant::now(),
-            drawn: String::new(),
+            visible: Visible::default(),
+            draft: None,
+            drawn: Vec::new(),
+            is_below: false,
         }
     }
 
-    /// Text as it is, but for what could steer the terminal.
+    /// Text as it is, but for what could steer the terminal or hide in it.
     fn print(&mut self, text: &str) -> io::Result<()> {
-        let kept = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
-        let wrapped = self.wrap.push(&kept.collect::<String>(), self.width());
+        let kept = self.visible.push(text);
+        let wrapped = self.wrap.push(&kept, self.width());
         queue!(self.out, Print(wrapped))
     }
 
@@ -76,11 +78,18 @@ impl<W: Write> Live<W> {
         (self.columns)().saturating_sub(1).max(1)
     }
 
+    /// Takes the footer away; the cursor is where the text ends.
     fn erase(&mut self) -> io::Result<()> {
-        match mem::take(&mut self.drawn).is_empty() {
-            true => Ok(()),
-            false => queue!(self.out, MoveToColumn(0), Clear(ClearType::CurrentLine)),
+        for row in (0..mem::take(&mut self.drawn).len()).rev() {
+            queue!(self.out, MoveToColumn(0), Clear(ClearType::CurrentLine))?;
+            if row > 0 || self.is_below {
+                queue!(self.out, MoveUp(1))?;
+            }
         }
+        if mem::take(&mut self.is_below) {
+            queue!(self.out, MoveToColumn(u16::try_from(self.wrap.column()).unwrap_or(u16::MAX)))?;
+        }
+        Ok(())
     }
 
     /// Goes to the start of a row.
@@ -100,22 +109,41 @@ impl<W: Write> Live<W> {
         self.print("\n")
     }
 
+    /// Draws the footer where it is not there as it should be.
     fn draw(&mut self) -> io::Result<()> {
-        let words: String = self.words(Instant::now()).chars().take(self.width()).collect();
-        if words == self.drawn {
-            return Ok(());
+        let width = self.width();
+        let status: String = self.words(Instant::now()).chars().take(width).collect();
+        let draft = self.draft.as_ref().map(|draft| draft.row(width));
+        let status = Some(status).filter(|status| !status.is_empty());
+        let has_status = status.is_some();
+        let rows: Vec<String> =
+            status.into_iter().chain(draft.as_ref().map(|(row, _)| row.clone())).collect();
+        if rows == self.drawn {
+            return self.place_cursor(draft);
         }
-        if words.is_empty() {
-            self.erase()?;
-            return self.out.flush();
+        self.erase()?;
+        self.is_below = !rows.is_empty() && !self.wrap.is_at_start();
+        for (place, row) in rows.iter().enumerate() {
+            if place > 0 || self.is_below {
+                queue!(self.out, Print("\r\n"))?;
+            }
+            match (&self.status, place) {
+                (Status::Retrying(_) | Status::AskingAgain(_) | Status::Silent(_), 0) if has_status => {
+                    queue!(self.out, SetForegroundColor(Color::Yellow))?;
+                }
+                (_, 0) if has_status => queue!(self.out, SetAttribute(Attribute::Dim))?,
+                _ => {}
+            }
+            queue!(self.out, Print(row), SetAttribute(Attribute::Reset), ResetColor)?;
         }
-        self.new_row()?;
-        match self.status {
-            Status::Retrying(_) => queue!(self.out, SetForegroundColor(Color::Yellow))?,
-            _ => queue!(self.out, SetAttribute(Attribute::Dim))?,
+        self.drawn = rows;
+        self.place_cursor(draft)
+    }
+
+    fn place_cursor(&mut self, draft: Option<(String, usize)>) -> io::Result<()> {
+        if let Some((_, column)) = draft {
+            queue!(self.out, MoveToColumn(u16::try_from(column).unwrap_or(u16::MAX)))?;
         }
-        queue!(self.out, Print(&words), SetAttribute(Attribute::Reset), ResetColor)?;
-        self.drawn = words;
         self.out.flush()
     }
 
@@ -134,6 +162,14 @@ impl<W: Write> Live<W> {
                 format!("{} (esc to cancel, r to retry now)", wait.words(now))
             }
             Status::Retrying(wait) => wait.words(now),
+            Status::AskingAgain(count) => {
+                let asking = timed(&format!("Asking again ({count})"));
+                if self.has_keys { format!("{asking} (esc to cancel)") } else { asking }
+            }
+            Status::Silent(silence) if self.has_keys && silence.may_ask_again => {
+                format!("{}; r asks again, esc stops", silence.words(now))
+            }
+            Status::Silent(silence) => silence.words(now),
             Status::Reconnecting { tried, of } => {
                 timed(&format!("Connection lost, reconnecting ({tried}/{of})"))
             }
@@ -168,7 +204,7 @@ impl<W: Write> View for Live<W> {
         self.status = Status::Quiet;
         self.enter(Place::Text)?;
         self.print(delta)?;
-        self.out.flush()
+        self.draw()
     }
 
     fn reasoning(&mut self, delta: &str) -> io::Result<()> {
@@ -178,7 +214,7 @@ impl<W: Write> View for Live<W> {
         self.status = Status::Quiet;
         self.enter(Place::Reasoning)?;
         self.dim(delta)?;
-        self.out.flush()
+        self.draw()
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
@@ -195,8 +231,7 @@ impl<W: Write> View for Live<W> {
             }
         }
         self.print("\n")?;
-        self.draw()?;
-        self.out.flush()
+        self.draw()
     }
 
     fn status(&mut self, status: Status) -> io::Result<()> {
@@ -207,12 +242,18 @@ impl<W: Write> View for Live<W> {
         self.draw()
     }
 
+    fn draft(&mut self, text: &str, cursor: usize) -> io::Result<()> {
+        self.draft = (!text.is_empty()).then(|| footer::Draft::new(text, cursor));
+        self.draw()
+    }
+
     fn refresh(&mut self) -> io::Result<()> {
         self.draw()
     }
 
     fn end(&mut self) -> io::Result<()> {
         self.status = Status::Quiet;
+        self.erase()?;
         self.new_row()?;
         self.out.flush()
     }

@@ -8,12 +8,15 @@ use std::{
 use tokio::time::Instant;
 
 use super::{Line, Status, View};
+use crate::visible::{Visible, visible};
 
 /// Writes the answer to `out` as it is, and lines about it to `err`.
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     show_reasoning: bool,
+    /// What makes the answer harmless, where a terminal is to show it.
+    visible: Option<Visible>,
     /// Whether the answer so far ends within a line.
     open: bool,
     /// The same of the reasoning.
@@ -21,8 +24,10 @@ pub(crate) struct Plain<O, E> {
 }
 
 impl<O: Write, E: Write> Plain<O, E> {
-    pub(crate) fn new(out: O, err: E, show_reasoning: bool) -> Self {
-        Self { out, err, show_reasoning, open: false, thinking: false }
+    /// With `is_terminal`, `out` is shown to a person as it is.
+    pub(crate) fn new(out: O, err: E, is_terminal: bool, show_reasoning: bool) -> Self {
+        let visible = is_terminal.then(Visible::default);
+        Self { out, err, show_reasoning, visible, open: false, thinking: false }
     }
 
     fn tell(&mut self, line: &str) -> io::Result<()> {
@@ -42,7 +47,10 @@ impl<O: Write, E: Write> View for Plain<O, E> {
 
     fn text(&mut self, delta: &str) -> io::Result<()> {
         self.end_reasoning()?;
-        self.out.write_all(delta.as_bytes())?;
+        match &mut self.visible {
+            Some(visible) => self.out.write_all(visible.push(delta).as_bytes())?,
+            None => self.out.write_all(delta.as_bytes())?,
+        }
         self.open = delta.chars().next_back().map_or(self.open, |last| last != '\n');
         self.out.flush()
     }
@@ -52,7 +60,7 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             return Ok(());
         }
         self.thinking = delta.chars().next_back().map_or(self.thinking, |last| last != '\n');
-        self.err.write_all(delta.as_bytes())
+        self.err.write_all(visible(delta).as_bytes())
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
@@ -66,13 +74,22 @@ impl<O: Write, E: Write> View for Plain<O, E> {
     fn status(&mut self, status: Status) -> io::Result<()> {
         match status {
             Status::Retrying(wait) => self.tell(&wait.words(Instant::now())),
+            Status::Silent(silence) => self.tell(&silence.words(Instant::now())),
             Status::Reconnecting { tried, of } => {
                 self.tell(&format!("Connection lost, reconnecting ({tried}/{of})..."))
             }
             // The text of the next step must not be glued to what was said before the tool.
             Status::Tool(_) => self.end(),
-            Status::Quiet | Status::Asking | Status::Thinking | Status::Stopping => Ok(()),
+            // That a wait is over needs no line of its own.
+            Status::Quiet | Status::Asking | Status::AskingAgain(_) | Status::Thinking | Status::Stopping => {
+                Ok(())
+            }
         }
+    }
+
+    /// Nobody types.
+    fn draft(&mut self, _: &str, _: usize) -> io::Result<()> {
+        Ok(())
     }
 
     fn refresh(&mut self) -> io::Result<()> {
@@ -92,16 +109,19 @@ impl<O: Write, E: Write> View for Plain<O, E> {
 mod tests {
     use std::time::Duration;
 
-    use super::{super::Wait, *};
+    use super::{
+        super::{Count, Wait},
+        *,
+    };
 
     #[tokio::test(start_paused = true)]
     async fn the_answer_is_alone_on_its_stream_and_ends_with_a_line_break() {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut view = Plain::new(&mut out, &mut err, false);
+        let mut view = Plain::new(&mut out, &mut err, false, false);
         let until = Instant::now() + Duration::from_secs(5);
         view.reasoning("hm").unwrap();
         view.line(&Line::Failure("HTTP 529: Overloaded".to_owned())).unwrap();
-        view.status(Status::Retrying(Wait { attempt: 0, of: Some(21), until })).unwrap();
+        view.status(Status::Retrying(Wait { count: Count { attempt: 0, of: Some(21) }, until })).unwrap();
         view.text("one").unwrap();
         view.status(Status::Tool("roll".to_owned())).unwrap();
         view.line(&Line::Tool { call: "roll {}".to_owned(), result: "4".to_owned(), is_error: false })
@@ -117,7 +137,7 @@ mod tests {
     #[test]
     fn reasoning_that_is_asked_for_has_lines_of_its_own() {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut view = Plain::new(&mut out, &mut err, true);
+        let mut view = Plain::new(&mut out, &mut err, false, true);
         view.reasoning("let me ").unwrap();
         view.reasoning("see").unwrap();
         view.text("42").unwrap();

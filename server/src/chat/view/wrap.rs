@@ -21,6 +21,11 @@ impl Wrap {
         self.column == 0
     }
 
+    /// The cell of the row that comes next.
+    pub(super) fn column(&self) -> usize {
+        self.column
+    }
+
     /// What to print for the next piece of text, on rows of `width` cells. The last column of the terminal must stay
     /// free: a cursor there cannot be moved back by counting.
     pub(super) fn push(&mut self, text: &str, width: usize) -> String {

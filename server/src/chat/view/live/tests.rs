@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use tokio::time::advance;
 
-use super::{super::Wait, *};
+use super::{
+    super::{Count, Silence, Wait},
+    *,
+};
 
 /// A terminal of 40 columns that shows what was drawn.
 struct Terminal {
@@ -26,7 +29,7 @@ impl Terminal {
 
 fn retrying(seconds: u64) -> Status {
     let until = Instant::now() + Duration::from_secs(seconds);
-    Status::Retrying(Wait { attempt: 0, of: Some(3), until })
+    Status::Retrying(Wait { count: Count { attempt: 0, of: Some(3) }, until })
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,4 +110,44 @@ async fn what_is_of_another_kind_stands_apart() {
     let rows: Vec<String> =
         terminal.screen.screen().rows(0, 40).map(|row| row.trim_end().to_owned()).collect();
     assert_eq!(rows[..7], ["hello", "! one", "! two", "", "an answer", "", "by the way"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draft_stands_below_and_the_text_goes_on_where_it_was() {
+    let mut terminal = Terminal::new(true, false);
+    terminal.view.text("one two").unwrap();
+    terminal.view.draft("typed", 5).unwrap();
+    assert_eq!(terminal.shown(), ["one two", "> typed"]);
+    assert_eq!(terminal.screen.screen().cursor_position(), (1, 7));
+    terminal.view.text(" three").unwrap();
+    assert_eq!(terminal.shown(), ["one two three", "> typed"]);
+    terminal.view.status(Status::Stopping).unwrap();
+    advance(Duration::from_secs(1)).await;
+    terminal.view.draft("typing", 2).unwrap();
+    assert_eq!(terminal.shown(), ["one two three", "Stopping...", "> typing"]);
+    assert_eq!(terminal.screen.screen().cursor_position(), (2, 4));
+    for n in 0..30 {
+        terminal.view.text(&format!(" {n} and on to the bottom")).unwrap();
+    }
+    let shown = terminal.shown();
+    assert_eq!(shown.last().unwrap(), "> typing", "{shown:?}");
+    assert_eq!(shown.iter().filter(|row| row.starts_with('>')).count(), 1, "{shown:?}");
+    terminal.view.draft("", 0).unwrap();
+    terminal.view.end().unwrap();
+    assert!(terminal.shown().last().unwrap().ends_with("bottom"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silence_and_a_retry_under_way_say_what_keys_do() {
+    let mut terminal = Terminal::new(true, false);
+    let silence =
+        |may_ask_again| Silence { since: Instant::now(), gives_up: Some("12:03".to_owned()), may_ask_again };
+    let at = |terminal: &Terminal| terminal.view.words(Instant::now());
+    terminal.view.status(Status::Silent(silence(true))).unwrap();
+    advance(Duration::from_secs(40)).await;
+    assert_eq!(at(&terminal), "No answer for 40 s (gives up at 12:03); r asks again, esc stops");
+    terminal.view.status(Status::Silent(silence(false))).unwrap();
+    assert_eq!(at(&terminal), "Nothing new for 0 ms (gives up at 12:03)");
+    terminal.view.status(Status::AskingAgain(Count { attempt: 0, of: Some(3) })).unwrap();
+    assert_eq!(at(&terminal), "Asking again (1/3)... (esc to cancel)");
 }

@@ -1,0 +1,99 @@
+//! The conversations of a server: which one is meant, and how it stands.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use everturn_wire::{ConversationId, ConversationList, DoneReason, TurnId, TurnMetricsList};
+use reqwest::{StatusCode, redirect, retry};
+use serde::de::DeserializeOwned;
+
+use super::address::Address;
+use crate::{config::Hidden, conversations::selection};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The conversations of a server.
+pub(super) struct Directory<'a> {
+    client: reqwest::Client,
+    address: &'a Address,
+    token: Option<&'a Hidden>,
+}
+
+impl<'a> Directory<'a> {
+    pub(super) fn new(address: &'a Address, token: Option<&'a Hidden>) -> Result<Self> {
+        // Another one that is installed already will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // As the WebSocket is made: straight to that address.
+        let client =
+            reqwest::Client::builder().no_proxy().redirect(redirect::Policy::none()).retry(retry::never());
+        Ok(Self { client: client.timeout(PATIENCE).build()?, address, token })
+    }
+
+    /// The conversation with that id, or the only one whose id begins so.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub(super) async fn find(&self, asked: &str) -> Result<ConversationId> {
+        let start = selection::start(asked)?;
+        if let Ok(id) = ConversationId::parse(start)
+            && self.has(&id).await?
+        {
+            return Ok(id);
+        }
+        let all: ConversationList = self.get("/conversations").await?.context("the server has no list")?;
+        let ids: Vec<&str> = all.iter().map(|conversation| conversation.id.as_str()).collect();
+        let found = selection::among(&ids, start)?.with_context(|| {
+            format!(
+                "the server has no conversation whose id begins with {start}: check the id, or begin one of that name \
+                 with --new-conversation"
+            )
+        })?;
+        Ok(ConversationId::parse(found)?)
+    }
+
+    /// A name for a new conversation.
+    ///
+    /// # Errors
+    /// When it is not valid, or one has it.
+    pub(super) async fn check_free(&self, name: &str) -> Result<ConversationId> {
+        let id = ConversationId::parse(name)?;
+        if self.has(&id).await? {
+            bail!("there is already a conversation {name}: continue it with --conversation {name}");
+        }
+        Ok(id)
+    }
+
+    /// The last turn, if it ended in an error or was stopped.
+    pub(super) async fn failed(&self, id: &ConversationId) -> Result<Option<TurnId>> {
+        let list: Option<TurnMetricsList> = self.get(&format!("/conversations/{id}/metrics")).await?;
+        let last = list.and_then(|mut list| list.turns.pop());
+        let has_failed = |reason: &DoneReason| matches!(reason, DoneReason::Error | DoneReason::Aborted);
+        Ok(last.filter(|turn| turn.reason.as_ref().is_some_and(has_failed)).map(|turn| turn.turn_id))
+    }
+
+    async fn has(&self, id: &ConversationId) -> Result<bool> {
+        let found: Option<serde_json::Value> = self.get(&format!("/conversations/{id}/status")).await?;
+        Ok(found.is_some())
+    }
+
+    /// What a call answers; none where there is no such thing.
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
+        let call = self.address.call(path);
+        let request = self.client.get(&call);
+        let request = match self.token {
+            Some(token) => request.bearer_auth(token.reveal()),
+            None => request,
+        };
+        let response = request.send().await.with_context(|| format!("cannot ask {call}"))?;
+        match response.status() {
+            StatusCode::NOT_FOUND => Ok(None),
+            StatusCode::OK => {
+                let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
+                let answer = serde_json::from_slice(&body);
+                Ok(Some(answer.with_context(|| format!("{call} answered something else"))?))
+            }
+            status => Err(anyhow!("{call} answered {status}")),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A message that is typed while a turn runs.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use reedline::LineBuffer;
+
+use super::Key;
+
+/// A message that is typed while a turn runs.
+#[derive(Default)]
+pub(crate) struct Draft(LineBuffer);
+
+impl Draft {
+    pub(crate) fn text(&self) -> &str {
+        self.0.get_buffer()
+    }
+
+    /// The byte that the cursor is before.
+    pub(crate) fn cursor(&self) -> usize {
+        self.0.insertion_point()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts text in, line breaks and all: it is not sent.
+    pub(super) fn paste(&mut self, text: &str) -> Option<Key> {
+        self.0.insert_str(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        Some(Key::Edited)
+    }
+
+    /// What a key does to it; nothing where it does nothing.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Key> {
+        let line = &mut self.0;
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter if key.modifiers.contains(KeyModifiers::ALT) => line.insert_newline(),
+            // Pressed right after a line was sent, Enter may arrive as Ctrl-J.
+            KeyCode::Enter => return self.send(),
+            KeyCode::Char('j') if control => return self.send(),
+            KeyCode::Esc => line.clear(),
+            KeyCode::Char('u') if control => line.clear_to_insertion_point(),
+            KeyCode::Char('k') if control => line.clear_to_end(),
+            KeyCode::Char('w') if control => line.delete_word_left(),
+            KeyCode::Char('a') if control => line.move_to_start(),
+            KeyCode::Char('e') if control => line.move_to_end(),
+            KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => line.insert_char(c),
+            KeyCode::Backspace => line.delete_left_grapheme(),
+            KeyCode::Delete => line.delete_right_grapheme(),
+            KeyCode::Left => line.move_left(),
+            KeyCode::Right => line.move_right(),
+            KeyCode::Home => line.move_to_start(),
+            KeyCode::End => line.move_to_end(),
+            _ => return None,
+        }
+        Some(Key::Edited)
+    }
+
+    fn send(&mut self) -> Option<Key> {
+        let text = self.text().trim().to_owned();
+        if text.is_empty() {
+            return None;
+        }
+        self.0.clear();
+        Some(Key::Send(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_edited_and_a_paste_is_whole() {
+        let mut draft = Draft::default();
+        let keys = [KeyCode::Char('b'), KeyCode::Left, KeyCode::Char('a'), KeyCode::Up, KeyCode::End];
+        for key in keys {
+            draft.press(KeyEvent::from(key));
+        }
+        assert_eq!((draft.text(), draft.cursor()), ("ab", 2));
+        draft.paste("1\r\n2\r3\n");
+        assert_eq!(draft.text(), "ab1\n2\n3\n");
+        let sent = draft.press(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL));
+        assert_eq!(sent, Some(Key::Send("ab1\n2\n3".to_owned())));
+        assert!(draft.is_empty());
+    }
+}
