@@ -29,3 +29,4 @@ mod serve;
 mod shutdown;
 mod terminal;
 mod thinking;
+mod typing;

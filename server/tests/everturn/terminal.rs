@@ -52,22 +52,32 @@ impl Terminal {
     }
 
     pub(crate) fn of_width(home: &Home, columns: u16, words: &[&str]) -> Self {
-        Self::start(home, columns, env!("CARGO_BIN_EXE_everturn"), words)
+        Self::start(home, ROWS, columns, env!("CARGO_BIN_EXE_everturn"), words)
+    }
+
+    /// A terminal that says that it has this size.
+    pub(crate) fn of_size(home: &Home, rows: u16, columns: u16, words: &[&str]) -> Self {
+        Self::start(home, rows, columns, env!("CARGO_BIN_EXE_everturn"), words)
     }
 
     pub(crate) fn running(home: &Home, program: &str, words: &[&str]) -> Self {
-        Self::start(home, COLUMNS, program, words)
+        Self::start(home, ROWS, COLUMNS, program, words)
     }
 
-    fn start(home: &Home, columns: u16, program: &str, words: &[&str]) -> Self {
+    fn start(home: &Home, rows: u16, columns: u16, program: &str, words: &[&str]) -> Self {
         let (pty, pts) = pty_process::open().unwrap();
-        pty.resize(Size::new(ROWS, columns)).unwrap();
+        pty.resize(Size::new(rows, columns)).unwrap();
         let command = pty_process::Command::new(program).args(words).env_clear().kill_on_drop(true);
         let command =
             home.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
         let child = command.spawn(pts).unwrap();
         let coming = VecDeque::new();
-        let screen = Parser::new_with_callbacks(ROWS, columns.max(1), 100, Asked::default());
+        let screen = Parser::new_with_callbacks(
+            ROWS,
+            if columns == 0 { COLUMNS } else { columns },
+            100,
+            Asked::default(),
+        );
         Self { pty, child, coming, screen, _home: home.clone() }
     }
 

@@ -1,0 +1,205 @@
+//! What a person types into `everturn chat`: before, while and after an answer comes.
+
+use std::process::Stdio;
+
+use everturn_sim::{Gate, Loopback, Reply, chat, fault};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::{
+    client::{Socket, post},
+    home::{Home, LONG, SHORT, stderr, stdout},
+    terminal::{CTRL_C, CTRL_D, ESC, Terminal},
+};
+
+const LEFT: &str = "\u{1b}[D";
+const UP: &str = "\u{1b}[A";
+
+/// As a terminal types what is pasted.
+fn pasted(text: &str) -> String {
+    format!("\u{1b}[200~{text}\u{1b}[201~")
+}
+
+fn said(text: &str) -> Reply {
+    chat::text([text]).reply()
+}
+
+/// `Hello`, then the gate, then ` again.`
+fn gated(gate: &Gate) -> Reply {
+    chat::text(["Hello", " again."]).reply().stall_before(2, gate)
+}
+
+/// The last message of each request.
+fn asked(provider: &Loopback) -> Vec<String> {
+    let last = |body: Value| body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    provider.requests().iter().map(|request| last(request.json().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_line_is_edited_recalled_and_pasted_whole() {
+    let provider = Loopback::start(["One.", "Two.", "Three."].map(said)).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press(&format!("ac{LEFT}b\r")).await;
+    terminal.until("One.\n\n>").await;
+    terminal.press(UP).await;
+    terminal.until("One.\n\n> abc").await;
+    terminal.press("d\r").await;
+    terminal.until("Two.\n\n>").await;
+    terminal.press(&pasted("first\rsecond\r\rfourth")).await;
+    terminal.until("fourth").await;
+    terminal.press("\r").await;
+    terminal.until("Three.\n\n>").await;
+    terminal.press(CTRL_D).await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+    assert_eq!(asked(&provider), [r#""abc""#, r#""abcd""#, r#""first\nsecond\n\nfourth""#]);
+}
+
+#[tokio::test]
+async fn what_is_typed_in_a_wait_is_a_message_and_its_letters_are_no_keys() {
+    let provider = Loopback::start([fault::overloaded(), said("Fine."), said("More.")]).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Retrying (1/3) in 45s").await;
+    terminal.press("one more").await;
+    terminal.until("Retrying (1/3) in 44s... (esc to cancel, r to retry now)\n> one more").await;
+    assert_eq!(provider.counts().requests, 1, "an r in a text is a letter");
+    terminal.press("\r").await;
+    terminal.until("Queued: one more").await;
+    terminal.press("kept").await;
+    terminal.until("> kept").await;
+    terminal.press(ESC).await;
+    terminal.until("Retrying (1/3) in 42s").await;
+    assert!(!terminal.shown().contains("kept"), "Esc clears a line first: {}", terminal.shown());
+    terminal.press("r").await;
+    terminal.until("Fine.").await;
+    terminal.until("> one more\nMore.\n\n>").await;
+    assert_eq!(asked(&provider), [r#""first""#, r#""first""#, r#""one more""#]);
+}
+
+#[tokio::test]
+async fn what_was_not_sent_when_the_answer_ends_is_in_the_next_line() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Done.")]).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press(&pasted("two\rlines")).await;
+    terminal.until("Hello\n> two\u{21b5}lines").await;
+    gate.open();
+    terminal.until("Hello again.\n\n> two\n  lines").await;
+    terminal.press("\r").await;
+    terminal.until("Done.\n\n>").await;
+    assert_eq!(asked(&provider), [r#""first""#, r#""two\nlines""#]);
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_or_was_stopped_is_tried_again_over_the_same_history() {
+    let gate = Gate::new();
+    let replies =
+        [fault::overloaded(), fault::overloaded(), fault::overloaded(), gated(&gate), said("At last.")];
+    let provider = Loopback::start(replies).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/retry\r").await;
+    terminal.until("Nothing to retry: no turn failed or was stopped.\n\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("/retry asks again.\n\n>").await;
+    terminal.press("/retry\r").await;
+    terminal.until("Hello").await;
+    terminal.press(CTRL_C).await;
+    terminal.until("Stopped.\n\n>").await;
+    terminal.press("/retry\r").await;
+    terminal.until("At last.\n\n>").await;
+    let last = provider.requests().last().unwrap().json().unwrap();
+    let messages: Vec<_> =
+        last["messages"].as_array().unwrap().iter().map(|message| &message["content"]).collect();
+    assert_eq!(messages, ["first"], "asked once, over the same history");
+}
+
+#[tokio::test]
+async fn a_wait_that_another_viewer_ends_is_over_here_and_esc_ends_what_follows() {
+    let gate = Gate::new();
+    let silent = said("Too late.").stall_before(0, &gate);
+    let provider = Loopback::start([fault::overloaded(), silent]).await;
+    let server = Home::with_provider(&provider, LONG).serve().await;
+    let words = ["chat", "--server", &server.url, "--new-conversation", "shared", "hi"];
+    let mut terminal = Terminal::new(&Home::empty(), &words);
+    terminal.until("Retrying (1/3) in 45s").await;
+    let mut other = Socket::open(&server, "/ws").await;
+    other.say(&json!({ "type": "retry.now", "conversationId": "shared" })).await;
+    terminal.until("Asking again (1/3)... (esc to cancel)").await;
+    assert!(!terminal.shown().contains("Retrying"), "{}", terminal.shown());
+    provider.arrived(2).await;
+    terminal.press(ESC).await;
+    assert_eq!(terminal.end().await.code(), Some(1));
+    assert!(terminal.shown().contains("\nRetry cancelled.\n"), "{}", terminal.shown());
+    assert_eq!(provider.counts().requests, 2);
+}
+
+#[tokio::test]
+async fn what_is_piped_follows_the_message() {
+    let provider = Loopback::start([said("ok")]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    let mut child = home.command(&["chat", "review", "this"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"+ a\n- b\n").await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!(stdout(&output), "ok\n", "{}", stderr(&output));
+    assert_eq!(asked(&provider), [r#""review this\n\n+ a\n- b""#]);
+}
+
+#[tokio::test]
+async fn a_conversation_is_found_by_a_prefix_and_never_made_by_mistake() {
+    let provider = Loopback::start([said("ok")]).await;
+    let server = Home::with_provider(&provider, SHORT).serve().await;
+    for id in ["abc-1", "abc-2", "abd"] {
+        post(&server, "/chat", &json!({ "conversationId": id, "message": "hi" })).await.text().await;
+    }
+    let home = Home::empty();
+    let chat = async |flag: &str, id: &str| {
+        let output = home.run(&["chat", "--server", &server.url, flag, id, "hello"]).await;
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    for (flag, id, code, expected) in [
+        ("--conversation", "abd", Some(0), "ok\n"),
+        ("--conversation", "abc-2", Some(0), "ok\n"),
+        ("--conversation", "abc-1\u{2026}", Some(0), "ok\n"),
+        ("--conversation", "ab", Some(1), "3 conversations begin with ab: write more of "),
+        ("--conversation", "x", Some(1), "no conversation whose id begins with x"),
+        ("--conversation", " ", Some(1), "is not a valid id"),
+        ("--new-conversation", "abd", Some(1), "there is already a conversation abd"),
+        ("--new-conversation", "a b", Some(1), "is not valid"),
+        ("--new-conversation", "mine", Some(0), "ok\n"),
+        ("--conversation", "mi", Some(0), "ok\n"),
+    ] {
+        let (ended, told) = chat(flag, id).await;
+        assert_eq!(ended, code, "{flag} {id}: {told}");
+        assert!(told.contains(expected), "{flag} {id}: {told}");
+    }
+    let list = crate::client::get(&server, "/conversations").await.json().await;
+    assert_eq!(list.as_array().unwrap().len(), 4, "{list}");
+}
+
+#[tokio::test]
+async fn a_terminal_of_no_size_is_taken_for_a_usual_one() {
+    let provider = Loopback::start([said("Several words on one line.")]).await;
+    let mut terminal = Terminal::of_size(&Home::with_provider(&provider, LONG), 0, 0, &["chat", "hi"]);
+    assert_eq!(terminal.end().await.code(), Some(0));
+    assert_eq!(terminal.shown(), "Several words on one line.");
+}
+
+#[tokio::test]
+async fn a_provider_without_its_key_is_off_and_the_others_serve() {
+    let provider = Loopback::start([said("ok")]).await;
+    let home = Home::with(&format!(
+        "[[provider]]\nname = \"off\"\napi_key_env = \"NO_SUCH_KEY\"\nmodels = [\"m\"]\n\
+         [[provider]]\nname = \"on\"\nbase_url = \"{}/v1\"\nmodels = [\"m\"]\n",
+        provider.base_url()
+    ));
+    let output = home.run(&["chat", "hi"]).await;
+    assert_eq!(stdout(&output), "ok\n", "{}", stderr(&output));
+    let expected = "Off: provider \"off\": its key is missing: set the environment variable NO_SUCH_KEY\n";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
