@@ -206,6 +206,9 @@ impl Chat {
             queued.extend(shown.queued);
             let is_done = shown.ending == Ending::Refused || (once && shown.ending == Ending::Interrupted);
             let Some(next) = queued.pop_front().filter(|_| !is_done) else { break shown.ending };
+            if self.terminal.is_live {
+                writeln!(io::stdout())?;
+            }
             self.view.line(&view::Line::Note(format!("> {}", wording::one_line(&next, QUEUED))))?;
             let (link, view) = (&mut self.link, self.view.as_mut());
             turn = Turn::expect(Beginning::Message(next), &self.conversation_id, link, view)?;

@@ -20,6 +20,9 @@ use tokio::sync::oneshot;
 /// The most messages that can be called back.
 const HISTORY: usize = 1000;
 
+/// What the editor is told by Ctrl-C; of itself it would end whatever is typed.
+const INTERRUPT: &str = "interrupt";
+
 /// What came of asking for a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -67,6 +70,8 @@ impl Editor {
         let mut keys = default_emacs_keybindings();
         // Pressed right after an answer, Enter may arrive as Ctrl-J.
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), ReedlineEvent::Submit);
+        let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
+        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), interrupt);
         let line = Reedline::create()
             .with_edit_mode(Box::new(Emacs::new(keys)))
             .use_bracketed_paste(true)
@@ -83,15 +88,20 @@ impl Editor {
             if !draft.is_empty() {
                 editor.run_edit_commands(&[EditCommand::InsertString(draft)]);
             }
-            match editor.read_line(&Sign) {
-                Ok(Signal::Success(text)) => return Answer::Message(text),
-                Ok(Signal::CtrlC) => return Answer::Interrupted,
-                Ok(_) => return Answer::End,
-                Err(_) => {
-                    super::key::restore();
-                    *self = Self::Plain;
+            loop {
+                match editor.read_line(&Sign) {
+                    Ok(Signal::Success(text)) => return Answer::Message(text),
+                    // As in a shell: first it is the line that goes.
+                    Ok(Signal::HostCommand(_)) if !editor.current_buffer_contents().is_empty() => {
+                        editor.run_edit_commands(&[EditCommand::Clear]);
+                    }
+                    Ok(Signal::HostCommand(_) | Signal::CtrlC) => return Answer::Interrupted,
+                    Ok(_) => return Answer::End,
+                    Err(_) => break,
                 }
             }
+            super::key::restore();
+            *self = Self::Plain;
         }
         plain().unwrap_or(Answer::End)
     }

@@ -109,7 +109,7 @@ pub(crate) struct Server {
     pub(crate) child: Child,
     /// `http://127.0.0.1:PORT`
     pub(crate) url: String,
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     _home: Home,
 }
 
@@ -126,9 +126,21 @@ impl Server {
             }
             if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
                 let url = url.to_owned();
-                return Some(Self { child, url, _stdout: stdout, _home: home });
+                return Some(Self { child, url, stdout, _home: home });
             }
         }
+    }
+
+    /// The rest of its greeting, up to and with the line that begins with this word.
+    pub(crate) async fn greeting(&mut self, last: &str) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        while lines.last().is_none_or(|line| !line.trim_start().starts_with(last)) {
+            let mut line = String::new();
+            let read = timeout(DEADLINE, self.stdout.read_line(&mut line));
+            assert!(read.await.expect("a greeting in time").unwrap() > 0, "{lines:?}");
+            lines.push(line.trim().to_owned());
+        }
+        lines
     }
 
     /// The address without its scheme.

@@ -19,6 +19,7 @@ mod home;
 #[cfg(target_os = "linux")]
 mod kill;
 mod page;
+mod permission;
 mod pipe;
 mod proxy;
 mod reasoning;

@@ -118,6 +118,20 @@ impl Terminal {
         assert!(seen, "{text:?} did not come; the screen shows:\n{}", self.shown());
     }
 
+    /// Waits until this is no longer on the screen.
+    pub(crate) async fn until_gone(&mut self, text: &str) {
+        let gone = async {
+            while self.shown().contains(text) {
+                if !self.read().await {
+                    return false;
+                }
+            }
+            true
+        };
+        let gone = timeout(DEADLINE, gone).await.unwrap_or(false);
+        assert!(gone, "{text:?} did not go; the screen shows:\n{}", self.shown());
+    }
+
     pub(crate) async fn press(&mut self, keys: &str) {
         self.pty.write_all(keys.as_bytes()).await.unwrap();
     }

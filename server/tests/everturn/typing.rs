@@ -50,6 +50,10 @@ async fn a_line_is_edited_recalled_and_pasted_whole() {
     terminal.until("fourth").await;
     terminal.press("\r").await;
     terminal.until("Three.\n\n>").await;
+    terminal.press("not this").await;
+    terminal.until("> not this").await;
+    terminal.press(CTRL_C).await;
+    terminal.until_gone("not this").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
     assert_eq!(asked(&provider), [r#""abc""#, r#""abcd""#, r#""first\nsecond\n\nfourth""#]);
@@ -74,7 +78,7 @@ async fn what_is_typed_in_a_wait_is_a_message_and_its_letters_are_no_keys() {
     assert!(!terminal.shown().contains("kept"), "Esc clears a line first: {}", terminal.shown());
     terminal.press("r").await;
     terminal.until("Fine.").await;
-    terminal.until("> one more\nMore.\n\n>").await;
+    terminal.until("\n\n> one more\nMore.\n\n>").await;
     assert_eq!(asked(&provider), [r#""first""#, r#""first""#, r#""one more""#]);
 }
 
