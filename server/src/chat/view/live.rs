@@ -113,13 +113,12 @@ impl<W: Write> Live<W> {
     fn draw(&mut self) -> io::Result<()> {
         let width = self.width();
         let status: String = self.words(Instant::now()).chars().take(width).collect();
-        let draft = self.draft.as_ref().map(|draft| draft.row(width));
+        let (draft, column) = self.draft.as_ref().map(|draft| draft.row(width)).unzip();
         let status = Some(status).filter(|status| !status.is_empty());
         let has_status = status.is_some();
-        let rows: Vec<String> =
-            status.into_iter().chain(draft.as_ref().map(|(row, _)| row.clone())).collect();
+        let rows: Vec<String> = status.into_iter().chain(draft).collect();
         if rows == self.drawn {
-            return self.place_cursor(draft);
+            return self.place_cursor(column);
         }
         self.erase()?;
         self.is_below = !rows.is_empty() && !self.wrap.is_at_start();
@@ -137,11 +136,11 @@ impl<W: Write> Live<W> {
             queue!(self.out, Print(row), SetAttribute(Attribute::Reset), ResetColor)?;
         }
         self.drawn = rows;
-        self.place_cursor(draft)
+        self.place_cursor(column)
     }
 
-    fn place_cursor(&mut self, draft: Option<(String, usize)>) -> io::Result<()> {
-        if let Some((_, column)) = draft {
+    fn place_cursor(&mut self, column: Option<usize>) -> io::Result<()> {
+        if let Some(column) = column {
             queue!(self.out, MoveToColumn(u16::try_from(column).unwrap_or(u16::MAX)))?;
         }
         self.out.flush()
