@@ -34,12 +34,12 @@ pub(crate) fn visible(text: &str) -> String {
     Visible::default().push(text)
 }
 
-/// JSON in which no terminal finds anything to obey: characters that [`Visible::push`] drops or writes out are escaped, so
-/// that nothing is lost. They occur within strings only.
+/// JSON in which no terminal finds anything to obey: control characters, and invisible ones, are escaped, so that nothing is
+/// lost. They occur within strings only.
 pub(crate) fn json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        if (c.is_control() && !matches!(c, '\n' | '\t' | '\r')) || (is_hidden(c) && !JOINERS.contains(&c)) {
+        if (c.is_control() && !matches!(c, '\n' | '\t' | '\r')) || is_hidden(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 out.push_str(&format!("\\u{unit:04x}"));
             }
@@ -88,7 +88,7 @@ mod tests {
         let text = "a\u{9b}31m\u{7f}\u{202e}\u{e0041}é👩\u{200d}🚀";
         let plain = serde_json::to_string(text).unwrap();
         let escaped = json(&plain);
-        assert_eq!(escaped, "\"a\\u009b31m\\u007f\\u202e\\udb40\\udc41é👩\u{200d}🚀\"");
+        assert_eq!(escaped, "\"a\\u009b31m\\u007f\\u202e\\udb40\\udc41é👩\\u200d🚀\"");
         assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
     }
 }

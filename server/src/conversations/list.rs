@@ -13,7 +13,7 @@ use super::{pending, selection};
 use crate::{
     moment::Calendar,
     paper::{self, Ink, Paper},
-    wording,
+    visible, wording,
 };
 
 /// The cells that a title should have; with fewer than the last it has a row of its own. The most characters of one.
@@ -29,7 +29,7 @@ pub(super) fn run(archive: &SqliteArchive, json: bool, paper: &mut Paper<impl Wr
     if json {
         let listed = all.iter().map(|(id, head)| Listed::of(id, head, turn(archive, id, head)?.as_ref()));
         let listed = listed.collect::<Result<Vec<_>>>()?;
-        paper.line(Ink::Plain, &serde_json::to_string(&listed)?)?;
+        paper.line(Ink::Plain, &visible::json(&serde_json::to_string(&listed)?))?;
     } else {
         table(archive, &all, &Calendar::of_process(), paper)?;
     }

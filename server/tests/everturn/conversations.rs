@@ -210,3 +210,25 @@ async fn a_terminal_is_as_wide_as_it_is_and_coloured_unless_told_not_to() {
         assert_eq!(said(&home, &["list"]).await.lines().count(), left);
     }
 }
+
+#[tokio::test]
+async fn what_hides_or_steers_is_shown_to_people_and_escaped_for_programs() {
+    let provider = Loopback::start([chat::text(["user\u{202e}txt.exe \u{9b}31mred"]).reply()]).await;
+    let home = Home::with_provider(&provider, LONG);
+    let server = home.serve().await;
+    let message = "a\u{200b}b \u{9b}31mred";
+    ndjson(post(&server, "/chat", &json!({ "conversationId": "c", "message": message })).await).await;
+    let hides = |text: &str| text.contains(['\u{202e}', '\u{200b}', '\u{9b}']);
+    for words in [&["list"][..], &["list", "--json"], &["show", "c"], &["export"]] {
+        let shown = said(&home, words).await;
+        assert!(!hides(&shown), "{words:?}: {shown:?}");
+    }
+    let shown = said(&home, &["show", "c"]).await;
+    assert!(shown.contains("a<U+200B>b 31mred") && shown.contains("user<U+202E>txt.exe 31mred"), "{shown}");
+    let exported = said(&home, &["export"]).await;
+    let lines: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[1]["chunk"]["text"], message, "nothing is lost");
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat", "hi"]);
+    assert!(terminal.end().await.success());
+    assert_eq!(terminal.shown(), "user<U+202E>txt.exe 31mred");
+}

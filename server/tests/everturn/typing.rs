@@ -206,4 +206,6 @@ async fn a_provider_without_its_key_is_off_and_the_others_serve() {
     assert_eq!(stdout(&output), "ok\n", "{}", stderr(&output));
     let expected = "Off: provider \"off\": its key is missing: set the environment variable NO_SUCH_KEY\n";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    let explained = home.run(&["explain", "--status", "503"]).await;
+    assert!(explained.status.success(), "it needs no key: {}", stderr(&explained));
 }
