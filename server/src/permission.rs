@@ -17,10 +17,10 @@ pub(crate) fn warnings(config: &Config) -> Vec<String> {
     let open = |what: &str, path: &Path| {
         let mode = open_mode(path)?;
         let place = path.display();
-        Some(format!("{what} {place} is open to other users (mode {mode:03o}): run chmod 600 {place}"))
+        Some(format!("{place} {what} and is open to other users (mode {mode:03o}): run chmod 600 {place}"))
     };
-    let of_data = data.filter_map(|path| open("the data file", &path));
-    of_data.chain(config.secret_files.iter().filter_map(|path| open("the secret in", path))).collect()
+    let of_data = data.filter_map(|path| open("belongs to the data", &path));
+    of_data.chain(config.secret_files.iter().filter_map(|path| open("holds a secret", path))).collect()
 }
 
 /// The mode of a file that is there and open to others.

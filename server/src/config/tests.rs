@@ -472,8 +472,13 @@ fn files_that_others_may_read_are_named() {
     let warnings = crate::permission::warnings(&case.config());
     assert_eq!(warnings.len(), all.len(), "{warnings:?}");
     for path in &all {
-        let advice = format!("{0} is open to other users (mode 640): run chmod 600 {0}", path.display());
-        assert!(warnings.iter().any(|line| line.ends_with(&advice)), "{warnings:?}");
+        let advice = format!(" and is open to other users (mode 640): run chmod 600 {0}", path.display());
+        assert!(
+            warnings
+                .iter()
+                .any(|line| line.starts_with(&*path.display().to_string()) && line.ends_with(&advice)),
+            "{warnings:?}"
+        );
     }
 }
 
