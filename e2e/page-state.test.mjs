@@ -180,8 +180,9 @@ test('an error ends the turn in plain sight and can be tried again', async () =>
   await page.locator('.history .error').waitFor();
   assert.equal(await answerText(page), 'Half an');
   await page.locator('.again button').click();
-  await until(() => document.querySelectorAll('.bubble').length === 2 && !document.querySelector('.again'));
-  assert.deepEqual(commands('chat.send').map(({ message }) => message), ['Try this.', 'Try this.']);
+  await until(() => document.querySelector('.turn[aria-busy=true]') && !document.querySelector('.again'));
+  assert.deepEqual(commands('chat.retry').map(({ turnId }) => turnId), [turn.id]);
+  assert.deepEqual(await bubbles(), ['Try this.']);
 });
 
 test('a turn that gave up says what was tried and what to do, also after a reload', async () => {
@@ -219,7 +220,7 @@ test('an ending other than a stop is told', async () => {
   await open();
   (await begin()).end('length');
   await sealed();
-  assert.match(await page.locator('.note').textContent(), /longest answer/);
+  assert.match(await page.locator('.note').textContent(), /length limit/);
 });
 
 test('the banner speaks of the failure, and an old wait has only its rest left', async () => {
@@ -411,7 +412,7 @@ test('a server with a token is asked with the token, over HTTP and WebSocket', a
 
 test('an unknown conversation is told', async () => {
   await open('/#/c/nowhere');
-  await page.locator('.gone').waitFor();
+  await page.locator('.notice').waitFor();
   assert.equal(await page.locator('.toast').count(), 0);
 });
 

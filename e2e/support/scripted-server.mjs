@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
 import { accept, decode, encode } from './frame.mjs';
+import { Conversation } from './scripted-conversation.mjs';
 
 const PAGE = new URL('../../server/page/', import.meta.url);
 const TYPES = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
@@ -23,9 +24,10 @@ export class ScriptedServer {
   conversations = new Map();
   commands = [];
   #clients = new Set();
-  #server = createServer((request, response) => this.#answer(request, response));
+  #server;
 
   async listen() {
+    this.#server = createServer((request, response) => this.#answer(request, response));
     this.#server.on('upgrade', (request, socket) => this.#upgrade(request, socket));
     await new Promise((resolve) => this.#server.listen(this.port ?? 0, '127.0.0.1', resolve));
     this.port = this.#server.address().port;
@@ -42,6 +44,11 @@ export class ScriptedServer {
     this.cut();
     this.#server.closeAllConnections();
     return new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Listens again where it was, with what it knew. */
+  reopen() {
+    return this.listen();
   }
 
   conversation(id = randomUUID()) {
@@ -129,144 +136,18 @@ export class ScriptedServer {
         return conversation.enqueue({ messageId: command.messageId ?? randomUUID(), text: command.text });
       case 'chat.queue.cancel':
         return conversation.dequeue(command.messageId);
+      case 'chat.retry': {
+        const refusal = conversation.refusal(command.turnId);
+        if (refusal) return client.send({ type: 'chat.error', conversationId, message: refusal });
+        client.subscriptions.add(conversationId);
+        return conversation.beginAgain(command.turnId);
+      }
       case 'chat.stop':
       case 'retry.abort':
         return conversation.turn?.end('aborted');
       case 'retry.now':
         return conversation.turn?.skip?.();
     }
-  }
-}
-
-class Conversation {
-  events = [];
-  chunks = [];
-  queue = [];
-  turn = null;
-
-  constructor(server, id) {
-    this.server = server;
-    this.id = id;
-    this.at = Date.now();
-  }
-
-  get summary() {
-    const { id, at, status } = this;
-    const title = this.chunks.find(({ role }) => role === 'user')?.chunk.text.slice(0, 60) ?? '';
-    return { id, createdAt: at, lastActivityAt: at, title, status, workspaceId: 'default' };
-  }
-
-  get status() {
-    return this.turn ? 'active' : 'idle';
-  }
-
-  get state() {
-    const { id: conversationId, status, turn } = this;
-    return { conversationId, status, isActive: turn !== null, ...(turn && { turnSeq: turn.firstSeq }) };
-  }
-
-  window(since, before, limit) {
-    const inside = this.chunks.filter(({ seq }) => seq > since && seq < before);
-    const chunks = Number.isFinite(limit) ? inside.slice(-limit) : inside;
-    return { chunks, latestSeq: chunks.at(-1)?.seq ?? since };
-  }
-
-  keep(role, chunk) {
-    this.at = Date.now();
-    this.chunks.push({ seq: this.chunks.length + 1, role, chunk });
-  }
-
-  begin(text) {
-    this.turn = new Turn(this, text);
-    this.#tellStatus();
-    this.server.onTurn(this.turn);
-    return this.turn;
-  }
-
-  sealed() {
-    this.turn = null;
-    this.#tellStatus();
-    const next = this.queue.shift();
-    const turn = next && this.begin(next.text);
-    if (this.queue.length > 0) turn.tell({ type: 'queue-changed', queue: [...this.queue] });
-  }
-
-  enqueue(message) {
-    if (!this.turn) return this.begin(message.text);
-    this.queue.push(message);
-    this.turn.tell({ type: 'queue-changed', queue: [...this.queue] });
-  }
-
-  dequeue(messageId) {
-    this.queue = this.queue.filter((message) => message.messageId !== messageId);
-    this.turn?.tell({ type: 'queue-changed', queue: [...this.queue] });
-  }
-
-  #tellStatus() {
-    const { id: conversationId, status } = this;
-    this.server.broadcast({ type: 'conversation.statusChanged', conversationId, status, workspaceId: 'default' });
-  }
-}
-
-class Turn {
-  id = randomUUID();
-  #said = [];
-
-  constructor(conversation, text) {
-    this.conversation = conversation;
-    this.prompt = text;
-    this.firstEvent = conversation.events.length;
-    this.firstSeq = conversation.chunks.length + 1;
-    conversation.keep('user', { type: 'text', text });
-    this.tell({ type: 'user-message', text }, { type: 'turn-start' });
-  }
-
-  /** Publishes events as they are; keeps what history keeps. */
-  tell(...events) {
-    for (const event of events) {
-      this.#note(event);
-      this.conversation.server.publish(this.conversation, {
-        ...event,
-        conversationId: this.conversation.id,
-        turnId: this.id,
-      });
-    }
-  }
-
-  say(...deltas) {
-    this.tell(...deltas.map((delta) => ({ type: 'text-delta', delta })));
-  }
-
-  /** Ends the turn. */
-  end(reason = 'stop', figures = {}) {
-    if (this.conversation.turn !== this) return;
-    this.#keepStep();
-    this.tell({ type: 'done', reason, durationMs: 1234, ...figures }, { type: 'turn-sealed' });
-    this.conversation.sealed();
-  }
-
-  #note(event) {
-    const { type } = event;
-    const chunkOf = { 'text-delta': 'text', 'reasoning-delta': 'thinking' }[type];
-    if (chunkOf) {
-      const last = this.#said.at(-1);
-      if (last?.type === chunkOf) last.text += event.delta;
-      else this.#said.push({ type: chunkOf, text: event.delta });
-    }
-    if (type === 'tool-call') this.#said.push({ ...event });
-    if (type === 'step-rewound') this.#said = [];
-    if (type === 'step-complete') this.#keepStep();
-    if (type === 'tool-result') this.conversation.keep('tool', { ...event });
-    if (type === 'steering') this.conversation.keep('user', { type: 'text', text: event.text });
-    if (type === 'error') {
-      this.#keepStep();
-      this.conversation.keep('assistant', { ...event });
-    }
-  }
-
-  #keepStep() {
-    for (const chunk of this.#said) this.conversation.keep('assistant', chunk);
-    this.#said = [];
   }
 }
 
@@ -285,6 +166,7 @@ async function playFlaky(turn) {
       setTimeout(resolve, delayMs);
     });
     if (!running()) return;
+    turn.tell({ type: 'status', status: 'active', retry: { ...retry, type: undefined, phase: 'asking', nextAt: undefined } });
   }
   turn.tell({ type: 'retry-ended', attempts: 2, outcome: 'recovered' });
   if (/dice/.test(turn.prompt)) rollDice(turn);

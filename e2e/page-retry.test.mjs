@@ -1,0 +1,208 @@
+// What the page shows of retries and of silence, and what becomes of its buttons.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stage } from './support/stage.mjs';
+
+const on = stage();
+const OVERLOADED = 'HTTP 529: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded, try later"}}';
+const RETRY = { attempt: 1, delayMs: 60_000, maxAttempts: 21, category: 'overloaded', code: '529', message: OVERLOADED };
+const waits = (turn, fields) => turn.tell({ type: 'provider-retry', ...RETRY, target: 'demo/flaky', ...fields });
+const asks = (turn, fields) =>
+  turn.tell({ type: 'status', status: 'active', retry: { phase: 'asking', ...RETRY, ...fields } });
+const silent = (turn, fields) =>
+  turn.tell({ type: 'provider-silent', stepId: `${turn.id}#0`, silentMs: 40_000, alive: false, ...fields });
+const hidden = (id) => on.until((wanted) => document.getElementById(wanted).hidden, id);
+const focused = () => on.page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName);
+
+test('the banner says at once that the wait is over, and Cancel still works', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn);
+  await on.line('Server overloaded, retrying in 1 min 00 s');
+  // Another viewer pressed "Retry now".
+  asks(turn);
+  await on.line('Asking again (retry 2 of 21)');
+  assert.equal(await on.page.locator('#wait-reason').textContent(), 'Server overloaded (529): Overloaded, try later');
+  assert.equal(await on.page.locator('#retry-now').isHidden(), true);
+  const aborted = on.commanded('retry.abort');
+  await on.page.locator('#retry-cancel').click();
+  await aborted;
+  await on.sealed();
+  await hidden('banner');
+  assert.deepEqual(on.page.wrongs, []);
+});
+
+for (const end of ['text-delta', 'reasoning-delta', 'tool-call', 'retry-ended', 'error', 'done']) {
+  test(`the banner goes with ${end}`, async () => {
+    await on.open();
+    const turn = await on.begin();
+    asks(turn);
+    await on.line('Asking again (retry 2 of 21)');
+    turn.tell({ type: end, delta: 'x', message: 'x', toolCallId: 'a', toolName: 'x', input: {}, attempts: 1, outcome: 'recovered', reason: 'stop' });
+    await hidden('banner');
+  });
+}
+
+test('a page that is opened meanwhile shows what the status says of the retries', async () => {
+  const conversation = on.server.conversation();
+  const turn = conversation.begin('Hello');
+  conversation.retry = { phase: 'asking', ...RETRY };
+  await on.open(`/#/c/${conversation.id}`);
+  await on.line('Asking again (retry 2 of 21)');
+  turn.say('There.');
+  await hidden('banner');
+  turn.tell({ type: 'step-complete', stepId: `${turn.id}#0` });
+  conversation.retry = { phase: 'waiting', ...RETRY, attempt: 4, nextAt: Date.now() + 60_000 };
+  await on.page.reload();
+  await on.until(() => document.querySelector('#wait-note').textContent === 'Retry 5 of 21');
+});
+
+test('the provider’s words and code are in the banner, its raw answer is folded', async () => {
+  await on.open();
+  const turn = await on.begin();
+  const page = '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>';
+  for (const [message, code, reason] of [
+    [OVERLOADED, '529', '529: Overloaded, try later'],
+    ['HTTP 400: {"error":"model is \\"busy\\""}', '400', '400: model is "busy"'],
+    ['HTTP 400: {"detail":[{"message":"too many"}]}', '400', '400: too many'],
+    ['HTTP 429: {"error":{"message":"Slow\\u0020down","more":"cut he', '429', '429: Slow down'],
+    [`HTTP 502: ${page}`, '502', '502: 502 Bad Gateway'],
+    ['connection reset by peer', undefined, 'connection reset by peer'],
+  ]) {
+    waits(turn, { message, code });
+    await on.until((wanted) => document.querySelector('#wait-reason').textContent === wanted, reason);
+    assert.equal(await on.page.locator('#wait-message').textContent(), message);
+    assert.equal(await on.page.locator('#banner details').isHidden(), message === reason);
+  }
+});
+
+test('a silent provider is told of and can be asked again, until something arrives', async () => {
+  await on.open();
+  const turn = await on.begin();
+  silent(turn, { givesUpAt: new Date(2026, 0, 1, 12, 3).getTime() });
+  const text = () => on.page.locator('#silence-line').textContent();
+  await on.until(() => !document.querySelector('#silence').hidden);
+  assert.match(await text(), /^No answer for 4\d s; gives up at 12:03/);
+  const asked = on.commanded('retry.now');
+  await on.page.locator('#ask-again').click();
+  await asked;
+  assert.equal(await on.page.locator('#ask-again').isDisabled(), true);
+  assert.equal(await focused(), 'prompt');
+  waits(turn, { attempt: 0, delayMs: 0 });
+  asks(turn, { attempt: 0 });
+  await hidden('silence');
+  silent(turn, { alive: true });
+  await on.until(() => !document.querySelector('#silence').hidden && !document.querySelector('#ask-again').disabled);
+  assert.match(await text(), /^No answer for 4\d s \(the connection is open\)$/);
+  turn.say('Here.');
+  await hidden('silence');
+  silent(turn);
+  await on.until(() => document.querySelector('#silence-line').textContent.startsWith('Nothing more for 4'));
+  assert.equal(await on.page.locator('#ask-again').isHidden(), true);
+  turn.end();
+  await hidden('silence');
+});
+
+test('the focus never falls to the body', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn);
+  turn.skip = () => asks(turn);
+  await on.page.locator('#retry-now').focus();
+  await on.page.keyboard.press('Enter');
+  await on.line('Asking again (retry 2 of 21)');
+  assert.equal(await focused(), 'retry-cancel');
+  await on.page.keyboard.press('Enter');
+  await on.sealed();
+  await on.page.locator('.again button').waitFor();
+  assert.equal(await focused(), 'prompt');
+  await on.page.locator('.again button').focus();
+  const again = await on.begins(() => on.page.keyboard.press('Enter'));
+  assert.equal(await focused(), 'prompt');
+  await on.page.locator('#stop').focus();
+  await on.page.keyboard.press('Enter');
+  await on.sealed();
+  assert.equal(await focused(), 'prompt');
+  assert.equal(again.retryOf, turn.id);
+});
+
+test('what is pressed while the server is away is sent when it is back', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn, { nextAt: Date.now() + 60_000 });
+  await on.until(() => !document.querySelector('#banner').hidden);
+  await on.away();
+  for (const [button, label, type] of [
+    ['#retry-now', 'Retry now', 'retry.now'],
+    ['#retry-cancel', 'Cancel', 'retry.abort'],
+    ['#stop', 'Stop', 'chat.stop'],
+  ]) {
+    await on.page.locator(button).click();
+    await on.page.locator('#connection', { hasText: `“${label}” will be sent.` }).waitFor();
+    if (type !== 'chat.stop') continue;
+    assert.equal(await on.page.locator('#stop').innerText(), 'Stopping…');
+  }
+  await on.back();
+  await on.sealed();
+  assert.deepEqual(['retry.now', 'retry.abort', 'chat.stop'].map((type) => on.commands(type).length), [0, 0, 1]);
+  await on.page.locator('.note', { hasText: 'Stopped.' }).waitFor();
+});
+
+test('what was pressed is dropped, and its button free, where it no longer means the same', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn, { nextAt: Date.now() + 60_000 });
+  await on.until(() => !document.querySelector('#banner').hidden);
+  await on.away();
+  await on.page.locator('#retry-now').click();
+  await on.line('Server overloaded, retrying now');
+  // The wait that was to be skipped ended by itself, and the next one is on.
+  waits(turn, { attempt: 2, nextAt: Date.now() + 60_000 });
+  await on.back();
+  await on.until(() => document.querySelector('#wait-note').textContent.startsWith('Retry 3 of 21'));
+  assert.equal(await on.page.locator('#retry-now').isEnabled(), true);
+
+  await on.away();
+  await on.page.locator('#stop').click();
+  turn.end();
+  turn.conversation.begin('Another');
+  await on.back();
+  await on.until(() => document.querySelectorAll('.bubble').length === 2);
+  assert.equal(await on.page.locator('#stop').innerText(), 'Stop');
+  assert.deepEqual([...on.commands('retry.now'), ...on.commands('chat.stop')], []);
+});
+
+test('a command that broke with the connection is given again', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn, { nextAt: Date.now() + 60_000 });
+  await on.until(() => !document.querySelector('#banner').hidden);
+  let times = 0;
+  turn.skip = () => {
+    times += 1;
+    if (times === 1) on.server.cut(); // it came, and nothing came of it
+    else asks(turn);
+  };
+  await on.page.locator('#retry-now').click();
+  await on.line('Asking again (retry 2 of 21)');
+  assert.equal(times, 2);
+});
+
+test('Stop that is pressed before the turn has begun stops it', async () => {
+  await on.open();
+  const conversation = on.server.conversation();
+  conversation.begin('Before').end();
+  await on.page.goto(`${on.server.url}/#/c/${conversation.id}`);
+  await on.shows('Before');
+  const begin = conversation.begin.bind(conversation);
+  let start;
+  conversation.begin = (text) => (start = () => begin(text));
+  await on.page.locator('#prompt').fill('Slow');
+  await on.page.locator('#send').click();
+  await on.page.locator('#stop').click();
+  await on.until(() => document.querySelector('#stop').innerText === 'Stopping…');
+  assert.deepEqual(on.commands('chat.stop'), []);
+  start();
+  await on.page.locator('.note', { hasText: 'Stopped.' }).waitFor();
+  assert.equal(on.commands('chat.stop').length, 1);
+});
