@@ -1,4 +1,5 @@
 // The blocks of Markdown that can be open: prose, code, table. Each takes text and brings itself up to date.
+import { copy } from './copy.js';
 import { element } from './element.js';
 import { MARKUP, inline } from './inline.js';
 
@@ -61,9 +62,9 @@ export class Code {
     this.#indent = width(indent);
     const code = element('code', {}, this.#text);
     if (language) code.dataset.language = language;
-    const copy = element('button', { type: 'button', className: 'copy quiet', textContent: 'Copy' });
-    copy.addEventListener('click', () => this.#copy(copy));
-    const label = element('div', { className: 'code-label' }, language, copy);
+    const button = element('button', { type: 'button', className: 'copy quiet', textContent: 'Copy' });
+    button.addEventListener('click', () => this.#copy(button));
+    const label = element('div', { className: 'code-label' }, language, button);
     container.append(element('div', { className: 'code' }, label, element('pre', { tabIndex: 0 }, code)));
   }
 
@@ -97,9 +98,7 @@ export class Code {
   }
 
   async #copy(button) {
-    // Only a secure page has a clipboard: https or this very machine.
-    const done = await navigator.clipboard?.writeText(this.#text.data).then(() => true, () => false);
-    button.textContent = done ? 'Copied' : 'Not allowed';
+    button.textContent = (await copy(this.#text.data)) ? 'Copied' : 'Not allowed';
     setTimeout(() => (button.textContent = 'Copy'), 1500);
   }
 }

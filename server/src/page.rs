@@ -30,7 +30,7 @@ macro_rules! files {
 }
 
 files! {
-    "again.js" "api.js" "app.js" "banner.js" "block.js" "composer.js" "conversation.js" "drawer.js" "element.js"
+    "again.js" "api.js" "app.js" "banner.js" "block.js" "composer.js" "conversation.js" "copy.js" "drawer.js" "element.js"
     "frame.js" "history.js" "icon.svg" "index.html" "inline.js" "list.js" "markdown.js" "passage.js" "snapshot.js"
     "socket.js" "style.css" "toast.js" "token.js" "tool.js" "transcript.js" "turn.js" "watchdog.js" "wording.js"
 }

@@ -1,0 +1,18 @@
+// Puts a text on the clipboard.
+
+/** Whether that was allowed. */
+export async function copy(text) {
+  // Only a secure page has a clipboard: https, or this very machine.
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const focused = document.activeElement;
+  const field = document.createElement('textarea');
+  field.className = 'unseen';
+  field.readOnly = true;
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand('copy');
+  field.remove();
+  focused?.focus({ preventScroll: true });
+  return done;
+}
