@@ -1,25 +1,47 @@
-// The offer to send a prompt again that got no answer.
+// The offer to try a turn again that ended in an error or was stopped.
 import { element } from './element.js';
+import { passFocus } from './focus.js';
 import * as transcript from './transcript.js';
 
 export class Again {
   #node = null;
+  #turnId = null;
+  #button;
+  #why;
 
-  /** `onAgain(prompt)` */
+  /** `onAgain(turnId)` */
   constructor(onAgain) {
     this.onAgain = onAgain;
   }
 
-  /** Offers it at the end of the transcript; without a prompt there is nothing to offer. */
-  offer(prompt) {
-    if (prompt === null) {
-      this.#node?.remove();
-      this.#node = null;
-    } else if (!this.#node) {
-      const button = element('button', { type: 'button', className: 'button' }, 'Try again');
-      button.addEventListener('click', () => this.onAgain(prompt));
-      this.#node = element('div', { className: 'again' }, button);
-      transcript.append(this.#node);
+  /** Offers it at the end of the transcript; with null there is nothing to offer. */
+  offer(turnId) {
+    if (this.#turnId === turnId && (!this.#node || this.#node.isConnected)) return;
+    this.#turnId = turnId;
+    if (this.#node) passFocus(this.#node);
+    this.#node?.remove();
+    this.#node = null;
+    if (turnId === null) return;
+    this.#button = element('button', { type: 'button', className: 'button' }, 'Try again');
+    this.#button.addEventListener('click', () => this.onAgain(turnId));
+    this.#why = element('p', { className: 'note', role: 'alert' });
+    this.#node = element('div', { className: 'again' }, this.#button, this.#why);
+    transcript.append(this.#node);
+  }
+
+  /** The button was pressed and its effect is still to come, or it may be pressed again. */
+  set pressed(isPressed) {
+    if (!this.#node) return;
+    if (isPressed) {
+      passFocus(this.#button);
+      this.#why.textContent = '';
     }
+    this.#button.disabled = isPressed;
+    this.#button.textContent = isPressed ? 'Trying again…' : 'Try again';
+  }
+
+  /** The server said no. */
+  refused(why) {
+    if (this.#node) this.#why.textContent = why;
   }
 }

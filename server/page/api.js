@@ -33,6 +33,9 @@ function noteClock(response) {
   clockAhead = Math.abs(ahead) > 2000 ? ahead : 0;
 }
 
+/** Whether the server could have a conversation of this id. */
+export const isConversationId = (id) => /^[\w.:-]{1,128}$/.test(id) && !/^\.{1,2}$/.test(id);
+
 const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
 
 export const getModels = () => get('models');

@@ -3,11 +3,14 @@ import { clockAhead } from './api.js';
 import { Banner } from './banner.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
+import { Dock } from './dock.js';
+import { keepDraft, takeDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
 import { ConversationList } from './list.js';
+import { Silence } from './silence.js';
 import { Socket } from './socket.js';
-import { toast } from './toast.js';
+import { dismiss, toast } from './toast.js';
 import * as transcript from './transcript.js';
 
 const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
@@ -15,49 +18,64 @@ const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 const list = new ConversationList({ onLoad: render });
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
-  onRetryNow: () => open.command('retry.now'),
-  onCancel: () => open.command('retry.abort'),
+  onRetryNow: () => open.press('retry.now'),
+  onCancel: () => open.press('retry.abort'),
   clockAhead: () => clockAhead,
 });
-const queue = new Queue({ onCancel: (messageId) => open.command('chat.queue.cancel', { messageId }) });
+const silence = new Silence({ onAskAgain: () => open.press('retry.now'), clockAhead: () => clockAhead });
+const queue = new Queue({ onCancel: unqueue });
+const dock = new Dock({ banner, silence, queue });
 const socket = new Socket({ onMessage: receive, onOpen: connected, onDown: disconnected });
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 
 /** `#/c/<id>` is a conversation, anything else a new one. */
 function route() {
-  const id = /^#\/c\/([\w.:-]{1,128})$/.exec(location.hash)?.[1];
+  const id = /^#\/c\/(.+)$/.exec(location.hash)?.[1];
   setDrawer(false);
   if (open && open.id === id && (id || open.isEmpty)) return;
-  open?.leave();
-  open = new Conversation({ id, socket, banner, queue, onChange: render, onTryAgain: submit });
+  if (open) {
+    open.leave();
+    keepDraft(open.id, composer.text);
+    dismiss('message');
+  }
+  open = new Conversation({ id, socket, dock, onChange: render });
+  composer.text = takeDraft(id);
   transcript.clear();
   list.mark(id);
   if (socket.isOpen) open.resume();
-  else if (wasTried) open.showStored();
+  else if (wasTried) open.disconnected();
   if (!id) composer.focus();
   render();
 }
 
 function render() {
-  composer.running = open.isRunning;
+  composer.show(open);
+  if (!socket.isOpen && wasTried) tellConnection();
   byId('welcome').hidden = !open.isEmpty;
-  const title = (open.id && (list.titleOf(open.id) || open.prompt)) || 'New conversation';
+  const known = open.id && (list.titleOf(open.id) || open.prompt);
+  const title = known || (open.isGone ? 'Conversation not found' : 'New conversation');
   if (byId('title').textContent !== title) byId('title').textContent = title;
   const page = open.id ? `${title} · Everturn` : 'Everturn';
   if (document.title !== page) document.title = page;
 }
 
-/** Sends or queues a text. Whether it was taken. */
+/** Sends or queues a text. Whether it was sent. */
 function submit(text) {
   if (open.isRunning && !open.id) return false; // its conversation is being made
   const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model);
-  if (!taken) toast('Not connected: the message stays here until the connection is back.');
+  if (taken) dismiss('message');
+  else if (!open.isGone) toast('Not connected. Your message was not sent.', 'connection');
   return taken;
 }
 
 function stop() {
-  open.command('chat.stop');
+  open.press('chat.stop');
+}
+
+function unqueue(messageId) {
+  const sent = open.command('chat.queue.cancel', { messageId });
+  if (!sent) toast('Not connected. The message is still queued.', 'connection');
 }
 
 function receive(message) {
@@ -74,10 +92,10 @@ function receive(message) {
       return;
     case 'chat.error':
       if (id !== undefined && id !== open.id) return;
-      if (!open.refused()) toast(message.message);
+      if (!open.refused(message.message)) toast(message.message, 'message');
       return giveBack();
     case 'error':
-      return toast(message.message);
+      return toast(message.message, 'message');
   }
 }
 
@@ -87,7 +105,7 @@ function adopt(id) {
   list.mark(id);
 }
 
-/** A text that was sent but not taken goes back into the field. */
+/** Puts a text back into the field that was sent and not accepted. */
 function giveBack() {
   const text = open.takeBack();
   if (text && !composer.text) composer.text = text;
@@ -97,6 +115,7 @@ function giveBack() {
 function connected() {
   wasTried = true;
   byId('connection').textContent = '';
+  dismiss('connection');
   document.body.classList.remove('offline');
   open.resume();
   list.load();
@@ -105,11 +124,16 @@ function connected() {
 
 function disconnected() {
   wasTried = true;
-  open.showStored();
+  open.disconnected();
   document.body.classList.add('offline');
-  byId('connection').textContent = 'Reconnecting…';
-  if (giveBack()) toast('The connection broke while the message was sent. It may not have arrived.');
+  tellConnection();
+  if (giveBack()) toast('Connection lost while sending. Your message may not have arrived.', 'message');
   list.load(); // asks for the token, should it be that
+}
+
+function tellConnection() {
+  const text = open.unsent ? `Reconnecting… “${open.unsent}” will be sent.` : 'Reconnecting…';
+  if (byId('connection').textContent !== text) byId('connection').textContent = text;
 }
 
 document.addEventListener('keydown', (event) => {

@@ -1,93 +1,127 @@
-// The countdown of a provider retry.
+// The retries of a step: the countdown to the next one, and the asking again.
 import { byId } from './element.js';
+import { passFocus } from './focus.js';
+import { readable } from './readable.js';
 import { failure, wait } from './wording.js';
 
 const banner = byId('banner');
 const line = byId('wait-line');
 const note = byId('wait-note');
+const reason = byId('wait-reason');
+const details = banner.querySelector('details');
 const message = byId('wait-message');
 const ring = banner.querySelector('.ring');
 const retryNow = byId('retry-now');
 const cancel = byId('retry-cancel');
 
-/** Events after which nobody waits any more. */
-const ENDS = new Set([
-  'text-delta',
-  'reasoning-delta',
-  'tool-call',
-  'retry-ended',
-  'error',
-  'done',
-  'turn-sealed',
-  'user-message',
-]);
+/** Events after which nothing is retried any more. */
+const ENDS = new Set(['text-delta', 'reasoning-delta', 'tool-call', 'retry-ended', 'error', 'done', 'turn-sealed']);
+/** Events that begin a turn. */
+const BEGINS = new Set(['user-message', 'turn-start']);
 
-/** Shows the wait of one conversation. */
+/** Shows the retries of one conversation. */
 export class Banner {
-  waiting = false;
+  #retry = null; // what is shown: a `RetryState`, or what of it is known
+  #isAhead = false; // taken from the status, before the events that led to it
+  #pressed; // the command whose effect is still to come
   #timer = 0;
-  #what = '';
   #until = 0; // epoch milliseconds of this machine's clock
-  #total = 0;
 
   /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. */
   constructor({ onRetryNow, onCancel, clockAhead }) {
     this.clockAhead = clockAhead;
-    retryNow.addEventListener('click', () => {
-      this.#until = 0;
-      this.#tick();
-      onRetryNow();
-    });
-    cancel.addEventListener('click', () => {
-      cancel.disabled = true;
-      onCancel();
-    });
+    retryNow.addEventListener('click', onRetryNow);
+    cancel.addEventListener('click', onCancel);
+  }
+
+  /** Whether the turn waits for its next retry. */
+  get isWaiting() {
+    return this.#retry?.phase === 'waiting';
+  }
+
+  /** Names the retry that is shown and where it is; nothing when none is. */
+  get stage() {
+    return this.#retry && `${this.#retry.phase} ${this.#retry.attempt}`;
   }
 
   receive(event) {
-    if (event.type === 'provider-retry') this.#begin(event);
-    else if (this.waiting && ENDS.has(event.type)) this.hide();
+    if (event.type === 'provider-retry') this.#show({ ...event, phase: 'waiting' });
+    else if (event.type === 'status' && event.retry) this.#show({ ...this.#known(event.retry), ...event.retry });
+    else if (this.#retry && (ENDS.has(event.type) || (BEGINS.has(event.type) && !this.#isAhead))) this.hide();
+  }
+
+  /** As the status has it, for who comes later. */
+  restore(retry) {
+    this.#show(retry);
+    this.#isAhead = true;
+  }
+
+  /** The command that was given and has shown no effect yet, if any. */
+  set pressed(type) {
+    this.#pressed = type;
+    this.#tick();
   }
 
   hide() {
-    this.waiting = false;
+    this.#retry = null;
+    this.#isAhead = false;
     clearInterval(this.#timer);
-    if (banner.contains(document.activeElement)) byId('scroll').focus({ preventScroll: true });
+    passFocus(banner);
     banner.hidden = true;
   }
 
-  #begin(event) {
-    this.waiting = true;
-    this.#what = failure(event);
-    this.#total = event.delayMs;
+  /** What is known of a retry only from when it was scheduled. */
+  #known({ attempt }) {
+    return this.#retry?.attempt === attempt ? { target: this.#retry.target, hinted: this.#retry.hinted } : {};
+  }
+
+  #show(retry) {
+    this.#retry = retry;
+    this.#isAhead = false;
+    const { delayMs, nextAt, code } = retry;
     // A replayed event may be old: then `nextAt` tells what is left. No clock can make it longer than was decided.
-    const left = event.nextAt === undefined ? event.delayMs : event.nextAt - this.clockAhead() - Date.now();
-    this.#until = Date.now() + Math.min(left, event.delayMs);
+    const left = nextAt === undefined ? delayMs : nextAt - this.clockAhead() - Date.now();
+    this.#until = this.isWaiting ? Date.now() + Math.min(left, delayMs) : 0;
+    const count = number(retry);
     note.textContent = [
-      event.maxAttempts === undefined
-        ? `Retry ${event.attempt + 1}`
-        : `Retry ${event.attempt + 1} of ${event.maxAttempts}`,
-      event.target,
-      event.hinted && 'the provider asked for this wait',
+      this.isWaiting && count[0].toUpperCase() + count.slice(1),
+      retry.target,
+      this.isWaiting && retry.hinted && 'the provider asked for this wait',
     ]
       .filter(Boolean)
       .join(' · ');
-    message.textContent = event.message;
+    const words = readable(retry.message);
+    const what = this.isWaiting ? code : failure(retry) + (code ? ` (${code})` : '');
+    reason.textContent = [what, words].filter(Boolean).join(': ');
+    message.textContent = retry.message ?? '';
+    details.hidden = !retry.message || retry.message === words;
     banner.hidden = false;
-    cancel.disabled = false;
     clearInterval(this.#timer);
-    this.#timer = setInterval(() => this.#tick(), 250);
+    if (this.isWaiting) this.#timer = setInterval(() => this.#tick(), 250);
     this.#tick();
-    byId('announcer').textContent = line.textContent; // said once per retry, not every second
+    byId('announcer').textContent = line.textContent; // said once, not every second
   }
 
   #tick() {
+    if (!this.#retry) return;
     const left = Math.max(0, this.#until - Date.now());
-    const text = left > 0 ? `retrying in ${wait(Math.ceil(left / 1000))}` : 'retrying now';
-    const full = `${this.#what}, ${text}`;
+    const isSkipped = this.#pressed === 'retry.now';
+    const isCancelled = this.#pressed === 'retry.abort' || this.#pressed === 'chat.stop';
+    const text = left > 0 && !isSkipped ? `retrying in ${wait(Math.ceil(left / 1000))}` : 'retrying now';
+    const full = this.isWaiting ? `${failure(this.#retry)}, ${text}` : `Asking again (${number(this.#retry)})`;
     if (line.textContent !== full) line.textContent = full;
-    retryNow.disabled = left === 0;
-    ring.style.setProperty('--left', this.#total > 0 ? left / this.#total : 0);
+    if (isCancelled) passFocus(cancel);
+    cancel.disabled = isCancelled;
+    if (!this.isWaiting || left === 0 || isSkipped) passFocus(retryNow, cancel);
+    retryNow.disabled = left === 0 || isSkipped;
+    retryNow.hidden = !this.isWaiting;
+    ring.classList.toggle('asking', !this.isWaiting);
+    ring.style.setProperty('--left', this.#retry.delayMs > 0 ? left / this.#retry.delayMs : 0);
     if (left === 0) clearInterval(this.#timer);
   }
+}
+
+/** `retry 2 of 21` */
+function number({ attempt, maxAttempts }) {
+  return `retry ${attempt + 1}${maxAttempts === undefined ? '' : ` of ${maxAttempts}`}`;
 }

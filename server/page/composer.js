@@ -1,6 +1,7 @@
-// The field where one writes, the model picker, and the messages that wait for the running turn.
+// The message field, the model picker, and the queued messages.
 import { getModels } from './api.js';
 import { byId, element } from './element.js';
+import { hasKeyboard, passFocus } from './focus.js';
 
 const MODEL_KEY = 'everturn.model';
 const field = byId('prompt');
@@ -8,11 +9,8 @@ const send = byId('send');
 const stop = byId('stop');
 const picker = byId('model');
 
-// On a phone, Enter makes a line and the button sends.
-const enterSends = () => !matchMedia('(pointer: coarse)').matches;
-
 export class Composer {
-  /** `onSubmit(text)` answers whether the text was taken. */
+  /** `onSubmit(text)` returns whether the text was sent. */
   constructor({ onSubmit, onStop }) {
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
@@ -20,7 +18,7 @@ export class Composer {
       if (text && onSubmit(text)) this.text = '';
     });
     field.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !enterSends()) return;
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !hasKeyboard()) return;
       event.preventDefault();
       byId('composer').requestSubmit();
     });
@@ -42,17 +40,24 @@ export class Composer {
     return picker.value || undefined;
   }
 
-  /** Whether a turn runs: then it can be stopped, and what is written waits for it. */
-  set running(running) {
-    if (stop.contains(document.activeElement) && !running) this.focus();
-    stop.hidden = !running;
-    const [label, hint] = running ? ['Queue', 'Write on: it waits for the next pause'] : ['Send', 'Message'];
+  /**
+   * What can be done: `isRunning`: a turn runs, it can be stopped, and messages are queued; `isStopping`: it is asked to
+   * stop; `isGone`: there is no such conversation, and nothing can be sent to it.
+   */
+  show({ isRunning, isStopping, isGone }) {
+    if (!isRunning || isStopping) passFocus(stop);
+    stop.hidden = !isRunning;
+    stop.disabled = isStopping;
+    stop.lastChild.data = isStopping ? 'Stopping…' : 'Stop';
+    field.disabled = send.disabled = isGone;
+    const label = isRunning ? 'Queue' : 'Send';
+    const hint = isRunning ? 'Type your next message; it is sent when this answer ends' : 'Message';
     if (send.textContent !== label) send.textContent = label;
     if (field.placeholder !== hint) field.placeholder = hint;
   }
 
   focus() {
-    if (enterSends()) field.focus({ preventScroll: true });
+    if (hasKeyboard()) field.focus({ preventScroll: true });
   }
 
   async loadModels() {
@@ -69,7 +74,7 @@ function fit() {
   field.style.height = `${field.scrollHeight}px`;
 }
 
-/** The messages that wait for the next tool result or the next turn. */
+/** The messages that are sent with the next tool result or as the next turn. */
 export class Queue {
   #list = byId('queue');
 

@@ -3,7 +3,8 @@
 // History already holds chunks of a turn that still runs: its prompt, and what its finished steps said. The server
 // replays that turn's events from its `user-message` on to whoever subscribes without a cursor. So nothing of the
 // running turn is taken from history: the status answer names the first chunk of the running turn (`turnSeq`), history
-// is asked for up to it, and the replay shows the rest. This holds for steering messages and for equal prompts.
+// is asked for up to it, and the replay shows the rest. This holds for steering messages and for equal prompts. A turn
+// that tries another one again has no `user-message`: its `turn-start` says so.
 //
 // Races that this leaves:
 // - Events that come while history is fetched are held back. A turn that began meanwhile may or may not be in the
@@ -12,34 +13,34 @@
 // - A `user-message` for a turn that is shown already is a replay: it is shown afresh, in its place.
 // Should stream and status disagree for a while (an event was lost, a server restarted), all is loaded again.
 import { Again } from './again.js';
-import { ApiError, getHistory } from './api.js';
-import { element } from './element.js';
+import { ApiError, getHistory, isConversationId } from './api.js';
 import { perFrame } from './frame.js';
-import { History } from './history.js';
+import { Outgoing } from './outgoing.js';
+import { Press } from './press.js';
 import { WINDOW, getSnapshot } from './snapshot.js';
+import { Story } from './story.js';
 import * as transcript from './transcript.js';
-import { Turn, bubble } from './turn.js';
 import { Watchdog } from './watchdog.js';
 
-const CONFIRMS_QUEUE = new Set(['queue-changed', 'user-message', 'steering']);
-const isBegin = (event) => event.type === 'user-message';
+const isPrompt = (event) => event.type === 'user-message';
+const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
 
 export class Conversation {
   id;
   #socket;
-  #banner;
-  #queue;
+  #dock;
   #onChange;
+  isGone = false; // there is no such conversation
   #again;
-  #history = new History();
-  #turn = null; // the last turn that was streamed to us
+  #story = new Story();
   #status = 'idle';
-  #pending = null; // what the person sent and the server has not confirmed: { text, node }
-  #unqueued = ''; // a text that was sent to be queued and the server has not confirmed
+  #outgoing = new Outgoing();
   #inbox = []; // events that are not shown yet
   #cursor; // of the last event that came
   #load = null; // the load under way
   #wasLoaded = false;
+  #isKnown = false; // it was shown, or our message made it
+  #press;
   #wasIdle = false; // when it was loaded, and no turn began since
   #replayDue = false; // a turn runs whose user-message is still to come
   #subscribed = false;
@@ -49,35 +50,46 @@ export class Conversation {
   #drain = perFrame(() => this.#takeInbox());
 
   /** Without `id` it is one that its first message will make. */
-  constructor({ id, socket, banner, queue, onChange, onTryAgain }) {
+  constructor({ id, socket, dock, onChange }) {
     this.id = id;
     this.#socket = socket;
-    this.#banner = banner;
-    this.#queue = queue;
+    this.#dock = dock;
     this.#onChange = onChange;
-    this.#again = new Again(onTryAgain);
+    this.#again = new Again((turnId) => this.press('chat.retry', { turnId, extensions: true }));
+    const show = (type) => {
+      this.#dock.pressed = type;
+      this.#again.pressed = type === 'chat.retry';
+    };
+    this.#press = new Press({ command: (type, fields) => this.command(type, fields), onChange: show });
   }
 
   get isRunning() {
-    return this.#replayDue || this.#pending !== null || this.#streams;
+    return this.#replayDue || this.#outgoing.isPending || this.#story.isRunning;
   }
 
   /** Whether there is nothing to show, and nothing under way. */
   get isEmpty() {
-    return this.id === undefined && !this.#turn && !this.#pending;
+    return this.id === undefined && !this.#story.turnId && !this.#outgoing.isPending;
   }
 
   /** What it is about, as far as is known here: the last prompt. */
   get prompt() {
-    return this.#turn?.text ?? this.#history.lastPrompt;
+    return this.#story.prompt;
   }
 
-  get #streams() {
-    return this.#turn !== null && !this.#turn.sealed;
+  /** Whether it was asked to stop and still runs. */
+  get isStopping() {
+    return this.#press.type === 'chat.stop';
+  }
+
+  /** What the button says that was pressed while there is no connection: given again when it is back. */
+  get unsent() {
+    return this.#press.unsent;
   }
 
   /** Shows the conversation as the server knows it. */
   async load() {
+    if (!isConversationId(this.id)) return this.#vanish();
     const load = {};
     this.#load = load;
     this.#wasLoaded = true;
@@ -95,38 +107,43 @@ export class Conversation {
       this.#load = null;
       this.#inbox = [];
       if (!(error instanceof ApiError)) return; // no connection: loaded when it is back
-      const text = error.status === 404 ? 'This conversation is not here (any more).' : error.message;
-      transcript.show(element('p', { className: 'note gone' }, text));
+      if (error.status === 404) return this.#vanish();
+      transcript.show(transcript.notice(error.message));
     }
     this.#onChange();
   }
 
-  #show({ status, isRunning, chunks }) {
+  #vanish() {
     this.#load = null;
+    this.isGone = true;
+    transcript.show(transcript.notice('Conversation not found.', transcript.newLink()));
+    this.#onChange();
+  }
+
+  #show({ status, isRunning, window }) {
+    this.#load = null;
+    this.isGone = false;
+    this.#isKnown = true;
     // Turns that ended before are in history; of the running one all is replayed.
     const running = this.#inbox.findLastIndex(isBegin);
     this.#inbox = isRunning && running >= 0 ? this.#inbox.slice(running) : [];
     this.#replayDue = isRunning && running < 0;
     this.#wasIdle = !isRunning;
     this.#status = status.status;
-    this.#turn = null;
     this.#again.offer(null);
-    this.#banner.hide();
-    this.#queue.hide();
-    this.#history = new History();
-    this.#history.prepend(chunks);
-    const older = chunks[0]?.seq > 1 ? [transcript.olderButton(() => this.#loadOlder())] : [];
-    const pending = this.#pending ? [this.#pending.node] : [];
-    transcript.show(...older, this.#history.node, ...pending);
+    this.#dock.hide();
+    this.#dock.restore(status.retry);
+    const older = window.chunks[0]?.seq > 1 ? [transcript.olderButton(() => this.#loadOlder())] : [];
+    this.#story.show(window, older, this.#outgoing.nodes);
     this.#takeInbox();
   }
 
   /** Whether there are still older chunks after this. */
   async #loadOlder() {
     try {
-      const { chunks } = await getHistory(this.id, WINDOW, this.#history.oldest);
-      transcript.above(() => this.#history.prepend(chunks));
-      return chunks.length > 0 && this.#history.oldest > 1;
+      const window = await getHistory(this.id, WINDOW, this.#story.oldest);
+      this.#story.prepend(window);
+      return window.chunks.length > 0 && this.#story.oldest > 1;
     } catch {
       return true;
     }
@@ -136,14 +153,17 @@ export class Conversation {
   resume() {
     if (!this.id) return;
     this.#subscribed = false;
-    // Of a running turn the server has every event; of what came after a sealed one perhaps no longer.
-    if (this.#cursor === undefined || this.#load || !this.#streams) return void this.load();
+    // Of a running turn the server has every event; of what came after a sealed one perhaps no longer. And what was
+    // pressed is given again only to what it was meant for: that is known when all was replayed.
+    const isRunning = this.#cursor !== undefined && !this.#load && this.#story.isRunning;
+    if (!isRunning || this.#press.type) return void this.load();
     this.#resumed = true;
     this.#subscribed = this.command('chat.subscribe', { cursor: this.#cursor, extensions: true });
   }
 
-  /** There is no connection: what is stored can be shown all the same. */
-  showStored() {
+  /** There is no connection: what is stored can be shown all the same, and what was pressed may not have arrived. */
+  disconnected() {
+    this.#press.lose();
     if (this.id && !this.#wasLoaded) this.load();
   }
 
@@ -152,8 +172,8 @@ export class Conversation {
     this.#left = true;
     this.#watchdog.rest();
     if (this.#subscribed) this.command('chat.unsubscribe');
-    this.#banner.hide();
-    this.#queue.hide();
+    this.#press.drop();
+    this.#dock.hide();
   }
 
   /** The conversation that the first message made. */
@@ -161,6 +181,7 @@ export class Conversation {
     this.id = id;
     this.#subscribed = true;
     this.#wasLoaded = true;
+    this.#isKnown = true;
   }
 
   receive(event, cursor) {
@@ -173,23 +194,26 @@ export class Conversation {
   /** The status as it was told to every client. */
   statusChanged(status) {
     this.#status = status;
+    if (this.isGone) this.load(); // somebody made it meanwhile
     this.#check();
   }
 
-  /** The server could not do something. True when that is dealt with and the person need not know. */
-  refused() {
+  /** The server could not do something. True when that is dealt with and the person need not be told elsewhere. */
+  refused(why) {
+    const wasAgain = this.#press.type === 'chat.retry';
+    this.#press.drop();
+    if (wasAgain) this.#again.refused(why);
     if (this.#resumed) this.load(); // our cursor is not known any more
-    return this.#load !== null; // the answers of the load tell
+    return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
   }
 
-  /** Starts a turn. False when there is no connection. */
+  /** Starts a turn. False when there is no connection, or nothing is known yet of the conversation. */
   send(message, model) {
+    if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
     const command = { type: 'chat.send', conversationId: this.id, message, model, extensions: true };
     if (!this.#socket.send(command)) return false;
     this.#again.offer(null);
-    this.#pending = { text: message, node: bubble(message, 'pending') };
-    transcript.append(this.#pending.node);
-    transcript.toEnd();
+    this.#outgoing.prompt(message);
     this.#onChange();
     return true;
   }
@@ -197,15 +221,13 @@ export class Conversation {
   /** Leaves a text for the running turn. False when there is no connection. */
   enqueue(text) {
     const sent = this.command('chat.queue', { text });
-    if (sent) this.#unqueued = text;
+    if (sent) this.#outgoing.queue(text);
     return sent;
   }
 
   /** The text that was sent and never confirmed, if any: it is no longer under way. */
   takeBack() {
-    const text = this.#pending?.text ?? this.#unqueued;
-    this.#confirm();
-    this.#unqueued = '';
+    const text = this.#outgoing.takeBack();
     this.#onChange();
     return text;
   }
@@ -215,15 +237,29 @@ export class Conversation {
     return this.id !== undefined && this.#socket.send({ type, conversationId: this.id, ...fields });
   }
 
+  /** Gives the command of a button: now or when the connection is back. */
+  press(type, fields) {
+    this.#press.give(type, fields, this.#now);
+    this.#onChange();
+  }
+
+  /** What a button can be about. */
+  get #now() {
+    const { isPending } = this.#outgoing;
+    const { stage, retry } = this.#dock;
+    const { turnId, isRunning } = this.#story;
+    return { turnId, isRunning, isPending, stage, retry, unfinished: this.#unfinished };
+  }
+
   #takeInbox() {
     if (this.#load || this.#left) return;
     const events = this.#inbox;
     this.#inbox = [];
-    if (events.some(isBegin) && this.#mayShowIts) return void this.load();
+    if (events.some(isPrompt) && this.#mayShowIts) return void this.load();
     for (const event of events) this.#take(event);
-    this.#turn?.flush();
-    this.#turn?.waiting(this.#banner.waiting);
-    this.#again.offer(this.#promptToRepeat());
+    this.#story.flush(this.#dock.isWaiting);
+    this.#again.offer(this.#unfinished);
+    if (!this.#replayDue) this.#press.settle(this.#now);
     transcript.settle();
     this.#check();
     this.#onChange();
@@ -231,46 +267,34 @@ export class Conversation {
 
   /** Whether history may already show the prompt of a turn that begins just now. */
   get #mayShowIts() {
-    return this.#wasIdle && !this.#pending && this.#history.last?.role === 'user';
+    return this.#wasIdle && !this.#outgoing.isPending && this.#story.endsWithPrompt;
   }
 
   #take(event) {
     if (isBegin(event)) this.#begin(event);
-    else if (event.turnId !== undefined && event.turnId !== this.#turn?.id) return;
-    else this.#turn?.receive(event);
+    else if (!this.#story.receive(event)) return;
     if (event.type === 'status') this.#status = event.status;
     if (event.type === 'turn-sealed') this.#status = 'idle';
-    if (CONFIRMS_QUEUE.has(event.type)) this.#unqueued = '';
-    this.#banner.receive(event);
-    this.#queue.receive(event);
+    this.#outgoing.receive(event);
+    this.#dock.receive(event);
   }
 
   #begin(event) {
-    const turn = new Turn(event);
     this.#status = 'active';
     this.#replayDue = false;
     this.#wasIdle = false;
-    this.#confirm();
+    this.#outgoing.begun();
     this.#again.offer(null);
-    if (this.#turn?.id === turn.id) this.#turn.node.replaceWith(turn.node);
-    else transcript.append(turn.node);
-    this.#turn = turn;
+    this.#story.begin(event);
   }
 
-  #confirm() {
-    this.#pending?.node.remove();
-    this.#pending = null;
-  }
-
-  /** The prompt of a last turn that ended without an answer. */
-  #promptToRepeat() {
-    if (this.isRunning) return null;
-    if (this.#turn) return this.#turn.failed || this.#turn.aborted ? this.#turn.text : null;
-    return this.#history.unanswered ? this.#history.lastPrompt : null;
+  /** The last turn, when it can be tried again. */
+  get #unfinished() {
+    return this.isRunning ? null : this.#story.unfinished;
   }
 
   #check() {
-    const agree = !this.#replayDue && (this.#status === 'queued' || this.#streams === (this.#status === 'active'));
+    const agree = !this.#replayDue && (this.#status === 'queued' || this.#story.isRunning === (this.#status === 'active'));
     this.#watchdog.observe(agree || this.id === undefined || this.#left);
   }
 

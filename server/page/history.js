@@ -1,7 +1,9 @@
 // Stored chunks as transcript.
 import { element } from './element.js';
-import { Passage } from './passage.js';
-import { bubble } from './turn.js';
+import { Stored, isEmpty } from './stored.js';
+
+/** Why a turn ended that can be tried again. */
+const UNFINISHED = ['error', 'aborted'];
 
 /** The stored part of the transcript, in one or more windows, older ones put before newer ones. */
 export class History {
@@ -9,83 +11,61 @@ export class History {
   oldest = Infinity; // seq of the first chunk that is shown
   last = null; // the last chunk that is shown
   lastPrompt = null; // the text of the last user message
+  #lastTurn = null; // what is known of the last turn
+  #newest = null; // the section of the last turn
+  #replacesOlder = false; // the first section that is shown tries the one before it again
+  #shownEmpty = new Set(); // ids of turns without chunks: they may be named with the window on either side
   #orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
 
-  /** Puts a window of chunks, ascending by `seq`, before those already shown. */
-  prepend(chunks) {
-    if (chunks.length === 0) return;
-    const pieces = new Pieces();
-    for (const each of chunks) pieces.add(each);
-    for (const [key, card] of pieces.calls) {
+  /** Puts a window of chunks, ascending by `seq`, before those already shown. `turns`: what is known of their turns. */
+  prepend({ chunks, turns = [] }) {
+    const isFirst = this.last === null;
+    const stored = new Stored(turns.filter((turn) => this.#isNew(turn)));
+    for (const each of chunks) stored.add(each);
+    stored.finish();
+    for (const [key, card] of stored.calls) {
       const late = this.#orphans.get(key);
       late?.card.node.remove();
       if (late) card.result(late.chunk);
       else card.end();
     }
-    this.#orphans = pieces.orphans;
-    this.node.prepend(pieces.nodes);
+    const { sections } = stored;
+    if (sections.length > 0) {
+      if (this.#replacesOlder) sections.at(-1).replace();
+      this.#replacesOlder = stored.replacesOlder;
+      this.#newest ??= sections.at(-1);
+    }
+    this.node.prepend(...sections.map(({ node }) => node));
+    if (isFirst) this.#lastTurn = turns.at(-1) ?? null;
+    if (chunks.length === 0) return;
+    this.#orphans = stored.orphans;
     this.oldest = chunks[0].seq;
     this.last ??= chunks.at(-1);
     this.lastPrompt ??= chunks.findLast(({ role, chunk }) => role === 'user' && chunk.type === 'text')?.chunk.text;
   }
 
-  /** Whether the last turn got no answer. */
-  get unanswered() {
+  /** A turn that runs tries the last one of these again. */
+  replace() {
+    this.#newest?.replace();
+  }
+
+  /** The id of the last turn, when it can be tried again. */
+  get unfinishedTurn() {
+    const { turnId, reason, lastSeq } = this.#lastTurn ?? {};
+    if (lastSeq !== undefined && lastSeq < (this.last?.seq ?? 0)) return null; // others came after it
+    // Nothing is known of turns that an older version sealed.
+    const isUnfinished = reason === undefined ? this.#isUnanswered : UNFINISHED.includes(reason);
+    return isUnfinished ? (turnId ?? null) : null;
+  }
+
+  #isNew(turn) {
+    if (!isEmpty(turn)) return true;
+    const isNew = !this.#shownEmpty.has(turn.turnId);
+    this.#shownEmpty.add(turn.turnId);
+    return isNew;
+  }
+
+  get #isUnanswered() {
     return this.last !== null && (this.last.chunk.type === 'error' || this.last.role === 'user');
-  }
-}
-
-/** The nodes of one window. */
-class Pieces {
-  nodes = document.createDocumentFragment();
-  calls = new Map(); // cards that have no result yet, by key
-  orphans = new Map();
-  #passage = null; // what the model says, until the person speaks
-
-  add({ role, chunk }) {
-    const key = `${chunk.stepId ?? ''} ${chunk.toolCallId ?? ''}`;
-    switch (chunk.type) {
-      case 'text':
-        if (role === 'user') this.#fromPerson(bubble(chunk.text));
-        else this.#model.text(chunk.text);
-        break;
-      case 'thinking': // without words where the provider hides them
-        if (chunk.text) this.#model.reasoning(chunk.text);
-        break;
-      case 'tool-call':
-        this.calls.set(key, this.#model.call(chunk));
-        break;
-      case 'tool-result':
-        this.#result(key, chunk);
-        break;
-      case 'error':
-        this.#model.error(chunk);
-        break;
-      case 'image':
-        this.#fromPerson(bubble('Image', 'attachment'));
-        break;
-      default: // system: for the model
-    }
-    this.#passage?.end(); // each chunk is a text of its own
-  }
-
-  get #model() {
-    if (!this.#passage) this.nodes.append((this.#passage = new Passage()).node);
-    return this.#passage;
-  }
-
-  #fromPerson(node) {
-    this.nodes.append(node);
-    this.#passage = null;
-  }
-
-  #result(key, chunk) {
-    let card = this.calls.get(key);
-    if (!card) {
-      card = this.#model.call({ toolCallId: chunk.toolCallId, toolName: chunk.toolName });
-      this.orphans.set(key, { card, chunk });
-    }
-    card.result(chunk);
-    this.calls.delete(key);
   }
 }

@@ -65,7 +65,7 @@ export class ConversationList {
     const rows = this.#items.slice(0, MOST).map((item) => this.#row(item));
     const more = this.#items.length - rows.length;
     if (rows.length === 0) rows.push(element('li', { className: 'none' }, 'No conversations yet'));
-    if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older ones`));
+    if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older conversations`));
     // Moves only what moved: the focus stays where it is.
     rows.forEach((row, index) => {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);

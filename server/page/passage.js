@@ -26,10 +26,6 @@ export class Passage {
     this.add({ node: errorNode(error) });
   }
 
-  note(text) {
-    this.add({ node: element('p', { className: 'note' }, text) });
-  }
-
   add(piece) {
     this.end();
     this.node.append(piece.node);

@@ -16,8 +16,8 @@ export async function getSnapshot(id, begun) {
   for (let tries = 1; ; tries += 1) {
     const before = begun();
     const status = await getStatus(id);
-    const { chunks } = await getHistory(id, WINDOW, status.turnSeq);
+    const window = await getHistory(id, WINDOW, status.turnSeq);
     const isRunning = status.turnSeq !== undefined;
-    if (begun() - before <= (isRunning ? 1 : 0) || tries === MOST_TRIES) return { status, isRunning, chunks };
+    if (begun() - before <= (isRunning ? 1 : 0) || tries === MOST_TRIES) return { status, isRunning, window };
   }
 }

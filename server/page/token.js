@@ -26,7 +26,7 @@ export function ask(refused) {
   asking ??= new Promise((resolve) => {
     const dialog = byId('token');
     const field = byId('token-field');
-    if (refused) byId('token-note').textContent = 'That token was not accepted. Try again.';
+    if (refused) byId('token-note').textContent = 'Token not accepted. Try again.';
     field.value = '';
     dialog.showModal();
     dialog.addEventListener('cancel', (event) => event.preventDefault());

@@ -8,8 +8,8 @@ const MAX_OUTPUT = 200_000;
 const VERDICTS = {
   allowed: 'Allowed',
   denied: 'Denied',
-  failed: 'The reviewer failed',
-  'timed-out': 'Nobody decided in time',
+  failed: 'The review failed',
+  'timed-out': 'Timed out',
   cancelled: 'Cancelled',
 };
 

@@ -38,6 +38,14 @@ export function append(node) {
   column.append(node);
 }
 
+/** A line in place of a conversation, with what can be done about it. */
+export function notice(text, ...offers) {
+  return element('div', { className: 'notice' }, element('p', { className: 'note', role: 'alert' }, text), ...offers);
+}
+
+/** The way to a new conversation. */
+export const newLink = () => element('a', { className: 'button', href: '#/' }, 'New conversation');
+
 /** After the content changed. */
 export function settle() {
   if (sticks) scroll.scrollTop = scroll.scrollHeight;

@@ -1,30 +1,28 @@
 // A turn as it runs: events in, transcript out.
-import { element } from './element.js';
 import { Passage } from './passage.js';
-import { ending, figures } from './wording.js';
+import { Section, bubble } from './section.js';
 
-/** A user message as it is shown in the transcript. */
-export function bubble(text, className = '') {
-  return element('div', { className: `user ${className}` }, element('div', { className: 'bubble' }, text));
-}
-
-/** One turn, from its `user-message` to its `turn-sealed`. */
+/** One turn, from its first event to its `turn-sealed`. */
 export class Turn {
-  node = element('section', { className: 'turn' });
   sealed = false;
   failed = false;
+  aborted = false;
+  #section = new Section();
   #passage = null;
   #stepEnded = false;
   #stepCards = [];
   #cards = new Map(); // by toolCallId; ids are unique within a step, and a result follows its step
   #figures = { retries: 0, steps: 0 };
-  #foot = element('div', { className: 'foot working' }, element('span', { className: 'pulse', ariaHidden: 'true' }));
 
+  /** `text` is absent in a turn that tries another one again. */
   constructor({ turnId, text }) {
     this.id = turnId;
-    this.text = text;
-    this.node.ariaBusy = 'true';
-    this.node.append(bubble(text), this.#foot);
+    this.#section.begin();
+    if (text !== undefined) this.#section.append(bubble(text));
+  }
+
+  get node() {
+    return this.#section.node;
   }
 
   receive(event) {
@@ -53,22 +51,22 @@ export class Turn {
         this.#passage?.end();
         this.#stepEnded = true;
         this.#figures.steps += 1;
-        this.#figures.ttftMs ??= event.ttftMs;
         return;
       case 'step-rewound':
         return this.#rewind();
       case 'steering':
         this.#passage?.end();
-        this.#append(bubble(event.text, 'steering'));
+        this.#section.append(bubble(event.text, 'steering'));
         this.#stepEnded = true;
         return;
-      case 'provider-retry':
-        this.#figures.retries += 1;
+      case 'status':
+        // One that was scheduled and then cancelled was never made.
+        if (event.retry?.phase === 'asking') this.#figures.retries += 1;
         return;
       case 'target-switched':
-        return this.#note(`Switched from ${event.from} to ${event.to}: ${event.reason}`);
+        return this.#section.note(`Switched from ${event.from} to ${event.to}: ${event.reason}`);
       case 'target-restored':
-        return this.#note(`Back to ${event.to}.`);
+        return this.#section.note(`Back to ${event.to}.`);
       case 'error':
         this.failed = true;
         return this.#step().error(event);
@@ -76,13 +74,18 @@ export class Turn {
         return this.#done(event);
       case 'turn-sealed':
         return this.#seal();
-      default: // status, turn-start, usage, queue-changed, retry-ended: nothing to show here
+      default: // turn-start, usage, queue-changed, provider-retry, retry-ended, provider-silent: nothing to show here
     }
   }
 
   /** Whether there is a wait: the banner says so, the pulse rests. */
   waiting(isWaiting) {
-    this.#foot.classList.toggle('resting', isWaiting);
+    this.#section.rest(isWaiting);
+  }
+
+  /** Another turn tries this one again. */
+  replace() {
+    this.#section.replace();
   }
 
   flush() {
@@ -93,7 +96,7 @@ export class Turn {
   #step() {
     if (!this.#passage || this.#stepEnded) {
       this.#passage = new Passage();
-      this.#append(this.#passage.node);
+      this.#section.append(this.#passage.node);
       this.#stepCards = [];
       this.#stepEnded = false;
     }
@@ -108,29 +111,18 @@ export class Turn {
     for (const card of this.#stepCards) this.#cards.delete(card.toolCallId);
   }
 
-  #note(text) {
-    this.#append(element('p', { className: 'note' }, text));
-  }
-
-  #done({ reason, durationMs, usage, contextSize }) {
+  #done({ reason, durationMs, firstTokenMs, usage, contextSize }) {
     this.failed ||= reason === 'error';
     this.aborted = reason === 'aborted';
     this.#passage?.end();
-    Object.assign(this.#figures, { durationMs, usage, contextSize });
-    const why = ending(reason);
-    if (why) this.#note(why);
+    Object.assign(this.#figures, { reason, durationMs, firstTokenMs, usage, contextSize });
+    this.#section.ended(reason);
   }
 
   #seal() {
     this.sealed = true;
     this.#passage?.end();
     this.#cards.forEach((card) => card.end());
-    this.node.ariaBusy = 'false';
-    this.#foot.classList.remove('working', 'resting');
-    this.#foot.textContent = figures(this.#figures);
-  }
-
-  #append(node) {
-    this.#foot.before(node);
+    this.#section.seal(this.#figures);
   }
 }

@@ -59,13 +59,13 @@ export function ending(reason) {
     case 'aborted':
       return 'Stopped.';
     case 'length':
-      return 'Cut off: the model reached its longest answer.';
+      return 'Cut off: the model reached its length limit.';
     case 'content-filter':
-      return 'Cut off by the content filter of the provider.';
+      return 'Cut off by the provider’s content filter.';
     case 'max-steps':
-      return 'Stopped: this turn had all the steps it may have.';
+      return 'Stopped: the turn reached its limit of steps.';
     case 'tool-calls':
-      return 'Ended with tool calls.';
+      return 'Ended: the model asked for tools that were not run.';
     default:
       return `Ended: ${reason}`;
   }
@@ -86,6 +86,11 @@ export function took(ms) {
   return wait(ms < 3_599_500 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60);
 }
 
+/** A time of day: `12:03`. */
+export function clock(then) {
+  return new Date(then).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+}
+
 /** How long ago, roughly. */
 export function ago(then, now = Date.now()) {
   const minutes = Math.floor((now - then) / 60_000);
@@ -96,15 +101,15 @@ export function ago(then, now = Date.now()) {
 }
 
 /** The figures of a turn in one line. */
-export function figures({ durationMs, ttftMs, usage, contextSize, retries, steps }) {
+export function figures({ reason, durationMs, firstTokenMs, usage, contextSize, retries, steps }) {
   const count = (n) => n.toLocaleString('en');
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
   return [
     durationMs !== undefined && took(durationMs),
-    ttftMs !== undefined && `first token ${took(ttftMs)}`,
-    steps > 1 && plural(steps, 'step'),
+    firstTokenMs !== undefined && `first token ${took(firstTokenMs)}`,
+    reason !== 'aborted' && steps > 1 && plural(steps, 'step'), // whether a stopped stream counts is not told live
     retries > 0 && `${count(retries)} ${retries === 1 ? 'retry' : 'retries'}`,
-    usage && `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out`,
+    usage && usage.inputTokens + usage.outputTokens > 0 && `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out`,
     contextSize !== undefined && `context ${count(contextSize)}`,
   ]
     .filter(Boolean)

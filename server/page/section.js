@@ -1,0 +1,79 @@
+// One turn as it is shown, live or from history: what the person said, what the model did, how it ended.
+import { element } from './element.js';
+import { ending, figures } from './wording.js';
+
+/** A user message as it is shown in the transcript. */
+export function bubble(text, className = '') {
+  return element('div', { className: `user ${className}`.trim() }, element('div', { className: 'bubble' }, text));
+}
+
+export class Section {
+  node = element('section', { className: 'turn' });
+  #foot = element('div', { className: 'foot' });
+  #isReplaced = false;
+
+  constructor() {
+    this.node.append(this.#foot);
+  }
+
+  append(node) {
+    this.#foot.before(node);
+  }
+
+  note(text) {
+    this.append(element('p', { className: 'note' }, text));
+  }
+
+  /** The model is at work: a dot breathes. */
+  begin() {
+    this.node.ariaBusy = 'true';
+    this.#foot.classList.add('working');
+    this.#foot.append(element('span', { className: 'pulse', ariaHidden: 'true' }));
+  }
+
+  /** Whether the turn waits: then the dot rests. */
+  rest(isWaiting) {
+    this.#foot.classList.toggle('resting', isWaiting);
+  }
+
+  /** Says why the turn ended, where that needs saying. */
+  ended(reason) {
+    const why = ending(reason);
+    if (why) this.note(why);
+  }
+
+  /** Nothing more comes: its figures are shown. */
+  seal(facts) {
+    this.node.ariaBusy = 'false';
+    this.#foot.classList.remove('working', 'resting');
+    this.#foot.textContent = figures(facts);
+  }
+
+  /** Folds what came after the last message or tool result, and how it ended: a new try replaced it. */
+  replace() {
+    if (this.#isReplaced) return;
+    this.#isReplaced = true;
+    const folded = looseEnd(this.node);
+    if (folded.length === 0) return;
+    const summary = element('summary', {}, 'Replaced by a new try');
+    this.node.append(element('details', { className: 'replaced' }, summary, ...folded));
+  }
+}
+
+function looseEnd(section) {
+  const folded = [];
+  for (const part of [...section.children].reverse()) {
+    if (part.classList.contains('user')) break;
+    const card = part.classList.contains('passage') ? [...part.children].findLastIndex(isCard) : -1;
+    if (card < 0) {
+      folded.unshift(part);
+      continue;
+    }
+    const pieces = [...part.children].slice(card + 1);
+    if (pieces.length > 0) folded.unshift(element('div', { className: 'passage' }, ...pieces));
+    break;
+  }
+  return folded;
+}
+
+const isCard = (piece) => piece.classList.contains('tool');

@@ -1,0 +1,74 @@
+// The quiet line about a provider that says nothing.
+import { byId } from './element.js';
+import { passFocus } from './focus.js';
+import { clock, wait } from './wording.js';
+
+const node = byId('silence');
+const line = byId('silence-line');
+const button = byId('ask-again');
+
+const CONTENT = new Set(['text-delta', 'reasoning-delta', 'tool-call']);
+/** What may come while the provider is silent all the same. */
+const UNRELATED = new Set(['queue-changed', 'tool-output', 'tool-result', 'usage']);
+
+/** Shows the silence of one conversation's provider. */
+export class Silence {
+  isShown = false;
+  #hasContent = false; // something of the running step was shown: it is not asked again
+  #since = 0; // epoch milliseconds of this machine's clock
+  #until; // when the call is given up
+  #alive = false;
+  #timer = 0;
+  #isPressed = false;
+
+  /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. */
+  constructor({ onAskAgain, clockAhead }) {
+    this.clockAhead = clockAhead;
+    button.addEventListener('click', onAskAgain);
+  }
+
+  receive(event) {
+    if (event.type === 'provider-silent') return this.#begin(event);
+    if (UNRELATED.has(event.type) || (event.type === 'status' && !event.retry)) return;
+    this.#hasContent = CONTENT.has(event.type) || (this.#hasContent && event.type === 'steering');
+    this.hide();
+  }
+
+  /** The button was pressed, or is to be pressed again. */
+  set pressed(isPressed) {
+    this.#isPressed = isPressed;
+    this.#tick();
+  }
+
+  hide() {
+    this.isShown = false;
+    clearInterval(this.#timer);
+    passFocus(node);
+    node.hidden = true;
+  }
+
+  #begin({ silentMs, givesUpAt, alive }) {
+    this.isShown = true;
+    this.#since = Date.now() - silentMs;
+    this.#until = givesUpAt;
+    this.#alive = alive;
+    node.hidden = false;
+    clearInterval(this.#timer);
+    this.#timer = setInterval(() => this.#tick(), 1000);
+    this.#tick();
+  }
+
+  #tick() {
+    if (!this.isShown) return;
+    const since = wait(Math.floor((Date.now() - this.#since) / 1000));
+    const what = this.#hasContent ? 'Nothing more' : 'No answer';
+    const open = this.#alive ? ' (the connection is open)' : '';
+    const end = this.#until === undefined ? '' : `; gives up at ${clock(this.#until - this.clockAhead())}`;
+    const text = `${what} for ${since}${open}${end}`;
+    if (line.textContent !== text) line.textContent = text;
+    if (this.#isPressed) passFocus(button);
+    button.hidden = this.#hasContent;
+    button.disabled = this.#isPressed;
+    button.textContent = this.#isPressed ? 'Asking again…' : 'Ask again now';
+  }
+}

@@ -1,0 +1,106 @@
+// One window of stored chunks, as sections: one for each turn.
+import { Passage } from './passage.js';
+import { Section, bubble } from './section.js';
+
+/** A turn that ended before anything of it was kept. */
+export const isEmpty = ({ firstSeq, lastSeq }) => lastSeq < firstSeq;
+
+export class Stored {
+  sections = [];
+  replacesOlder = false; // the first section tries again what is in an older window
+  calls = new Map(); // cards that have no result yet, by key
+  orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
+  #turns; // those that are still to come
+  #turn = null; // what is known of the turn of the open section
+  #seen = 0; // the last seq
+  #section = null; // the open one
+  #passage = null; // what the model says, until the person speaks
+  #hasModel = false; // the model said something in the open section
+
+  /** `turns`: what is known of sealed turns, oldest first. Where nothing is known, a section is what looks like a turn. */
+  constructor(turns) {
+    this.#turns = turns.filter(({ firstSeq }) => firstSeq !== undefined);
+  }
+
+  add({ seq, role, chunk, supersedes }) {
+    while (this.#turns[0]?.firstSeq <= seq) this.#begin(this.#turns.shift(), seq);
+    if (this.#turn && seq > this.#turn.lastSeq) this.#close();
+    const isNext = !this.#turn && (supersedes !== undefined || (role === 'user' && this.#hasModel));
+    if (!this.#section || isNext) this.#open(supersedes !== undefined);
+    this.#show(role, chunk);
+    this.#passage?.end(); // each chunk is a text of its own
+    this.#seen = seq;
+  }
+
+  /** There are no more chunks in this window. */
+  finish() {
+    for (const turn of this.#turns.filter(isEmpty)) this.#begin(turn, turn.firstSeq);
+    this.#close();
+  }
+
+  #begin(turn, seq) {
+    // A window may begin in the middle of a turn.
+    this.#open(turn.retryOf !== undefined && turn.firstSeq === seq);
+    this.#turn = turn;
+  }
+
+  #open(replaces) {
+    this.#close();
+    if (replaces && this.sections.length > 0) this.sections.at(-1).replace();
+    else this.replacesOlder ||= replaces;
+    this.#section = new Section();
+    this.sections.push(this.#section);
+  }
+
+  #close() {
+    const turn = this.#turn;
+    // The end of a turn whose last chunks are in a newer window is told there.
+    if (turn && (isEmpty(turn) || this.#seen >= turn.lastSeq)) {
+      if (turn.reason !== undefined) this.#section.ended(turn.reason);
+      this.#section.seal(turn);
+    }
+    this.#turn = this.#section = this.#passage = null;
+    this.#hasModel = false;
+  }
+
+  #show(role, chunk) {
+    const key = `${chunk.stepId ?? ''} ${chunk.toolCallId ?? ''}`;
+    switch (chunk.type) {
+      case 'text':
+        return role === 'user' ? this.#fromPerson(chunk.text) : this.#model.text(chunk.text);
+      case 'thinking': // without words where the provider hides them
+        return chunk.text && this.#model.reasoning(chunk.text);
+      case 'tool-call':
+        return this.calls.set(key, this.#model.call(chunk));
+      case 'tool-result':
+        return this.#result(key, chunk);
+      case 'error':
+        return this.#model.error({ ...chunk, category: chunk.category ?? this.#turn?.category });
+      case 'image':
+        return this.#fromPerson('Image', 'attachment');
+      default: // system: for the model
+    }
+  }
+
+  get #model() {
+    this.#hasModel = true;
+    if (!this.#passage) this.#section.append((this.#passage = new Passage()).node);
+    return this.#passage;
+  }
+
+  #fromPerson(text, className = '') {
+    const isSteering = this.#turn && (this.#hasModel || this.#turn.retryOf !== undefined);
+    this.#section.append(bubble(text, isSteering ? 'steering' : className));
+    this.#passage = null;
+  }
+
+  #result(key, chunk) {
+    let card = this.calls.get(key);
+    if (!card) {
+      card = this.#model.call({ toolCallId: chunk.toolCallId, toolName: chunk.toolName });
+      this.orphans.set(key, { card, chunk });
+    }
+    card.result(chunk);
+    this.calls.delete(key);
+  }
+}
