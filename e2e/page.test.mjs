@@ -103,9 +103,10 @@ test('Cancel seals the turn and offers to try again', async () => {
 
   await page.locator('.again button').click();
   await isRetry(1);
-  assert.deepEqual(await page.locator('.bubble').allTextContents(), [PROMPT, PROMPT]);
+  assert.deepEqual(await page.locator('.bubble').allTextContents(), [PROMPT]);
   await page.keyboard.press('Escape');
   await page.waitForFunction(() => document.querySelectorAll('.turn[aria-busy=false]').length === 2);
+  assert.deepEqual(await page.locator('.bubble').allTextContents(), [PROMPT]);
   assert.deepEqual(page.wrongs, []);
 });
 
@@ -202,5 +203,24 @@ test('a server with a token lets in who has it', async () => {
   } finally {
     await page?.context().close();
     await guarded.stop();
+  }
+});
+
+test('who watches learns at once that somebody else skipped the wait, and can still cancel', async () => {
+  await open();
+  await send(page, PROMPT);
+  await isRetry(1);
+  const other = await openPage(browser, page.url());
+  try {
+    await other.locator('#retry-now').click();
+    await isRetry(2);
+    await other.locator('#retry-cancel').click();
+    await sealed();
+    assert.equal(await banner().isHidden(), true);
+    assert.equal(await page.locator('.turn .note').textContent(), 'Stopped.');
+    assert.match(await page.locator('.turn .foot').textContent(), /1 retry$/);
+    assert.deepEqual([page.wrongs, other.wrongs], [[], []]);
+  } finally {
+    await other.context().close();
   }
 });

@@ -12,8 +12,8 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
-export const launch = () =>
-  chromium.launch({ executablePath: process.env.EVERTURN_CHROMIUM ?? '/usr/bin/chromium', args: ARGUMENTS });
+export const launch = (more = []) =>
+  chromium.launch({ executablePath: process.env.EVERTURN_CHROMIUM ?? '/usr/bin/chromium', args: [...ARGUMENTS, ...more] });
 
 /** A fresh page in a profile of its own. `page.wrongs` lists console errors, exceptions and failed requests. */
 export async function openPage(browser, url, options = {}) {

@@ -29,9 +29,10 @@ export class Again {
     transcript.append(this.#node);
   }
 
-  /** The button was pressed and its effect is still to come, or it may be pressed again. */
-  set pressed(isPressed) {
+  /** The command whose effect is still to come, if any. */
+  set pressed(type) {
     if (!this.#node) return;
+    const isPressed = type === 'chat.retry';
     if (isPressed) {
       passFocus(this.#button);
       this.#why.textContent = '';

@@ -27,10 +27,10 @@ const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
 
 export class Conversation {
   id;
+  isGone = false; // there is no such conversation
   #socket;
   #dock;
   #onChange;
-  isGone = false; // there is no such conversation
   #again;
   #story = new Story();
   #status = 'idle';
@@ -44,7 +44,7 @@ export class Conversation {
   #wasIdle = false; // when it was loaded, and no turn began since
   #replayDue = false; // a turn runs whose user-message is still to come
   #subscribed = false;
-  #resumed = false; // subscribed with a cursor, and nothing came yet
+  #resumed = false; // subscribed with a cursor: nothing came and nothing else was sent since
   #left = false;
   #watchdog = new Watchdog(() => this.#distrust());
   #drain = perFrame(() => this.#takeInbox());
@@ -56,10 +56,7 @@ export class Conversation {
     this.#dock = dock;
     this.#onChange = onChange;
     this.#again = new Again((turnId) => this.press('chat.retry', { turnId, extensions: true }));
-    const show = (type) => {
-      this.#dock.pressed = type;
-      this.#again.pressed = type === 'chat.retry';
-    };
+    const show = (type) => (dock.pressed = this.#again.pressed = type);
     this.#press = new Press({ command: (type, fields) => this.command(type, fields), onChange: show });
   }
 
@@ -90,8 +87,7 @@ export class Conversation {
   /** Shows the conversation as the server knows it. */
   async load() {
     if (!isConversationId(this.id)) return this.#vanish();
-    const load = {};
-    this.#load = load;
+    const load = (this.#load = {});
     this.#wasLoaded = true;
     this.#cursor = undefined;
     this.#resumed = false;
@@ -179,9 +175,7 @@ export class Conversation {
   /** The conversation that the first message made. */
   adopt(id) {
     this.id = id;
-    this.#subscribed = true;
-    this.#wasLoaded = true;
-    this.#isKnown = true;
+    this.#subscribed = this.#wasLoaded = this.#isKnown = true;
   }
 
   receive(event, cursor) {
@@ -212,6 +206,7 @@ export class Conversation {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
     const command = { type: 'chat.send', conversationId: this.id, message, model, extensions: true };
     if (!this.#socket.send(command)) return false;
+    this.#resumed = false;
     this.#again.offer(null);
     this.#outgoing.prompt(message);
     this.#onChange();
@@ -220,6 +215,7 @@ export class Conversation {
 
   /** Leaves a text for the running turn. False when there is no connection. */
   enqueue(text) {
+    this.#resumed = false;
     const sent = this.command('chat.queue', { text });
     if (sent) this.#outgoing.queue(text);
     return sent;
@@ -239,16 +235,15 @@ export class Conversation {
 
   /** Gives the command of a button: now or when the connection is back. */
   press(type, fields) {
+    this.#resumed = false;
     this.#press.give(type, fields, this.#now);
     this.#onChange();
   }
 
   /** What a button can be about. */
   get #now() {
-    const { isPending } = this.#outgoing;
-    const { stage, retry } = this.#dock;
-    const { turnId, isRunning } = this.#story;
-    return { turnId, isRunning, isPending, stage, retry, unfinished: this.#unfinished };
+    const [{ turnId, isRunning }, { stage, retry }] = [this.#story, this.#dock];
+    return { turnId, isRunning, isPending: this.#outgoing.isPending, stage, retry, unfinished: this.#unfinished };
   }
 
   #takeInbox() {
@@ -273,16 +268,14 @@ export class Conversation {
   #take(event) {
     if (isBegin(event)) this.#begin(event);
     else if (!this.#story.receive(event)) return;
-    if (event.type === 'status') this.#status = event.status;
-    if (event.type === 'turn-sealed') this.#status = 'idle';
+    if (event.type === 'status' || event.type === 'turn-sealed') this.#status = event.status ?? 'idle';
     this.#outgoing.receive(event);
     this.#dock.receive(event);
   }
 
   #begin(event) {
     this.#status = 'active';
-    this.#replayDue = false;
-    this.#wasIdle = false;
+    this.#replayDue = this.#wasIdle = false;
     this.#outgoing.begun();
     this.#again.offer(null);
     this.#story.begin(event);

@@ -32,7 +32,7 @@ export class Dock {
   /** The command whose effect is still to come, if any. */
   set pressed(type) {
     this.#banner.pressed = type;
-    this.#silence.pressed = type === 'retry.now';
+    this.#silence.pressed = type;
   }
 
   /** Whether the turn waits for its next retry. */

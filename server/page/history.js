@@ -1,6 +1,6 @@
 // Stored chunks as transcript.
 import { element } from './element.js';
-import { Stored, isEmpty } from './stored.js';
+import { Stored } from './stored.js';
 
 /** Why a turn ended that can be tried again. */
 const UNFINISHED = ['error', 'aborted'];
@@ -14,13 +14,13 @@ export class History {
   #lastTurn = null; // what is known of the last turn
   #newest = null; // the section of the last turn
   #replacesOlder = false; // the first section that is shown tries the one before it again
-  #shownEmpty = new Set(); // ids of turns without chunks: they may be named with the window on either side
+  #shown = new Set(); // ids of turns
   #orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
 
   /** Puts a window of chunks, ascending by `seq`, before those already shown. `turns`: what is known of their turns. */
   prepend({ chunks, turns = [] }) {
     const isFirst = this.last === null;
-    const stored = new Stored(turns.filter((turn) => this.#isNew(turn)));
+    const stored = new Stored(turns, this.#shown);
     for (const each of chunks) stored.add(each);
     stored.finish();
     for (const [key, card] of stored.calls) {
@@ -56,13 +56,6 @@ export class History {
     // Nothing is known of turns that an older version sealed.
     const isUnfinished = reason === undefined ? this.#isUnanswered : UNFINISHED.includes(reason);
     return isUnfinished ? (turnId ?? null) : null;
-  }
-
-  #isNew(turn) {
-    if (!isEmpty(turn)) return true;
-    const isNew = !this.#shownEmpty.has(turn.turnId);
-    this.#shownEmpty.add(turn.turnId);
-    return isNew;
   }
 
   get #isUnanswered() {

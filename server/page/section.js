@@ -64,6 +64,7 @@ function looseEnd(section) {
   const folded = [];
   for (const part of [...section.children].reverse()) {
     if (part.classList.contains('user')) break;
+    if (part.textContent === '') continue;
     const card = part.classList.contains('passage') ? [...part.children].findLastIndex(isCard) : -1;
     if (card < 0) {
       folded.unshift(part);

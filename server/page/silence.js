@@ -34,9 +34,9 @@ export class Silence {
     this.hide();
   }
 
-  /** The button was pressed, or is to be pressed again. */
-  set pressed(isPressed) {
-    this.#isPressed = isPressed;
+  /** The command whose effect is still to come, if any. */
+  set pressed(type) {
+    this.#isPressed = type === 'retry.now';
     this.#tick();
   }
 

@@ -3,7 +3,7 @@ import { Passage } from './passage.js';
 import { Section, bubble } from './section.js';
 
 /** A turn that ended before anything of it was kept. */
-export const isEmpty = ({ firstSeq, lastSeq }) => lastSeq < firstSeq;
+const isEmpty = ({ firstSeq, lastSeq }) => lastSeq < firstSeq;
 
 export class Stored {
   sections = [];
@@ -11,14 +11,19 @@ export class Stored {
   calls = new Map(); // cards that have no result yet, by key
   orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
   #turns; // those that are still to come
+  #shown;
   #turn = null; // what is known of the turn of the open section
   #seen = 0; // the last seq
   #section = null; // the open one
   #passage = null; // what the model says, until the person speaks
   #hasModel = false; // the model said something in the open section
 
-  /** `turns`: what is known of sealed turns, oldest first. Where nothing is known, a section is what looks like a turn. */
-  constructor(turns) {
+  /**
+   * `turns`: what is known of sealed turns, oldest first. Where nothing is known, a section is what looks like a turn.
+   * `shown`: the ids of those that have sections already.
+   */
+  constructor(turns, shown) {
+    this.#shown = shown;
     this.#turns = turns.filter(({ firstSeq }) => firstSeq !== undefined);
   }
 
@@ -39,6 +44,10 @@ export class Stored {
   }
 
   #begin(turn, seq) {
+    // One without chunks may be named with the windows on both sides of it, and any with a window next to it.
+    const isHere = turn.lastSeq >= seq || (isEmpty(turn) && turn.firstSeq === seq && !this.#shown.has(turn.turnId));
+    if (!isHere) return;
+    this.#shown.add(turn.turnId);
     // A window may begin in the middle of a turn.
     this.#open(turn.retryOf !== undefined && turn.firstSeq === seq);
     this.#turn = turn;

@@ -1,0 +1,213 @@
+// What the page says is the same while it happens and after a reload.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { send } from './support/browser.mjs';
+import { stage } from './support/stage.mjs';
+
+const on = stage();
+const USAGE = { inputTokens: 1200, outputTokens: 34 };
+const FIGURES = { durationMs: 9400, firstTokenMs: 5028, usage: USAGE, contextSize: 1234 };
+const step = (turn, number) => ({ type: 'step-complete', stepId: `${turn.id}#${number}` });
+const shown = (selector) => on.page.locator(selector).allTextContents();
+const tryAgain = () => on.begins(() => on.page.locator('.again button').click());
+const asked = (turn, attempt) =>
+  turn.tell({ type: 'status', status: 'active', retry: { phase: 'asking', attempt, delayMs: 5000, maxAttempts: 21 } });
+
+function look(turn, number) {
+  const call = { stepId: `${turn.id}#${number}`, toolCallId: 'a', toolName: 'look' };
+  turn.tell({ type: 'tool-call', ...call, input: {} }, step(turn, number));
+  turn.tell({ type: 'tool-result', ...call, content: 'seen', isError: false });
+}
+
+/** All that is said, in its order, with what is folded; the seams between the steps of a turn are not seen. */
+const said = () =>
+  on.page.evaluate(() => {
+    const copy = document.querySelector('#transcript').cloneNode(true);
+    for (const seam of copy.querySelectorAll('.history, .passage')) seam.replaceWith(...seam.childNodes);
+    for (const node of copy.querySelectorAll('*')) {
+      for (const name of ['aria-busy', 'tabindex', 'role']) node.removeAttribute(name);
+      if (node.classList.contains('foot')) node.className = 'foot';
+    }
+    return copy.innerHTML.replaceAll('><', '>\n<').split('\n');
+  });
+
+/** Reloads; what is said is the same. */
+async function isSame() {
+  const before = await said();
+  await on.page.reload();
+  await on.page.locator('.history .turn').first().waitFor();
+  await on.until((ends) => document.querySelectorAll('.again').length === ends, before.join('').split('"again"').length - 1);
+  assert.deepEqual(await said(), before);
+  assert.deepEqual(on.page.wrongs, []);
+}
+
+test('a failure is called the same', async () => {
+  await on.open();
+  for (const [failure, title] of [
+    [{ category: 'quota_exhausted', code: '429' }, 'Usage limit reached (429)'],
+    [{ category: 'context_overflow', code: '400' }, 'The conversation is too long for this model (400)'],
+    [{ category: 'network' }, 'Connection to the provider lost'],
+  ]) {
+    const turn = await on.begin();
+    turn.say('Half an');
+    turn.tell({ type: 'error', message: 'HTTP 4xx: {}', ...failure }, step(turn, 0));
+    turn.end('error');
+    await on.sealed();
+    assert.equal((await shown('.error-title')).at(-1), title);
+    await isSame();
+  }
+  // Of an error that an older version kept, its turn knows the category.
+  const { conversation } = { conversation: [...on.server.conversations.values()][0] };
+  delete conversation.chunks.findLast(({ chunk }) => chunk.type === 'error').chunk.category;
+  await isSame();
+});
+
+test('an answer that was stopped or cut says so, has its figures and can be tried again', async () => {
+  await on.open();
+  for (const [reason, note, again] of [
+    ['length', 'Cut off: the model reached its length limit.', 0],
+    ['max-steps', 'Stopped: the turn reached its limit of steps.', 0],
+    ['content-filter', 'Cut off by the provider’s content filter.', 0],
+    ['aborted', 'Stopped.', 1],
+  ]) {
+    const turn = await on.begin();
+    asked(turn, 0);
+    asked(turn, 1);
+    turn.say('A step.');
+    look(turn, 0);
+    turn.say('Half an');
+    turn.tell(step(turn, 1));
+    turn.end(reason, FIGURES);
+    await on.sealed();
+    assert.equal((await shown('.note')).filter(Boolean).at(-1), note);
+    assert.equal(await on.page.locator('.again').count(), again);
+    const steps = reason === 'aborted' ? '' : '2 steps · ';
+    const figures = `9.4 s · first token 5.0 s · ${steps}2 retries · 1,200 in, 34 out · context 1,234`;
+    assert.equal((await shown('.foot')).at(-1), figures);
+    await isSame();
+  }
+});
+
+test('a first wait that was cancelled made no retries', async () => {
+  await on.open();
+  const turn = await on.begin();
+  turn.tell({ type: 'provider-retry', attempt: 0, delayMs: 60_000, message: 'm' });
+  turn.end('aborted', { durationMs: 5000 });
+  await on.sealed();
+  assert.deepEqual(await shown('.foot'), ['5.0 s']);
+  await isSame();
+});
+
+test('steering and the steps of a turn stay with it', async () => {
+  await on.open();
+  const turn = await on.begin('Go');
+  turn.say('First.');
+  look(turn, 0);
+  turn.tell({ type: 'steering', text: 'Faster' });
+  turn.tell({ type: 'reasoning-delta', delta: 'Hm.' });
+  turn.say('Second.');
+  turn.tell(step(turn, 1));
+  turn.end('stop', FIGURES);
+  await on.sealed();
+  assert.deepEqual(await on.bubbles(), ['Go', 'Faster']);
+  assert.equal(await on.page.locator('.steering').count(), 1);
+  await isSame();
+});
+
+test('trying again asks over the same history, and folds what it replaces', async () => {
+  await on.open();
+  const first = await on.begin('Hard question');
+  first.say('Let me look.');
+  look(first, 0);
+  first.say('It is perhaps');
+  first.tell({ type: 'error', message: 'HTTP 429: {}', code: '429', category: 'quota_exhausted' }, step(first, 1));
+  first.end('error', FIGURES);
+  await on.sealed();
+
+  const second = await tryAgain(); // is stopped before it says anything
+  assert.deepEqual(await shown('.replaced > summary'), ['Replaced by a new try']);
+  assert.deepEqual(await shown('.replaced .answer'), ['It is perhaps']);
+  assert.equal(await on.page.locator('.replaced .error').count(), 1);
+  second.end('aborted');
+  await on.sealed();
+  await isSame();
+
+  const third = await tryAgain();
+  third.say('Still half');
+  await on.shows('Still half');
+  await on.page.reload();
+  await on.shows('Still half');
+  assert.equal(await on.page.locator('.replaced').count(), 2);
+  third.end('aborted');
+  await on.sealed();
+  await isSame();
+
+  const last = await tryAgain();
+  last.say('It is blue.');
+  last.tell(step(last, 0));
+  last.end('stop', FIGURES);
+  await on.sealed();
+  assert.equal(await on.page.locator('.replaced').count(), 3);
+  assert.deepEqual(await on.bubbles(), ['Hard question']);
+  const visible = await on.page.locator('#transcript').innerText();
+  assert.ok(!/perhaps|half|Stopped|Usage limit/.test(visible), visible);
+  assert.match(visible, /Let me look\.[^]*It is blue\./);
+  await isSame();
+  assert.deepEqual(on.commands('chat.send').length, 1);
+  assert.deepEqual(on.commands('chat.retry').map(({ turnId }) => turnId), [first.id, second.id, third.id]);
+
+  // The window that is loaded may begin with the turn that replaces.
+  const { conversation } = last;
+  const all = conversation.window.bind(conversation);
+  conversation.window = (since, before) => all(Math.max(since, before === Infinity ? last.firstSeq - 1 : 0), before, Infinity);
+  await on.page.reload();
+  await on.page.locator('.older').click();
+  await on.until(() => document.querySelectorAll('.bubble').length === 1);
+  const older = await on.page.locator('#transcript').innerText();
+  assert.ok(!/perhaps|half|Stopped/.test(older), older);
+});
+
+test('pressed again and again, it tries once; refused, it says why', async () => {
+  await on.open();
+  const turn = await on.begin();
+  turn.end('aborted');
+  await on.sealed();
+  const again = on.page.locator('.again button');
+  on.server.onCommand = ({ type }) => type === 'chat.retry' && turn.conversation.metrics.push({ turnId: 'other' });
+  await again.dispatchEvent('click');
+  await on.page.locator('.again .note', { hasText: 'it is not the last turn' }).waitFor();
+  assert.equal(await again.isEnabled(), true);
+  turn.conversation.metrics.pop();
+  on.server.onCommand = () => {};
+  const next = await on.begins(() => again.evaluate((button) => [1, 2, 3].forEach(() => button.click())));
+  assert.equal(await on.page.locator('.again').count(), 0);
+  assert.equal(on.commands('chat.retry').length, 2);
+  assert.equal(next.retryOf, turn.id);
+  assert.equal(await on.page.locator('.toast').count(), 0);
+});
+
+test('an old history without facts about its turns is shown as far as it goes', async () => {
+  const conversation = on.server.conversation();
+  conversation.keep('user', { type: 'text', text: 'One' });
+  conversation.keep('assistant', { type: 'text', text: 'Half' });
+  conversation.keep('assistant', { type: 'error', message: 'HTTP 500: {}', code: '500' });
+  conversation.keep('assistant', { type: 'text', text: 'Whole' });
+  conversation.chunks.at(-1).supersedes = 2;
+  conversation.keep('user', { type: 'text', text: 'Two' });
+  await on.open(`/#/c/${conversation.id}`);
+  await on.shows('Two');
+  assert.deepEqual(await shown('.replaced .answer'), ['Half']);
+  assert.equal(await on.page.locator('.turn').count(), 3);
+  assert.equal(await on.page.locator('.again').count(), 0);
+});
+
+test('what is sent while an unanswered turn is shown is not taken for another try', async () => {
+  await on.open();
+  (await on.begin('One')).end('aborted');
+  await on.sealed();
+  await on.page.reload();
+  await on.page.locator('.again').waitFor();
+  await on.begins(() => send(on.page, 'Two'));
+  assert.deepEqual(await on.bubbles(), ['One', 'Two']);
+  assert.equal(await on.page.locator('.replaced').count(), 0);
+});
