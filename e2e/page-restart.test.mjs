@@ -71,6 +71,20 @@ test('a server that is killed in a wait goes on with it, before the eyes of who 
   await isWhole();
 });
 
+test('a turn is stopped with a button that was pressed while the server was away', async () => {
+  await send(page, 'hello');
+  await counts(6);
+  await server.stop('SIGKILL');
+  await reconnecting();
+  await page.locator('#stop').click();
+  await page.locator('#connection', { hasText: '“Stop” will be sent.' }).waitFor();
+  await again();
+  await connected();
+  await page.locator('.note', { hasText: 'Stopped.' }).waitFor();
+  await sealed();
+  assert.equal(await page.locator('#stop').isHidden(), true);
+});
+
 for (const signal of ['SIGTERM', 'SIGKILL']) {
   test(`what a server streamed when ${signal} ended it is shown once, and the rest comes with the next start`, async () => {
     await send(page, 'hello');

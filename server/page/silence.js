@@ -48,6 +48,7 @@ export class Silence {
   }
 
   #begin({ silentMs, givesUpAt, alive }) {
+    const isNews = !this.isShown;
     this.isShown = true;
     this.#since = Date.now() - silentMs;
     this.#until = givesUpAt;
@@ -56,6 +57,7 @@ export class Silence {
     clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#tick(), 1000);
     this.#tick();
+    if (isNews) byId('announcer').textContent = line.textContent; // said once, not every second
   }
 
   #tick() {

@@ -41,7 +41,7 @@ export class Turn {
       case 'tool-result':
         return this.#cards.get(event.toolCallId)?.result(event);
       case 'approval-requested':
-        return this.#cards.get(event.toolCallId)?.asks('waits for permission');
+        return this.#cards.get(event.toolCallId)?.asks('waiting for permission');
       case 'review-started':
         return this.#cards.get(event.toolCallId)?.asks('under review');
       case 'approval-resolved':

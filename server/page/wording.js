@@ -13,9 +13,9 @@ const FAILURES = {
   not_found: 'No such model',
   content_policy: 'Refused by the content policy',
   auth: 'The provider did not accept the key',
-  permission: 'The key may not do this',
+  permission: 'The key is not allowed to do this',
   cancelled: 'Cancelled by the provider',
-  internal: 'Something broke inside Everturn',
+  internal: 'Internal error in Everturn',
 };
 
 const CODES = {
