@@ -44,6 +44,8 @@ export function line(event: AgentEvent): string {
       return event.reason;
     case "retry-ended":
       return event.outcome === "too-long" ? "too long" : `${event.attempts}`;
+    case "provider-silent":
+      return `${event.alive ? "quiet" : "silent"} for ${event.silentMs} ms`;
     case "queue-changed":
       return event.queue.map((queued) => queued.messageId).join();
     case "target-restored":

@@ -193,12 +193,13 @@ impl Turn {
         self.steps
     }
 
-    /// Retries scheduled so far, over all steps.
+    /// Retries scheduled so far, over all steps; of a sealed turn, those that were made.
     pub fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// The sum of the waits that were scheduled so far, over all steps, in milliseconds.
+    /// The sum of the waits that were scheduled so far, over all steps, in milliseconds; of a sealed turn, without what was
+    /// left of a wait that someone ended.
     pub fn waited_ms(&self) -> u64 {
         self.waited_ms
     }

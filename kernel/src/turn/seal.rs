@@ -70,6 +70,11 @@ impl Turn {
         failure: Option<Failure>,
         fx: &mut Effects,
     ) {
+        if let Phase::Backoff(backoff) = &self.phase {
+            // The retry that was waited for is not made.
+            self.retries = self.retries.saturating_sub(1);
+            self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
+        }
         fx.tell(EventBody::Done {
             reason: reason.clone(),
             duration_ms: Some(now.since(self.started_at)),

@@ -26,6 +26,8 @@ pub(crate) struct Batch {
     sealed_seqs: (u64, u64),
     /// What the next chunk takes the place of.
     supersedes: Option<u64>,
+    /// How long the turn took, as its end was told.
+    duration_ms: Option<u64>,
     /// What is added is of the turn that follows.
     is_next: bool,
     /// Streamed text that was told since the last commit and is made durable by this one.
@@ -45,6 +47,7 @@ impl Batch {
             first_seq,
             sealed_seqs: (first_seq, state.head.last_seq),
             supersedes: None,
+            duration_ms: None,
             is_next: false,
             told: state.log.merged_after(state.journaled),
             id: id.clone(),
@@ -54,6 +57,9 @@ impl Batch {
     pub(crate) fn effect(&mut self, effect: Effect, turn_id: &TurnId, now: Millis) {
         match effect {
             Effect::Tell(body) => {
+                if let EventBody::Done { duration_ms, .. } = body {
+                    self.duration_ms = duration_ms;
+                }
                 telemetry::count(&body);
                 self.event(Some(turn_id), body);
             }
@@ -113,13 +119,7 @@ impl Batch {
     }
 
     /// All of it as journal entries. `next`: the turn that follows this one, which is sealed.
-    pub(crate) fn entries(
-        &self,
-        turn: &Turn,
-        next: Option<&Turn>,
-        definition: &Definition,
-        now: Millis,
-    ) -> Vec<Entry> {
+    pub(crate) fn entries(&self, turn: &Turn, next: Option<&Turn>, definition: &Definition) -> Vec<Entry> {
         let mut entries: Vec<_> = self.chunks.iter().cloned().map(Entry::Chunk).collect();
         // Those of the turn that follows come behind its seal, so that they are let go with their own turn.
         let of_next = |frame: &Frame| next.is_some() && frame.start() >= self.from;
@@ -127,7 +127,7 @@ impl Batch {
         let told = || self.told.iter().chain(&self.frames);
         entries.extend(told().filter(|frame| !of_next(frame)).map(event));
         let running = if let Some(outcome) = turn.outcome() {
-            entries.push(Entry::Sealed(self.metrics(turn, outcome, now)));
+            entries.push(Entry::Sealed(self.metrics(turn, outcome)));
             next
         } else {
             Some(turn)
@@ -146,11 +146,11 @@ impl Batch {
         entries
     }
 
-    fn metrics(&self, turn: &Turn, outcome: &Outcome, now: Millis) -> TurnMetrics {
+    fn metrics(&self, turn: &Turn, outcome: &Outcome) -> TurnMetrics {
         TurnMetrics {
             turn_id: turn.id().clone(),
             usage: turn.usage().unwrap_or_default(),
-            duration_ms: Some(now.since(turn.started_at())),
+            duration_ms: self.duration_ms,
             steps: turn.steps(),
             context_size: turn.context_size(),
             reason: Some(outcome.reason.clone()),

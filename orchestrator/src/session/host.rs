@@ -145,7 +145,7 @@ impl Host for TurnHost<'_> {
         let now = self.now();
         let batch = self.batch(turn, effects, now);
         let next = self.next.as_ref().map(|next| &next.turn);
-        let entries = batch.entries(turn, next, &self.settings.definition, now);
+        let entries = batch.entries(turn, next, &self.settings.definition);
         let (id, expected) = (&self.conversation.id, self.conversation.state().version);
         let was = self.conversation.state().head.status;
         let version = self.shared.append(id, expected, entries).await?;

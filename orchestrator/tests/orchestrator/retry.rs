@@ -65,6 +65,8 @@ async fn a_wait_can_be_given_up() {
     let lines = watcher.until("turn-sealed").await;
     assert_eq!(lines[..2], ["retry-ended 0 cancelled", "done aborted"]);
     assert!(!lines.iter().any(|line| line.starts_with("error")));
+    let metrics = world.orchestrator.metrics(&world.id).await.unwrap();
+    assert_eq!((metrics[0].retries, metrics[0].waited_ms), (None, None), "nothing was retried or waited for");
     assert_eq!(ms_since(begun), 0);
     assert!(world.say("again").await.turn().await.contains(&"text-delta next".to_owned()));
 }
