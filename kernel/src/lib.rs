@@ -24,6 +24,7 @@ mod retry;
 mod settings;
 mod snapshot;
 mod turn;
+mod wait;
 mod want;
 
 pub use driver::{Host, run_turn};
@@ -37,4 +38,5 @@ pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use settings::{Budget, Settings};
 pub use snapshot::{RestoreError, Snapshot};
 pub use turn::{Prompt, Turn};
+pub use wait::{Moment, Wait};
 pub use want::Want;

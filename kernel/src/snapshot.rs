@@ -8,7 +8,7 @@ use core::fmt;
 use everturn_wire::{QueuedMessage, RetryState, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn};
+use crate::{Millis, Settings, Turn, Wait};
 use phase::PhaseRecord;
 
 /// The version that is written. Older ones are still read.
@@ -54,6 +54,11 @@ impl Snapshot {
     /// The chain of retries that the turn is in, as [`Turn::retry`].
     pub fn retry(&self) -> Option<RetryState> {
         self.phase.retry()
+    }
+
+    /// What the turn waits for, as [`Turn::wait`].
+    pub fn wait(&self) -> Wait {
+        self.phase.wait()
     }
 
     /// The user messages that wait.

@@ -15,7 +15,7 @@ use everturn_wire::{
 };
 
 use crate::{
-    Effects, Input, Millis, Op, Outcome, Schedule, Settings, ToolCall, Want,
+    Effects, Input, Millis, Moment, Op, Outcome, Schedule, Settings, ToolCall, Wait, Want,
     call::OpenCall,
     phase::{Backoff, Phase, Streaming, Tally},
 };
@@ -165,11 +165,14 @@ impl Turn {
         }
     }
 
-    /// How long the wait that a waiting turn is in was decided to be, in milliseconds.
-    pub fn wait_ms(&self) -> Option<u64> {
+    /// What the turn waits for before it goes on, as someone sees it who is to go on with it. No phase waits for a
+    /// person yet.
+    pub fn wait(&self) -> Wait {
         match &self.phase {
-            Phase::Backoff(backoff) => Some(backoff.decided_ms),
-            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => None,
+            Phase::Backoff(Backoff { resume_at, decided_ms, .. }) => {
+                Wait::Until(Moment { at: *resume_at, decided_ms: *decided_ms })
+            }
+            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => Wait::Now,
         }
     }
 

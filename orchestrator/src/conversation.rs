@@ -8,13 +8,11 @@ mod show;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
 
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryPhase, StoredChunk};
 use tokio::sync::Notify;
 
-use crate::{
-    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, Wait, log::EventLog, registry::Shelf,
-};
+use crate::{Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, registry::Shelf};
 
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
@@ -77,7 +75,7 @@ impl Conversation {
         chunks: Vec<Arc<StoredChunk>>,
         shelf: Arc<Shelf>,
     ) -> Arc<Self> {
-        let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wait.is_none());
+        let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wait == Wait::Now);
         let lost = if streamed { TOLD_AND_LOST } else { 0 };
         let end = Cursor::from_value(stored.head.end.value() + lost);
         let queue = stored.turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
@@ -112,7 +110,7 @@ impl Conversation {
 
     /// The wait of a turn that is parked.
     pub(crate) fn parked(&self) -> Option<Wait> {
-        self.state().unsealed.as_ref()?.wait
+        Some(self.state().unsealed.as_ref()?.wait)
     }
 
     /// Whether all that was told is in the journal.

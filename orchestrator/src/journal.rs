@@ -5,13 +5,12 @@
 mod definition;
 mod guard;
 mod memory;
-mod wait;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use everturn_kernel::{Millis, Snapshot};
+use everturn_kernel::{Millis, Snapshot, Wait};
 use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics};
 
 use crate::Cursor;
@@ -19,7 +18,6 @@ use crate::Cursor;
 pub use definition::Definition;
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
-pub use wait::Wait;
 
 /// How often a conversation was appended to; 0 = it does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,9 +61,10 @@ pub trait Journal: Send + Sync + 'static {
     /// All conversations, newest activity first.
     async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError>;
 
-    /// Conversations with an unsealed turn that must go on before `before`, the earliest first, those of one moment by
-    /// id; with its wait. One without a wait must go on at once: it comes first, and before any moment but 0.
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError>;
+    /// Conversations with an unsealed turn that must go on before `before` ([`Wait::due_at`]), the earliest first, those
+    /// of one moment by id; with what it waits for. One that goes on now comes first, and before any moment but 0. One
+    /// that waits for a person, and for no moment, is not listed.
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError>;
 }
 
 /// One thing that an append adds or replaces.
@@ -108,8 +107,8 @@ pub struct Head {
 pub struct TurnRecord {
     /// The turn.
     pub snapshot: Snapshot,
-    /// What it waits for before it goes on; it must at once when absent.
-    pub wait: Option<Wait>,
+    /// What it waits for before it goes on.
+    pub wait: Wait,
     /// Where its first event begins.
     pub from: Cursor,
     /// The `seq` of its first chunk.

@@ -33,7 +33,7 @@ pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
     Definition, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version,
-    Wait, Window,
+    Window,
 };
 pub use orchestrator::{Orchestrator, StartTurn, Started, StatusChange};
 pub use schedule::{Exponential, Patient};
@@ -41,6 +41,7 @@ pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Tool};
 
 pub use everturn_kernel as kernel;
+pub use everturn_kernel::{Moment, Wait};
 
 /// The README's example runs.
 #[cfg(doctest)]

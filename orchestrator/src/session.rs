@@ -13,7 +13,7 @@ use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
 
 use crate::{
-    JournalError, Version, Wait,
+    JournalError, Version,
     conversation::{Conversation, Inbox},
     orchestrator::Shared,
     schedule::TimedRetry,
@@ -46,8 +46,8 @@ pub(crate) async fn run(shared: Arc<Shared>, conversation: Arc<Conversation>, mu
         drop(host);
         if turn.outcome().is_none() {
             if conversation.park(&inbox, &turn, &settings.definition) {
-                if let Some(wait) = Wait::of(&turn) {
-                    timer::wake_at(&shared, wait.until, conversation.id.clone());
+                if let Some(until) = turn.wait().until() {
+                    timer::wake_at(&shared, until.at, conversation.id.clone());
                 }
                 return;
             }

@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Wait};
 use everturn_wire::ConversationId;
 use tokio::sync::Notify;
 
-use crate::{Clock, Error, Orchestrator, Wait, orchestrator::Shared, telemetry::Present};
+use crate::{Clock, Error, Orchestrator, orchestrator::Shared, telemetry::Present};
 
 /// Before every other moment: the place in the index of a turn that is to go on as soon as it may.
 pub(crate) const AT_ONCE: Millis = Millis(0);
@@ -52,8 +52,8 @@ struct Parked {
 
 impl Timers {
     /// It is awake already.
-    pub(crate) fn remove(&self, wait: Option<Wait>, id: &ConversationId) {
-        let places = [Some(AT_ONCE), wait.map(|wait| wait.until)];
+    pub(crate) fn remove(&self, wait: Wait, id: &ConversationId) {
+        let places = [Some(AT_ONCE), wait.due_at()];
         let mut parked = self.lock();
         for at in places.into_iter().flatten() {
             parked.remove(&(at, id.clone()));
@@ -163,8 +163,9 @@ async fn wake(shared: Arc<Shared>, id: ConversationId) {
         Ok(conversation) => {
             // Too early: the journal failed as it was taken up, and its wait goes on.
             let shared = orchestrator.shared();
-            if let Some(wait) = conversation.parked().filter(|wait| wait.lasts(shared.clock.now())) {
-                shared.timers.insert(wait.until, id);
+            let wait = conversation.parked().filter(|wait| wait.lasts(shared.clock.now()));
+            if let Some(at) = wait.and_then(Wait::due_at) {
+                shared.timers.insert(at, id);
             }
         }
         Err(error @ Error::Journal(_)) => {

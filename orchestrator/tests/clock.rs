@@ -8,7 +8,7 @@ use std::{
 };
 
 use everturn_kernel::{FinishReason, Millis, Provider, Request, StreamEvent};
-use everturn_orchestrator::{Clock as _, Exponential, Journal, MemoryJournal, Orchestrator, StartTurn};
+use everturn_orchestrator::{Clock as _, Exponential, Journal, MemoryJournal, Orchestrator, StartTurn, Wait};
 use everturn_sim::WallClock;
 use everturn_wire::{Category, ConversationId, ConversationStatus, Failure};
 use futures_util::{StreamExt as _, stream};
@@ -66,7 +66,7 @@ async fn wait(orchestrator: &Orchestrator, journal: &MemoryJournal, turns: usize
         let start = StartTurn { conversation_id, text: "hello".into(), ..StartTurn::default() };
         orchestrator.start(start).await.unwrap();
     }
-    while journal.unsealed(Millis(u64::MAX)).await.unwrap().iter().any(|(_, wait)| wait.is_none()) {
+    while journal.unsealed(Millis(u64::MAX)).await.unwrap().iter().any(|(_, wait)| *wait == Wait::Now) {
         tokio::task::yield_now().await;
     }
 }

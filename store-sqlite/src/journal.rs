@@ -154,7 +154,7 @@ impl Journal for SqliteJournal {
         self.reader.read(query::conversations).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         self.reader.read(move |connection| query::unsealed(connection, before)).await
     }
 }

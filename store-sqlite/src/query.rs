@@ -84,19 +84,16 @@ pub(crate) fn conversations(connection: &Connection) -> Result<Vec<(Conversation
     statement.query_map([], listed)?.filter_map(with_head).collect()
 }
 
-pub(crate) fn unsealed(
-    connection: &Connection,
-    before: Millis,
-) -> Result<Vec<(ConversationId, Option<Wait>)>> {
-    // Nulls come first: a turn that does not wait goes on at once.
-    let sql = "SELECT id, wake_at, wait_ms FROM conversation INDEXED BY unsealed
-        WHERE turn IS NOT NULL ORDER BY wake_at, id";
+pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Wait)>> {
+    // Nulls come first: a turn that does not wait goes on now. The condition is the index's.
+    let sql = "SELECT id, wake_at, wait_ms, for_person FROM conversation INDEXED BY unsealed
+        WHERE turn IS NOT NULL AND (for_person = 0 OR wake_at IS NOT NULL) ORDER BY wake_at, id";
     let mut statement = connection.prepare_cached(sql)?;
     let waiting = statement.query_map([], |row| Ok((id(row)?, record::wait(row, 1)?)))?;
-    let until = |wait: &Option<Wait>| wait.map(|wait| wait.until).unwrap_or_default();
-    let due =
-        |found: &Result<(_, Option<Wait>)>| found.as_ref().map_or(true, |(_, wait)| until(wait) < before);
-    waiting.take_while(due).collect()
+    let is_due = |wait: Wait| wait.due_at().is_some_and(|at| at < before);
+    waiting
+        .take_while(|found: &Result<(_, Wait)>| found.as_ref().map_or(true, |(_, wait)| is_due(*wait)))
+        .collect()
 }
 
 fn id(row: &Row<'_>) -> Result<ConversationId> {

@@ -1,7 +1,7 @@
 //! How what the journal keeps is written in columns.
 
 use everturn_orchestrator::{
-    Cursor, Head, TurnRecord, Wait,
+    Cursor, Head, Moment, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };
 use everturn_wire::{ConversationStatus, Role};
@@ -13,7 +13,7 @@ use serde_json::Deserializer;
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
 
 /// The columns that [`turn`] reads, in its order.
-pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, definition, wake_at, wait_ms";
+pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, definition, wake_at, wait_ms, for_person";
 
 /// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
 pub(crate) fn integer(count: u64) -> i64 {
@@ -77,12 +77,16 @@ pub(crate) fn turn(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TurnR
     }))
 }
 
-/// The wait whose columns, `wake_at` and `wait_ms`, begin at `first`; `None` where the first one is null.
-pub(crate) fn wait(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Wait>> {
-    if row.get_ref(first)? == rusqlite::types::ValueRef::Null {
-        return Ok(None);
-    }
-    Ok(Some(Wait { until: Millis(count(row, first)?), decided_ms: count(row, first + 1)? }))
+/// The wait whose columns, `wake_at`, `wait_ms` and `for_person`, begin at `first`.
+pub(crate) fn wait(row: &Row<'_>, first: usize) -> rusqlite::Result<Wait> {
+    let until = match row.get_ref(first)? {
+        rusqlite::types::ValueRef::Null => None,
+        _ => Some(Moment { at: Millis(count(row, first)?), decided_ms: count(row, first + 1)? }),
+    };
+    Ok(match row.get(first + 2)? {
+        true => Wait::Person { until },
+        false => until.map_or(Wait::Now, Wait::Until),
+    })
 }
 
 /// Each is written as its place in this list: only add at the end.

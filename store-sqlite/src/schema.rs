@@ -62,7 +62,7 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 
 #[cfg(test)]
 mod tests {
-    use everturn_orchestrator::{Wait, kernel::Millis};
+    use everturn_orchestrator::{Moment, Wait, kernel::Millis};
 
     use super::*;
 
@@ -92,8 +92,8 @@ mod tests {
         connection.execute(add, ("idle", None::<i64>, None::<&str>)).unwrap();
         migrate(&mut connection, path()).unwrap();
         let unsealed = crate::query::unsealed(&connection, Millis(u64::MAX)).unwrap();
-        let wait = Wait { until: Millis(20_500), decided_ms: 20_000 };
-        assert_eq!(unsealed, [("streams".into(), None), ("waits".into(), Some(wait))]);
+        let wait = Wait::Until(Moment { at: Millis(20_500), decided_ms: 20_000 });
+        assert_eq!(unsealed, [("streams".into(), Wait::Now), ("waits".into(), wait)]);
     }
 
     #[test]

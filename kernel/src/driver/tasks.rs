@@ -16,11 +16,11 @@ use crate::{Host, Input, Millis, Op, RetryStrategy, StreamEvent, ToolAnswer, Tur
 pub(super) struct Tasks<'r> {
     retry: &'r dyn RetryStrategy,
     call: Option<(Op, BoxStream<'static, StreamEvent>)>,
-    wait: Option<Wait<'r>>,
+    wait: Option<Sleep<'r>>,
     tools: Vec<Running>,
 }
 
-struct Wait<'r> {
+struct Sleep<'r> {
     op: Op,
     at: Millis,
     sleep: Option<BoxFuture<'r, ()>>,
@@ -48,7 +48,7 @@ impl<'r> Tasks<'r> {
             self.call = op.map(|op| (op, host.stream(turn, op)));
         }
         if self.wait.as_ref().map(|wait| (wait.op, wait.at)) != wake {
-            self.wait = wake.map(|(op, at)| Wait { op, at, sleep: None });
+            self.wait = wake.map(|(op, at)| Sleep { op, at, sleep: None });
         }
         self.align_tools(turn, host);
     }
@@ -92,7 +92,7 @@ impl<'r> Tasks<'r> {
     }
 }
 
-impl<'r> Wait<'r> {
+impl<'r> Sleep<'r> {
     /// Sleeps until the time has come, as often as it takes: a sleep may end early.
     fn poll<H: Host>(&mut self, retry: &'r dyn RetryStrategy, cx: &mut Context<'_>, host: &H) -> Poll<Op> {
         let left = Duration::from_millis(self.at.since(host.now()));

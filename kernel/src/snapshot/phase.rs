@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::is_zero;
 use crate::{
-    Arguments, Millis, Op, Outcome, ToolAnswer, ToolCall,
+    Arguments, Millis, Moment, Op, Outcome, ToolAnswer, ToolCall, Wait,
     call::{CallState, OpenCall},
     phase::{Backoff, Phase, Piece, Scheduled, Streaming, Tally, Tools},
 };
@@ -160,6 +160,16 @@ impl PhaseRecord {
             _ => return None,
         };
         Some(tally(*retries, *waited_ms, last.clone()).state(next_at))
+    }
+
+    /// What a turn in this state waits for.
+    pub(super) fn wait(&self) -> Wait {
+        match self {
+            Self::Backoff { resume_at, decided_ms, .. } => {
+                Wait::Until(Moment { at: *resume_at, decided_ms: *decided_ms })
+            }
+            Self::Streaming { .. } | Self::Tools { .. } | Self::Sealed { .. } | Self::Unknown => Wait::Now,
+        }
     }
 
     /// The state; `None` where it is of a later format.

@@ -8,7 +8,7 @@ use everturn_wire::{
 };
 
 use super::State;
-use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, Wait, telemetry};
+use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, telemetry};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -136,7 +136,7 @@ impl Batch {
         entries.extend(running.map(|turn| {
             Entry::Turn(Box::new(TurnRecord {
                 snapshot: turn.snapshot(),
-                wait: Wait::of(turn),
+                wait: turn.wait(),
                 from: self.from,
                 first_seq: self.first_seq,
                 definition: definition.clone(),

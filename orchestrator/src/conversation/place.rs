@@ -7,7 +7,7 @@ use everturn_wire::{ConversationStatus, QueuedMessage, RetryState};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Control, Conversation, Inbox, State};
-use crate::{Cursor, Definition, Error, TurnRecord, Version, Wait, shutdown::Shutdown};
+use crate::{Cursor, Definition, Error, TurnRecord, Version, shutdown::Shutdown};
 
 /// The running turn, as others see it.
 pub(crate) struct Writer {
@@ -114,7 +114,7 @@ impl Conversation {
     ) -> Option<Unsealed> {
         let mut state = self.state();
         shutdown.check_open().ok()?;
-        let waits = state.unsealed.as_ref()?.wait.is_some_and(|wait| wait.lasts(now));
+        let waits = state.unsealed.as_ref()?.wait.lasts(now);
         if waits && control.is_none() {
             return None;
         }
@@ -143,7 +143,7 @@ impl Conversation {
         state.writer = None;
         state.unsealed = Some(Box::new(TurnRecord {
             snapshot: turn.snapshot(),
-            wait: Wait::of(turn),
+            wait: turn.wait(),
             from,
             first_seq,
             definition: definition.clone(),

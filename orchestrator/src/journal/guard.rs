@@ -3,11 +3,11 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_trait::async_trait;
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
 
-use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Wait, Window};
+use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Window};
 use crate::{Cursor, session::panic_text};
 
 /// A journal whose panics are errors: it may be anybody's, and the one timer and every session depend on it.
@@ -59,7 +59,7 @@ impl Journal for Guarded {
         guard(async { self.0.conversations().await }).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         guard(async { self.0.unsealed(before).await }).await
     }
 }

@@ -6,10 +6,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
-use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, TurnRecord, Version, Wait, Window};
+use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, TurnRecord, Version, Window};
 use crate::Cursor;
 
 /// A journal that lasts as long as the process.
@@ -120,15 +120,14 @@ impl Journal for MemoryJournal {
         Ok(all)
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
-        let until = |wait: Option<Wait>| wait.map(|wait| wait.until).unwrap_or_default();
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         let mut waiting: Vec<_> = self
             .lock()
             .iter()
             .filter_map(|(id, record)| Some((id.clone(), record.turn.as_ref()?.wait)))
-            .filter(|(_, wait)| until(*wait) < before)
+            .filter(|(_, wait)| wait.due_at().is_some_and(|at| at < before))
             .collect();
-        waiting.sort_by(|(a, wait), (b, other)| until(*wait).cmp(&until(*other)).then_with(|| a.cmp(b)));
+        waiting.sort_by(|(a, wait), (b, other)| wait.due_at().cmp(&other.due_at()).then_with(|| a.cmp(b)));
         Ok(waiting)
     }
 }

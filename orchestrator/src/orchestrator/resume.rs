@@ -16,7 +16,7 @@ use crate::{
 impl Orchestrator {
     /// Goes on with every turn that an earlier process left unsealed: one that waited keeps what is left of its wait,
     /// one that streamed asks again. Many that are due at once are taken up one after the other, at the pace of the
-    /// timer. Says how many there are. To be called once, before anything else.
+    /// timer. One that waits for a person waits on. Says how many go on. To be called once, before anything else.
     ///
     /// # Errors
     /// When the journal fails.
@@ -24,8 +24,8 @@ impl Orchestrator {
         let unsealed = self.shared.journal.unsealed(Millis(u64::MAX)).await?;
         let (now, count) = (self.shared.clock.now(), unsealed.len());
         for (id, wait) in unsealed {
-            let at = wait.filter(|wait| wait.lasts(now)).map_or(timer::AT_ONCE, |wait| wait.until);
-            timer::wake_at(&self.shared, at, id);
+            let Some(due) = wait.due_at() else { continue };
+            timer::wake_at(&self.shared, if wait.lasts(now) { due } else { timer::AT_ONCE }, id);
         }
         Ok(count)
     }

@@ -126,7 +126,7 @@ impl Journal for Storage {
         self.inner.conversations().await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         self.inner.unsealed(before).await
     }
 }

@@ -3,7 +3,7 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::{Context as _, Result};
-use everturn_orchestrator::{Head, TurnRecord};
+use everturn_orchestrator::{Head, TurnRecord, Wait};
 use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value};
 
@@ -132,7 +132,7 @@ impl<W: Write> Transcript<'_, W> {
                 self.paper.block(Ink::Warning, "", &format!("The turn {words}{comma}{name}"))?;
                 self.paper.block(Ink::Faint, MARGIN, &wording::brief(&message))?;
             }
-            None if pending::wait(turn).is_some() => {
+            None if pending::wait(turn).is_some() || matches!(turn.wait, Wait::Person { .. }) => {
                 self.paper.block(Ink::Warning, "", &format!("The turn {words}"))?;
             }
             None => {

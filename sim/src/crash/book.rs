@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_orchestrator::{Entry, Error, kernel::Millis};
+use everturn_orchestrator::{Entry, Error, Moment, kernel::Millis};
 use everturn_wire::{AgentEvent, ConversationId};
 use tokio::time::Instant;
 
@@ -147,8 +147,8 @@ impl Book {
             match entry {
                 Entry::Event(event) => drop(pages.durable.insert(id.clone(), event.end.value())),
                 Entry::Turn(record) => {
-                    let found =
-                        record.wait.map_or(Ok(()), |wait| pages.waits.decided(id, now, wait.decided_ms));
+                    let decided = |until: Moment| pages.waits.decided(id, now, until.decided_ms);
+                    let found = record.wait.until().map_or(Ok(()), decided);
                     found.unwrap_or_else(|what| pages.wrong(what));
                 }
                 Entry::Chunk(_) | Entry::Sealed(_) | Entry::Head(_) => {}

@@ -90,7 +90,7 @@ impl Journal for Durable {
         self.kept.conversations().await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         self.kept.unsealed(before).await
     }
 }

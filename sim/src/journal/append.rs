@@ -3,11 +3,11 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use everturn_orchestrator::{Entry, Journal, JournalError, StoredEvent, Version, kernel::Millis};
+use everturn_orchestrator::{Entry, Journal, JournalError, StoredEvent, Version, Wait, kernel::Millis};
 use everturn_wire::{Chunk, Role};
 use futures_util::{FutureExt as _, future::join_all};
 
-use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics, turn};
+use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics, turn, until};
 
 pub(super) async fn begins_with_nothing(journal: &dyn Journal) {
     let nobody = id("nobody");
@@ -34,7 +34,7 @@ pub(super) async fn refuses_the_stale_and_writes_nothing(journal: &dyn Journal) 
     let first = vec![
         Entry::Chunk(chunk(1, Role::User, Chunk::Text { text: "kept".to_owned() })),
         Entry::Event(event(0, 1)),
-        Entry::Turn(Box::new(turn(Some(9)))),
+        Entry::Turn(Box::new(turn(until(9)))),
         Entry::Head(head(1)),
     ];
     let current = add(journal, &id, Version(0), first).await;
@@ -49,7 +49,7 @@ pub(super) async fn refuses_the_stale_and_writes_nothing(journal: &dyn Journal) 
         assert_eq!(refused, Err(JournalError::Stale { id: id.clone(), expected, found: current }));
     }
     let stored = load(journal, &id).await;
-    assert_eq!((stored.version, stored.head, stored.turn), (current, head(1), Some(turn(Some(9)))));
+    assert_eq!((stored.version, stored.head, stored.turn), (current, head(1), Some(turn(until(9)))));
     assert_eq!(chunks(journal, &id).await.len(), 1, "a stale append adds no chunk");
     assert_eq!(events(journal, &id, 0, 10).await.len(), 1, "a stale append adds no event");
     assert!(metrics(journal, &id).await.is_empty(), "a stale append seals nothing");
@@ -144,17 +144,17 @@ pub(super) async fn takes_much_at_once(journal: &dyn Journal) {
 
 pub(super) async fn keeps_the_turn_until_it_is_sealed(journal: &dyn Journal) {
     let id = id("c");
-    let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(None)))];
+    let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(Wait::Now)))];
     let version = add(journal, &id, Version(0), entries).await;
-    assert_eq!(load(journal, &id).await.turn, Some(turn(None)));
-    let version = add(journal, &id, version, vec![Entry::Turn(Box::new(turn(Some(77))))]).await;
-    assert_eq!(load(journal, &id).await.turn, Some(turn(Some(77))), "a later record replaces the turn");
+    assert_eq!(load(journal, &id).await.turn, Some(turn(Wait::Now)));
+    let version = add(journal, &id, version, vec![Entry::Turn(Box::new(turn(until(77))))]).await;
+    assert_eq!(load(journal, &id).await.turn, Some(turn(until(77))), "a later record replaces the turn");
     let version = add(journal, &id, version, vec![Entry::Event(event(0, 1))]).await;
-    assert_eq!(load(journal, &id).await.turn, Some(turn(Some(77))), "other entries leave the turn alone");
+    assert_eq!(load(journal, &id).await.turn, Some(turn(until(77))), "other entries leave the turn alone");
     let version = add(journal, &id, version, vec![Entry::Sealed(figures("t"))]).await;
     assert_eq!(load(journal, &id).await.turn, None, "a sealed turn is gone");
-    let entries = vec![Entry::Sealed(figures("u")), Entry::Turn(Box::new(turn(Some(5))))];
+    let entries = vec![Entry::Sealed(figures("u")), Entry::Turn(Box::new(turn(until(5))))];
     add(journal, &id, version, entries).await;
-    assert_eq!(load(journal, &id).await.turn, Some(turn(Some(5))), "entries take effect in their order");
+    assert_eq!(load(journal, &id).await.turn, Some(turn(until(5))), "entries take effect in their order");
     assert_eq!(load(journal, &id).await.head, head(0), "an append without a head keeps the one there is");
 }

@@ -2,7 +2,7 @@
 
 use everturn_orchestrator::{Entry, Journal, Version, Wait, kernel::Millis};
 
-use super::sample::{add, figures, head, id, turn, wait};
+use super::sample::{add, figures, head, id, load, moment, turn, until};
 
 pub(super) async fn lists_conversations_by_activity(journal: &dyn Journal) {
     for (name, activity) in [("old", 10), ("newest", 30), ("middle", 20)] {
@@ -21,37 +21,53 @@ async fn listed(journal: &dyn Journal) -> Vec<(String, u64)> {
 pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {
     // Those of one moment do not come in their order.
     let waiting = [
-        ("later", Some(200)),
-        ("too", Some(100)),
-        ("at once", None),
-        ("soon", Some(100)),
-        ("never", Some(300)),
+        ("later", until(200)),
+        ("too", until(100)),
+        ("at once", Wait::Now),
+        ("soon", until(100)),
+        ("never", until(300)),
     ];
-    for (name, wake_at) in waiting {
-        let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(wake_at)))];
+    for (name, wait) in waiting {
+        let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(wait)))];
         add(journal, &id(name), Version(0), entries).await;
     }
     add(journal, &id("idle"), Version(0), vec![Entry::Head(head(0))]).await;
-    let all = [("at once", 0), ("soon", 100), ("too", 100), ("later", 200), ("never", 300)].map(owned);
+    let all = waits([("at once", 0), ("soon", 100), ("too", 100), ("later", 200), ("never", 300)]);
     for (before, count) in [(0, 0), (1, 1), (100, 1), (101, 3), (201, 4), (301, 5), (u64::MAX, 5)] {
         assert_eq!(due(journal, before).await, all[..count], "before {before}");
     }
-    let sooner = vec![Entry::Turn(Box::new(turn(Some(50))))];
+    let sooner = vec![Entry::Turn(Box::new(turn(until(50))))];
     add(journal, &id("never"), Version(1), sooner).await;
     add(journal, &id("soon"), Version(1), vec![Entry::Sealed(figures("t"))]).await;
-    let left = [("at once", 0), ("never", 50), ("too", 100), ("later", 200)].map(owned);
+    let left = waits([("at once", 0), ("never", 50), ("too", 100), ("later", 200)]);
     assert_eq!(due(journal, 1_000).await, left, "a moved wait is listed once, a sealed turn is not");
 }
 
-async fn due(journal: &dyn Journal, before: u64) -> Vec<(String, u64)> {
+pub(super) async fn lists_no_turn_that_waits_for_a_person_alone(journal: &dyn Journal) {
+    let (person, given_up) = (Wait::Person { until: None }, Wait::Person { until: Some(moment(100)) });
+    for (name, wait) in [("asks", person), ("asks until", given_up), ("at once", Wait::Now)] {
+        let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(wait)))];
+        add(journal, &id(name), Version(0), entries).await;
+        assert_eq!(load(journal, &id(name)).await.turn, Some(turn(wait)), "{name}");
+    }
+    let listed = [("at once".to_owned(), Wait::Now), ("asks until".to_owned(), given_up)];
+    assert_eq!(due(journal, u64::MAX).await, listed);
+    assert_eq!(due(journal, 100).await, listed[..1]);
+    // The person answers; and of another turn, a person is asked.
+    add(journal, &id("asks"), Version(1), vec![Entry::Turn(Box::new(turn(Wait::Now)))]).await;
+    add(journal, &id("at once"), Version(1), vec![Entry::Turn(Box::new(turn(person)))]).await;
+    let listed = [("asks".to_owned(), Wait::Now), ("asks until".to_owned(), given_up)];
+    assert_eq!(due(journal, u64::MAX).await, listed);
+}
+
+async fn due(journal: &dyn Journal, before: u64) -> Vec<(String, Wait)> {
     let due = journal.unsealed(Millis(before)).await.expect("listing succeeds");
-    let until = |found: Option<Wait>| {
-        found.map_or(0, |found| {
-            assert_eq!(found, wait(found.until.0), "a wait comes back whole");
-            found.until.0
-        })
-    };
-    due.into_iter().map(|(id, wait)| (id.to_string(), until(wait))).collect()
+    due.into_iter().map(|(id, wait)| (id.to_string(), wait)).collect()
+}
+
+/// Waits until these moments; 0 = none.
+fn waits<const N: usize>(all: [(&str, u64); N]) -> [(String, Wait); N] {
+    all.map(|(name, at)| (name.to_owned(), if at == 0 { Wait::Now } else { until(at) }))
 }
 
 fn owned((name, number): (&str, u64)) -> (String, u64) {

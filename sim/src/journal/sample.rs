@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Head, Journal, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Entry, Head, Journal, Moment, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn},
 };
 use everturn_wire::{
@@ -60,27 +60,26 @@ pub(super) fn figures(turn: &str) -> TurnMetrics {
 }
 
 /// A wait until then.
-pub(super) fn wait(until: u64) -> Wait {
-    Wait { until: Millis(until), decided_ms: until / 2 }
+pub(super) fn until(at: u64) -> Wait {
+    Wait::Until(moment(at))
+}
+
+/// The end of a wait.
+pub(super) fn moment(at: u64) -> Moment {
+    Moment { at: Millis(at), decided_ms: at / 2 }
 }
 
 /// A turn at rest, with a message in its queue.
-pub(super) fn turn(wake_at: Option<u64>) -> TurnRecord {
+pub(super) fn turn(wait: Wait) -> TurnRecord {
     let (mut effects, now) = (Effects::new(), Millis(5));
     let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
     let mut turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, now, &mut effects);
     let message = QueuedMessage { message_id: "m".to_owned(), text: "and \"this\"".to_owned() };
     turn.handle(now, Input::Steer(message), &NoRetry, &mut effects);
     let mut definition = Definition::new("test/m");
-    definition.reasoning_effort = wake_at.map(|_| "high".to_owned());
-    definition.supersedes = wake_at.map(|_| 3);
-    TurnRecord {
-        snapshot: turn.snapshot(),
-        wait: wake_at.map(wait),
-        from: Cursor::from_value(3),
-        first_seq: 4,
-        definition,
-    }
+    definition.reasoning_effort = wait.until().map(|_| "high".to_owned());
+    definition.supersedes = wait.until().map(|_| 3);
+    TurnRecord { snapshot: turn.snapshot(), wait, from: Cursor::from_value(3), first_seq: 4, definition }
 }
 
 /// Appends where it must succeed.

@@ -6,3 +6,10 @@ ALTER TABLE conversation ADD COLUMN definition TEXT;
 UPDATE conversation SET definition = json_patch(json_object('model', coalesce(model, '')),
     json_object('reasoningEffort', reasoning_effort)) WHERE turn IS NOT NULL;
 ALTER TABLE conversation DROP COLUMN reasoning_effort;
+
+-- Whether an unsealed turn waits for a person: then only until wake_at, if at all. Such a turn without a moment is never
+-- due, and in no index.
+ALTER TABLE conversation ADD COLUMN for_person INTEGER NOT NULL DEFAULT 0;
+DROP INDEX unsealed;
+CREATE INDEX unsealed ON conversation (wake_at, id, wait_ms, for_person)
+    WHERE turn IS NOT NULL AND (for_person = 0 OR wake_at IS NOT NULL);

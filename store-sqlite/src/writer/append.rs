@@ -1,6 +1,6 @@
 //! One append, as statements.
 
-use everturn_orchestrator::{Entry, Head, JournalError, StoredEvent, TurnRecord, Version};
+use everturn_orchestrator::{Entry, Head, JournalError, StoredEvent, TurnRecord, Version, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{
     Connection, OptionalExtension as _, Result, ToSql, params,
@@ -103,13 +103,15 @@ fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
 
 fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
     let sql = "UPDATE conversation
-        SET turn = ?2, wake_at = ?3, wait_ms = ?4, turn_begins = ?5, turn_seq = ?6, definition = ?7
-        WHERE key = ?1";
+        SET turn = ?2, wake_at = ?3, wait_ms = ?4, for_person = ?5, turn_begins = ?6, turn_seq = ?7,
+        definition = ?8 WHERE key = ?1";
+    let until = turn.wait.until();
     on.prepare_cached(sql)?.execute(params![
         key,
         to_json(&turn.snapshot)?,
-        turn.wait.map(|wait| integer(wait.until.0)),
-        turn.wait.map(|wait| integer(wait.decided_ms)),
+        until.map(|until| integer(until.at.0)),
+        until.map(|until| integer(until.decided_ms)),
+        matches!(turn.wait, Wait::Person { .. }),
         integer(turn.from.value()),
         integer(turn.first_seq),
         to_json(&turn.definition)?,
@@ -118,8 +120,8 @@ fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
 }
 
 fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
-    let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, wait_ms = NULL, turn_begins = NULL,
-        turn_seq = NULL, definition = NULL WHERE key = ?1";
+    let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, wait_ms = NULL, for_person = 0,
+        turn_begins = NULL, turn_seq = NULL, definition = NULL WHERE key = ?1";
     on.prepare_cached(sql)?.execute([key])?;
     let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
         (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),

@@ -1,7 +1,7 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Journal as _, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Entry, Journal as _, TurnRecord, Version, Moment, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -19,7 +19,7 @@ fn turn() -> TurnRecord {
     let turn = Turn::begin(TurnId::from("u"), Settings::default(), prompt, Millis(3), &mut Effects::new());
     TurnRecord {
         snapshot: turn.snapshot(),
-        wait: Some(Wait { until: Millis(9), decided_ms: 4 }),
+        wait: Wait::Until(Moment { at: Millis(9), decided_ms: 4 }),
         from: Cursor::from_value(1),
         first_seq: 1,
         definition: Definition::new("test/m"),
