@@ -9,11 +9,9 @@ use crate::{
     clock::Steady,
     journal::Guarded,
     model::{Model, Models},
-    orchestrator::Shared,
-    registry::Registry,
-    shutdown::Shutdown,
+    session::Ports,
+    status::StatusChanges,
     telemetry,
-    timer::Timers,
     tool::ToolSet,
 };
 
@@ -146,22 +144,23 @@ impl Builder {
             let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
             settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
         }
-        Orchestrator::new(Shared {
+        let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
+        let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
+        Orchestrator::new(journal.clone(), clock.clone(), |timers, shutdown| Ports {
             models: self.models,
             tools,
             schedule: self.schedule,
-            journal: Arc::new(Guarded(self.journal)),
-            clock: Arc::new(Steady::new(self.clock)),
+            journal,
+            clock,
             settings,
             system_prompt: self.system_prompt,
             max_output_tokens: self.max_output_tokens,
             max_tool_result: self.max_tool_result,
             max_live_output: self.max_live_output,
             auto_retry: Arc::new(AtomicBool::new(true)),
-            registry: Registry::default(),
-            timers: Timers::default(),
-            shutdown: Shutdown::default(),
-            status: Shared::status_channel(),
+            timers,
+            shutdown,
+            status: StatusChanges::default(),
         })
     }
 }

@@ -1,23 +1,37 @@
-//! A conversation: its history, its live events, and the place of its one writer.
+//! A conversation in memory: its record, what those who watch it see, and the seat of whoever drives it.
 
 mod batch;
 mod control;
 mod inbox;
-mod place;
-mod show;
+mod live;
+mod seat;
+mod seated;
+mod shelf;
+mod sync;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod stress;
 
-use everturn_kernel::{Millis, Wait};
-use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage, RetryPhase, StoredChunk};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool};
+
+use everturn_kernel::{Millis, Turn, Wait};
+use everturn_wire::{ConversationId, ConversationStatus, RetryPhase, StoredChunk};
 use tokio::sync::Notify;
 
-use crate::{Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, registry::Shelf};
+use crate::{
+    Cursor, Error, Head, JournalError, Stored, Version, log::EventLog, shutdown::Shutdown, timer::Timers,
+};
+use seat::Seat;
 
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
 pub(crate) use inbox::Inbox;
-pub(crate) use place::{Left, Rest, RunningTurn, Unsealed, Writer};
+pub(crate) use live::{Live, RunningTurn};
+pub(crate) use seat::Parked;
+pub(crate) use seated::{Command, Left, Rest, Seated};
+pub(crate) use shelf::Shelf;
 
 /// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:
 /// far above the longest answer. New events begin behind them, so that a cursor to lost text leads to what replaced it.
@@ -29,33 +43,49 @@ pub(crate) struct Conversation {
     /// Whether failures are retried by themselves.
     pub(crate) auto_retry: Arc<AtomicBool>,
     state: Mutex<State>,
-    /// Where it is found as long as it is in memory.
-    shelf: Arc<Shelf>,
-    /// Told whenever the event stream grew or the writer left.
+    seat: Seat,
+    home: Home,
+    /// Set once the conversation is lost: it goes on as another one, as the journal has it.
+    loss: OnceLock<Loss>,
+    /// Told whenever the event stream grew or the seat was left.
     pub(crate) grew: Notify,
 }
 
-/// Held for moments only, never across an await.
+/// What a conversation needs of the process.
+#[derive(Clone)]
+pub(crate) struct Home {
+    /// Where it is found as long as it is in memory.
+    pub(crate) shelf: Arc<Shelf>,
+    /// What has its turn go on when it was lost.
+    pub(crate) timers: Arc<Timers>,
+    pub(crate) shutdown: Arc<Shutdown>,
+}
+
+/// What there is to read. Held for moments only, never across an await, and before the seat.
 pub(crate) struct State {
+    pub(crate) record: Record,
+    pub(crate) live: Live,
+}
+
+/// The conversation as the journal has it.
+pub(crate) struct Record {
     pub(crate) version: Version,
     pub(crate) head: Head,
     pub(crate) chunks: Vec<Arc<StoredChunk>>,
-    pub(crate) log: EventLog,
-    /// Up to where the event stream is in the journal; beyond is streamed text.
-    pub(crate) journaled: Cursor,
-    /// The one writer, while there is one.
-    pub(crate) writer: Option<Writer>,
-    /// A turn that is in the journal but has no session yet.
-    unsealed: Option<Box<TurnRecord>>,
-    /// The journal failed: the conversation goes on as another one, as the journal has it.
-    pub(crate) lost: Option<JournalError>,
-    /// The running turn's queue, as last committed.
-    pub(crate) queue: Vec<QueuedMessage>,
+}
+
+/// Why a conversation in memory is no longer what it was.
+#[derive(Clone, Debug)]
+pub(crate) enum Loss {
+    /// The journal failed, or someone else wrote to it.
+    Unsaved(JournalError),
+    /// Whoever drove it broke.
+    Broken,
 }
 
 impl Conversation {
     /// A new one: nothing of it is durable yet.
-    pub(crate) fn new(id: ConversationId, now: Millis, shelf: Arc<Shelf>) -> Arc<Self> {
+    pub(crate) fn new(id: ConversationId, now: Millis, home: Home) -> Arc<Self> {
         let head = Head {
             created_at: now,
             last_activity_at: now,
@@ -65,7 +95,7 @@ impl Conversation {
             end: Cursor::default(),
             last_seq: 0,
         };
-        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), shelf)
+        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), home)
     }
 
     /// One that the journal has.
@@ -73,28 +103,33 @@ impl Conversation {
         id: ConversationId,
         stored: Stored,
         chunks: Vec<Arc<StoredChunk>>,
-        shelf: Arc<Shelf>,
+        home: Home,
     ) -> Arc<Self> {
-        let streamed = stored.turn.as_ref().is_some_and(|turn| turn.wait == Wait::Now);
+        let Stored { version, head, turn } = stored;
+        let streamed = turn.as_ref().is_some_and(|turn| turn.wait == Wait::Now);
         let lost = if streamed { TOLD_AND_LOST } else { 0 };
-        let end = Cursor::from_value(stored.head.end.value() + lost);
-        let queue = stored.turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
+        let end = Cursor::from_value(head.end.value() + lost);
+        let running = turn.as_ref().map(|turn| {
+            let retry = turn.snapshot.retry();
+            let takes_retry_now = retry.as_ref().is_some_and(|retry| retry.phase == RetryPhase::Waiting);
+            RunningTurn { from: turn.from, first_seq: turn.first_seq, retry, takes_retry_now }
+        });
+        let queue = turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
+        let parked = turn.map(|record| {
+            let (wait, definition) = (record.wait, record.definition);
+            Turn::restore(record.snapshot).map(|turn| Parked { turn, wait, definition })
+        });
         let state = State {
-            version: stored.version,
-            head: stored.head,
-            chunks,
-            log: EventLog::new(end),
-            journaled: end,
-            writer: None,
-            unsealed: stored.turn.map(Box::new),
-            lost: None,
-            queue,
+            record: Record { version, head, chunks },
+            live: Live { log: EventLog::new(end), journaled: end, running, queue },
         };
         Arc::new(Self {
             id,
             auto_retry: Arc::new(AtomicBool::new(true)),
             state: Mutex::new(state),
-            shelf,
+            seat: Seat::new(parked, home.shutdown.clone()),
+            home,
+            loss: OnceLock::new(),
             grew: Notify::new(),
         })
     }
@@ -103,55 +138,66 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses everything once the journal failed: what is asked here would be asked of what is no longer so.
+    /// Refuses everything once the conversation is lost: what is asked here would be asked of what is no longer so.
     pub(crate) fn check_kept(&self) -> Result<(), Error> {
-        self.state().check_kept(&self.id)
+        let id = || self.id.clone();
+        match self.loss.get() {
+            Some(Loss::Unsaved(why)) => Err(Error::NotSaved { id: id(), why: why.clone() }),
+            Some(Loss::Broken) => Err(Error::Broken { id: id() }),
+            None => Ok(()),
+        }
     }
 
-    /// The wait of a turn that is parked.
-    pub(crate) fn parked(&self) -> Option<Wait> {
-        Some(self.state().unsealed.as_ref()?.wait)
+    /// Whether the conversation goes on as another one.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.loss.get().is_some()
     }
 
     /// Whether all that was told is in the journal.
     pub(crate) fn is_saved(&self) -> bool {
         let state = self.state();
-        state.journaled == state.log.end()
+        state.live.journaled == state.live.log.end()
     }
 
     /// Whether *retry now* would do anything.
     pub(crate) fn takes_retry_now(&self) -> bool {
-        self.state().running().is_some_and(|turn| turn.takes_retry_now)
+        self.state().live.running.as_ref().is_some_and(|turn| turn.takes_retry_now)
     }
 
     /// Whether the running turn's step is being retried.
     pub(crate) fn is_retrying(&self) -> bool {
-        self.state().running().is_some_and(|turn| turn.retry.is_some())
+        self.state().live.running.as_ref().is_some_and(|turn| turn.retry.is_some())
+    }
+
+    /// Whether that message waits in the queue, as last committed.
+    pub(crate) fn waits(&self, message_id: &str) -> bool {
+        self.state().live.queue.iter().any(|waiting| waiting.message_id == message_id)
+    }
+
+    /// Lets go of it: what the journal does not have did not happen. Those who watch are told that, and nothing else. Who
+    /// asks for it again has it from the journal; its turn goes on when that can be.
+    fn lose(&self, loss: Loss) {
+        self.home.shelf.remove(self);
+        let is_known = self.state().record.version > Version::default();
+        // Before the seat: who finds that lost must find out why.
+        let _ = self.loss.set(loss);
+        self.seat.lose();
+        self.grew.notify_waiters();
+        if is_known {
+            self.home.timers.try_again(self.id.clone());
+        }
     }
 }
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        self.shelf.remove(self);
+        self.home.shelf.remove(self);
     }
 }
 
-impl State {
-    fn check_kept(&self, id: &ConversationId) -> Result<(), Error> {
-        match &self.lost {
-            Some(why) => Err(Error::NotSaved { id: id.clone(), why: why.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    /// The turn that runs or is parked.
-    pub(crate) fn running(&self) -> Option<RunningTurn> {
-        let parked = || {
-            let TurnRecord { from, first_seq, snapshot, .. } = self.unsealed.as_deref()?;
-            let retry = snapshot.retry();
-            let takes_retry_now = retry.as_ref().is_some_and(|retry| retry.phase == RetryPhase::Waiting);
-            Some(RunningTurn { from: *from, first_seq: *first_seq, retry, takes_retry_now })
-        };
-        self.writer.as_ref().and_then(|writer| writer.turn.clone()).or_else(parked)
+impl Record {
+    fn grow(&mut self, version: Version, head: Head, chunks: Vec<Arc<StoredChunk>>) {
+        (self.version, self.head) = (version, head);
+        self.chunks.extend(chunks);
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::Error;
-
 /// A place between two events of a conversation.
 ///
 /// It counts one for each event and, for streamed text, one for each byte of it: so a place inside a text stays what
@@ -23,6 +21,14 @@ impl Cursor {
     }
 }
 
+/// A cursor that this server never gave out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{shown:?} is no cursor: send back the last one received, or none")]
+pub struct InvalidCursor {
+    /// What was sent, its first 64 characters.
+    pub shown: String,
+}
+
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -30,11 +36,11 @@ impl fmt::Display for Cursor {
 }
 
 impl FromStr for Cursor {
-    type Err = Error;
+    type Err = InvalidCursor;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let count = digits.and_then(|digits| digits.parse().ok());
-        count.map(Self).ok_or_else(|| Error::BadCursor { shown: text.chars().take(64).collect() })
+        count.map(Self).ok_or_else(|| InvalidCursor { shown: text.chars().take(64).collect() })
     }
 }

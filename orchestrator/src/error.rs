@@ -2,7 +2,7 @@
 
 use everturn_wire::{ConversationId, TurnId};
 
-use crate::JournalError;
+use crate::{cursor::InvalidCursor, journal::JournalError};
 
 /// What can go wrong when the orchestrator is asked for something. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,11 +40,8 @@ pub enum Error {
     #[error(transparent)]
     BadId(#[from] everturn_wire::InvalidId),
     /// A cursor that this server never gave out.
-    #[error("{shown:?} is no cursor: send back the last one received, or none")]
-    BadCursor {
-        /// What was sent.
-        shown: String,
-    },
+    #[error(transparent)]
+    BadCursor(#[from] InvalidCursor),
     /// A turn that is not tried again.
     #[error("turn {turn_id} cannot be tried again: {why}")]
     NotTriedAgain {
@@ -75,6 +72,22 @@ pub enum Error {
         id: ConversationId,
         /// Why.
         why: JournalError,
+    },
+    /// Whoever drove the conversation's turn broke.
+    #[error(
+        "the turn of conversation {id} broke off; it goes on from what was saved last, within seconds; the server's log says why"
+    )]
+    Broken {
+        /// The conversation.
+        id: ConversationId,
+    },
+    /// An unsealed turn cannot go on.
+    #[error(
+        "the turn of conversation {id} cannot go on: no model is configured; configure its model and start again"
+    )]
+    NoModel {
+        /// The conversation.
+        id: ConversationId,
     },
     /// The journal holds a turn that this program cannot read.
     #[error("the unsealed turn of conversation {id} cannot be taken up: {why}")]
@@ -114,12 +127,15 @@ impl Error {
             Self::Busy { .. } | Self::QueueFull { .. } | Self::NotTriedAgain { .. } => Fault::Conflict,
             Self::ShuttingDown => Fault::Unavailable,
             Self::UnknownConversation { .. } => Fault::Missing,
-            Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor { .. } => {
+            Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor(_) => {
                 Fault::Caller
             }
-            Self::Journal(_) | Self::NotSaved { .. } | Self::Unreadable { .. } | Self::NotStarted { .. } => {
-                Fault::Server
-            }
+            Self::Journal(_)
+            | Self::NotSaved { .. }
+            | Self::Broken { .. }
+            | Self::NoModel { .. }
+            | Self::Unreadable { .. }
+            | Self::NotStarted { .. } => Fault::Server,
         }
     }
 }

@@ -16,11 +16,14 @@ mod frame;
 mod journal;
 mod log;
 mod model;
+mod new_id;
 mod orchestrator;
+mod panic;
 mod registry;
 mod schedule;
 mod session;
 mod shutdown;
+mod status;
 mod subscription;
 mod telemetry;
 mod timer;
@@ -28,15 +31,16 @@ mod tool;
 
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
-pub use cursor::Cursor;
+pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
     Definition, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, TurnRecord, Version,
     Window,
 };
-pub use orchestrator::{Orchestrator, StartTurn, Started, StatusChange};
+pub use orchestrator::{Orchestrator, StartTurn, Started};
 pub use schedule::{Exponential, Patient};
+pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Tool};
 

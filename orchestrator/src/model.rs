@@ -24,6 +24,10 @@ pub(crate) struct Model {
 pub(crate) struct Models(pub(crate) Vec<Model>);
 
 impl Models {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn ids(&self) -> Vec<String> {
         self.0.iter().map(|model| model.id.clone()).collect()
     }

@@ -5,25 +5,24 @@ mod command;
 mod end;
 mod query;
 mod resume;
+mod waker;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
-use everturn_kernel::{Schedule, Settings};
-use everturn_wire::{ConversationId, ConversationStatus, Image, TurnId};
+use everturn_wire::{ConversationId, Image, TurnId};
 use tokio::sync::broadcast;
 
 use crate::{
-    Builder, Clock, Cursor, Entry, Journal, JournalError, Version, model::Models, registry::Registry,
-    shutdown::Shutdown, timer::Timers, tool::ToolSet,
+    Builder, Clock, Cursor, Journal, conversation::Home, registry::Registry, session::Ports,
+    shutdown::Shutdown, status::StatusChange, timer::Timers,
 };
-
-/// Status changes that a slow listener may be behind.
-const STATUS_PLACES: usize = 256;
+use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.
 #[derive(Clone)]
 pub struct Orchestrator {
-    shared: Arc<Shared>,
+    registry: Arc<Registry>,
+    ports: Arc<Ports>,
 }
 
 /// What a turn is started with.
@@ -52,80 +51,34 @@ pub struct Started {
     pub from: Cursor,
 }
 
-/// A conversation's status changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusChange {
-    /// The conversation.
-    pub conversation_id: ConversationId,
-    /// What its status is now.
-    pub status: ConversationStatus,
-}
-
-/// What all conversations share.
-pub(crate) struct Shared {
-    pub(crate) models: Models,
-    pub(crate) tools: ToolSet,
-    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
-    pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) settings: Settings,
-    pub(crate) system_prompt: Option<String>,
-    pub(crate) max_output_tokens: Option<u32>,
-    /// In bytes.
-    pub(crate) max_tool_result: usize,
-    /// In bytes, for each call.
-    pub(crate) max_live_output: usize,
-    /// Whether failures are retried by themselves, in all conversations.
-    pub(crate) auto_retry: Arc<AtomicBool>,
-    pub(crate) registry: Registry,
-    pub(crate) timers: Timers,
-    pub(crate) shutdown: Shutdown,
-    pub(crate) status: broadcast::Sender<StatusChange>,
-}
-
 impl Orchestrator {
     /// Starts putting one together.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    pub(crate) fn new(shared: Shared) -> Self {
-        Self::of(Arc::new(shared))
+    /// `ports` is given the timer and what says how far a shutdown is.
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        ports: impl FnOnce(Arc<Timers>, Arc<Shutdown>) -> Ports,
+    ) -> Self {
+        let waker = Waker::default();
+        let shutdown: Arc<Shutdown> = Arc::default();
+        let timers = Arc::new(Timers::new(clock, waker.clone()));
+        let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
+        let registry = Arc::new(Registry::new(journal, Home { shelf: Arc::default(), timers, shutdown }));
+        waker.set(&registry, &ports);
+        Self { registry, ports }
     }
 
-    pub(crate) fn of(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    #[cfg(test)]
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Told of every status change from now on. A listener that falls far behind misses some.
     pub fn status_changes(&self) -> broadcast::Receiver<StatusChange> {
-        self.shared.status.subscribe()
-    }
-}
-
-impl Shared {
-    pub(crate) fn status_channel() -> broadcast::Sender<StatusChange> {
-        broadcast::Sender::new(STATUS_PLACES)
-    }
-
-    /// Appends to the journal, and has the timer know whether it works.
-    pub(crate) async fn append(
-        &self,
-        id: &ConversationId,
-        expected: Version,
-        entries: Vec<Entry>,
-    ) -> Result<Version, JournalError> {
-        let appended = self.journal.append(id, expected, entries).await;
-        self.timers.journal_fails(matches!(appended, Err(JournalError::Storage(_))));
-        appended
-    }
-
-    pub(crate) fn status_changed(&self, change: StatusChange) {
-        // Nobody listens: nobody misses it.
-        let _ = self.status.send(change);
+        self.ports.status.subscribe()
     }
 }

@@ -1,6 +1,6 @@
 //! The conversations in memory, each loaded once.
 
-mod shelf;
+mod loading;
 
 use std::{
     collections::HashSet,
@@ -8,64 +8,60 @@ use std::{
 };
 
 use everturn_kernel::Millis;
-use everturn_wire::{ConversationId, TurnId};
-use uuid::Uuid;
+use everturn_wire::ConversationId;
 
-use crate::{Error, Journal, Window, conversation::Conversation};
-pub(crate) use shelf::Shelf;
+use crate::{
+    conversation::{Conversation, Home},
+    error::Error,
+    journal::{Journal, Window},
+};
+use loading::Loading;
 
 /// The conversations in memory.
-#[derive(Default)]
 pub(crate) struct Registry {
-    shelf: Arc<Shelf>,
+    journal: Arc<dyn Journal>,
+    home: Home,
     /// Those whose failures are not retried by themselves: a conversation may leave memory, what was said of it stays.
     unretried: Mutex<HashSet<ConversationId>>,
-    /// One load at a time, so that a conversation is never in memory twice.
-    loading: tokio::sync::Mutex<()>,
+    loading: Loading,
 }
 
 impl Registry {
+    pub(crate) fn new(journal: Arc<dyn Journal>, home: Home) -> Self {
+        Self { journal, home, unretried: Mutex::default(), loading: Loading::default() }
+    }
+
     /// A conversation that exists.
-    pub(crate) async fn get(
-        &self,
-        id: &ConversationId,
-        journal: &dyn Journal,
-    ) -> Result<Arc<Conversation>, Error> {
-        if let Some(held) = self.shelf.get(id) {
+    pub(crate) async fn get(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
+        if let Some(held) = self.home.shelf.get(id) {
             return Ok(held);
         }
-        let _one_at_a_time = self.loading.lock().await;
-        self.load(id, journal).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
+        let _alone = self.loading.alone(id).await;
+        self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
     }
 
     /// A conversation, made if there is none of that id.
     pub(crate) async fn get_or_make(
         &self,
         id: &ConversationId,
-        journal: &dyn Journal,
         now: Millis,
     ) -> Result<Arc<Conversation>, Error> {
-        if let Some(held) = self.shelf.get(id) {
+        if let Some(held) = self.home.shelf.get(id) {
             return Ok(held);
         }
-        let _one_at_a_time = self.loading.lock().await;
-        let loaded = self.load(id, journal).await?;
+        let _alone = self.loading.alone(id).await;
+        let loaded = self.load(id).await?;
         Ok(loaded.unwrap_or_else(|| {
-            self.shelf.get_or_insert(Conversation::new(id.clone(), now, self.shelf.clone()))
+            self.home.shelf.get_or_insert(Conversation::new(id.clone(), now, self.home.clone()))
         }))
     }
 
     /// Refuses a conversation that does not exist; one that does is not loaded for that.
-    pub(crate) async fn check(&self, id: &ConversationId, journal: &dyn Journal) -> Result<(), Error> {
-        match self.shelf.get(id).is_some() || journal.load(id).await?.is_some() {
+    pub(crate) async fn check(&self, id: &ConversationId) -> Result<(), Error> {
+        match self.home.shelf.get(id).is_some() || self.journal.load(id).await?.is_some() {
             true => Ok(()),
             false => Err(Error::UnknownConversation { id: id.clone() }),
         }
-    }
-
-    /// Who asks for this one again has it from the journal.
-    pub(crate) fn forget(&self, conversation: &Conversation) {
-        self.shelf.remove(conversation);
     }
 
     /// Says whether a conversation's failures are retried by themselves.
@@ -80,43 +76,24 @@ impl Registry {
 
     /// All that are in memory now.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
-        self.shelf.all()
+        self.home.shelf.all()
     }
 
-    /// One that somebody else may have loaded by now. Only with `loading` held.
-    async fn load(
-        &self,
-        id: &ConversationId,
-        journal: &dyn Journal,
-    ) -> Result<Option<Arc<Conversation>>, Error> {
-        if let Some(held) = self.shelf.get(id) {
+    /// One that somebody else may have loaded by now. Only by who loads it alone.
+    async fn load(&self, id: &ConversationId) -> Result<Option<Arc<Conversation>>, Error> {
+        if let Some(held) = self.home.shelf.get(id) {
             return Ok(Some(held));
         }
-        let Some(stored) = journal.load(id).await? else { return Ok(None) };
-        let chunks = journal.chunks(id, Window::default()).await?;
-        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.shelf.clone());
+        let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
+        let chunks = self.journal.chunks(id, Window::default()).await?;
+        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone());
         loaded.auto_retry.store(!lock(&self.unretried).contains(id), Ordering::Relaxed);
-        Ok(Some(self.shelf.get_or_insert(loaded)))
+        Ok(Some(self.home.shelf.get_or_insert(loaded)))
     }
 }
 
 fn lock(set: &Mutex<HashSet<ConversationId>>) -> MutexGuard<'_, HashSet<ConversationId>> {
     set.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A conversation id that no other has; later ones sort later.
-pub(crate) fn new_conversation_id() -> ConversationId {
-    ConversationId::from(Uuid::now_v7().simple().to_string())
-}
-
-/// A turn id that no other has; later ones sort later.
-pub(crate) fn new_turn_id() -> TurnId {
-    TurnId::from(Uuid::now_v7().simple().to_string())
-}
-
-/// A name for a queued message that no other has.
-pub(crate) fn new_message_id() -> String {
-    Uuid::now_v7().simple().to_string()
 }
 
 #[cfg(test)]
@@ -153,12 +130,12 @@ mod tests {
     /// Waits until so many conversations are in memory: a session ends a moment after its turn.
     async fn falls_to(orchestrator: &Orchestrator, count: usize) {
         for _ in 0..100_000 {
-            if orchestrator.shared().registry.shelf.len() == count {
+            if orchestrator.registry().home.shelf.len() == count {
                 return;
             }
             tokio::task::yield_now().await;
         }
-        panic!("{} conversations stay in memory", orchestrator.shared().registry.shelf.len());
+        panic!("{} conversations stay in memory", orchestrator.registry().home.shelf.len());
     }
 
     #[tokio::test]

@@ -1,8 +1,11 @@
 //! A subscription: one watcher's way through a conversation's event stream.
 
-use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
-use crate::{Cursor, Error, Frame, conversation::Conversation, orchestrator::Shared, telemetry::Present};
+use crate::{
+    clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame, journal::Journal,
+    registry::Registry, shutdown::Shutdown, telemetry::Present,
+};
 
 /// Events taken over at once: what a subscriber holds is bounded by so many.
 const TAKEN_AT_ONCE: usize = 64;
@@ -14,7 +17,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// from the live tail or, when it is further behind, from the journal.
 pub struct Subscription {
     conversation: Arc<Conversation>,
-    shared: Arc<Shared>,
+    source: Source,
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
@@ -23,15 +26,26 @@ pub struct Subscription {
     _present: Present,
 }
 
+/// Where a watcher has its events from.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shutdown: Arc<Shutdown>,
+    /// What goes on for as long as somebody watches.
+    pub(crate) _alive: Arc<dyn Any + Send + Sync>,
+}
+
 impl Subscription {
     pub(crate) fn new(
         conversation: Arc<Conversation>,
-        shared: Arc<Shared>,
+        source: Source,
         next: Cursor,
         extensions: bool,
     ) -> Self {
         let (taken, present) = (VecDeque::new(), Present::subscriber());
-        Self { conversation, shared, next, taken, extensions, lost: false, _present: present }
+        Self { conversation, source, next, taken, extensions, lost: false, _present: present }
     }
 
     /// The place right after the last event that was handed out.
@@ -56,12 +70,10 @@ impl Subscription {
                     return Ok(frame);
                 }
             }
-            // Before it is looked for events: there are none after it.
-            let is_down = self.shared.shutdown.is_down();
-            let (live, lost) = {
-                let state = self.conversation.state();
-                (state.log.after(self.next, TAKEN_AT_ONCE), state.lost.is_some())
-            };
+            // Both before it is looked for events: there are none after them.
+            let is_down = self.source.shutdown.is_down();
+            let lost = self.conversation.is_lost();
+            let live = self.conversation.state().live.log.after(self.next, TAKEN_AT_ONCE);
             match live {
                 Some(frames) if frames.is_empty() && lost => {
                     self.lost = true;
@@ -80,10 +92,9 @@ impl Subscription {
         let mut grew = pin!(self.conversation.grew.notified());
         // Listens before it looks, so that nothing falls in between.
         grew.as_mut().enable();
-        let is_behind = {
-            let state = self.conversation.state();
-            state.lost.is_some() || state.log.end() > self.next || self.shared.shutdown.is_down()
-        };
+        let is_behind = self.conversation.is_lost()
+            || self.conversation.state().live.log.end() > self.next
+            || self.source.shutdown.is_down();
         if !is_behind {
             grew.await;
         }
@@ -92,23 +103,23 @@ impl Subscription {
     /// Goes on where the conversation does after the journal failed, when it has been tried again.
     async fn follow(&mut self) -> Result<(), Error> {
         tokio::select! {
-            () = self.shared.clock.sleep(TRY_AGAIN) => {}
-            () = self.shared.shutdown.down() => return Err(Error::ShuttingDown),
+            () = self.source.clock.sleep(TRY_AGAIN) => {}
+            () = self.source.shutdown.down() => return Err(Error::ShuttingDown),
         }
         let id = &self.conversation.id;
-        self.conversation = self.shared.registry.get(id, self.shared.journal.as_ref()).await?;
+        self.conversation = self.source.registry.get(id).await?;
         self.lost = false;
         Ok(())
     }
 
     async fn catch_up(&mut self) -> Result<(), Error> {
-        let stored = self.shared.journal.events(&self.conversation.id, self.next, TAKEN_AT_ONCE).await?;
+        let stored = self.source.journal.events(&self.conversation.id, self.next, TAKEN_AT_ONCE).await?;
         self.taken = stored.iter().map(Frame::stored).collect();
         match self.taken.front_mut() {
             Some(first) if first.start() < self.next => *first = first.rest(self.next),
             Some(_) => {}
             // Nothing is kept of what lies before the live tail.
-            None => self.next = self.conversation.state().log.start(),
+            None => self.next = self.conversation.state().live.log.start(),
         }
         Ok(())
     }

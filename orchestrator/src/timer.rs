@@ -1,20 +1,25 @@
-//! The one timer index: who is parked, and until when.
+//! The one timer: wakes parked turns when their time has come.
+
+mod index;
 
 use std::{
-    collections::BTreeMap,
     future,
+    panic::AssertUnwindSafe,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use async_trait::async_trait;
 use everturn_kernel::{Millis, Wait};
 use everturn_wire::ConversationId;
-use tokio::sync::Notify;
+use futures_util::FutureExt as _;
+use tokio::{runtime::Handle, sync::Notify};
 
-use crate::{Clock, Error, Orchestrator, orchestrator::Shared, telemetry::Present};
+use crate::{clock::Clock, panic::panic_text};
+use index::Index;
 
 /// Before every other moment: the place in the index of a turn that is to go on as soon as it may.
 pub(crate) const AT_ONCE: Millis = Millis(0);
@@ -34,30 +39,72 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How often one turn is woken while the journal fails, however many are due: it shows whether the journal works again.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// Conversations whose turn is parked, the earliest first. A hint: the journal knows what is true.
-#[derive(Default)]
+/// How long the timer waits for one turn to be woken before it goes on to the next: a conversation that takes long to
+/// load, or never is, holds up no other.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who has parked turns go on.
+#[async_trait]
+pub(crate) trait Wakes: Send + Sync + 'static {
+    /// Has that conversation's turn go on, if its wait is over.
+    async fn wake(&self, id: &ConversationId) -> Woken;
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// Nothing is left to do: it goes on, or never will.
+    Done,
+    /// Its wait ends only then.
+    Early(Millis),
+    /// The journal failed.
+    NotYet,
+}
+
+/// Conversations whose turn is parked, and what wakes them. A hint: the journal knows what is true.
 pub(crate) struct Timers {
-    parked: Mutex<BTreeMap<(Millis, ConversationId), Parked>>,
+    index: Index,
+    clock: Arc<dyn Clock>,
+    wakes: Box<dyn Wakes>,
     /// Told when there is an earlier one, or no orchestrator any more.
     changed: Arc<Notify>,
     runs: AtomicBool,
     journal_fails: AtomicBool,
 }
 
-/// A parked turn counts as one that is active and waits.
-struct Parked {
-    _active: Present,
-    _waiting: Present,
-}
-
 impl Timers {
+    pub(crate) fn new(clock: Arc<dyn Clock>, wakes: impl Wakes) -> Self {
+        Self {
+            index: Index::default(),
+            clock,
+            wakes: Box::new(wakes),
+            changed: Arc::default(),
+            runs: AtomicBool::new(false),
+            journal_fails: AtomicBool::new(false),
+        }
+    }
+
+    /// Wakes the conversation then.
+    pub(crate) fn wake_at(self: &Arc<Self>, at: Millis, id: ConversationId) {
+        if self.index.insert(at, id) {
+            self.changed.notify_one();
+        }
+        // None: the runtime ends, and this process wakes nobody any more.
+        let Ok(runtime) = Handle::try_current() else { return };
+        if !self.runs.swap(true, Ordering::Relaxed) {
+            runtime.spawn(run(Arc::downgrade(self), self.clock.clone(), self.changed.clone()));
+        }
+    }
+
+    /// Wakes the conversation when the journal may work again.
+    pub(crate) fn try_again(self: &Arc<Self>, id: ConversationId) {
+        let times = self.clock.now().0 / TRY_AGAIN_MS;
+        self.wake_at(Millis((times + 1).saturating_mul(TRY_AGAIN_MS)), id);
+    }
+
     /// It is awake already.
     pub(crate) fn remove(&self, wait: Wait, id: &ConversationId) {
-        let places = [Some(AT_ONCE), wait.due_at()];
-        let mut parked = self.lock();
-        for at in places.into_iter().flatten() {
-            parked.remove(&(at, id.clone()));
-        }
+        self.index.remove(wait, id);
     }
 
     /// Whether the journal failed when it was used last.
@@ -70,29 +117,20 @@ impl Timers {
         if self.journal_fails.load(Ordering::Relaxed) { (1, PROBE) } else { (IN_A_ROW, PAUSE) }
     }
 
-    fn insert(&self, at: Millis, id: ConversationId) {
-        let mut parked = self.lock();
-        let is_first = parked.first_key_value().is_none_or(|((first, _), _)| at < *first);
-        parked
-            .insert((at, id), Parked { _active: Present::active_turn(), _waiting: Present::waiting_turn() });
-        drop(parked);
-        if is_first {
-            self.changed.notify_one();
+    async fn wake(self: Arc<Self>, id: ConversationId) {
+        match AssertUnwindSafe(self.wakes.wake(&id)).catch_unwind().await {
+            Ok(Woken::Done) => {}
+            Ok(Woken::Early(until)) => self.wake_at(until, id),
+            Ok(Woken::NotYet) => {
+                self.journal_fails(true);
+                self.try_again(id);
+            }
+            Err(panic) => {
+                let panic = panic_text(panic.as_ref());
+                tracing::error!(conversation = %id, panic, "a parked turn could not be woken yet");
+                self.try_again(id);
+            }
         }
-    }
-
-    /// The first one if its time has come; else how long there is until then.
-    fn due(&self, now: Millis) -> Result<ConversationId, Option<Duration>> {
-        let mut parked = self.lock();
-        match parked.first_entry() {
-            Some(first) if first.key().0 <= now => Ok(first.remove_entry().0.1),
-            Some(first) => Err(Some(Duration::from_millis(first.key().0.since(now)))),
-            None => Err(None),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Millis, ConversationId), Parked>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,34 +140,24 @@ impl Drop for Timers {
     }
 }
 
-/// Wakes the conversation then.
-pub(crate) fn wake_at(shared: &Arc<Shared>, at: Millis, id: ConversationId) {
-    shared.timers.insert(at, id);
-    if !shared.timers.runs.swap(true, Ordering::Relaxed) {
-        tokio::spawn(run(Arc::downgrade(shared), shared.clock.clone(), shared.timers.changed.clone()));
-    }
-}
-
-/// Wakes the conversation when the journal may work again.
-pub(crate) fn try_again(shared: &Arc<Shared>, id: ConversationId) {
-    let times = shared.clock.now().0 / TRY_AGAIN_MS;
-    wake_at(shared, Millis((times + 1).saturating_mul(TRY_AGAIN_MS)), id);
-}
-
 /// Wakes parked turns when their time has come, for as long as there is an orchestrator.
-async fn run(shared: Weak<Shared>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
+async fn run(timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
     let mut in_a_row = 0;
-    while let Some(strong) = shared.upgrade() {
-        let (most, pause) = strong.timers.pace();
+    while let Some(strong) = timers.upgrade() {
+        let (most, pause) = strong.pace();
         if in_a_row >= most {
             drop(strong);
             clock.sleep(pause).await;
             in_a_row = 0;
             continue;
         }
-        match strong.timers.due(clock.now()) {
+        match strong.index.due(clock.now()) {
             Ok(id) => {
-                wake(strong, id).await;
+                tokio::select! {
+                    biased;
+                    _ = tokio::spawn(strong.wake(id)) => {}
+                    () = clock.sleep(PATIENCE) => {}
+                }
                 in_a_row += 1;
             }
             Err(left) => {
@@ -157,23 +185,43 @@ async fn idle(left: Option<Duration>, clock: &dyn Clock, changed: &Notify) {
     }
 }
 
-async fn wake(shared: Arc<Shared>, id: ConversationId) {
-    let orchestrator = Orchestrator::of(shared);
-    match orchestrator.find(&id).await {
-        Ok(conversation) => {
-            // Too early: the journal failed as it was taken up, and its wait goes on.
-            let shared = orchestrator.shared();
-            let wait = conversation.parked().filter(|wait| wait.lasts(shared.clock.now()));
-            if let Some(at) = wait.and_then(Wait::due_at) {
-                shared.timers.insert(at, id);
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::SystemClock;
+
+    /// Says who was woken; breaks for one, and never comes back from another.
+    struct Waker(mpsc::UnboundedSender<String>);
+
+    #[async_trait]
+    impl Wakes for Waker {
+        async fn wake(&self, id: &ConversationId) -> Woken {
+            self.0.send(id.to_string()).unwrap();
+            match id.as_str() {
+                "breaks" => panic!("it broke"),
+                "hangs" => future::pending().await,
+                _ => Woken::Done,
             }
         }
-        Err(error @ Error::Journal(_)) => {
-            tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
-            orchestrator.shared().timers.journal_fails(true);
-            try_again(orchestrator.shared(), id);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_breaks_or_hangs_as_it_is_woken_holds_up_no_other() {
+        let (told, mut woken) = mpsc::unbounded_channel();
+        let clock = Arc::new(SystemClock::new());
+        let now = clock.now();
+        let timers = Arc::new(Timers::new(clock, Waker(told)));
+        for (id, after) in [("breaks", 1_000), ("hangs", 2_000), ("last", 3_000)] {
+            timers.wake_at(now.plus(after), id.into());
         }
-        // Somebody deleted it, or another version of this program must go on with it.
-        Err(error) => tracing::error!(conversation = %id, %error, "a parked turn cannot be woken"),
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            order.push(woken.recv().await.unwrap());
+        }
+        order.sort();
+        // The one that broke is tried again.
+        assert_eq!(order, ["breaks", "breaks", "hangs", "last"]);
     }
 }

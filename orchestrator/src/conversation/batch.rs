@@ -7,7 +7,7 @@ use everturn_wire::{
     Chunk, ConversationId, ConversationStatus, EventBody, Role, StoredChunk, TurnId, TurnMetrics,
 };
 
-use super::State;
+use super::{Record, State};
 use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, telemetry};
 
 /// Longest title, in characters.
@@ -37,19 +37,20 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(id: &ConversationId, state: &State) -> Self {
-        let running = state.writer.as_ref().and_then(|writer| writer.turn.as_ref());
-        let first_seq = running.map_or(state.head.last_seq + 1, |turn| turn.first_seq);
+        let State { record: Record { head, .. }, live } = state;
+        let running = live.running.as_ref();
+        let first_seq = running.map_or(head.last_seq + 1, |turn| turn.first_seq);
         Self {
-            head: Head { end: state.log.end(), ..state.head.clone() },
+            head: Head { end: live.log.end(), ..head.clone() },
             chunks: Vec::new(),
             frames: Vec::new(),
-            from: running.map_or(state.log.end(), |turn| turn.from),
+            from: running.map_or(live.log.end(), |turn| turn.from),
             first_seq,
-            sealed_seqs: (first_seq, state.head.last_seq),
+            sealed_seqs: (first_seq, head.last_seq),
             supersedes: None,
             duration_ms: None,
             is_next: false,
-            told: state.log.merged_after(state.journaled),
+            told: live.log.merged_after(live.journaled),
             id: id.clone(),
         }
     }

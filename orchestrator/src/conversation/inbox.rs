@@ -6,7 +6,6 @@ use std::{
     task::{Context, Poll},
 };
 
-use everturn_kernel::Input;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -42,9 +41,7 @@ impl Inbox {
     /// they come to, and so does a close.
     pub(crate) fn drop_stale(&mut self, count: usize) {
         let came = iter::from_fn(|| self.control.try_recv().ok()).take(count);
-        self.first.extend(came.filter(|control| {
-            control.closes || matches!(control.input, Input::Steer(_) | Input::Unsteer { .. })
-        }));
+        self.first.extend(came.filter(|control| control.outlives_a_turn()));
     }
 
     /// The next command. Never none: a conversation keeps the other end.

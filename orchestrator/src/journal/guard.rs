@@ -8,7 +8,7 @@ use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
 
 use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Window};
-use crate::{Cursor, session::panic_text};
+use crate::{cursor::Cursor, panic::panic_text};
 
 /// A journal whose panics are errors: it may be anybody's, and the one timer and every session depend on it.
 pub(crate) struct Guarded(pub(crate) Arc<dyn Journal>);

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, Started};
 use crate::{
-    Definition, Error, registry,
+    Definition, Error, new_id,
     session::{self, Job, TurnSettings},
 };
 
@@ -19,29 +19,31 @@ impl Orchestrator {
     /// When there is no such conversation, that turn is not its last one or ended well, another one is running, or the
     /// journal fails.
     pub async fn retry(&self, id: &ConversationId, turn_id: &TurnId) -> Result<Started, Error> {
-        self.shared.shutdown.check_open()?;
+        self.ports.shutdown.check_open()?;
         let conversation = self.find(id).await?;
         conversation.settled().await;
-        let (version, last_model, chunks) = {
-            let state = conversation.state();
-            (state.version, state.head.model.clone(), state.chunks.clone())
+        // Before what is decided on is read.
+        let vacancy = conversation.vacancy();
+        let (last_model, chunks) = {
+            let record = &conversation.state().record;
+            (record.head.model.clone(), record.chunks.clone())
         };
         let refused = |why: &str| Error::NotTriedAgain { turn_id: turn_id.clone(), why: why.to_owned() };
-        let metrics = self.shared.journal.metrics(id).await?;
+        let metrics = self.ports.journal.metrics(id).await?;
         let last = metrics.last().filter(|turn| turn.turn_id == *turn_id);
         let last = last.ok_or_else(|| refused("it is not the last turn of its conversation"))?;
         if !matches!(last.reason, None | Some(DoneReason::Error | DoneReason::Aborted)) {
             return Err(refused("it ended neither in an error nor by a stop"));
         }
-        let model = self.shared.models.choose(None, last_model.as_deref())?;
-        let inbox = conversation.claim(&self.shared.shutdown, Some(version))?;
+        let model = self.ports.models.choose(None, last_model.as_deref())?;
+        let seated = conversation.claim_since(vacancy)?;
         let supersedes = loose_end(&chunks, last.first_seq.unwrap_or(1));
         let definition = Definition { supersedes, ..Definition::new(&model.id) };
         let settings = TurnSettings { model, definition, tell_queue: false };
         let (started, begun) = oneshot::channel();
-        let again = registry::new_turn_id();
-        let job = Job::retry(&self.shared, again.clone(), turn_id.clone(), settings, started);
-        tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
+        let again = new_id::turn();
+        let job = Job::retry(&self.ports, again.clone(), turn_id.clone(), settings, started);
+        session::begin(&self.ports, seated, job);
         match begun.await {
             Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id: again, from: from? }),
             Err(_) => Err(Error::NotStarted { id: id.clone() }),

@@ -10,7 +10,7 @@ use super::{Orchestrator, StartTurn, Started};
 use crate::{
     Definition, Error,
     conversation::{Control, Conversation},
-    registry,
+    new_id,
     session::{self, Job, TurnSettings},
 };
 
@@ -29,32 +29,31 @@ impl Orchestrator {
     /// When the message or the model is no good, a turn is running in the conversation, or the journal fails.
     pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
         check(&start)?;
-        self.shared.shutdown.check_open()?;
+        self.ports.shutdown.check_open()?;
         let id = match &start.conversation_id {
             Some(id) => ConversationId::parse(id.as_str())?,
-            None => registry::new_conversation_id(),
+            None => new_id::conversation(),
         };
         // An unknown model makes no conversation.
-        self.shared.models.choose(start.model.as_deref(), None)?;
-        let (journal, now) = (self.shared.journal.as_ref(), self.shared.clock.now());
-        let conversation = self.shared.registry.get_or_make(&id, journal, now).await?;
-        self.take_up(&conversation, None)?;
+        self.ports.models.choose(start.model.as_deref(), None)?;
+        let conversation = self.registry.get_or_make(&id, self.ports.clock.now()).await?;
+        session::go_on_if_due(&self.ports, &conversation)?;
         self.begin(&conversation, start).await
     }
 
     async fn begin(&self, conversation: &Arc<Conversation>, start: StartTurn) -> Result<Started, Error> {
         conversation.settled().await;
-        let last_model = conversation.state().head.model.clone();
-        let model = self.shared.models.choose(start.model.as_deref(), last_model.as_deref())?;
-        let inbox = conversation.claim(&self.shared.shutdown, None)?;
-        let turn_id = registry::new_turn_id();
+        let last_model = conversation.state().record.head.model.clone();
+        let model = self.ports.models.choose(start.model.as_deref(), last_model.as_deref())?;
+        let seated = conversation.claim()?;
+        let turn_id = new_id::turn();
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
         let definition =
             Definition { reasoning_effort: start.reasoning_effort, ..Definition::new(&model.id) };
         let settings = TurnSettings { model, definition, tell_queue: false };
-        let job = Job::begin(&self.shared, turn_id.clone(), prompt, settings, started);
-        tokio::spawn(session::run(self.shared.clone(), conversation.clone(), inbox, job));
+        let job = Job::begin(&self.ports, turn_id.clone(), prompt, settings, started);
+        session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();
         match begun.await {
             Ok(begun) => Ok(Started { conversation_id: id, turn_id, from: begun? }),
@@ -76,7 +75,7 @@ impl Orchestrator {
         let conversation = self.find(id).await?;
         let start = StartTurn { conversation_id: Some(id.clone()), text, ..StartTurn::default() };
         check(&start)?;
-        let message_id = message_id.unwrap_or_else(registry::new_message_id);
+        let message_id = message_id.unwrap_or_else(new_id::message);
         if message_id.is_empty() || message_id.len() > MAX_MESSAGE_ID {
             let why = format!("its messageId must have 1 to {MAX_MESSAGE_ID} bytes");
             return Err(Error::BadMessage { why });
@@ -92,7 +91,7 @@ impl Orchestrator {
                 begun => break begun.map(|_| true)?,
             }
         };
-        let queue = conversation.state().queue.clone();
+        let queue = conversation.state().live.queue.clone();
         Ok(Queued { conversation_id: id.clone(), started_turn, queue })
     }
 
@@ -106,16 +105,15 @@ impl Orchestrator {
         message_id: &str,
     ) -> Result<QueueCancelled, Error> {
         let conversation = self.find(id).await?;
-        let waits = conversation.state().queue.iter().any(|waiting| waiting.message_id == message_id);
         let mut cancelled = false;
-        if waits {
+        if conversation.waits(message_id) {
             let (taken, answer) = oneshot::channel();
             let input = Input::Unsteer { message_id: message_id.to_owned() };
             let sent = self.send(&conversation, Control { input, taken: Some(taken), closes: false })?;
             // Not answered when the message was said meanwhile.
             cancelled = sent && answer.await.is_ok();
         }
-        let queue = conversation.state().queue.clone();
+        let queue = conversation.state().live.queue.clone();
         Ok(QueueCancelled { conversation_id: id.clone(), cancelled, queue })
     }
 
@@ -156,8 +154,8 @@ impl Orchestrator {
     /// When there is no such conversation.
     pub async fn set_auto_retry(&self, id: Option<&ConversationId>, enabled: bool) -> Result<(), Error> {
         match id {
-            Some(id) => self.shared.registry.set_auto_retry(self.find(id).await?.as_ref(), enabled),
-            None => self.shared.auto_retry.store(enabled, Ordering::Relaxed),
+            Some(id) => self.registry.set_auto_retry(self.find(id).await?.as_ref(), enabled),
+            None => self.ports.auto_retry.store(enabled, Ordering::Relaxed),
         }
         Ok(())
     }
@@ -175,12 +173,12 @@ impl Orchestrator {
                 return Ok(true);
             }
             // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
-            let inbox = match conversation.claim(&self.shared.shutdown, None) {
-                Ok(inbox) => inbox,
+            let seated = match conversation.claim() {
+                Ok(seated) => seated,
                 Err(Error::Busy { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            let closing = session::close_idle(self.shared.clone(), conversation.clone(), inbox);
+            let closing = session::close_idle(self.ports.clone(), seated);
             let closed = tokio::spawn(closing).await;
             return closed
                 .map_or_else(|_| Err(Error::NotStarted { id: id.clone() }), |done| Ok(done?))
@@ -207,14 +205,7 @@ impl Orchestrator {
     }
 
     fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
-        match conversation.send(Box::new(control)) {
-            Ok(sent) => sent.map(|()| true),
-            Err(control) => {
-                // A turn that is left as it is stays so.
-                self.shared.shutdown.check_open()?;
-                self.take_up(conversation, Some(control))
-            }
-        }
+        session::send(&self.ports, conversation, control)
     }
 }
 

@@ -17,33 +17,33 @@ impl Orchestrator {
     /// Commands for turns that still run are taken until then. Returns when everything is saved: how long that takes
     /// after the grace is up to the journal. May be dropped, which stops nothing but the waiting.
     pub async fn shutdown(&self, grace: Duration) {
-        let shared = &self.shared;
-        shared.shutdown.enter(Stage::Draining);
+        let shutdown = &self.ports.shutdown;
+        shutdown.enter(Stage::Draining);
         self.checkpoint();
         tokio::select! {
-            () = shared.shutdown.quiet() => {}
-            () = shared.clock.sleep(grace) => {
-                shared.shutdown.enter(Stage::Leaving);
+            () = shutdown.quiet() => {}
+            () = self.ports.clock.sleep(grace) => {
+                shutdown.enter(Stage::Leaving);
                 self.checkpoint();
-                shared.shutdown.quiet().await;
+                shutdown.quiet().await;
             }
         }
-        shared.shutdown.set_down();
-        for conversation in shared.registry.all() {
+        shutdown.set_down();
+        for conversation in self.registry.all() {
             conversation.grew.notify_waiters();
         }
     }
 
     /// Returns when [`shutdown`](Self::shutdown) has: for transports, which then end their connections.
     pub async fn down(&self) {
-        self.shared.shutdown.down().await;
+        self.ports.shutdown.down().await;
     }
 
     /// Has every running turn look up: it is saved, and sees whether it is to be left.
     fn checkpoint(&self) {
-        for conversation in self.shared.registry.all() {
+        for conversation in self.registry.all() {
             // One without a turn has nothing to save; one whose inbox is full looks up anyway.
-            let _ = conversation.send(Box::new(Control::from(Input::Checkpoint)));
+            let _ = conversation.send(Control::from(Input::Checkpoint), false);
         }
     }
 }

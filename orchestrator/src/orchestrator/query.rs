@@ -7,7 +7,7 @@ use everturn_wire::{
 };
 
 use super::Orchestrator;
-use crate::{Cursor, Error, Subscription, Window};
+use crate::{Cursor, Error, Subscription, Window, subscription::Source};
 
 impl Orchestrator {
     /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
@@ -21,13 +21,20 @@ impl Orchestrator {
         cursor: Option<Cursor>,
         extensions: bool,
     ) -> Result<Subscription, Error> {
-        let conversation = self.find(id).await?;
+        let conversation = self.registry.get(id).await?;
         let (running, end) = {
-            let state = conversation.state();
-            (state.running().map(|turn| turn.from), state.log.end())
+            let live = &conversation.state().live;
+            (live.running.as_ref().map(|turn| turn.from), live.log.end())
         };
         let from = cursor.or(running).unwrap_or(end).min(end);
-        Ok(Subscription::new(conversation, self.shared.clone(), from, extensions))
+        let source = Source {
+            registry: self.registry.clone(),
+            journal: self.ports.journal.clone(),
+            clock: self.ports.clock.clone(),
+            shutdown: self.ports.shutdown.clone(),
+            _alive: self.ports.clone(),
+        };
+        Ok(Subscription::new(conversation, source, from, extensions))
     }
 
     /// A window of a conversation's history.
@@ -35,8 +42,8 @@ impl Orchestrator {
     /// # Errors
     /// When there is no such conversation, or the journal fails.
     pub async fn history(&self, id: &ConversationId, window: Window) -> Result<HistoryWindow, Error> {
-        self.shared.registry.check(id, self.shared.journal.as_ref()).await?;
-        let chunks = self.shared.journal.chunks(id, window).await?;
+        self.registry.check(id).await?;
+        let chunks = self.ports.journal.chunks(id, window).await?;
         let latest_seq = chunks.last().map_or(window.since_seq.unwrap_or(0), |chunk| chunk.seq);
         let chunks = chunks.iter().map(|chunk| (**chunk).clone()).collect();
         Ok(HistoryWindow { chunks, latest_seq, more: None, turns: None })
@@ -47,16 +54,16 @@ impl Orchestrator {
     /// # Errors
     /// When there is no such conversation.
     pub async fn status(&self, id: &ConversationId) -> Result<ConversationState, Error> {
-        let conversation = self.find(id).await?;
-        let auto_retry = [&self.shared.auto_retry, &conversation.auto_retry]
+        let conversation = self.registry.get(id).await?;
+        let auto_retry = [&self.ports.auto_retry, &conversation.auto_retry]
             .iter()
             .all(|switch| switch.load(Ordering::Relaxed));
         let state = conversation.state();
-        let turn = state.running();
+        let turn = state.live.running.clone();
         Ok(ConversationState {
             conversation_id: id.clone(),
             is_active: turn.is_some(),
-            status: state.head.status,
+            status: state.record.head.status,
             auto_retry: Some(auto_retry),
             turn_seq: turn.as_ref().map(|turn| turn.first_seq),
             retry: turn.and_then(|turn| turn.retry),
@@ -68,8 +75,8 @@ impl Orchestrator {
     /// # Errors
     /// When there is no such conversation, or the journal fails.
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
-        self.shared.registry.check(id, self.shared.journal.as_ref()).await?;
-        Ok(self.shared.journal.metrics(id).await?)
+        self.registry.check(id).await?;
+        Ok(self.ports.journal.metrics(id).await?)
     }
 
     /// All conversations, newest activity first.
@@ -77,7 +84,7 @@ impl Orchestrator {
     /// # Errors
     /// When the journal fails.
     pub async fn conversations(&self) -> Result<Vec<ConversationSummary>, Error> {
-        let all = self.shared.journal.conversations().await?;
+        let all = self.ports.journal.conversations().await?;
         let summary = |(id, head): (ConversationId, crate::Head)| ConversationSummary {
             id,
             created_at: head.created_at.0,
@@ -91,6 +98,6 @@ impl Orchestrator {
 
     /// The models there are, each as `credential/model`; the first is the default.
     pub fn models(&self) -> Vec<String> {
-        self.shared.models.ids()
+        self.ports.models.ids()
     }
 }

@@ -16,11 +16,11 @@ use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::sync::mpsc;
 
-use super::{Job, TurnSettings, job::Owed, panic_text, request};
+use super::{Job, Ports, TurnSettings, job::Owed, request};
 use crate::{
     Invocation, JournalError, Output,
     conversation::{Batch, Control, Conversation, Inbox, Left},
-    orchestrator::{Shared, StatusChange},
+    panic::panic_text,
     shutdown::Stage,
     telemetry,
     tool::excerpt,
@@ -35,7 +35,7 @@ const PARK_FROM_MS: u64 = 5_000;
 type Channel = (mpsc::Sender<Box<Input>>, mpsc::Receiver<Box<Input>>);
 
 pub(super) struct TurnHost<'s> {
-    shared: &'s Arc<Shared>,
+    shared: &'s Arc<Ports>,
     conversation: &'s Arc<Conversation>,
     /// Commands from outside.
     control: &'s mut Inbox,
@@ -53,7 +53,7 @@ pub(super) struct TurnHost<'s> {
 
 impl<'s> TurnHost<'s> {
     pub(super) fn new(
-        shared: &'s Arc<Shared>,
+        shared: &'s Arc<Ports>,
         conversation: &'s Arc<Conversation>,
         control: &'s mut Inbox,
         turn_id: TurnId,
@@ -63,19 +63,15 @@ impl<'s> TurnHost<'s> {
         Self { shared, conversation, control, output: None, asked: None, turn_id, settings, owed, next: None }
     }
 
-    /// Tells who began the turn that it could not be saved, if it is not told yet that it has begun.
-    pub(super) fn refuse(mut self, error: JournalError) {
-        if let Some(started) = self.owed.started.take() {
-            let _ = started.send(Err(error));
-        }
+    /// What is owed still.
+    pub(super) fn into_owed(self) -> Owed {
+        self.owed
     }
 
     /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
-        let state = self.conversation.state();
-        let mut batch = Batch::new(&self.conversation.id, &state);
-        let closing = state.writer.as_ref().is_some_and(|writer| writer.closing);
-        drop(state);
+        let mut batch = Batch::new(&self.conversation.id, &self.conversation.state());
+        let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id.clone());
         batch.status(ConversationStatus::Active);
         batch.supersede(self.settings.definition.supersedes);
@@ -146,8 +142,8 @@ impl Host for TurnHost<'_> {
         let batch = self.batch(turn, effects, now);
         let next = self.next.as_ref().map(|next| &next.turn);
         let entries = batch.entries(turn, next, &self.settings.definition);
-        let (id, expected) = (&self.conversation.id, self.conversation.state().version);
-        let was = self.conversation.state().head.status;
+        let (id, expected) = (&self.conversation.id, self.conversation.state().record.version);
+        let was = self.conversation.state().record.head.status;
         let version = self.shared.append(id, expected, entries).await?;
         let (status, from) = (batch.head.status, batch.from);
         let stale = self.conversation.publish(batch, version, turn, next);
@@ -158,7 +154,7 @@ impl Host for TurnHost<'_> {
             self.answer();
         }
         if status != was {
-            self.shared.status_changed(StatusChange { conversation_id: id.clone(), status });
+            self.shared.status.tell(id, status);
         }
         if let Some(started) = self.owed.started.take() {
             let _ = started.send(Ok(from));
@@ -177,7 +173,7 @@ impl Host for TurnHost<'_> {
     fn stream(&mut self, _: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
         // Shared with the history, and put together without its lock.
-        let chunks = self.conversation.state().chunks.clone();
+        let chunks = self.conversation.state().record.chunks.clone();
         let (prompt, supersedes) =
             (self.shared.system_prompt.as_deref(), self.settings.definition.supersedes);
         let messages = request::messages(prompt, &chunks, supersedes);

@@ -1,12 +1,20 @@
 //! A job: a turn for a session to drive, new or taken up again.
 
-use everturn_kernel::{Effects, Input, NoRetry, Prompt, RestoreError, Turn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use everturn_kernel::{Effects, Input, NoRetry, Prompt, Turn};
 use everturn_wire::{Category, Failure, TurnId};
 use tokio::sync::oneshot;
 
+use super::Ports;
 use crate::{
-    Cursor, Definition, JournalError, TurnRecord, conversation::Left, model::Model, orchestrator::Shared,
-    registry,
+    conversation::{Left, Parked},
+    cursor::Cursor,
+    error::Error,
+    journal::{Definition, JournalError},
+    model::Model,
+    new_id,
+    panic::panic_text,
 };
 
 /// A turn for a session to drive.
@@ -26,6 +34,15 @@ pub(super) struct Owed {
     pub(super) taken: Vec<oneshot::Sender<()>>,
 }
 
+impl Owed {
+    /// Tells who began the turn that it could not be saved, if it is not told yet that it has begun.
+    pub(super) fn refuse(self, error: JournalError) {
+        if let Some(started) = self.started {
+            let _ = started.send(Err(error));
+        }
+    }
+}
+
 /// What a turn asks its model with.
 #[derive(Clone)]
 pub(crate) struct TurnSettings {
@@ -38,41 +55,41 @@ pub(crate) struct TurnSettings {
 impl Job {
     /// A new turn.
     pub(crate) fn begin(
-        shared: &Shared,
+        ports: &Ports,
         id: TurnId,
         prompt: Prompt,
         settings: TurnSettings,
         started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
         let owed = Owed { started: Some(started), ..Owed::default() };
-        Self { owed, ..Self::new(shared, id, prompt, settings) }
+        Self { owed, ..Self::new(ports, id, prompt, settings) }
     }
 
     /// A turn that tries another one again.
     pub(crate) fn retry(
-        shared: &Shared,
+        ports: &Ports,
         id: TurnId,
         again: TurnId,
         settings: TurnSettings,
         started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
         let mut effects = Effects::new();
-        let turn = Turn::begin_again(id, shared.settings.clone(), again, shared.clock.now(), &mut effects);
+        let turn = Turn::begin_again(id, ports.settings.clone(), again, ports.clock.now(), &mut effects);
         Self { turn, effects, settings, owed: Owed { started: Some(started), ..Owed::default() } }
     }
 
     /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
-    pub(super) fn queued(shared: &Shared, left: Left, settings: TurnSettings) -> Option<Self> {
+    pub(super) fn queued(ports: &Ports, left: Left, settings: TurnSettings) -> Option<Self> {
         let Left { messages, taken } = left;
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         // It follows the turn: what that one replaced is replaced.
         let definition = Definition { supersedes: None, ..settings.definition };
         let settings = TurnSettings { tell_queue: left.len() == 0, definition, ..settings };
-        let mut job = Self::new(shared, registry::new_turn_id(), prompt, settings);
+        let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         job.owed.taken = taken;
         for message in left {
-            job.turn.handle(shared.clock.now(), Input::Steer(message), &NoRetry, &mut job.effects);
+            job.turn.handle(ports.clock.now(), Input::Steer(message), &NoRetry, &mut job.effects);
         }
         Some(job)
     }
@@ -80,30 +97,30 @@ impl Job {
     /// A turn that is in the journal, unsealed.
     ///
     /// # Errors
-    /// When it was saved by a later version of this program.
-    pub(crate) fn again(
-        shared: &Shared,
-        record: TurnRecord,
-        asked: Option<&str>,
-    ) -> Result<Option<Self>, RestoreError> {
-        let mut turn = Turn::restore(record.snapshot)?;
-        // Without any model there is nothing to go on with: the turn stays as it is.
-        let Ok(model) = shared.models.choose(None, asked) else { return Ok(None) };
+    /// When there is no model at all.
+    pub(super) fn again(ports: &Ports, parked: Parked, asked: Option<&str>) -> Result<Self, Error> {
+        let Parked { mut turn, definition, .. } = parked;
+        let model = ports.models.choose(None, asked)?;
         let input = match asked {
             Some(asked) if asked != model.id => {
                 fault(&format!("the model {asked} of this turn is no longer configured"))
             }
             _ => Input::Recover,
         };
-        let mut effects = Effects::new();
-        turn.handle(shared.clock.now(), input, &NoRetry, &mut effects);
-        let settings = TurnSettings { model, definition: record.definition, tell_queue: false };
-        Ok(Some(Self { turn, effects, settings, owed: Owed::default() }))
+        let (mut effects, now) = (Effects::new(), ports.clock.now());
+        let recover = AssertUnwindSafe(|| turn.handle(now, input, &NoRetry, &mut effects));
+        if let Err(panic) = catch_unwind(recover) {
+            // As when it panics later: this turn ends, and no other.
+            let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
+            turn.handle(now, broke, &NoRetry, &mut effects);
+        }
+        let settings = TurnSettings { model, definition, tell_queue: false };
+        Ok(Self { turn, effects, settings, owed: Owed::default() })
     }
 
-    fn new(shared: &Shared, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
+    fn new(ports: &Ports, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
         let mut effects = Effects::new();
-        let turn = Turn::begin(id, shared.settings.clone(), prompt, shared.clock.now(), &mut effects);
+        let turn = Turn::begin(id, ports.settings.clone(), prompt, ports.clock.now(), &mut effects);
         Self { turn, effects, settings, owed: Owed::default() }
     }
 }

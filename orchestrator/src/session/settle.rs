@@ -4,61 +4,50 @@ use std::sync::Arc;
 
 use everturn_wire::ConversationStatus;
 
+use super::Ports;
 use crate::{
-    Entry, JournalError, StatusChange,
-    conversation::{Batch, Conversation, Inbox, Left, Rest},
-    orchestrator::Shared,
+    conversation::{Batch, Conversation, Left, Rest, Seated},
+    journal::{Entry, JournalError},
 };
 
-/// Closes a conversation and gives the writer's place back. Messages that come meanwhile are
-/// not taken: they open it again.
-pub(crate) async fn close_idle(
-    shared: Arc<Shared>,
-    conversation: Arc<Conversation>,
-    mut inbox: Inbox,
-) -> Result<(), JournalError> {
-    if let Some(writer) = &mut conversation.state().writer {
-        writer.closing = true;
-    }
-    match settle(&shared, &conversation, &mut inbox).await {
+/// Closes a conversation and leaves the seat. Messages that come meanwhile are not taken: they open it again.
+pub(crate) async fn close_idle(ports: Arc<Ports>, mut seated: Seated) -> Result<(), JournalError> {
+    seated.close();
+    match settle(&ports, &mut seated).await {
         Ok(_) => Ok(()),
         Err(error) => {
-            super::lose(&shared, &conversation, error.clone());
+            seated.lose(error.clone());
             Err(error)
         }
     }
 }
 
-/// Gives the writer's place back, or says which messages wait for a next turn.
-pub(super) async fn settle(
-    shared: &Shared,
-    conversation: &Conversation,
-    inbox: &mut Inbox,
-) -> Result<Left, JournalError> {
+/// Leaves the seat, or says which messages wait for a next turn.
+pub(super) async fn settle(ports: &Ports, seated: &mut Seated) -> Result<Left, JournalError> {
     loop {
-        match conversation.release(inbox) {
+        match seated.release() {
             Rest::Nothing => return Ok(Left::default()),
             Rest::Turn(left) => return Ok(left),
-            Rest::Status(status) => mark(shared, conversation, status).await?,
+            Rest::Status(status) => mark(ports, &seated.conversation, status).await?,
         }
     }
 }
 
 /// Changes the status while no turn runs.
 async fn mark(
-    shared: &Shared,
+    ports: &Ports,
     conversation: &Conversation,
     status: ConversationStatus,
 ) -> Result<(), JournalError> {
     let (mut batch, expected) = {
         let state = conversation.state();
-        (Batch::new(&conversation.id, &state), state.version)
+        (Batch::new(&conversation.id, &state), state.record.version)
     };
     batch.status(status);
     let mut entries: Vec<_> = batch.frames.iter().map(|frame| Entry::Event(frame.to_stored())).collect();
     entries.push(Entry::Head(batch.head.clone()));
-    let version = shared.append(&conversation.id, expected, entries).await?;
+    let version = ports.append(&conversation.id, expected, entries).await?;
     conversation.publish_idle(batch, version);
-    shared.status_changed(StatusChange { conversation_id: conversation.id.clone(), status });
+    ports.status.tell(&conversation.id, status);
     Ok(())
 }

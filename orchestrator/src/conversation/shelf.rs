@@ -8,7 +8,7 @@ use std::{
 
 use everturn_wire::ConversationId;
 
-use crate::conversation::Conversation;
+use super::Conversation;
 
 /// The conversations that somebody uses: a session, a watcher, a command under way. The last one to let go of a
 /// conversation has it leave memory; it is in the journal.
@@ -22,12 +22,12 @@ impl Shelf {
         self.lock().get(id).and_then(Weak::upgrade)
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Conversation>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
         self.lock().values().filter_map(Weak::upgrade).collect()
     }
 
     /// The one that is there, else this one, from now on.
-    pub(super) fn get_or_insert(&self, made: Arc<Conversation>) -> Arc<Conversation> {
+    pub(crate) fn get_or_insert(&self, made: Arc<Conversation>) -> Arc<Conversation> {
         let mut conversations = self.lock();
         if let Some(held) = conversations.get(&made.id).and_then(Weak::upgrade) {
             drop(conversations);
@@ -52,7 +52,7 @@ impl Shelf {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }
 }

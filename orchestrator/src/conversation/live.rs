@@ -1,0 +1,90 @@
+//! What those who watch a conversation see: streamed text at once, all else when it is durable.
+
+use everturn_kernel::Turn;
+use everturn_wire::{EventBody, QueuedMessage, RetryState, TurnId};
+
+use super::{Batch, Conversation};
+use crate::{Cursor, Frame, Version, log::EventLog};
+
+/// What those who watch a conversation see.
+pub(crate) struct Live {
+    pub(crate) log: EventLog,
+    /// Up to where the event stream is in the journal; beyond is streamed text.
+    pub(crate) journaled: Cursor,
+    /// The unsealed turn, from its first commit on, whether someone drives it or not.
+    pub(crate) running: Option<RunningTurn>,
+    /// The messages that wait, as last committed.
+    pub(crate) queue: Vec<QueuedMessage>,
+}
+
+/// The unsealed turn, as others see it.
+#[derive(Clone)]
+pub(crate) struct RunningTurn {
+    /// Where its first event begins.
+    pub(crate) from: Cursor,
+    /// The `seq` of its first chunk.
+    pub(crate) first_seq: u64,
+    /// The chain of retries that its step is in.
+    pub(crate) retry: Option<RetryState>,
+    /// Whether *retry now* would do anything.
+    pub(crate) takes_retry_now: bool,
+}
+
+impl Live {
+    fn push(&mut self, frames: Vec<Frame>) {
+        for frame in frames {
+            self.log.push(frame);
+        }
+        self.journaled = self.log.end();
+    }
+}
+
+impl Conversation {
+    /// Tells streamed text at once; it becomes durable with the next commit.
+    pub(crate) fn tell(&self, turn_id: &TurnId, bodies: impl Iterator<Item = EventBody>) {
+        let mut state = self.state();
+        for body in bodies {
+            if let (Some(_), Some(turn)) = (body.delta(), &mut state.live.running) {
+                // What is shown ends the chain of retries.
+                (turn.retry, turn.takes_retry_now) = (None, false);
+            }
+            let frame = Frame::new(state.live.log.end(), &self.id, Some(turn_id), body);
+            state.live.log.push(frame);
+        }
+        drop(state);
+        self.grew.notify_waiters();
+    }
+
+    /// Shows what was made durable. `next`: the turn that follows this one, which is sealed. Says how many commands are
+    /// on their way, which were meant for this one.
+    pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn, next: Option<&Turn>) -> usize {
+        let mut state = self.state();
+        state.record.grow(version, batch.head, batch.chunks);
+        let live = &mut state.live;
+        live.push(batch.frames);
+        let running = next.or_else(|| turn.outcome().is_none().then_some(turn));
+        live.queue = running.unwrap_or(turn).queue().to_vec();
+        live.running = running.map(|turn| RunningTurn {
+            from: batch.from,
+            first_seq: batch.first_seq,
+            retry: turn.retry(),
+            takes_retry_now: turn.takes_retry_now(),
+        });
+        // Who is further behind reads the journal, also of the running turn.
+        live.log.trim();
+        // Before anyone can see it: who has seen the end of a turn must not have a command sent to it.
+        let on_their_way = self.seat.committed(running.is_none());
+        drop(state);
+        self.grew.notify_waiters();
+        on_their_way
+    }
+
+    /// Shows what was made durable while no turn runs.
+    pub(crate) fn publish_idle(&self, batch: Batch, version: Version) {
+        let mut state = self.state();
+        state.record.grow(version, batch.head, batch.chunks);
+        state.live.push(batch.frames);
+        drop(state);
+        self.grew.notify_waiters();
+    }
+}

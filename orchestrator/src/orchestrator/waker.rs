@@ -1,0 +1,57 @@
+//! What the timer has go on.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use async_trait::async_trait;
+use everturn_kernel::Wait;
+use everturn_wire::ConversationId;
+
+use crate::{
+    Error,
+    registry::Registry,
+    session::{self, Ports},
+    timer::{Wakes, Woken},
+};
+
+/// Finds conversations for the timer and has their turns go on, for as long as there is an orchestrator.
+#[derive(Clone, Default)]
+pub(super) struct Waker(Arc<OnceLock<(Weak<Registry>, Weak<Ports>)>>);
+
+impl Waker {
+    /// To be called once, before anyone is to be woken.
+    pub(super) fn set(&self, registry: &Arc<Registry>, ports: &Arc<Ports>) {
+        let _ = self.0.set((Arc::downgrade(registry), Arc::downgrade(ports)));
+    }
+
+    fn get(&self) -> Option<(Arc<Registry>, Arc<Ports>)> {
+        let (registry, ports) = self.0.get()?;
+        Some((registry.upgrade()?, ports.upgrade()?))
+    }
+}
+
+#[async_trait]
+impl Wakes for Waker {
+    async fn wake(&self, id: &ConversationId) -> Woken {
+        let Some((registry, ports)) = self.get() else { return Woken::Done };
+        let found = registry.get(id).await.and_then(|conversation| {
+            session::go_on_if_due(&ports, &conversation)?;
+            Ok(conversation)
+        });
+        match found {
+            Ok(conversation) => {
+                // Too early: the journal failed as it was taken up, and its wait goes on.
+                let wait = conversation.parked().filter(|wait| wait.lasts(ports.clock.now()));
+                wait.and_then(Wait::due_at).map_or(Woken::Done, Woken::Early)
+            }
+            Err(error @ Error::Journal(_)) => {
+                tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
+                Woken::NotYet
+            }
+            // Somebody deleted it, or another version of this program must go on with it.
+            Err(error) => {
+                tracing::error!(conversation = %id, %error, "a parked turn cannot be woken");
+                Woken::Done
+            }
+        }
+    }
+}

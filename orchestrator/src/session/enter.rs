@@ -1,0 +1,63 @@
+//! How a session comes to drive a turn.
+
+use std::sync::Arc;
+
+use super::{Job, Ports, run};
+use crate::{
+    conversation::{Command, Control, Conversation, Parked, Seated},
+    error::Error,
+};
+
+/// Drives that turn, in a task of its own, for whoever has taken the seat.
+pub(crate) fn begin(ports: &Arc<Ports>, seated: Seated, job: Job) {
+    tokio::spawn(run(ports.clone(), seated, job));
+}
+
+/// Sends a command to the running turn; goes on with a parked one at once. Says whether there was one.
+///
+/// # Errors
+/// When the command was not taken.
+pub(crate) fn send(
+    ports: &Arc<Ports>,
+    conversation: &Arc<Conversation>,
+    control: Control,
+) -> Result<bool, Error> {
+    // Without any model there is nothing to go on with: the turn stays as it is.
+    Ok(match conversation.send(control, !ports.models.is_empty())? {
+        Command::Sent => true,
+        Command::NoTurn => false,
+        Command::WithTurn(parked, seated) => {
+            go_on(ports, *parked, seated);
+            true
+        }
+    })
+}
+
+/// Goes on with an unsealed turn that nobody drives, if its wait is over.
+///
+/// # Errors
+/// When it cannot be read, or is being shut down.
+pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>) -> Result<(), Error> {
+    if ports.models.is_empty() {
+        return Ok(());
+    }
+    if let Some((parked, seated)) = conversation.claim_due(ports.clock.now())? {
+        go_on(ports, *parked, seated);
+    }
+    Ok(())
+}
+
+fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
+    ports.timers.remove(parked.wait, &seated.conversation.id);
+    let ports = ports.clone();
+    tokio::spawn(async move {
+        let model = seated.conversation.state().record.head.model.clone();
+        match Job::again(&ports, parked, model.as_deref()) {
+            Ok(job) => run(ports, seated, job).await,
+            // Models do not go: it was looked for one before the turn was taken up.
+            Err(error) => {
+                tracing::error!(conversation = %seated.conversation.id, %error, "a turn could not be taken up");
+            }
+        }
+    });
+}

@@ -1,0 +1,56 @@
+//! Who is parked, and until when.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_kernel::{Millis, Wait};
+use everturn_wire::ConversationId;
+
+use super::AT_ONCE;
+use crate::telemetry::Present;
+
+/// Conversations whose turn is parked, the earliest first.
+#[derive(Default)]
+pub(super) struct Index(Mutex<BTreeMap<(Millis, ConversationId), Parked>>);
+
+/// A parked turn counts as one that is active and waits.
+struct Parked {
+    _active: Present,
+    _waiting: Present,
+}
+
+impl Index {
+    /// Says whether there is no earlier one.
+    pub(super) fn insert(&self, at: Millis, id: ConversationId) -> bool {
+        let mut parked = self.lock();
+        let is_first = parked.first_key_value().is_none_or(|((first, _), _)| at < *first);
+        parked
+            .insert((at, id), Parked { _active: Present::active_turn(), _waiting: Present::waiting_turn() });
+        is_first
+    }
+
+    pub(super) fn remove(&self, wait: Wait, id: &ConversationId) {
+        let places = [Some(AT_ONCE), wait.due_at()];
+        let mut parked = self.lock();
+        for at in places.into_iter().flatten() {
+            parked.remove(&(at, id.clone()));
+        }
+    }
+
+    /// Takes out the first one if its time has come; else says how long there is until then.
+    pub(super) fn due(&self, now: Millis) -> Result<ConversationId, Option<Duration>> {
+        let mut parked = self.lock();
+        match parked.first_entry() {
+            Some(first) if first.key().0 <= now => Ok(first.remove_entry().0.1),
+            Some(first) => Err(Some(Duration::from_millis(first.key().0.since(now)))),
+            None => Err(None),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Millis, ConversationId), Parked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
