@@ -1,6 +1,7 @@
 //! A clock that is never set back.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -10,9 +11,11 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::Millis;
+use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::{Clock, whole_ms};
+use crate::panic::panic_text;
 
 /// How far the inner clock may show less than before without being taken for set back, in milliseconds: threads that
 /// look at it at the same time tell their readings in any order.
@@ -33,15 +36,23 @@ pub(crate) struct Steady {
 
 impl Steady {
     pub(crate) fn new(inner: Arc<dyn Clock>) -> Self {
-        let latest = AtomicU64::new(inner.now().0);
-        let (told_at, ahead) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { inner, began: Instant::now(), latest, told_at, ahead, setting: Mutex::new(()) }
+        let (latest, told_at, ahead) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let steady = Self { inner, began: Instant::now(), latest, told_at, ahead, setting: Mutex::new(()) };
+        steady.latest.store(steady.shown(), Ordering::Relaxed);
+        steady
     }
 
+    /// What the inner clock shows. One that panics stands still: everybody asks it, and no turn is to break by that.
     fn shown(&self) -> u64 {
         // Before the clock is read: else a reading from before it was set back would be made up for as well.
         let ahead = self.ahead.load(Ordering::Acquire);
-        self.inner.now().plus(ahead).0
+        match catch_unwind(AssertUnwindSafe(|| self.inner.now())) {
+            Ok(now) => now.plus(ahead).0,
+            Err(panic) => {
+                tracing::error!(panic = panic_text(panic.as_ref()), "the clock panicked");
+                self.latest.load(Ordering::Relaxed)
+            }
+        }
     }
 
     fn since_began(&self) -> u64 {
@@ -80,8 +91,15 @@ impl Clock for Steady {
         }
     }
 
+    /// One that panics as it waits is waited for without it.
     async fn sleep(&self, delay: Duration) {
-        self.inner.sleep(delay).await;
+        let begun = Instant::now();
+        // Asked for inside the guard: a clock may panic before it waits.
+        let slept = AssertUnwindSafe(async { self.inner.sleep(delay).await }).catch_unwind().await;
+        if let Err(panic) = slept {
+            tracing::error!(panic = panic_text(panic.as_ref()), "the clock panicked");
+            tokio::time::sleep(delay.saturating_sub(begun.elapsed())).await;
+        }
     }
 }
 
@@ -188,5 +206,33 @@ mod tests {
             }
         });
         assert_eq!((clock.now(), clock.ahead.load(Ordering::Relaxed)), (Millis(19_999), 0));
+    }
+
+    /// Shows the runtime's time, and breaks whenever it is asked.
+    struct Broken(std::sync::atomic::AtomicBool, Wall);
+
+    #[async_trait]
+    impl Clock for Broken {
+        fn now(&self) -> Millis {
+            assert!(!self.0.load(Ordering::Relaxed), "no hands");
+            self.1.now()
+        }
+
+        async fn sleep(&self, _: Duration) {
+            panic!("no spring");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_panics_stands_still_and_is_waited_for_all_the_same() {
+        let inner = Arc::new(Broken(false.into(), Wall(AtomicU64::new(10_000_000))));
+        let clock = Steady::new(inner.clone());
+        inner.0.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        clock.sleep(Duration::from_secs(5)).await;
+        assert_eq!((begun.elapsed(), clock.now()), (Duration::from_secs(5), Millis(10_000_000)));
+        inner.0.store(false, Ordering::Relaxed);
+        set(&inner.1, 10_005_000);
+        assert_eq!(clock.now(), Millis(10_005_000));
     }
 }
