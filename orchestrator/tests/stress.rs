@@ -1,0 +1,213 @@
+//! Commands that come at the very moment at which a wait ends, from other threads: none is lost.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Clock, Cursor, Exponential, Journal as _, MemoryJournal, Orchestrator, StartTurn, Wait,
+    kernel::{FinishReason, Millis, Provider, Request, StreamEvent},
+};
+use everturn_sim::VirtualClock;
+use everturn_wire::{Category, ConversationId, DoneReason, EventBody, Failure};
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+use tokio::runtime::{Handle, Runtime};
+
+/// Turns whose waits end at one moment: as many as the timer wakes in a row.
+const AT_ONCE: usize = 50;
+const ROUNDS: usize = 24;
+const WAIT: Duration = Duration::from_secs(60);
+
+struct Turned(VirtualClock);
+
+#[async_trait]
+impl Clock for Turned {
+    fn now(&self) -> Millis {
+        self.0.now()
+    }
+
+    async fn sleep(&self, delay: Duration) {
+        self.0.sleep(delay).await;
+    }
+}
+
+/// Refuses each turn's first call; then never answers, or at once.
+struct Model {
+    answers: AtomicBool,
+    calls: AtomicUsize,
+}
+
+impl Provider for Model {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if request.op.attempt == 0 {
+            let failure = Failure::new(Category::Overloaded, true, "HTTP 529: busy");
+            return stream::iter([StreamEvent::Failed(failure)]).boxed();
+        }
+        if !self.answers.load(Ordering::Relaxed) {
+            return stream::pending().boxed();
+        }
+        let text = StreamEvent::Text("hello".to_owned());
+        stream::iter([text, StreamEvent::Finished(FinishReason::Stop)]).boxed()
+    }
+}
+
+/// What a person does at that moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Command {
+    Stop,
+    RetryNow,
+    Cancel,
+}
+
+impl Command {
+    async fn give(self, orchestrator: &Orchestrator, id: &ConversationId) -> bool {
+        let taken = match self {
+            Self::Stop => orchestrator.stop(id).await,
+            Self::RetryNow => orchestrator.retry_now(id).await,
+            Self::Cancel => orchestrator.abort_retry(id).await,
+        };
+        taken.unwrap()
+    }
+}
+
+struct Storm {
+    orchestrator: Orchestrator,
+    journal: Arc<MemoryJournal>,
+    clock: VirtualClock,
+    model: Arc<Model>,
+}
+
+impl Storm {
+    fn new() -> Self {
+        let model = Arc::new(Model { answers: AtomicBool::new(false), calls: AtomicUsize::new(0) });
+        let (journal, clock) = (Arc::new(MemoryJournal::new()), VirtualClock::new(Millis(1_800_000_000_000)));
+        let orchestrator = Orchestrator::builder()
+            .model("test", "m", model.clone())
+            .journal(journal.clone())
+            .clock(Arc::new(Turned(clock.clone())))
+            .schedule(Exponential { base: WAIT, jitter: 0.0, ..Exponential::default() })
+            .build();
+        Self { orchestrator, journal, clock, model }
+    }
+
+    /// Starts turns, and comes back when all of them wait.
+    async fn park(&self, ids: &[ConversationId]) {
+        for id in ids {
+            let start =
+                StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
+            self.orchestrator.start(start).await.unwrap();
+        }
+        loop {
+            let unsealed = self.journal.unsealed(Millis(u64::MAX)).await.unwrap();
+            if unsealed.iter().all(|(_, wait)| matches!(wait, Wait::Until(_))) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Comes back when all are sealed; the timer pauses between those that it wakes.
+    async fn seal(&self, ids: &[ConversationId]) {
+        for id in ids {
+            while self.journal.metrics(id).await.unwrap().is_empty() {
+                self.clock.advance(Duration::from_millis(1));
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn seals(&self, id: &ConversationId) -> usize {
+        let events = self.journal.events(id, Cursor::default(), usize::MAX).await.unwrap();
+        let is_seal = |json: &[u8]| {
+            let event: everturn_wire::AgentEvent = serde_json::from_slice(json).unwrap();
+            event.body == EventBody::TurnSealed
+        };
+        events.iter().filter(|event| is_seal(&event.json)).count()
+    }
+
+    async fn round(&self, number: usize, command: Command) {
+        self.model.answers.store(command == Command::RetryNow, Ordering::Relaxed);
+        let ids: Vec<_> =
+            (0..AT_ONCE).map(|n| ConversationId::from(format!("{command:?}-{number:04}-{n:04}"))).collect();
+        self.park(&ids).await;
+        let calls = self.model.calls.load(Ordering::Relaxed);
+        // In every other round the conversations stay in memory.
+        let mut watchers = Vec::new();
+        for id in ids.iter().filter(|_| number % 2 == 0) {
+            watchers.push(self.orchestrator.subscribe(id, None, true).await.unwrap());
+        }
+        let go = Arc::new(AtomicBool::new(false));
+        let person = {
+            let (ids, go, orchestrator) = (ids.clone(), go.clone(), self.orchestrator.clone());
+            let runtime = Handle::current();
+            thread::spawn(move || {
+                while !go.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+                let given = ids.iter().map(|id| runtime.block_on(command.give(&orchestrator, id)));
+                given.filter(|taken| *taken).count()
+            })
+        };
+        go.store(true, Ordering::Release);
+        self.clock.advance(WAIT);
+        let taken = tokio::task::spawn_blocking(move || person.join().unwrap()).await.unwrap();
+        if command != Command::RetryNow {
+            assert_eq!(taken, AT_ONCE, "{command:?}: the turns were there");
+        }
+        let sealed = tokio::time::timeout(Duration::from_secs(60), self.seal(&ids)).await;
+        assert!(sealed.is_ok(), "{command:?} was lost: {:?}", self.journal.unsealed(Millis(u64::MAX)).await);
+        for id in &ids {
+            let figures = self.journal.metrics(id).await.unwrap();
+            let reason = figures[0].reason.clone().unwrap();
+            let expected = match command {
+                Command::Stop => [DoneReason::Aborted].as_slice(),
+                Command::RetryNow => &[DoneReason::Stop],
+                Command::Cancel => &[DoneReason::Error, DoneReason::Aborted],
+            };
+            assert!(expected.contains(&reason), "{command:?}: {reason:?}");
+            assert_eq!((figures.len(), self.seals(id).await), (1, 1), "{command:?}: {id}");
+        }
+        let more = self.model.calls.load(Ordering::Relaxed) - calls;
+        assert!(more <= AT_ONCE, "{command:?}: {more} calls for {AT_ONCE} waits that ended");
+    }
+}
+
+/// Does it on threads of its own.
+fn storm(command: Command) {
+    let runtime: Runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    runtime.block_on(async {
+        let storm = Arc::new(Storm::new());
+        for number in 0..ROUNDS {
+            let storm = storm.clone();
+            // On a worker, as everything else.
+            tokio::spawn(async move { storm.round(number, command).await }).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn no_stop_is_lost_at_the_end_of_a_wait() {
+    storm(Command::Stop);
+}
+
+#[test]
+fn no_retry_now_is_lost_at_the_end_of_a_wait() {
+    storm(Command::RetryNow);
+}
+
+#[test]
+fn no_cancel_is_lost_at_the_end_of_a_wait() {
+    storm(Command::Cancel);
+}
