@@ -36,8 +36,15 @@ const MAX_TOOL_RESULT: usize = 256 << 10;
 /// What watchers are shown of a call's live output, in bytes: some 10,000 lines.
 const MAX_LIVE_OUTPUT: usize = 1 << 20;
 
+impl Orchestrator {
+    /// Starts putting one together.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             models: Models::default(),
             tools: Vec::new(),

@@ -13,8 +13,8 @@ use everturn_wire::{ConversationId, Image, TurnId};
 use tokio::sync::broadcast;
 
 use crate::{
-    Builder, Clock, Cursor, Journal, conversation::Home, registry::Registry, session::Ports,
-    shutdown::Shutdown, status::StatusChange, timer::Timers,
+    Clock, Cursor, Journal, conversation::Home, registry::Registry, session::Ports, shutdown::Shutdown,
+    status::StatusChange, timer::Timers,
 };
 use waker::Waker;
 
@@ -52,11 +52,6 @@ pub struct Started {
 }
 
 impl Orchestrator {
-    /// Starts putting one together.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     /// `ports` is given the timer and what says how far a shutdown is.
     pub(crate) fn new(
         journal: Arc<dyn Journal>,

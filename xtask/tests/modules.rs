@@ -1,0 +1,209 @@
+//! Which module of the orchestrator may use which.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
+/// is above it: so there are no circles.
+const ALLOWED: [(&str, &[&str]); 21] = [
+    ("cursor", &[]),
+    ("new_id", &[]),
+    ("panic", &[]),
+    ("status", &[]),
+    ("telemetry", &[]),
+    ("tool", &[]),
+    ("clock", &["panic"]),
+    // Storage knows nothing of who drives, nor of who asks.
+    ("journal", &["cursor", "panic"]),
+    ("error", &["cursor", "journal"]),
+    ("frame", &["cursor", "journal"]),
+    ("schedule", &["clock", "telemetry"]),
+    // What is woken is behind a trait: the timer knows no conversation.
+    ("timer", &["clock", "panic", "telemetry"]),
+    ("log", &["cursor", "frame"]),
+    ("model", &["error"]),
+    ("shutdown", &["error"]),
+    ("conversation", &["cursor", "error", "frame", "journal", "log", "shutdown", "telemetry", "timer"]),
+    ("registry", &["conversation", "error", "journal"]),
+    // It drives the conversation that it was given, and finds no other.
+    (
+        "session",
+        &[
+            "clock",
+            "conversation",
+            "cursor",
+            "error",
+            "frame",
+            "journal",
+            "log",
+            "model",
+            "new_id",
+            "panic",
+            "schedule",
+            "shutdown",
+            "status",
+            "telemetry",
+            "timer",
+            "tool",
+        ],
+    ),
+    // Watching starts no session.
+    (
+        "subscription",
+        &[
+            "clock",
+            "conversation",
+            "cursor",
+            "error",
+            "frame",
+            "journal",
+            "registry",
+            "shutdown",
+            "telemetry",
+        ],
+    ),
+    (
+        "orchestrator",
+        &[
+            "clock",
+            "conversation",
+            "cursor",
+            "error",
+            "journal",
+            "new_id",
+            "registry",
+            "session",
+            "shutdown",
+            "status",
+            "subscription",
+            "timer",
+        ],
+    ),
+    (
+        "builder",
+        &["clock", "journal", "model", "orchestrator", "schedule", "session", "status", "telemetry", "tool"],
+    ),
+];
+
+fn sources(under: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(under).unwrap().map(|entry| entry.unwrap().path());
+    let found = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
+    found.collect()
+}
+
+/// The files of modules that are tests as a whole.
+fn tests_of(source: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(source).unwrap();
+    let names =
+        text.split("#[cfg(test)]\nmod ").skip(1).filter_map(|rest| rest.lines().next()?.strip_suffix(';'));
+    names.map(|name| source.with_extension("").join(name).with_extension("rs")).collect()
+}
+
+/// What is no test and no comment.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn word(text: &str) -> String {
+    text.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
+
+/// The beginnings of the paths in braces, from right after the first one.
+fn in_braces(text: &str) -> Vec<String> {
+    let (mut depth, mut from, mut found) = (0, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                found.push(word(&text[from..at]));
+                from = at + 1;
+                if letter == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|name| !name.is_empty());
+    found
+}
+
+/// What follows each `crate::`, up to the next `::`.
+fn used(code: &str) -> BTreeSet<String> {
+    let after = code.match_indices("crate::").map(|(at, found)| &code[at + found.len()..]);
+    after
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(inside) => in_braces(inside),
+            None => vec![word(rest)],
+        })
+        .collect()
+}
+
+/// The names that the library gives out, and the module of each.
+fn given_out(lib: &str) -> BTreeMap<String, String> {
+    let uses = lib.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()?.split_once("::"));
+    let names = uses.flat_map(|(module, names)| {
+        let names = names.split(|letter: char| !letter.is_alphanumeric()).filter(|name| !name.is_empty());
+        names.map(|name| (name.to_owned(), module.to_owned())).collect::<Vec<_>>()
+    });
+    names.collect()
+}
+
+/// The modules, and which others each uses.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("orchestrator/src");
+    let given_out = given_out(&code(&fs::read_to_string(root.join("lib.rs")).unwrap()));
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let all = sources(&root);
+    let tests: BTreeSet<_> = all.iter().flat_map(|source| tests_of(source)).collect();
+    for source in all.iter().filter(|source| !tests.contains(*source)) {
+        let first = source.strip_prefix(&root).unwrap().components().next().unwrap();
+        let module = first.as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
+        if module == "lib" {
+            continue;
+        }
+        let used = used(&code(&fs::read_to_string(source).unwrap())).into_iter();
+        let used = used.map(|name| given_out.get(&name).cloned().unwrap_or(name));
+        let used = used.filter(|name| *name != module && !name.starts_with("everturn_"));
+        arrows.entry(module.clone()).or_default().extend(used);
+    }
+    arrows
+}
+
+#[test]
+fn a_module_of_the_orchestrator_uses_only_what_it_may() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    let arrows = arrows();
+    assert!(arrows["session"].contains("conversation"), "arrows are found: {arrows:?}");
+    for (module, used) in &arrows {
+        let allowed = allowed.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no place: add it"));
+        for used in used {
+            assert!(allowed.contains(&used.as_str()), "{module} must not use {used}");
+        }
+    }
+}
+
+#[test]
+fn what_a_module_may_use_is_above_it() {
+    for (place, (module, used)) in ALLOWED.iter().enumerate() {
+        for used in *used {
+            assert!(ALLOWED[..place].iter().any(|(above, _)| above == used), "{module} uses {used}");
+        }
+    }
+}
+
+#[test]
+fn what_is_used_is_found_however_it_is_written() {
+    let text = "use crate::{\n a::{B, c::D}, E,\n};\nuse crate::f;\npub(in crate::g) fn h() { crate::i::j() } // crate::k\n";
+    let found: Vec<_> = used(&code(text)).into_iter().collect();
+    assert_eq!(found, ["E", "a", "f", "g", "i"]);
+    let given = given_out("pub use a::B;\npub use c::{D, E};\n");
+    assert_eq!((given["B"].as_str(), given["E"].as_str()), ("a", "c"));
+}
