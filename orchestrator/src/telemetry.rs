@@ -23,19 +23,35 @@ pub(crate) fn describe() {
     describe_gauge!(SUBSCRIBERS, "Subscriptions to conversations");
 }
 
-/// Counts what an event tells.
-pub(crate) fn count(event: &EventBody) {
-    match event {
-        EventBody::TurnStart { .. } => counter!(STARTED).increment(1),
-        EventBody::ProviderRetry { category, .. } => {
-            counter!(RETRIES, "category" => word(category.unwrap_or(Category::Unknown))).increment(1);
-        }
-        EventBody::Done { reason, .. } => {
+/// Something to count, once what tells it is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    Started,
+    Retry(Category),
+    Sealed(String),
+}
+
+impl Count {
+    /// What an event tells.
+    pub(crate) fn of(event: &EventBody) -> Option<Self> {
+        Some(match event {
+            EventBody::TurnStart { .. } => Self::Started,
+            EventBody::ProviderRetry { category, .. } => Self::Retry(category.unwrap_or(Category::Unknown)),
             // A provider's own words are without number.
-            let reason = if let DoneReason::Other(_) = reason { "other" } else { reason.as_str() };
-            counter!(SEALED, "reason" => reason.to_owned()).increment(1);
+            EventBody::Done { reason: DoneReason::Other(_), .. } => Self::Sealed("other".to_owned()),
+            EventBody::Done { reason, .. } => Self::Sealed(reason.as_str().to_owned()),
+            _ => return None,
+        })
+    }
+
+    /// Counts it.
+    pub(crate) fn add(self) {
+        match self {
+            Self::Started => counter!(STARTED),
+            Self::Retry(category) => counter!(RETRIES, "category" => word(category)),
+            Self::Sealed(reason) => counter!(SEALED, "reason" => reason),
         }
-        _ => {}
+        .increment(1);
     }
 }
 

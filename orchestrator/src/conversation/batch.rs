@@ -8,7 +8,7 @@ use everturn_wire::{
 };
 
 use super::{Record, State};
-use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, telemetry};
+use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, telemetry::Count};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -22,6 +22,8 @@ pub(crate) struct Batch {
     pub(crate) from: Cursor,
     /// The `seq` of the turn's first chunk.
     pub(crate) first_seq: u64,
+    /// What is to be counted once it is durable.
+    pub(super) counts: Vec<Count>,
     /// The first and the last `seq` of the turn whose commit this is.
     sealed_seqs: (u64, u64),
     /// What the next chunk takes the place of.
@@ -46,6 +48,7 @@ impl Batch {
             frames: Vec::new(),
             from: running.map_or(live.log.end(), |turn| turn.from),
             first_seq,
+            counts: Vec::new(),
             sealed_seqs: (first_seq, head.last_seq),
             supersedes: None,
             duration_ms: None,
@@ -61,7 +64,7 @@ impl Batch {
                 if let EventBody::Done { duration_ms, .. } = body {
                     self.duration_ms = duration_ms;
                 }
-                telemetry::count(&body);
+                self.counts.extend(Count::of(&body));
                 self.event(Some(turn_id), body);
             }
             Effect::Keep(role, chunk) => self.chunk(role, chunk, now),

@@ -4,7 +4,7 @@ use everturn_kernel::Turn;
 use everturn_wire::{EventBody, QueuedMessage, RetryState, TurnId};
 
 use super::{Batch, Conversation};
-use crate::{Cursor, Frame, Version, log::EventLog};
+use crate::{Cursor, Frame, Version, log::EventLog, telemetry::Count};
 
 /// What those who watch a conversation see.
 pub(crate) struct Live {
@@ -76,6 +76,7 @@ impl Conversation {
         let on_their_way = self.seat.committed(running.is_none());
         drop(state);
         self.grew.notify_waiters();
+        batch.counts.into_iter().for_each(Count::add);
         on_their_way
     }
 
