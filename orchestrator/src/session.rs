@@ -8,6 +8,9 @@ mod ports;
 mod request;
 mod settle;
 
+#[cfg(test)]
+mod tests;
+
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, run_turn};

@@ -25,7 +25,7 @@ use tokio::runtime::{Handle, Runtime};
 
 /// Turns whose waits end at one moment: as many as the timer wakes in a row.
 const AT_ONCE: usize = 50;
-const ROUNDS: usize = 24;
+const ROUNDS: usize = 40;
 const WAIT: Duration = Duration::from_secs(60);
 
 struct Turned(VirtualClock);
@@ -144,7 +144,7 @@ impl Storm {
         let calls = self.model.calls.load(Ordering::Relaxed);
         // In every other round the conversations stay in memory.
         let mut watchers = Vec::new();
-        for id in ids.iter().filter(|_| number % 2 == 0) {
+        for id in ids.iter().filter(|_| number.is_multiple_of(2)) {
             watchers.push(self.orchestrator.subscribe(id, None, true).await.unwrap());
         }
         let go = Arc::new(AtomicBool::new(false));

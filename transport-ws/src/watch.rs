@@ -66,7 +66,9 @@ impl Watch {
                 // The socket is about to be closed, which says so.
                 Err(Error::ShuttingDown) => None,
                 // The peer is told, and told what comes of it.
-                Err(error @ (Error::NotSaved { .. } | Error::Broken { .. })) => Some((Err(error), Some(subscription))),
+                Err(error @ (Error::NotSaved { .. } | Error::Broken { .. })) => {
+                    Some((Err(error), Some(subscription)))
+                }
                 Err(error) => Some((Err(error), None)),
             }
         });

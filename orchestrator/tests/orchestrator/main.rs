@@ -3,6 +3,7 @@
 
 mod again;
 mod command;
+mod figures;
 mod journal;
 mod panic;
 mod property;
@@ -13,3 +14,4 @@ mod storage;
 mod subscription;
 mod support;
 mod tool;
+mod watching;

@@ -1,8 +1,11 @@
 //! A journal in memory that a test can make fail, wait or be written to by someone else.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    future::pending,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -40,6 +43,8 @@ pub(crate) struct Storage {
     pub(crate) emptied: AtomicBool,
     /// The next load breaks.
     pub(crate) breaks: AtomicBool,
+    /// Loads of this one never end.
+    pub(crate) stuck: Mutex<Option<ConversationId>>,
 }
 
 impl Storage {
@@ -53,6 +58,7 @@ impl Storage {
             sealed: Mutex::default(),
             emptied: AtomicBool::new(false),
             breaks: AtomicBool::new(false),
+            stuck: Mutex::default(),
         })
     }
 
@@ -98,6 +104,10 @@ impl Journal for Storage {
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
         self.loads.fetch_add(1, Ordering::Relaxed);
         assert!(!self.breaks.swap(false, Ordering::Relaxed), "the journal broke");
+        let is_stuck = self.stuck.lock().unwrap().as_ref() == Some(id);
+        if is_stuck {
+            pending::<()>().await;
+        }
         if self.emptied.load(Ordering::Relaxed) { Ok(None) } else { self.inner.load(id).await }
     }
 

@@ -1,7 +1,7 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Journal as _, TurnRecord, Version, Moment, Wait, Window,
+    Cursor, Definition, Entry, Journal as _, Moment, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
