@@ -8,7 +8,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use everturn_orchestrator::{Cursor, StartTurn};
+use everturn_orchestrator::{Cursor, Error, StartTurn};
 use everturn_wire::SendRequest;
 
 use crate::{
@@ -76,5 +76,5 @@ fn cursor(parameters: &Parameters, headers: &HeaderMap) -> Result<Option<Cursor>
         Some(last) => Some(last.as_ref()),
         None => parameters.text("cursor")?,
     };
-    Ok(text.map(str::parse).transpose()?)
+    Ok(text.map(str::parse).transpose().map_err(Error::from)?)
 }
