@@ -4,6 +4,7 @@ mod batch;
 mod control;
 mod inbox;
 mod live;
+mod rest;
 mod seat;
 mod seated;
 mod shelf;
@@ -29,8 +30,9 @@ pub(crate) use batch::Batch;
 pub(crate) use control::Control;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};
+pub(crate) use rest::{Left, Rest};
 pub(crate) use seat::Parked;
-pub(crate) use seated::{Command, Left, Rest, Seated};
+pub(crate) use seated::{Command, Seated};
 pub(crate) use shelf::Shelf;
 
 /// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:

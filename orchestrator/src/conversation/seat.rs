@@ -23,9 +23,10 @@
 //!
 //! The lock is the last one taken: nothing is called under it that takes another or may panic.
 
+use std::sync::Arc;
+
 use everturn_kernel::{Input, Millis, RestoreError, Turn, Wait};
 use everturn_wire::ConversationStatus;
-use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{Control, Inbox, Left, Rest, control::MAX_QUEUE, sync::Mutex};

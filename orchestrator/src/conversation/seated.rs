@@ -2,16 +2,14 @@
 
 use std::{pin::pin, sync::Arc};
 
-use everturn_kernel::Millis;
-use everturn_wire::{ConversationId, ConversationStatus, QueuedMessage};
-use tokio::sync::oneshot;
+use everturn_kernel::{Millis, Wait};
+use everturn_wire::ConversationId;
 
 use super::{
-    Control, Conversation, Inbox, Loss, Parked,
+    Control, Conversation, Inbox, Loss, Parked, Rest,
     seat::{Refused, Sent},
 };
 use crate::{Error, JournalError};
-use everturn_kernel::Input;
 
 /// The right to drive a conversation, for as long as it is held. Who lets go of it in any other way than those below
 /// broke: then the conversation goes on from what was saved last, as after a crash.
@@ -35,57 +33,6 @@ pub(crate) enum Command {
 /// How often a conversation's seat was taken, as someone saw it while nobody had it.
 #[derive(Clone, Copy)]
 pub(crate) struct Vacancy(Option<u64>);
-
-/// What is left to do after a turn.
-pub(crate) enum Rest {
-    /// Nothing: the seat was left.
-    Nothing,
-    /// These messages came while the turn was being sealed: the first one is the next turn.
-    Turn(Left),
-    /// The conversation's status is another one by now: commands came while the turn was being sealed.
-    Status(ConversationStatus),
-}
-
-/// Messages that came too late for a turn.
-#[derive(Default)]
-pub(crate) struct Left {
-    pub(crate) messages: Vec<QueuedMessage>,
-    /// To be answered when they are durable.
-    pub(crate) taken: Vec<oneshot::Sender<()>>,
-}
-
-impl Left {
-    /// Takes in what came for the turn that is over: only messages matter any more. Says whether the conversation is to
-    /// be closed.
-    pub(crate) fn take_in(&mut self, inbox: &mut Inbox) -> bool {
-        let mut closes = false;
-        while let Some(control) = inbox.take() {
-            closes |= control.closes;
-            match control.input {
-                Input::Steer(message) => {
-                    self.messages.push(message);
-                    self.taken.extend(control.taken);
-                }
-                Input::Unsteer { message_id } => {
-                    let before = self.messages.len();
-                    self.messages.retain(|waiting| waiting.message_id != message_id);
-                    // Else it was said already: that is not answered.
-                    self.taken.extend(control.taken.filter(|_| self.messages.len() < before));
-                }
-                _ => {}
-            }
-        }
-        closes
-    }
-
-    /// Nothing is left to do about them. Dropped instead, they are not answered: they came too late for a conversation
-    /// that is closed, and open it again.
-    pub(super) fn answer(self) {
-        for taken in self.taken {
-            let _ = taken.send(());
-        }
-    }
-}
 
 impl Conversation {
     /// Takes the seat for a new turn.
@@ -135,7 +82,7 @@ impl Conversation {
     }
 
     /// What a parked turn waits for.
-    pub(crate) fn parked(&self) -> Option<everturn_kernel::Wait> {
+    pub(crate) fn parked(&self) -> Option<Wait> {
         self.seat.parked()
     }
 
@@ -190,14 +137,17 @@ impl Seated {
     /// Leaves, unless there is something to do first.
     pub(crate) fn release(&mut self) -> Rest {
         let conversation = &self.conversation;
-        // Only who has the seat changes it.
-        let status = conversation.state().record.head.status;
-        let rest = conversation.seat.release(&mut self.inbox, status);
-        conversation.state().live.queue = match &rest {
-            // The first one is the next turn.
-            Rest::Turn(left) => left.messages.iter().skip(1).cloned().collect(),
-            Rest::Nothing | Rest::Status(_) => Vec::new(),
+        // Only who has the seat changes these: so before it is left.
+        let status = {
+            let mut state = conversation.state();
+            state.live.queue.clear();
+            state.record.head.status
         };
+        let rest = conversation.seat.release(&mut self.inbox, status);
+        if let Rest::Turn(left) = &rest {
+            // The first one is the next turn.
+            conversation.state().live.queue = left.messages.iter().skip(1).cloned().collect();
+        }
         self.left = matches!(rest, Rest::Nothing);
         conversation.grew.notify_waiters();
         rest
