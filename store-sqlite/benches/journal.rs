@@ -57,7 +57,7 @@ fn prompt(text: &str) -> StartTurn {
 
 async fn waiting(journal: &SqliteJournal) -> usize {
     let all = journal.unsealed(Millis(u64::MAX)).await.unwrap();
-    all.iter().filter(|(_, wait)| wait.is_some()).count()
+    all.iter().filter(|(_, wait)| wait.until().is_some()).count()
 }
 
 fn size(path: &Path) -> u64 {

@@ -61,7 +61,8 @@ impl Executor {
             }
             Command::ChatSubscribe { conversation_id: id, cursor, extensions } => {
                 self.check_room(Some(&id), watches)?;
-                let cursor = cursor.map(|cursor| cursor.parse::<Cursor>().map_err(Error::from)).transpose()?;
+                let cursor =
+                    cursor.map(|cursor| cursor.parse::<Cursor>().map_err(Error::from)).transpose()?;
                 self.watch(id, cursor, extensions.unwrap_or(false), watches).await?;
             }
             Command::ChatUnsubscribe { conversation_id: id } => watches.remove(&id),
