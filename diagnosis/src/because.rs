@@ -109,6 +109,7 @@ impl Transport {
             Self::Tls => "the certificate or the handshake was refused",
             Self::FirstByteTimeout => "nothing arrived after the request in time",
             Self::IdleTimeout => "the stream fell silent",
+            Self::NoProgress => "signs of life came, and nothing of an answer",
             Self::Cut => "the connection was closed before the end",
             Self::Truncated => "the stream ended without its terminal event",
             Self::Other => "the connection failed in a way that has no name",

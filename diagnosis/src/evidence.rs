@@ -7,7 +7,7 @@ pub enum Stage {
     Http,
     /// Inside a stream that began as a success.
     InStream,
-    /// No response, or its connection broke.
+    /// No response came, or its connection broke.
     Transport,
 }
 
@@ -26,6 +26,8 @@ pub enum Transport {
     FirstByteTimeout,
     /// The stream fell silent.
     IdleTimeout,
+    /// Bytes came, and nothing of an answer among them.
+    NoProgress,
     /// The connection was reset or closed before the end.
     Cut,
     /// The stream ended cleanly without its terminal event.
@@ -39,7 +41,7 @@ pub enum Transport {
 pub struct Evidence<'a> {
     /// Where the call was.
     pub stage: Stage,
-    /// The HTTP status, when a response came.
+    /// The HTTP status, when a response came: with [`Stage::Transport`], that of the response whose body broke off.
     pub status: Option<u16>,
     /// The response's headers. Names are compared without case.
     pub headers: &'a [(&'a str, &'a str)],

@@ -26,6 +26,8 @@ pub(crate) struct Answer {
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     has_content: bool,
+    /// Moves on with everything that is said.
+    said: usize,
     closing: String,
 }
 
@@ -39,6 +41,7 @@ impl Answer {
             usage: None,
             finish: None,
             has_content: false,
+            said: 0,
             closing: String::new(),
         }
     }
@@ -80,11 +83,13 @@ impl Answer {
 
     /// Takes newer token counts.
     pub(crate) fn usage(&mut self, usage: Option<Usage>) {
+        self.stir(usize::from(usage.is_some() && usage != self.usage));
         self.usage = usage.or(self.usage);
     }
 
     /// Takes the reason why the model stopped, which is not yet the end of the stream.
     pub(crate) fn finish(&mut self, reason: Option<FinishReason>) {
+        self.stir(usize::from(reason.is_some() && self.finish.is_none()));
         self.finish = reason.or(self.finish.take());
     }
 
@@ -120,8 +125,19 @@ impl Answer {
         Ok(())
     }
 
+    /// Something of the answer arrived, kept or not: it gets on.
+    pub(crate) fn stir(&mut self, bytes: usize) {
+        self.said = self.said.wrapping_add(bytes);
+    }
+
+    /// Moves on with everything that is said.
+    pub(crate) fn said(&self) -> usize {
+        self.said
+    }
+
     /// Counts what is kept or told.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Flaw> {
+        self.stir(bytes);
         self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             Flaw::Excess(format!(
                 "the answer has more than {} bytes, the limit that was set for it",

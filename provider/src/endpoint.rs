@@ -115,13 +115,15 @@ impl Endpoint {
     }
 
     /// A stream that ended, in good order, too early.
-    pub(crate) fn truncated(&self, what: &str) -> Failure {
-        self.lost(Fault { kind: Transport::Truncated, text: what.to_owned() })
+    pub(crate) fn truncated(&self, what: &str, head: &Head) -> Failure {
+        self.lost(Fault { kind: Transport::Truncated, text: what.to_owned() }, Some(head))
     }
 
-    /// A connection that could not be made or did not last.
-    pub(crate) fn lost(&self, fault: Fault) -> Failure {
-        let mut failure = self.diagnose(Stage::Transport, None, fault.text, Some(fault.kind));
+    /// A connection that could not be made or did not last. `head`: of the response, once it had begun.
+    pub(crate) fn lost(&self, fault: Fault, head: Option<&Head>) -> Failure {
+        // What the headers ask for is about the response that began well, not about its end.
+        let begun = head.map(|head| Head { status: head.status, headers: Vec::new() });
+        let mut failure = self.diagnose(Stage::Transport, begun.as_ref(), fault.text, Some(fault.kind));
         failure.message = format!("{}: {}", self.authority(), failure.message);
         failure
     }

@@ -7,15 +7,16 @@ use std::{collections::VecDeque, mem, sync::Arc};
 
 use everturn_kernel::StreamEvent;
 use everturn_wire::{Category, Failure, Value};
-use futures_core::stream::BoxStream;
+use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, stream};
 use reqwest::Request;
+use tokio::select;
 
 use crate::{
     SseDecoder, SseEvent,
     bulk::{MOST_VALUES, is_bulky},
     endpoint::{Endpoint, Head},
-    http::{BODY_LIMIT, Response},
+    http::{BODY_LIMIT, Fault, Notice, Response, Watch},
 };
 
 /// What was read and not yet handed on.
@@ -28,6 +29,9 @@ pub(crate) trait Reader: Send + 'static {
 
     /// The stream ended in good order.
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw>;
+
+    /// Moves on with all that is said of the answer, whether it is told at once or collected, and with nothing else.
+    fn said(&self) -> usize;
 }
 
 /// Whether there is more to read.
@@ -55,8 +59,8 @@ pub(crate) fn run<R: Reader>(
     request: Request,
     body: Body<R>,
 ) -> BoxStream<'static, StreamEvent> {
-    let exchange =
-        Exchange { endpoint, facts: Facts::new(), phase: Phase::Asking(Box::new(request), Box::new(body)) };
+    let phase = Phase::New(Box::new(request), Box::new(body));
+    let exchange = Exchange { endpoint, facts: Facts::new(), phase };
     stream::unfold(exchange, |mut exchange| async move {
         let fact = exchange.next().await?;
         Some((fact, exchange))
@@ -72,11 +76,19 @@ struct Exchange<R> {
 
 /// Boxed: it is moved with every piece that is read.
 enum Phase<R> {
+    /// Nobody has asked for a fact yet, and nothing was sent.
+    New(Box<Request>, Box<Body<R>>),
     /// The response's head is awaited.
-    Asking(Box<Request>, Box<Body<R>>),
+    Asking(BoxFuture<'static, Result<Response, Fault>>, Box<Call<R>>),
     /// The body's next piece is awaited.
-    Reading(Box<Response>, Box<Body<R>>),
+    Reading(Box<Response>, Box<Call<R>>),
     Over,
+}
+
+/// What a call has from its first request to its last byte.
+struct Call<R> {
+    watch: Watch,
+    body: Body<R>,
 }
 
 /// A body as a stream of events.
@@ -95,8 +107,13 @@ impl<R: Reader> Exchange<R> {
                 return Some(fact);
             }
             let step = match mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Asking(request, body) => self.ask(*request, body).await,
-                Phase::Reading(response, body) => self.read(response, body).await,
+                Phase::New(request, body) => {
+                    let http = self.endpoint.http();
+                    let watch = Watch::begin(http.timeouts());
+                    Ok(Phase::Asking(http.send(*request), Box::new(Call { watch, body: *body })))
+                }
+                Phase::Asking(response, call) => self.ask(response, call).await,
+                Phase::Reading(response, call) => self.read(response, call).await,
                 Phase::Over => return None,
             };
             match step {
@@ -106,38 +123,75 @@ impl<R: Reader> Exchange<R> {
         }
     }
 
-    async fn ask(&mut self, request: Request, mut body: Box<Body<R>>) -> Result<Phase<R>, Failure> {
-        let mut response =
-            self.endpoint.http().send(request).await.map_err(|fault| self.endpoint.lost(fault))?;
-        body.head = Head::from(&response);
+    async fn ask(
+        &mut self,
+        mut asked: BoxFuture<'static, Result<Response, Fault>>,
+        mut call: Box<Call<R>>,
+    ) -> Result<Phase<R>, Failure> {
+        let response = select! {
+            biased;
+            response = &mut asked => response,
+            notice = call.watch.notice() => {
+                self.take_notice(Some(notice), None)?;
+                return Ok(Phase::Asking(asked, call));
+            }
+        };
+        let mut response = response.map_err(|fault| self.endpoint.lost(fault, None))?;
+        call.body.head = Head::from(&response);
         if (200..300).contains(&response.status()) {
-            return Ok(Phase::Reading(Box::new(response), body));
+            let notice = call.watch.answered();
+            self.take_notice(notice, Some(&call.body.head))?;
+            return Ok(Phase::Reading(Box::new(response), call));
         }
         let explanation = response.body().await;
-        Err(self.endpoint.refused(&body.head, &explanation))
+        Err(self.endpoint.refused(&call.body.head, &explanation))
     }
 
     async fn read(
         &mut self,
         mut response: Box<Response>,
-        mut body: Box<Body<R>>,
+        mut call: Box<Call<R>>,
     ) -> Result<Phase<R>, Failure> {
-        let chunk = response.chunk().await.map_err(|fault| self.endpoint.lost(fault))?;
+        let Call { watch, body } = &mut *call;
+        let chunk = select! {
+            biased;
+            chunk = response.chunk() => chunk,
+            notice = watch.notice() => {
+                self.take_notice(Some(notice), Some(&body.head))?;
+                return Ok(Phase::Reading(response, call));
+            }
+        };
+        let chunk = chunk.map_err(|fault| self.endpoint.lost(fault, Some(&body.head)))?;
+        let said = body.reader.said();
         let reading = match (&chunk, &body.opening) {
             (Some(chunk), _) => body.take(chunk, &mut self.facts),
             (None, Some(opening)) => return Err(self.endpoint.refused(&body.head, opening)),
             (None, None) => body.end(&mut self.facts).map(|()| Reading::Complete),
         };
         match reading {
-            Ok(Reading::More) => Ok(Phase::Reading(response, body)),
+            Ok(Reading::More) => {
+                let notice = watch.heard(body.reader.said() != said);
+                self.take_notice(notice, Some(&body.head))?;
+                Ok(Phase::Reading(response, call))
+            }
             Ok(Reading::Complete) => {
                 response.release();
                 Ok(Phase::Over)
             }
             Err(Flaw::Payload(payload)) => Err(self.endpoint.broken(&body.head, payload)),
-            Err(Flaw::Truncated(what)) => Err(self.endpoint.truncated(what)),
+            Err(Flaw::Truncated(what)) => Err(self.endpoint.truncated(what, &body.head)),
             Err(Flaw::Excess(what)) => Err(Failure::new(Category::InvalidResponse, false, what)),
         }
+    }
+
+    /// Tells a silence, or fails with what the watch gave up for. `head`: of the response, once it has begun.
+    fn take_notice(&mut self, notice: Option<Notice>, head: Option<&Head>) -> Result<(), Failure> {
+        match notice {
+            None => {}
+            Some(Notice::Silent(silence)) => self.facts.push_back(StreamEvent::Silent(silence)),
+            Some(Notice::Over(fault)) => return Err(self.endpoint.lost(fault, head)),
+        }
+        Ok(())
     }
 }
 

@@ -3,16 +3,25 @@
 mod fault;
 mod response;
 mod tls;
+mod watch;
 
 use std::time::Duration;
 
-use everturn_diagnosis::Transport;
+use futures_core::future::BoxFuture;
 use reqwest::{Request, redirect, retry};
-use tokio::time::timeout;
 
 use crate::ConfigError;
 pub(crate) use fault::Fault;
 pub(crate) use response::{BODY_LIMIT, Response};
+pub(crate) use watch::{Notice, Watch};
+
+/// How long a connection on which nothing comes is left alone before the peer's system is asked for a sign, and how long
+/// until it is asked again.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// How long what was sent, or such a question, may stay unacknowledged by the peer's system. It says nothing about how long
+/// a living server may think.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
 /// How long a call waits for its peer. Nothing bounds a whole call: a healthy answer may take an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +33,20 @@ pub struct Timeouts {
     /// Between any two pieces of a response's body, comments included. 300 s unless set: models that think in secret
     /// are silent for minutes, and a call that is cut off then would be again.
     pub idle: Duration,
+    /// Between any two words of an answer, and from the head of its response to the first one, whatever else arrives:
+    /// comments, pings and events without content show that the peer lives, not that it gets on. 600 s unless set; never
+    /// shorter than `idle`.
+    pub progress: Duration,
+    /// How long nothing of an answer comes before those who watch are told, and then again every minute. 20 s unless set;
+    /// zero = never.
+    pub silence: Duration,
+}
+
+impl Timeouts {
+    /// The bound on a call that shows signs of life alone.
+    pub(crate) fn progress(&self) -> Duration {
+        self.progress.max(self.idle)
+    }
 }
 
 impl Default for Timeouts {
@@ -32,6 +55,8 @@ impl Default for Timeouts {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(300),
+            progress: Duration::from_secs(600),
+            silence: Duration::from_secs(20),
         }
     }
 }
@@ -75,7 +100,14 @@ impl HttpClient {
             .connect_timeout(config.timeouts.connect)
             // A dead HTTP/2 connection would otherwise swallow call after call.
             .http2_keep_alive_interval(Duration::from_secs(20))
+            .tcp_keepalive(KEEPALIVE)
+            .tcp_keepalive_interval(KEEPALIVE)
+            .tcp_keepalive_retries(3)
             .pool_max_idle_per_host(64);
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        {
+            builder = builder.tcp_user_timeout(UNACKNOWLEDGED);
+        }
         if !config.system_proxy {
             builder = builder.no_proxy();
         }
@@ -83,13 +115,14 @@ impl HttpClient {
         Ok(Self { client, timeouts: config.timeouts })
     }
 
-    /// Sends a request and waits for the head of its response.
-    pub(crate) async fn send(&self, request: Request) -> Result<Response, Fault> {
-        let limit = self.timeouts.first_byte;
-        match timeout(limit, self.client.execute(request)).await {
-            Ok(Ok(response)) => Ok(Response::new(response, self.timeouts.idle)),
-            Ok(Err(error)) => Err(Fault::from(error)),
-            Err(_) => Err(Fault::silent(Transport::FirstByteTimeout, "no response began", limit)),
-        }
+    /// How long its calls wait.
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// Sends a request once it is polled; waits for the head of its response, without any bound but that of connecting.
+    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, Fault>> {
+        let (client, idle) = (self.client.clone(), self.timeouts.idle);
+        Box::pin(async move { Ok(Response::new(client.execute(request).await?, idle)) })
     }
 }

@@ -61,7 +61,11 @@ impl AnthropicReader {
 
     fn delta(&mut self, index: u64, delta: Delta, facts: &mut Facts) -> Result<(), Flaw> {
         match delta {
-            _ if self.foreign == Some(index) => Ok(()),
+            // A tool that the provider runs itself gets on, though nothing of it is told.
+            _ if self.foreign == Some(index) => {
+                self.answer.stir(1);
+                Ok(())
+            }
             Delta::Text { text } => self.answer.text(text, facts),
             Delta::Thinking { thinking } => self.answer.reasoning(thinking, facts),
             Delta::Input { partial_json } => self.answer.call(Fragment {
@@ -114,6 +118,10 @@ impl Reader for AnthropicReader {
 
     fn end(&mut self, _: &mut Facts) -> Result<(), Flaw> {
         Err(Flaw::Truncated("the stream ended before its answer did: no message_stop came"))
+    }
+
+    fn said(&self) -> usize {
+        self.answer.said()
     }
 }
 

@@ -111,6 +111,10 @@ impl Reader for ChatReader {
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
         self.complete(facts)
     }
+
+    fn said(&self) -> usize {
+        self.answer.said()
+    }
 }
 
 #[cfg(test)]

@@ -114,6 +114,10 @@ impl Reader for GeminiReader {
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
         self.answer.complete(facts)
     }
+
+    fn said(&self) -> usize {
+        self.answer.said()
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use everturn_diagnosis::Transport;
 use reqwest::header::HeaderMap;
 use tokio::time::timeout;
 
@@ -15,7 +14,10 @@ pub(crate) const BODY_LIMIT: usize = 64 << 10;
 /// How long the end of a body may follow the last event of an answer.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// A response whose body is read under the idle timeout. Dropping it ends the exchange.
+/// How long the explanation of a failure is waited for, where the idle timeout is longer.
+const EXPLANATION: Duration = Duration::from_secs(20);
+
+/// A response whose body is still to come. Dropping it ends the exchange.
 #[derive(Debug)]
 pub(crate) struct Response {
     inner: reqwest::Response,
@@ -35,17 +37,12 @@ impl Response {
         self.inner.headers()
     }
 
-    /// The body's next piece; `None` at its proper end.
+    /// The body's next piece; `None` at its proper end. Loses nothing when it is dropped.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        match timeout(self.idle, self.inner.chunk()).await {
-            Ok(chunk) => Ok(chunk?),
-            Err(_) => {
-                Err(Fault::silent(Transport::IdleTimeout, "the stream fell silent: no bytes", self.idle))
-            }
-        }
+        Ok(self.inner.chunk().await?)
     }
 
-    /// As much of the body as comes within the idle timeout and fits the limit: what explains a failure is worth
+    /// As much of the body as comes in time and fits the limit: what explains a failure is worth
     /// having, but not worth waiting for.
     pub(crate) async fn body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
@@ -59,7 +56,7 @@ impl Response {
             }
         };
         // Whether it ended or time ran out, what came is what there is.
-        let _ = timeout(self.idle, read).await;
+        let _ = timeout(self.idle.min(EXPLANATION), read).await;
         body
     }
 

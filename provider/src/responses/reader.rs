@@ -135,6 +135,10 @@ impl Reader for ResponsesReader {
     fn end(&mut self, _: &mut Facts) -> Result<(), Flaw> {
         Err(Flaw::Truncated("the stream ended before its answer did: no response.completed came"))
     }
+
+    fn said(&self) -> usize {
+        self.answer.said()
+    }
 }
 
 #[cfg(test)]

@@ -65,6 +65,11 @@ impl Dialect for Chat {
         Answer::new().text(text).frames().concat()
     }
 
+    fn pings() -> String {
+        "data: {\"choices\":[]}\n\n: OPENROUTER PROCESSING\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"}}]}\n\n"
+            .to_owned()
+    }
+
     fn error(message: &str) -> String {
         Answer::new().error(503, message).frames().concat()
     }

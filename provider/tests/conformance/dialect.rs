@@ -36,6 +36,9 @@ pub(crate) trait Dialect {
     /// An event that carries this much text.
     fn text(text: &str) -> String;
 
+    /// Events that keep a stream open and say nothing, as servers of this API send them.
+    fn pings() -> String;
+
     /// An event that fails the stream, with a message of the provider's.
     fn error(message: &str) -> String;
 
@@ -139,9 +142,16 @@ fn without_host(mut fact: StreamEvent) -> StreamEvent {
     fact
 }
 
-/// Makes a call and takes everything it tells.
+/// Makes a call and takes everything it tells of its answer.
 pub(crate) async fn call(provider: &Arc<dyn Provider>) -> Vec<StreamEvent> {
-    let facts: Vec<_> = provider.stream(request()).map(without_host).collect().await;
+    let mut facts = told(provider, request()).await;
+    facts.retain(|fact| !matches!(fact, StreamEvent::Silent(_)));
+    facts
+}
+
+/// Makes this call and takes everything it tells, silences included.
+pub(crate) async fn told(provider: &Arc<dyn Provider>, request: Request) -> Vec<StreamEvent> {
+    let facts: Vec<_> = provider.stream(request).map(without_host).collect().await;
     let last = facts.last().expect("a call tells something");
     let terminal = |fact: &StreamEvent| matches!(fact, StreamEvent::Finished(_) | StreamEvent::Failed(_));
     assert!(

@@ -82,6 +82,10 @@ impl Dialect for GenerateContent {
         parts(&json!([{"text": text}]))
     }
 
+    fn pings() -> String {
+        event(&json!({"candidates": []})) + &parts(&json!([{"text": ""}]))
+    }
+
     fn error(message: &str) -> String {
         event(&json!({"error": {"code": 503, "message": message, "status": "UNAVAILABLE"}}))
     }

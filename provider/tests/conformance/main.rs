@@ -69,6 +69,9 @@ macro_rules! conformance {
                 an_hour_of_words,
                 an_hour_of_comments,
                 a_byte_every_twenty_seconds,
+                a_silence_is_told_while_it_lasts,
+                a_pause_is_told_and_changes_nothing,
+                signs_of_life_alone_are_given_up,
                 no_handshake,
             ]);
         }

@@ -92,6 +92,10 @@ impl Dialect for Messages {
         delta(0, &json!({"type": "text_delta", "text": text}))
     }
 
+    fn pings() -> String {
+        event(&json!({"type": "ping"}))
+    }
+
     fn error(message: &str) -> String {
         event(&json!({"type": "error", "error": {"type": "api_error", "message": message}}))
     }

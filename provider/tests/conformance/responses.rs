@@ -92,6 +92,10 @@ impl Dialect for ResponsesApi {
         delta("output_text", 1, "m1", text)
     }
 
+    fn pings() -> String {
+        event(&json!({"type": "response.in_progress", "response": {"status": "in_progress"}}))
+    }
+
     fn error(message: &str) -> String {
         let error = json!({"code": "server_error", "message": message});
         event(&json!({"type": "response.failed", "response": {"status": "failed", "error": error}}))

@@ -143,6 +143,8 @@ pub(super) struct TimeoutTable {
     pub(super) connect_ms: Option<u64>,
     pub(super) first_byte_ms: Option<u64>,
     pub(super) idle_ms: Option<u64>,
+    pub(super) progress_ms: Option<u64>,
+    pub(super) silence_ms: Option<u64>,
 }
 
 impl File {

@@ -102,5 +102,7 @@ fn timeouts(table: &TimeoutTable) -> Timeouts {
         connect: or(table.connect_ms, usual.connect),
         first_byte: or(table.first_byte_ms, usual.first_byte),
         idle: or(table.idle_ms, usual.idle),
+        progress: or(table.progress_ms, usual.progress),
+        silence: or(table.silence_ms, usual.silence),
     }
 }

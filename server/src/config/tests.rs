@@ -221,7 +221,7 @@ fn providers_of_the_file_replace_the_environment_s() {
         include_usage = false
         headers = { X-Team = "teams3cret" }
         extra_body = { temperature = 0.5 }
-        timeouts = { idle_ms = 7000 }
+        timeouts = { idle_ms = 7000, progress_ms = 1800000, silence_ms = 0 }
 
         [[provider]]
         name = "openai"
@@ -236,7 +236,9 @@ fn providers_of_the_file_replace_the_environment_s() {
     assert_eq!(local.extra_body["temperature"], 0.5);
     assert_eq!(local.output_limit, everturn_provider::OutputLimit::MaxTokens);
     assert!(!local.include_usage);
-    assert_eq!(config.providers[0].http.timeouts.idle.as_secs(), 7);
+    let timeouts = config.providers[0].http.timeouts;
+    assert_eq!((timeouts.idle.as_secs(), timeouts.progress.as_secs()), (7, 1800));
+    assert!(timeouts.silence.is_zero());
     assert!(chat(&config, 1).endpoint.api_key.is_some());
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use everturn_kernel::StreamEvent;
+use everturn_kernel::{Silence, StreamEvent};
 use everturn_provider::Timeouts;
 use everturn_sim::{Gate, Loopback, Reply};
 use everturn_wire::{Category, Failure};
 use tokio::time::Instant;
 
-use crate::dialect::{Dialect, Setup, call, failed};
+use crate::dialect::{Dialect, Setup, call, failed, request, told};
 
 /// Calls a server that falls silent; says how long the call waited.
 async fn silenced<D: Dialect>(reply: Reply) -> (Vec<StreamEvent>, Failure, Duration) {
@@ -71,26 +71,32 @@ pub(crate) async fn a_silent_explanation<D: Dialect>() {
 }
 
 /// Calls a server that says something just before the idle timeout, for an hour.
-async fn an_hour<D: Dialect>(parts: Vec<String>, expected: Vec<StreamEvent>) {
-    let pause = Timeouts::default().idle - Duration::from_secs(1);
+async fn an_hour<D: Dialect>(timeouts: Timeouts, parts: Vec<String>, expected: Vec<StreamEvent>) {
+    let pause = timeouts.idle - Duration::from_secs(1);
     let server = Loopback::start([Reply::sse(parts).paced(pause)]).await;
-    let provider = D::provider(Setup::at(&server.base_url()));
+    let provider = D::provider(Setup { timeouts, ..Setup::at(&server.base_url()) });
     let begun = Instant::now();
     assert_eq!(call(&provider).await, expected);
     assert!(begun.elapsed() > Duration::from_secs(3600));
 }
 
+/// For servers that say nothing of an answer for a long time.
+fn patient() -> Timeouts {
+    Timeouts { progress: Duration::from_secs(86_400), ..Timeouts::default() }
+}
+
 pub(crate) async fn an_hour_of_words<D: Dialect>() {
     let sample = D::sample();
-    let parts = [vec![D::text("a"); 62], sample.parts].concat();
+    // The sample's comments and openings say nothing: at this pace they would be without progress for too long.
+    let parts = [vec![D::text("a"); 62], vec![sample.bytes()]].concat();
     let expected = [vec![StreamEvent::Text("a".into()); 62], sample.facts].concat();
-    an_hour::<D>(parts, expected).await;
+    an_hour::<D>(Timeouts::default(), parts, expected).await;
 }
 
 pub(crate) async fn an_hour_of_comments<D: Dialect>() {
     let sample = D::sample();
     let parts = [vec![":".to_owned(); 62], vec!["\n\n".to_owned()], sample.parts].concat();
-    an_hour::<D>(parts, sample.facts).await;
+    an_hour::<D>(patient(), parts, sample.facts).await;
 }
 
 pub(crate) async fn a_byte_every_twenty_seconds<D: Dialect>() {
@@ -98,8 +104,72 @@ pub(crate) async fn a_byte_every_twenty_seconds<D: Dialect>() {
     let pause = Duration::from_secs(20);
     let server = Loopback::start([Reply::sse(&sample.parts).split_every(1).paced(pause)]).await;
     let begun = Instant::now();
-    assert_eq!(call(&D::provider(Setup::at(&server.base_url()))).await, sample.facts);
+    let setup = Setup { timeouts: patient(), ..Setup::at(&server.base_url()) };
+    assert_eq!(call(&D::provider(setup)).await, sample.facts);
     assert!(begun.elapsed() > Duration::from_secs(3600), "{:?}", begun.elapsed());
+}
+
+/// The silences that a call told, with their milliseconds rounded to seconds, and the rest of it.
+fn silences(facts: Vec<StreamEvent>) -> (Vec<(u64, u64, bool)>, Vec<StreamEvent>) {
+    let seconds = |ms: u64| (ms + 500) / 1000;
+    let (silent, rest): (Vec<_>, _) =
+        facts.into_iter().partition(|fact| matches!(fact, StreamEvent::Silent(_)));
+    let silent = silent.into_iter().filter_map(|fact| match fact {
+        StreamEvent::Silent(Silence { silent_ms, left_ms, alive }) => {
+            Some((seconds(silent_ms), seconds(left_ms.expect("a call is not borne for ever")), alive))
+        }
+        _ => None,
+    });
+    (silent.collect(), rest)
+}
+
+pub(crate) async fn a_silence_is_told_while_it_lasts<D: Dialect>() {
+    let sample = D::sample();
+    for (reply, expected) in [
+        (Reply::sse(&sample.parts).hold(&Gate::new()), &[(20, 100, false), (80, 40, false)][..]),
+        (
+            Reply::sse(&sample.parts).stall_at(0, &Gate::new()),
+            &[(20, 280, false), (80, 220, false), (140, 160, false), (200, 100, false), (260, 40, false)],
+        ),
+    ] {
+        let server = Loopback::start([reply]).await;
+        let facts = told(&D::provider(Setup::at(&server.base_url())), request()).await;
+        let (silent, rest) = silences(facts);
+        assert_eq!(silent, expected);
+        assert!(matches!(&rest[..], [StreamEvent::Failed(_)]), "{rest:?}");
+    }
+}
+
+/// A healthy server that pauses: what it says afterwards is told as ever.
+pub(crate) async fn a_pause_is_told_and_changes_nothing<D: Dialect>() {
+    let sample = D::sample();
+    let pause = Duration::from_secs(30);
+    let parts = [vec![D::text("a"); 3], sample.parts].concat();
+    let server = Loopback::start([Reply::sse(&parts).paced(pause)]).await;
+    let facts = told(&D::provider(Setup::at(&server.base_url())), request()).await;
+    let (silent, rest) = silences(facts);
+    assert_eq!(rest, [vec![StreamEvent::Text("a".into()); 3], sample.facts].concat());
+    assert!(silent.len() >= 3 && silent[..3].iter().all(|told| *told == (20, 280, false)), "{silent:?}");
+}
+
+/// Bytes without end that say nothing: before an answer, and in the middle of one.
+pub(crate) async fn signs_of_life_alone_are_given_up<D: Dialect>() {
+    let idle = [": ping\n\n".to_owned(), D::pings()].concat();
+    for words in [0, 2] {
+        let parts = [vec![D::text("a"); words], vec![idle.clone(); 200]].concat();
+        let server = Loopback::start([Reply::sse(parts).paced(Duration::from_secs(15))]).await;
+        let begun = Instant::now();
+        let facts = told(&D::provider(Setup::at(&server.base_url())), request()).await;
+        let (silent, rest) = silences(facts);
+        let (said, failure) = failed(rest);
+        assert_eq!(said, vec![StreamEvent::Text("a".into()); words]);
+        assert_eq!((failure.category, failure.retryable), (Category::Timeout, true), "{failure:?}");
+        assert!(failure.message.contains("600s"), "{}", failure.message);
+        let bound = Timeouts::default().progress;
+        assert!(begun.elapsed() < bound + Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert!(silent.len() >= 9 && silent.iter().all(|(.., alive)| *alive), "{silent:?}");
+        server.until(|seen| seen.abandoned == 1).await;
+    }
 }
 
 pub(crate) async fn no_handshake<D: Dialect>() {
