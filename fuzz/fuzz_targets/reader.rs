@@ -15,19 +15,19 @@ const LIMITS: Limits = Limits { event: 4096, answer: 4096 };
 
 fuzz_target!(|input: &[u8]| {
     let [size, bytes @ ..] = input else { return };
-    for dialect in Dialect::ALL {
-        let (facts, ending) = replay(*dialect, LIMITS, [bytes]);
+    for (dialect, eager) in Dialect::ALL.iter().flat_map(|dialect| [(dialect, false), (dialect, true)]) {
+        let (facts, ending) = replay(*dialect, LIMITS, eager, [bytes]);
         let pieces = bytes.chunks(usize::from(*size).max(1));
         assert_eq!(
-            replay(*dialect, LIMITS, pieces),
+            replay(*dialect, LIMITS, eager, pieces),
             (facts.clone(), ending.clone()),
             "{dialect:?} in pieces"
         );
-        check(&facts, &ending);
+        check(&facts, &ending, eager);
     }
 });
 
-fn check(facts: &[StreamEvent], ending: &Ending) {
+fn check(facts: &[StreamEvent], ending: &Ending, eager: bool) {
     let is_end = |fact: &&StreamEvent| matches!(fact, StreamEvent::Finished(_) | StreamEvent::Failed(_));
     let is_complete = *ending == Ending::Complete;
     assert_eq!(facts.iter().filter(is_end).count(), usize::from(is_complete), "{facts:?} {ending:?}");
@@ -40,7 +40,7 @@ fn check(facts: &[StreamEvent], ending: &Ending) {
                 said += text.len();
             }
             StreamEvent::ToolCall(call) => {
-                assert!(is_complete && ids.insert(&call.id), "{facts:?}");
+                assert!((is_complete || eager) && ids.insert(&call.id), "{facts:?}");
                 check_call(call);
             }
             _ => {}

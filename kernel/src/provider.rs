@@ -34,6 +34,9 @@ pub struct Request {
     pub max_output_tokens: Option<u32>,
     /// How hard to think, in the provider's words.
     pub reasoning_effort: Option<String>,
+    /// Whether a tool call is told as soon as its arguments are whole, where the API says so. Otherwise calls come with the
+    /// end of the stream, so that of an answer that breaks off none is told.
+    pub eager_calls: bool,
 }
 
 /// A tool as the model sees it.
@@ -58,7 +61,8 @@ pub enum StreamEvent {
     /// where none is open. It is not content: watchers are told nothing, a failure after it alone is retried, and an
     /// answer of nothing else is empty.
     Echo(Echo),
-    /// A tool call whose arguments are complete.
+    /// A tool call whose arguments are complete. It comes with the end of the stream, unless
+    /// [`Request::eager_calls`] asks for it at once.
     ToolCall(ToolCall),
     /// Token counts of this call; the last one counts.
     Usage(Usage),

@@ -186,6 +186,11 @@ impl Turn {
         self.retry_of.as_ref()
     }
 
+    /// What was decided when it began.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// When it began.
     pub fn started_at(&self) -> Millis {
         self.started_at

@@ -6,7 +6,7 @@ use everturn_kernel::{FinishReason, StreamEvent};
 use everturn_wire::{Echo, Usage};
 
 use crate::{
-    assembly::{Assembly, AssemblyError, Fragment},
+    assembly::{Assembly, AssemblyError, Fragment, Wholeness},
     bulk::weight,
     exchange::{Facts, Flaw},
 };
@@ -14,7 +14,8 @@ use crate::{
 /// What is kept of the payloads that end an answer, in bytes, to explain an empty one.
 const LONGEST_CLOSING: usize = 4096;
 
-/// Collects an answer. Text and reasoning become facts at once; everything else waits for the end.
+/// Collects an answer. Text and reasoning become facts at once; calls too where that was asked for, as soon as they are
+/// whole; everything else waits for the end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// What the ids begin with that the provider leaves out.
@@ -23,6 +24,9 @@ pub(crate) struct Answer {
     limit: usize,
     room: usize,
     calls: Assembly,
+    is_eager: bool,
+    /// The call that the last piece belonged to.
+    current: Option<usize>,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     has_content: bool,
@@ -38,12 +42,19 @@ impl Answer {
             limit,
             room: limit,
             calls: Assembly::default(),
+            is_eager: false,
+            current: None,
             usage: None,
             finish: None,
             has_content: false,
             said: 0,
             closing: String::new(),
         }
+    }
+
+    /// Has calls told as soon as they are whole.
+    pub(crate) fn eager(self, is_eager: bool) -> Self {
+        Self { is_eager, ..self }
     }
 
     pub(crate) fn text(&mut self, text: String, facts: &mut Facts) -> Result<(), Flaw> {
@@ -70,9 +81,24 @@ impl Answer {
         Ok(())
     }
 
-    pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<(), Flaw> {
+    /// Takes a piece of a call. Says which one it is.
+    pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<usize, Flaw> {
         self.charge(fragment.arguments.len() + besides(fragment))?;
         self.calls.add(fragment).map_err(flaw)
+    }
+
+    /// The call of this index is whole, as far as the API says: it is told where that was asked for.
+    pub(crate) fn call_ended(&mut self, index: u64, how: Wholeness, facts: &mut Facts) {
+        if self.is_eager {
+            facts.extend(self.calls.release(index, how, &self.seed).map(StreamEvent::ToolCall));
+        }
+    }
+
+    /// The answer goes on with the call at `current`: others that are whole are told where that was asked for.
+    pub(crate) fn turned_to(&mut self, current: usize, facts: &mut Facts) {
+        if self.is_eager && self.current.replace(current) != Some(current) {
+            facts.extend(self.calls.release_others(current, &self.seed).map(StreamEvent::ToolCall));
+        }
     }
 
     /// Takes a call with its whole arguments, which may have come in pieces before.
@@ -108,15 +134,16 @@ impl Answer {
             ));
         };
         let cut = matches!(finish, FinishReason::Length | FinishReason::ContentFilter);
+        let has_calls = !self.calls.is_empty();
         let calls = mem::take(&mut self.calls).finish(&self.seed, cut).map_err(flaw)?;
         // Some servers say "stop" when they mean tools, and some the other way round.
         let finish = match finish {
-            FinishReason::Stop if !calls.is_empty() => FinishReason::ToolCalls,
-            FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
+            FinishReason::Stop if has_calls => FinishReason::ToolCalls,
+            FinishReason::ToolCalls if !has_calls => FinishReason::Stop,
             finish => finish,
         };
         let unhindered = matches!(finish, FinishReason::Stop | FinishReason::Other(_));
-        if unhindered && calls.is_empty() && !self.has_content {
+        if unhindered && !has_calls && !self.has_content {
             return Err(Flaw::Payload(mem::take(&mut self.closing)));
         }
         facts.extend(calls.into_iter().map(StreamEvent::ToolCall));
@@ -165,7 +192,7 @@ pub(crate) fn own_word(reason: &str) -> FinishReason {
 
 fn flaw(error: AssemblyError) -> Flaw {
     match error {
-        AssemblyError::TooMany => Flaw::Excess(error.to_string()),
+        AssemblyError::TooMany | AssemblyError::Overrun => Flaw::Excess(error.to_string()),
         AssemblyError::Nameless => Flaw::Truncated("the answer has a tool call without a name"),
     }
 }

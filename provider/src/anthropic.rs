@@ -42,8 +42,8 @@ pub struct AnthropicConfig {
 
 /// An endpoint of the Messages API.
 ///
-/// A call succeeds when a `stop_reason` and `message_stop` came; tool calls and token counts are told at that moment,
-/// text and thinking as they come. Everything else is a failure.
+/// A call succeeds when a `stop_reason` and `message_stop` came; tool calls (unless they were asked for early: then each with
+/// the end of its block) and token counts are told at that moment, text and thinking as they come. Everything else is a failure.
 ///
 /// A reasoning effort that is a number is a budget of thinking tokens, at least 1024; 0 is none at all. Models from 4.7 on
 /// refuse budgets. Any other effort is sent as the API's own `effort`, which turns thinking on where a model does so by
@@ -82,12 +82,13 @@ impl Provider for Anthropic {
         let origin = self.endpoint.origin(API);
         let body = request::body(&self.config, &origin, &request);
         let post = self.endpoint.post(&["messages"], &body);
-        let body = answered(format!("toolu_{:x}", clock::now()), origin, self.config.limits);
+        let answer = Answer::new(format!("toolu_{:x}", clock::now()), self.config.limits.answer);
+        let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
         exchange::run(Arc::clone(&self.endpoint), post, body)
     }
 }
 
-/// What is answered. `seed` begins the ids of calls that have none.
-pub(crate) fn answered(seed: String, origin: String, limits: Limits) -> Body<impl Reader> {
-    Body::new(AnthropicReader::new(Answer::new(seed, limits.answer), origin), limits.event)
+/// What is answered.
+pub(crate) fn answered(answer: Answer, origin: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(AnthropicReader::new(answer, origin), limits.event)
 }

@@ -11,6 +11,10 @@ use crate::bulk::{MOST_VALUES, values};
 /// The most calls of one answer. A model asks for a handful; a peer that sends more is broken.
 const MOST_CALLS: usize = 512;
 
+/// How often the arguments of a call are parsed before its answer has ended. They may grow in between, and a peer may have
+/// them grow by little.
+const MOST_TRIES: u8 = 8;
+
 /// A piece of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fragment<'a> {
@@ -32,12 +36,18 @@ pub(crate) enum AssemblyError {
     TooMany,
     #[error("the answer has a tool call without a name")]
     Nameless,
+    #[error("the arguments of a tool call went on after they were whole")]
+    Overrun,
 }
 
 /// The calls of one answer, in the order in which they began.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Assembly {
     calls: Vec<Partial>,
+    /// The ids of the calls that were released.
+    taken: HashSet<String>,
+    /// How many values the arguments of the others may have.
+    room: usize,
 }
 
 #[derive(Debug, Default)]
@@ -47,28 +57,56 @@ struct Partial {
     name: String,
     arguments: String,
     echo: Option<Echo>,
+    /// Whether it was released, and only its names are left here.
+    is_released: bool,
+    /// How often its arguments were parsed and were not whole.
+    tries: u8,
+}
+
+/// How sure it is that nothing more of a call is to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wholeness {
+    /// Its arguments are whole if they are a JSON object; its id may follow.
+    Arguments,
+    /// Nothing of it follows; no arguments at all may mean that the answer was cut before them.
+    Call,
+    /// It came in one piece, which may have no arguments.
+    OnePiece,
+}
+
+impl Default for Assembly {
+    fn default() -> Self {
+        Self { calls: Vec::new(), taken: HashSet::new(), room: MOST_VALUES }
+    }
 }
 
 impl Assembly {
-    /// Takes a piece of a call, whose arguments follow those before it.
-    pub(crate) fn add(&mut self, fragment: Fragment<'_>) -> Result<(), AssemblyError> {
-        self.call(fragment)?.arguments.push_str(fragment.arguments);
-        Ok(())
+    /// Takes a piece of a call, whose arguments follow those before it. Says which call it is.
+    pub(crate) fn add(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
+        let place = self.place(fragment)?;
+        let call = &mut self.calls[place];
+        if !call.is_released {
+            call.arguments.push_str(fragment.arguments);
+        } else if !fragment.arguments.trim().is_empty() {
+            return Err(AssemblyError::Overrun);
+        }
+        Ok(place)
     }
 
     /// Takes a call whose arguments are whole, unless there are none: they replace those before. Says by how many bytes
     /// they grew.
     pub(crate) fn replace(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
-        let arguments = &mut self.call(fragment)?.arguments;
-        if fragment.arguments.is_empty() {
+        let place = self.place(fragment)?;
+        let call = &mut self.calls[place];
+        if fragment.arguments.is_empty() || call.is_released {
             return Ok(0);
         }
-        let before = mem::replace(arguments, fragment.arguments.to_owned()).len();
+        let before = mem::replace(&mut call.arguments, fragment.arguments.to_owned()).len();
         Ok(fragment.arguments.len().saturating_sub(before))
     }
 
-    /// The call that a fragment belongs to, with what else the fragment says of it.
-    fn call(&mut self, fragment: Fragment<'_>) -> Result<&mut Partial, AssemblyError> {
+    /// The call that a fragment belongs to, with what else the fragment says of it taken in.
+    fn place(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
         let position = match self.position(fragment) {
             Some(position) => position,
             None if self.calls.len() == MOST_CALLS => return Err(AssemblyError::TooMany),
@@ -88,7 +126,7 @@ impl Assembly {
         if call.echo.is_none() {
             call.echo = fragment.echo.cloned();
         }
-        Ok(call)
+        Ok(position)
     }
 
     /// Which call a fragment belongs to; `None` for a new one.
@@ -109,28 +147,78 @@ impl Assembly {
         (!(renamed && distinct)).then_some(position)
     }
 
-    /// The calls, with ids that are unique among them; `seed` begins those that the provider left out. `cut` says
-    /// that the answer was stopped before its end, so that missing arguments are not the same as none.
-    pub(crate) fn finish(self, seed: &str, cut: bool) -> Result<Vec<ToolCall>, AssemblyError> {
-        let mut taken = HashSet::new();
-        let mut room = MOST_VALUES;
-        let mut calls = Vec::with_capacity(self.calls.len());
-        for (place, partial) in self.calls.into_iter().enumerate() {
-            if partial.name.is_empty() {
-                return Err(AssemblyError::Nameless);
-            }
-            let mut id = if partial.id.is_empty() { format!("{seed}_{place}") } else { partial.id };
-            while !taken.insert(id.clone()) {
-                id = format!("{id}_{place}");
-            }
-            calls.push(ToolCall {
-                id,
-                name: partial.name,
-                arguments: arguments(partial.arguments, cut, &mut room),
-                echo: partial.echo,
-            });
+    /// Whether no call came.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The call that has this index, if it can be told before the answer has ended.
+    pub(crate) fn release(&mut self, index: u64, how: Wholeness, seed: &str) -> Option<ToolCall> {
+        let place = self.calls.iter().rposition(|call| call.index == Some(index))?;
+        self.release_at(place, how, seed)
+    }
+
+    /// The calls besides the one at `current` that can be told before the answer has ended.
+    pub(crate) fn release_others<'a>(
+        &'a mut self,
+        current: usize,
+        seed: &'a str,
+    ) -> impl Iterator<Item = ToolCall> + 'a {
+        let others = (0..self.calls.len()).filter(move |place| *place != current);
+        others.filter_map(move |place| self.release_at(place, Wholeness::Arguments, seed))
+    }
+
+    fn release_at(&mut self, place: usize, how: Wholeness, seed: &str) -> Option<ToolCall> {
+        let call = &self.calls[place];
+        let is_named = !call.name.is_empty() && (!call.id.is_empty() || how != Wholeness::Arguments);
+        let is_whole = match call.arguments.trim() {
+            "" => how == Wholeness::OnePiece,
+            arguments => arguments.ends_with('}'),
+        };
+        if call.is_released || !is_named || !is_whole || call.tries == MOST_TRIES {
+            return None;
         }
-        Ok(calls)
+        let mut room = self.room;
+        let raw = mem::take(&mut self.calls[place].arguments);
+        match arguments(raw, false, &mut room) {
+            parsed @ Arguments::Parsed(_) => {
+                self.room = room;
+                Some(self.tell(place, parsed, seed))
+            }
+            // Cut, or more is to come.
+            Arguments::Malformed { raw, .. } => {
+                self.calls[place].arguments = raw;
+                self.calls[place].tries += 1;
+                None
+            }
+        }
+    }
+
+    /// Makes a call of a partial one, with an id that no other has.
+    fn tell(&mut self, place: usize, arguments: Arguments, seed: &str) -> ToolCall {
+        let partial = &mut self.calls[place];
+        partial.is_released = true;
+        let mut id = if partial.id.is_empty() { format!("{seed}_{place}") } else { partial.id.clone() };
+        let (name, echo) = (partial.name.clone(), partial.echo.take());
+        while !self.taken.insert(id.clone()) {
+            id = format!("{id}_{place}");
+        }
+        ToolCall { id, name, arguments, echo }
+    }
+
+    /// The calls that are left, with ids that are unique among all; `seed` begins those that the provider left out. `cut`
+    /// says that the answer was stopped before its end, so that missing arguments are not the same as none.
+    pub(crate) fn finish(mut self, seed: &str, cut: bool) -> Result<Vec<ToolCall>, AssemblyError> {
+        if self.calls.iter().any(|call| call.name.is_empty()) {
+            return Err(AssemblyError::Nameless);
+        }
+        let mut room = self.room;
+        let left: Vec<_> = (0..self.calls.len()).filter(|place| !self.calls[*place].is_released).collect();
+        let told = left.into_iter().map(|place| {
+            let raw = mem::take(&mut self.calls[place].arguments);
+            self.tell(place, arguments(raw, cut, &mut room), seed)
+        });
+        Ok(told.collect())
     }
 }
 

@@ -79,7 +79,8 @@ pub enum HistoryForm {
 /// An endpoint of the Chat Completions API.
 ///
 /// A call succeeds when a `finish_reason` came **and** the stream then ended with `[DONE]` or in good order; tool
-/// calls and token counts are told at that moment, text and reasoning as they come. Everything else is a failure: an
+/// calls (unless they were asked for early: then each as the next one begins) and token counts are told at that moment, text
+/// and reasoning as they come. Everything else is a failure: an
 /// error at any place of the stream, an end without a `finish_reason`, an empty answer.
 #[derive(Clone, Debug)]
 pub struct ChatCompletions {
@@ -127,14 +128,15 @@ impl Provider for ChatCompletions {
         let origin = self.endpoint.origin(API);
         let body = request::body(&self.config, &origin, &request);
         let post = self.endpoint.post(&["chat", "completions"], &body);
-        let seed = format!("call_{:x}", clock::now());
+        let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
+        let answer = answer.eager(request.eager_calls);
         let details = (self.config.return_reasoning == ReturnReasoning::Details).then_some(origin);
-        exchange::run(Arc::clone(&self.endpoint), post, answered(seed, details, self.config.limits))
+        exchange::run(Arc::clone(&self.endpoint), post, answered(answer, details, self.config.limits))
     }
 }
 
-/// What is answered. `seed` begins the ids of calls that have none; `details` is the origin of echoes, where they are
+/// What is answered; `details` is the origin of echoes, where they are
 /// wanted.
-pub(crate) fn answered(seed: String, details: Option<String>, limits: Limits) -> Body<impl Reader> {
-    Body::new(ChatReader::new(Answer::new(seed, limits.answer), details), limits.event)
+pub(crate) fn answered(answer: Answer, details: Option<String>, limits: Limits) -> Body<impl Reader> {
+    Body::new(ChatReader::new(answer, details), limits.event)
 }

@@ -43,7 +43,7 @@ pub struct GeminiConfig {
 /// An endpoint of the Gemini API.
 ///
 /// A call succeeds when a `finishReason` came **and** the stream then ended in good order: the API has no other end.
-/// Tool calls and token counts are told at that moment, text and thoughts as they come. Everything else is a failure.
+/// Tool calls (unless they were asked for early: then as they come) and token counts are told at that moment, text and thoughts as they come. Everything else is a failure.
 ///
 /// A model without a slash in its name is one of `models/`. A reasoning effort that is a number is a budget of
 /// thinking tokens (0: no thinking, -1: as the model likes); any other is sent as the API's own `thinkingLevel`. Without
@@ -85,7 +85,8 @@ impl Provider for Gemini {
         let mut post = self.endpoint.post(&path, &body);
         // Otherwise the answer is one JSON array.
         post.url_mut().query_pairs_mut().append_pair("alt", "sse");
-        let body = answered(format!("gemini_{:x}", clock::now()), origin, self.config.limits);
+        let answer = Answer::new(format!("gemini_{:x}", clock::now()), self.config.limits.answer);
+        let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
         let thoughtless = Arc::clone(&self.thoughtless);
         let learn = move |mut fact| {
             if let StreamEvent::Failed(failure) = &mut fact
@@ -99,7 +100,7 @@ impl Provider for Gemini {
     }
 }
 
-/// What is answered. `seed` begins the ids of calls that have none.
-pub(crate) fn answered(seed: String, origin: String, limits: Limits) -> Body<impl Reader> {
-    Body::new(GeminiReader::new(Answer::new(seed, limits.answer), origin), limits.event)
+/// What is answered.
+pub(crate) fn answered(answer: Answer, origin: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(GeminiReader::new(answer, origin), limits.event)
 }

@@ -42,8 +42,8 @@ pub struct ResponsesConfig {
 
 /// An endpoint of the Responses API.
 ///
-/// A call succeeds when `response.completed` or `response.incomplete` came; tool calls and token counts are told at
-/// that moment, text and reasoning as they come. Everything else is a failure.
+/// A call succeeds when `response.completed` or `response.incomplete` came; tool calls (unless they were asked for
+/// early: then each with its item) and token counts are told at that moment, text and reasoning as they come. Everything else is a failure.
 ///
 /// The endpoint is asked to store nothing: each request has the whole conversation. Reasoning goes back encrypted, to
 /// the endpoint and model that gave it, with what it led to. Where it is refused, or the summary of it that goes with an
@@ -80,7 +80,8 @@ impl Provider for Responses {
         let mut body = request::body(&self.config, &origin, &request);
         let (refused, sent) = (Arc::clone(&self.refused), self.refused.leave_out(&mut body));
         let post = self.endpoint.post(&["responses"], &body);
-        let body = answered(format!("call_{:x}", clock::now()), origin, self.config.limits);
+        let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
+        let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
         let learn = move |mut fact| {
             if let StreamEvent::Failed(failure) = &mut fact {
                 refused.learn(&sent, failure);
@@ -91,7 +92,7 @@ impl Provider for Responses {
     }
 }
 
-/// What is answered. `seed` begins the ids of calls that have none.
-pub(crate) fn answered(seed: String, origin: String, limits: Limits) -> Body<impl Reader> {
-    Body::new(ResponsesReader::new(Answer::new(seed, limits.answer), origin), limits.event)
+/// What is answered.
+pub(crate) fn answered(answer: Answer, origin: String, limits: Limits) -> Body<impl Reader> {
+    Body::new(ResponsesReader::new(answer, origin), limits.event)
 }

@@ -33,5 +33,6 @@ pub(super) fn request() -> Request {
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,
+        eager_calls: false,
     }
 }

@@ -170,7 +170,7 @@ impl Host for TurnHost<'_> {
         self.conversation.tell(&self.turn_id, bodies);
     }
 
-    fn stream(&mut self, _: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+    fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
         // Shared with the history, and put together without its lock.
         let chunks = self.conversation.state().record.chunks.clone();
@@ -184,6 +184,7 @@ impl Host for TurnHost<'_> {
             tools: self.shared.tools.specs(),
             max_output_tokens: self.shared.max_output_tokens,
             reasoning_effort: self.settings.definition.reasoning_effort.clone(),
+            eager_calls: turn.settings().eager_tools,
         };
         telemetry::provider_called(&self.settings.model.id);
         let provider = self.settings.model.provider.clone();

@@ -20,13 +20,17 @@ pub(super) enum Frame {
         index: u64,
         delta: Delta,
     },
+    ContentBlockStop {
+        #[serde(default)]
+        index: Value,
+    },
     MessageDelta {
         delta: Closing,
         usage: Option<Counts>,
     },
     MessageStop,
     Error,
-    /// A ping, the end of a block, or what a later version of the API has.
+    /// A ping, or what a later version of the API has.
     #[serde(other)]
     Other,
 }

@@ -7,7 +7,7 @@ use super::frame::{Block, Counts, Delta, Frame};
 use crate::{
     SseEvent,
     answer::Answer,
-    assembly::Fragment,
+    assembly::{Fragment, Wholeness},
     exchange::{Facts, Flaw, Reader, Reading},
 };
 
@@ -50,7 +50,7 @@ impl AnthropicReader {
                 let whole = input.as_object().is_some_and(|fields| !fields.is_empty());
                 let arguments = if whole { input.to_string() } else { String::new() };
                 let (id, name, arguments) = (&*id, &*name, &*arguments);
-                self.answer.call(Fragment { index: Some(index), id, name, arguments, echo: None })
+                self.answer.call(Fragment { index: Some(index), id, name, arguments, echo: None }).map(drop)
             }
             Block::Other => {
                 self.foreign = Some(index);
@@ -68,11 +68,10 @@ impl AnthropicReader {
             }
             Delta::Text { text } => self.answer.text(text, facts),
             Delta::Thinking { thinking } => self.answer.reasoning(thinking, facts),
-            Delta::Input { partial_json } => self.answer.call(Fragment {
-                index: Some(index),
-                arguments: &partial_json,
-                ..Fragment::default()
-            }),
+            Delta::Input { partial_json } => {
+                let (index, arguments) = (Some(index), &*partial_json);
+                self.answer.call(Fragment { index, arguments, ..Fragment::default() }).map(drop)
+            }
             Delta::Signature { signature } => self.sign(&signature, facts),
             Delta::Other => Ok(()),
         }
@@ -105,6 +104,11 @@ impl Reader for AnthropicReader {
             Frame::MessageStart { message } => self.count(message.usage),
             Frame::ContentBlockStart { index, content_block } => self.block(index, content_block, facts)?,
             Frame::ContentBlockDelta { index, delta } => self.delta(index, delta, facts)?,
+            Frame::ContentBlockStop { index } => {
+                if let Some(index) = index.as_u64() {
+                    self.answer.call_ended(index, Wholeness::Call, facts);
+                }
+            }
             Frame::MessageDelta { delta, usage } => {
                 self.answer.finish(delta.finish_reason());
                 self.count(usage);

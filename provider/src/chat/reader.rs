@@ -59,10 +59,10 @@ impl ChatReader {
         self.answer.text(text, facts)?;
         self.answer.text(delta.refusal.unwrap_or_default(), facts)?;
         for fragment in delta.tool_calls.into_iter().flatten() {
-            self.fragment(fragment)?;
+            self.fragment(fragment, facts)?;
         }
         delta.function_call.map_or(Ok(()), |function| {
-            self.fragment(CallFragment { index: Some(0), id: None, function: Some(function) })
+            self.fragment(CallFragment { index: Some(0), id: None, function: Some(function) }, facts)
         })
     }
 
@@ -74,7 +74,7 @@ impl ChatReader {
         Ok(())
     }
 
-    fn fragment(&mut self, fragment: CallFragment) -> Result<(), Flaw> {
+    fn fragment(&mut self, fragment: CallFragment, facts: &mut Facts) -> Result<(), Flaw> {
         let CallFragment { index, id, function } = fragment;
         let FunctionFragment { name, arguments } = function.unwrap_or_default();
         let arguments = match arguments {
@@ -83,7 +83,11 @@ impl ChatReader {
             Some(whole) => whole.to_string(),
         };
         let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
-        self.answer.call(Fragment { index, id: &id, name: &name, arguments: &arguments, echo: None })
+        let fragment = Fragment { index, id: &id, name: &name, arguments: &arguments, echo: None };
+        let current = self.answer.call(fragment)?;
+        // The API does not say when a call has ended; it goes on with another one.
+        self.answer.turned_to(current, facts);
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ fn request(said: &[&str], step: u32, attempt: u32) -> Request {
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,
+        eager_calls: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use everturn_kernel::StreamEvent;
 
 use super::{Body, Facts, Flaw, Reader, Reading};
-use crate::{Limits, anthropic, chat, gemini, responses};
+use crate::{Limits, answer::Answer, anthropic, chat, gemini, responses};
 
 /// The APIs whose streams can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +34,21 @@ pub enum Ending {
     Flawed(String),
 }
 
-/// What a body in these pieces tells, and how it ends. After the last piece it ends in good order.
+/// What a body in these pieces tells, and how it ends. After the last piece it ends in good order. `eager_calls` as in
+/// [`everturn_kernel::Request`].
 pub fn replay<'a>(
     dialect: Dialect,
     limits: Limits,
+    eager_calls: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<StreamEvent>, Ending) {
-    let (seed, origin) = ("seed".to_owned(), "origin".to_owned());
+    let answer = Answer::new("seed".to_owned(), limits.answer).eager(eager_calls);
+    let origin = "origin".to_owned();
     match dialect {
-        Dialect::Chat => feed(chat::answered(seed, Some(origin), limits), pieces),
-        Dialect::Messages => feed(anthropic::answered(seed, origin, limits), pieces),
-        Dialect::Responses => feed(responses::answered(seed, origin, limits), pieces),
-        Dialect::Gemini => feed(gemini::answered(seed, origin, limits), pieces),
+        Dialect::Chat => feed(chat::answered(answer, Some(origin), limits), pieces),
+        Dialect::Messages => feed(anthropic::answered(answer, origin, limits), pieces),
+        Dialect::Responses => feed(responses::answered(answer, origin, limits), pieces),
+        Dialect::Gemini => feed(gemini::answered(answer, origin, limits), pieces),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     SseEvent,
     answer::Answer,
-    assembly::Fragment,
+    assembly::{Fragment, Wholeness},
     exchange::{Facts, Flaw, Reader, Reading},
 };
 
@@ -65,7 +65,7 @@ impl GeminiReader {
     fn part(&mut self, part: Part, facts: &mut Facts) -> Result<(), Flaw> {
         let thought_signature = part.thought_signature.filter(|signature| !signature.is_empty());
         if let Some(call) = part.function_call {
-            return self.call(call, thought_signature);
+            return self.call(call, thought_signature, facts);
         }
         let (text, thought) = (part.text.unwrap_or_default(), part.thought.unwrap_or_default());
         if thought {
@@ -78,7 +78,12 @@ impl GeminiReader {
         self.answer.echo(self.echo(&kept), facts)
     }
 
-    fn call(&mut self, call: FunctionCall, thought_signature: Option<String>) -> Result<(), Flaw> {
+    fn call(
+        &mut self,
+        call: FunctionCall,
+        thought_signature: Option<String>,
+        facts: &mut Facts,
+    ) -> Result<(), Flaw> {
         let index = self.calls;
         self.calls += 1;
         let arguments = call.args.map(|args| json!(args).to_string()).unwrap_or_default();
@@ -90,7 +95,9 @@ impl GeminiReader {
             name: &call.name,
             arguments: &arguments,
             echo: echo.as_ref(),
-        })
+        })?;
+        self.answer.call_ended(index, Wholeness::OnePiece, facts);
+        Ok(())
     }
 
     fn echo(&self, kept: &Keepsake) -> Echo {

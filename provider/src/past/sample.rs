@@ -12,6 +12,7 @@ pub(crate) fn asking(messages: Vec<Message>) -> Request {
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,
+        eager_calls: false,
     }
 }
 

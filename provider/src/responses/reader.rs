@@ -14,6 +14,7 @@ use super::{
 use crate::{
     SseEvent,
     answer::Answer,
+    assembly::Wholeness,
     exchange::{Facts, Flaw, Reader, Reading},
 };
 
@@ -55,7 +56,10 @@ impl ResponsesReader {
         match placed.item {
             Item::Message(message) => self.message(at, message, facts)?,
             Item::Reasoning(reasoning) => self.reasoning(at, reasoning, facts)?,
-            Item::FunctionCall(call) => self.call(at, &call)?,
+            Item::FunctionCall(call) => {
+                self.call(at, &call)?;
+                self.answer.call_ended(at as u64, Wholeness::Call, facts);
+            }
             Item::Other => {}
         }
         self.output.entry(at).ended = true;
@@ -123,8 +127,8 @@ impl Reader for ResponsesReader {
             Frame::WholeText(piece) => self.text(piece, true, facts)?,
             Frame::Summary(piece) => self.thought(piece, Voice::Summary, facts)?,
             Frame::Thought(piece) => self.thought(piece, Voice::Full, facts)?,
-            Frame::Arguments(piece) => self.arguments(piece, false)?,
-            Frame::WholeArguments(piece) => self.arguments(piece, true)?,
+            Frame::Arguments(piece) => self.arguments(piece, false, facts)?,
+            Frame::WholeArguments(piece) => self.arguments(piece, true, facts)?,
             Frame::Completed { response } => return self.closed(response, false, payload, facts),
             Frame::Incomplete { response } => return self.closed(response, true, payload, facts),
             Frame::Failed | Frame::Other => {}

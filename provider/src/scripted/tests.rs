@@ -14,6 +14,7 @@ fn request(attempt: u32) -> Request {
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,
+        eager_calls: false,
     }
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn request() -> Request {
         tools: [].into(),
         max_output_tokens: None,
         reasoning_effort: None,
+        eager_calls: false,
     }
 }
 

@@ -43,6 +43,10 @@ macro_rules! conformance {
                 calls_take_turns,
                 calls_share_an_id,
                 arguments_that_are_cut_off,
+                a_whole_call_is_told_before_the_end,
+                calls_of_an_answer_that_breaks_off,
+                cut_arguments_never_come_early,
+                calls_that_take_turns_come_whole,
             ]);
             conformance!(@tests $dialect, refusal: [
                 every_status,

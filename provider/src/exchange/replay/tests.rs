@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use everturn_kernel::{Arguments, ToolCall};
 use proptest::prelude::*;
 
 use super::*;
@@ -89,30 +90,58 @@ fn said(fact: &StreamEvent) -> usize {
     }
 }
 
+fn calls(facts: &[StreamEvent]) -> Vec<&ToolCall> {
+    let calls = facts.iter().filter_map(|fact| match fact {
+        StreamEvent::ToolCall(call) => Some(call),
+        _ => None,
+    });
+    calls.collect()
+}
+
 proptest! {
     #[test]
-    fn however_split_every_reader_tells_the_same(bytes in stream(), size in 1_usize..40) {
+    fn however_split_every_reader_tells_the_same(bytes in stream(), size in 1_usize..40, eager: bool) {
         for dialect in Dialect::ALL {
-            let whole = replay(*dialect, LIMITS, [bytes.as_slice()]);
-            prop_assert_eq!(&replay(*dialect, LIMITS, bytes.chunks(size)), &whole, "{:?}", dialect);
+            let whole = replay(*dialect, LIMITS, eager, [bytes.as_slice()]);
+            prop_assert_eq!(&replay(*dialect, LIMITS, eager, bytes.chunks(size)), &whole, "{:?}", dialect);
         }
     }
 
     #[test]
     fn only_a_complete_answer_has_calls_and_an_end(bytes in stream()) {
         for dialect in Dialect::ALL {
-            let (facts, ending) = replay(*dialect, LIMITS, [bytes.as_slice()]);
+            let (facts, ending) = replay(*dialect, LIMITS, false, [bytes.as_slice()]);
             let ends = facts.iter().filter(|fact| matches!(fact, StreamEvent::Finished(_))).count();
             let is_last = matches!(facts.last(), Some(StreamEvent::Finished(_)));
             prop_assert_eq!((ends, is_last), if ending == Ending::Complete { (1, true) } else { (0, false) });
-            let calls = || facts.iter().filter_map(|fact| match fact {
-                StreamEvent::ToolCall(call) => Some(call),
-                _ => None,
-            });
-            let ids: HashSet<_> = calls().map(|call| &call.id).collect();
-            prop_assert!(ids.len() == calls().count() && (ids.is_empty() || is_last), "{:?}", facts);
-            prop_assert!(calls().all(|call| !call.id.is_empty() && !call.name.is_empty()), "{:?}", facts);
+            let calls = calls(&facts);
+            let ids: HashSet<_> = calls.iter().map(|call| &call.id).collect();
+            prop_assert!(ids.len() == calls.len() && (ids.is_empty() || is_last), "{:?}", facts);
+            prop_assert!(calls.iter().all(|call| !call.id.is_empty() && !call.name.is_empty()), "{:?}", facts);
             prop_assert!(facts.iter().map(said).sum::<usize>() <= LIMITS.answer);
+        }
+    }
+
+    #[test]
+    fn calls_that_come_early_are_the_same_calls(bytes in stream()) {
+        for dialect in Dialect::ALL {
+            let (facts, ending) = replay(*dialect, LIMITS, true, [bytes.as_slice()]);
+            let early = calls(&facts);
+            let ids: HashSet<_> = early.iter().map(|call| &call.id).collect();
+            prop_assert_eq!(ids.len(), early.len());
+            let is_whole = |call: &ToolCall| matches!(call.arguments, Arguments::Parsed(_));
+            prop_assert!(ending == Ending::Complete || early.iter().all(|call| is_whole(call)), "{:?}", facts);
+            if ending == Ending::Complete {
+                let (late, end) = replay(*dialect, LIMITS, false, [bytes.as_slice()]);
+                prop_assert_eq!(end, ending);
+                let said = |calls: Vec<&ToolCall>| {
+                    let mut said: Vec<_> =
+                        calls.iter().map(|call| format!("{} {:?}", call.name, call.arguments)).collect();
+                    said.sort();
+                    said
+                };
+                prop_assert_eq!(said(early), said(calls(&late)));
+            }
         }
     }
 }
@@ -129,7 +158,7 @@ fn an_event_of_countless_values_is_not_read() {
     for dialect in Dialect::ALL {
         for value in &values {
             let event = format!("data: {value}\n\n");
-            let (facts, ending) = replay(*dialect, Limits::default(), [event.as_bytes()]);
+            let (facts, ending) = replay(*dialect, Limits::default(), false, [event.as_bytes()]);
             let Ending::Flawed(why) = ending else { panic!("{dialect:?} {ending:?}") };
             assert!(facts.is_empty() && why.contains("JSON values"), "{dialect:?} {why:.200}");
         }

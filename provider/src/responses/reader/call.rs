@@ -4,8 +4,8 @@ use std::mem;
 
 use super::ResponsesReader;
 use crate::{
-    assembly::Fragment,
-    exchange::Flaw,
+    assembly::{Fragment, Wholeness},
+    exchange::{Facts, Flaw},
     responses::{
         frame::{FunctionCall, Piece},
         output::Kind,
@@ -23,7 +23,12 @@ impl ResponsesReader {
         self.answer.whole_call(Fragment { index: Some(at as u64), echo: echo.as_ref(), ..fragment })
     }
 
-    pub(super) fn arguments(&mut self, mut piece: Piece, is_whole: bool) -> Result<(), Flaw> {
+    pub(super) fn arguments(
+        &mut self,
+        mut piece: Piece,
+        is_whole: bool,
+        facts: &mut Facts,
+    ) -> Result<(), Flaw> {
         let at = self.output.find(piece.sign(Kind::Call))?;
         let arguments = piece.take();
         if arguments.is_empty() {
@@ -34,6 +39,14 @@ impl ResponsesReader {
             Fragment { index: Some(at as u64), name, arguments: &arguments, ..Fragment::default() };
         let is_first = mem::replace(&mut self.output.entry(at).parts, 1) == 0;
         // What came whole with the item is not continued, but said again.
-        if is_whole || is_first { self.answer.whole_call(fragment) } else { self.answer.call(fragment) }
+        if is_whole || is_first {
+            self.answer.whole_call(fragment)?;
+        } else {
+            self.answer.call(fragment)?;
+        }
+        if is_whole {
+            self.answer.call_ended(at as u64, Wholeness::Arguments, facts);
+        }
+        Ok(())
     }
 }

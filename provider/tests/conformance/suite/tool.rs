@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
-use everturn_sim::{Loopback, Reply};
+use everturn_kernel::{Arguments, FinishReason, Request, StreamEvent, ToolCall};
+use everturn_sim::{Gate, Loopback, Reply};
+use futures_util::StreamExt as _;
 use serde_json::json;
 
-use crate::dialect::{Asked, Dialect, Setup, call};
+use crate::dialect::{Asked, Dialect, Setup, call, failed, request, told};
 
 /// The calls of an answer that asks for these, which ends because of them. `None` where the API cannot carry them.
 async fn asked<D: Dialect>(calls: &[Asked<'_>]) -> Option<Vec<ToolCall>> {
@@ -51,4 +52,78 @@ pub(crate) async fn arguments_that_are_cut_off<D: Dialect>() {
         let malformed = matches!(&told[1].arguments, Arguments::Malformed { raw, .. } if raw == cut);
         assert!(malformed && told.len() == 2, "{cut} became {told:?}");
     }
+}
+
+const TWO: [Asked<'static>; 2] = [("c0", "f", &["{\"a\":1}"]), ("c1", "g", &["{\"b\":2}"])];
+
+fn eager() -> Request {
+    Request { eager_calls: true, ..request() }
+}
+
+fn names(facts: &[StreamEvent]) -> Vec<&str> {
+    let calls = facts.iter().filter_map(|fact| match fact {
+        StreamEvent::ToolCall(call) => Some(call.name.as_str()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The server holds its last event back: a call that is whole is there already, where it was asked for.
+pub(crate) async fn a_whole_call_is_told_before_the_end<D: Dialect>() {
+    let parts = D::calls(&TWO).expect("every API can carry whole arguments");
+    let gate = Gate::new();
+    let held = parts.len() - 1;
+    let server = Loopback::start([Reply::sse(parts).stall_before(held, &gate)]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let mut stream = provider.stream(eager());
+    let first = stream.next().await;
+    assert!(matches!(&first, Some(StreamEvent::ToolCall(call)) if call.name == "f"), "{first:?}");
+    gate.open();
+    let rest: Vec<_> = stream.collect().await;
+    assert_eq!(names(&rest), ["g"], "each is told once");
+    assert_eq!(rest.last(), Some(&StreamEvent::Finished(FinishReason::ToolCalls)));
+}
+
+/// Nothing runs of an answer that breaks off, unless calls were asked for early: then those that were whole.
+pub(crate) async fn calls_of_an_answer_that_breaks_off<D: Dialect>() {
+    let parts = D::calls(&TWO).expect("every API can carry whole arguments");
+    let sizes = parts.iter().map(String::len);
+    let before_the_end: usize = sizes.take(parts.len() - 1).sum();
+    let cut = || Reply::sse(&parts).cut_at(before_the_end);
+    let server = Loopback::start([cut(), cut()]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let (said, _) = failed(told(&provider, request()).await);
+    assert_eq!(names(&said), [""; 0]);
+    let (said, _) = failed(told(&provider, eager()).await);
+    assert_eq!(names(&said).first(), Some(&"f"), "{said:?}");
+}
+
+/// Arguments that are not whole wait for the end, whatever the API says of their call.
+pub(crate) async fn cut_arguments_never_come_early<D: Dialect>() {
+    for cut in ["{\"path\": \"/tmp/a", "{\"n\": {}", "", "[]"] {
+        let calls: [Asked<'_>; 2] = [("c0", "f", &[cut]), ("c1", "g", &["{\"b\":2}"])];
+        let Some(parts) = D::calls(&calls) else { return };
+        let sizes = parts.iter().map(String::len);
+        let before_the_end: usize = sizes.take(parts.len() - 1).sum();
+        let server = Loopback::start([Reply::sse(&parts).cut_at(before_the_end)]).await;
+        let (said, _) = failed(told(&D::provider(Setup::at(&server.base_url())), eager()).await);
+        assert!(!names(&said).contains(&"f"), "{cut:?}: {said:?}");
+    }
+}
+
+/// Pieces that take turns: no call is taken for whole because another has begun.
+pub(crate) async fn calls_that_take_turns_come_whole<D: Dialect>() {
+    let calls: [Asked<'_>; 2] =
+        [("c0", "f", &["{\"a\":", "[1,", "2]}"]), ("c1", "g", &["{\"b\"", ":\"}{\"}"])];
+    let parts = D::calls(&calls).expect("every API can carry whole arguments");
+    let server = Loopback::start([Reply::sse(parts)]).await;
+    let facts = told(&D::provider(Setup::at(&server.base_url())), eager()).await;
+    let arguments = facts.iter().filter_map(|fact| match fact {
+        StreamEvent::ToolCall(call) => Some((call.name.as_str(), call.arguments.clone())),
+        _ => None,
+    });
+    let mut arguments: Vec<_> = arguments.collect();
+    arguments.sort_by_key(|(name, _)| *name);
+    let whole = [("f", json!({"a": [1, 2]})), ("g", json!({"b": "}{"}))];
+    assert_eq!(arguments, whole.map(|(name, value)| (name, Arguments::Parsed(value))));
 }
