@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Transport, message, shape::Named};
+use crate::{Transport, message, named::Named};
 
 /// A piece of evidence that a rule went by. It is cheap to make; words are made of it only where they are asked for.
 #[derive(Clone, Copy)]

@@ -1,7 +1,8 @@
 //! A provider's own code for an error, and what the table says about it.
 
+mod table;
+
 use crate::kind::Kind;
-use crate::table;
 
 /// How much a code proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

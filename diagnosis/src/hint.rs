@@ -15,8 +15,6 @@ use crate::kind::Kind;
 use crate::prose::Prose;
 use crate::shape::Findings;
 
-pub(crate) use field::Field;
-
 /// The longest wait that is believed: a year. More is a mistaken unit or a mangled number.
 const LONGEST_MS: f64 = 366.0 * 24.0 * 3_600_000.0;
 

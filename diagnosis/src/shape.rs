@@ -8,8 +8,9 @@ mod text;
 
 use std::borrow::Cow;
 
-use crate::hint::Field;
+use crate::field::Field;
 use crate::kind::Kind;
+use crate::named::Named;
 use crate::redaction::redact;
 use crate::{Evidence, Stage};
 
@@ -35,12 +36,6 @@ const LONGEST_TEXT: usize = 8192;
 
 /// The longest key that is kept as a part of a place, in bytes.
 const LONGEST_KEY: usize = 32;
-
-/// A name or a value, and where it stood: `error.type` in a body, `header x-error-type`, or nowhere but in the text.
-pub(crate) struct Named {
-    pub(crate) name: String,
-    pub(crate) place: String,
-}
 
 /// What was found in a body, in its order.
 #[derive(Default)]

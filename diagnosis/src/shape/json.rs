@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{DEEPEST, Findings, MOST, text};
 use crate::code::ENVELOPE;
-use crate::hint::Field;
+use crate::field::Field;
 use crate::kind::Kind;
 use crate::{code, status};
 
