@@ -31,8 +31,6 @@ pub(crate) enum Because<'a> {
     TooMuchAtOnce,
     /// An unpaid request may pass when its window comes round.
     Promised,
-    /// A wait too long for a turn.
-    LongWait,
     /// A wait was asked for, whatever it is for.
     AnyWait,
     ShouldRetry(&'a str),
@@ -70,9 +68,6 @@ impl fmt::Display for Because<'_> {
             Self::Nothing => f.write_str("nothing in it is known"),
             Self::TooMuchAtOnce => f.write_str("the request asks for more than the whole limit allows"),
             Self::Promised => f.write_str("the text speaks of a reset or a wait"),
-            Self::LongWait => {
-                f.write_str("the wait is longer than an hour: more than a turn waits for a limit")
-            }
             Self::AnyWait => f.write_str("a wait was asked for"),
             Self::ShouldRetry(value) => write!(f, "header x-should-retry: {}", message::short(value)),
             Self::Header { name, value, is_quoted } => {

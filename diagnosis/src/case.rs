@@ -10,6 +10,9 @@ use crate::{Evidence, Stage, measure, message, phrase, status, transport};
 /// The statuses under which a gateway also hides what its upstream said.
 const WRAPPING: &[u16] = &[400, 500, 502];
 
+/// Anthropic's word on a subscription's allowance of hours or days.
+const PLAN: &str = "anthropic-ratelimit-unified-status";
+
 /// What a failure was found to be.
 pub(crate) struct Verdict<'a> {
     pub(crate) kind: Kind,
@@ -69,9 +72,6 @@ impl<'a> Case<'a> {
         if self.evidence.stage == Stage::Transport || self.evidence.transport.is_some() {
             return Verdict::by(transport::kind(self.evidence));
         }
-        if let Some(status @ 413) = self.evidence.status {
-            return Verdict::by((Kind::Overflow, Because::Status(status)));
-        }
         let implied = || self.found.implied.as_ref().map(|(kind, place)| (*kind, Because::Field(place)));
         let (kind, because) = implied()
             .or_else(|| self.by_code(Rank::Exact))
@@ -85,6 +85,15 @@ impl<'a> Case<'a> {
             // No wait makes one request fit that is larger than its whole budget.
             Kind::RateLimited | Kind::Window if measure::asks_too_much(&self.prose) => {
                 Some((Kind::Overflow, Because::TooMuchAtOnce))
+            }
+            // A limit on tokens, which its wait does not make any larger.
+            Kind::RateLimited | Kind::Window if self.status == Some(413) => {
+                Some((Kind::Overflow, Because::Status(413)))
+            }
+            // The windows of a plan, under the name of a rate limit.
+            Kind::RateLimited if self.evidence.header(PLAN) == Some("rejected") => {
+                let because = Because::Header { name: PLAN, value: "rejected", is_quoted: false };
+                Some((Kind::Window, because))
             }
             Kind::Window if self.is_promised() => Some((Kind::RateLimited, Because::Promised)),
             _ => None,

@@ -7,7 +7,7 @@ use crate::case::{Case, Verdict};
 use crate::hint::Hint;
 use crate::kind::Kind;
 use crate::shape::Findings;
-use crate::{Evidence, hint, message, status};
+use crate::{Evidence, advice, hint, message, status};
 
 /// Says what a failure is. Never panics; the result is bounded whatever the evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
@@ -67,7 +67,7 @@ impl<'a> Conclusion<'a> {
             code: case.http_code(),
             message: message::of(evidence),
             provider_code: case.provider_code(),
-            advice: Some(kind.advice().to_owned()),
+            advice: Some(advice::of(kind, evidence, case.prose()).to_owned()),
         };
         let settled = hint.and_then(|_| by_wait(kind, settled));
         Self { failure, verdict, hint, settled, asked }
@@ -76,11 +76,7 @@ impl<'a> Conclusion<'a> {
 
 /// What a wait made of a kind that would be something else without one.
 fn by_wait(kind: Kind, settled: (Category, bool)) -> Option<Because<'static>> {
-    match settled == kind.settle(None) {
-        true => None,
-        false if settled.1 => Some(Because::AnyWait),
-        false => Some(Because::LongWait),
-    }
+    (settled != kind.settle(None)).then_some(Because::AnyWait)
 }
 
 /// `x-should-retry` is the server's own word on it. It cannot make a request valid that is too long or unpaid.

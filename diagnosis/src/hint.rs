@@ -1,6 +1,7 @@
 //! The wait that the provider asked for, in milliseconds.
 //!
-//! Zero, negative, past, absurd and unreadable values are no hint. What is read later never overrules what is
+//! Zero, negative, past and unreadable values are no hint. Of what is absurdly long, only a header that asks for a wait
+//! outright is believed, and taken for the longest wait there is. What is read later never overrules what is
 //! read earlier: headers that ask for a wait, the reset of an exhausted bucket, fields of the body, its words.
 
 mod date;
@@ -15,7 +16,7 @@ use crate::kind::Kind;
 use crate::prose::Prose;
 use crate::shape::Findings;
 
-/// The longest wait that is believed: a year. More is a mistaken unit or a mangled number.
+/// The longest wait there is: a year. More is a mistaken unit or a mangled number.
 const LONGEST_MS: f64 = 366.0 * 24.0 * 3_600_000.0;
 
 /// Above this, a number of seconds or milliseconds is a point in time.
@@ -58,23 +59,34 @@ fn wait(millis: f64) -> Option<u64> {
     (rounded > 0.0 && rounded <= LONGEST_MS).then_some(rounded as u64)
 }
 
+/// The same, where any amount is meant as one: more than the longest wait is that.
+fn capped(millis: f64) -> Option<u64> {
+    wait(millis.min(LONGEST_MS))
+}
+
 /// The wait until a point in time.
 fn until(epoch_ms: f64, now: u64) -> Option<u64> {
     wait(epoch_ms - now as f64)
 }
 
-/// A value whose form nobody declared: seconds, a point in time as a number or a date, or `6m0s`.
+/// A value whose form nobody declared, in milliseconds from now.
 fn value(text: &str, now: u64) -> Option<u64> {
+    wait(span(text, now)?)
+}
+
+/// Milliseconds from now: seconds, a point in time as a number or a date, or `6m0s`.
+fn span(text: &str, now: u64) -> Option<f64> {
+    let from_now = |epoch_ms: f64| epoch_ms - now as f64;
     if let Some(number) = number(text) {
-        return match number {
-            _ if number >= EPOCH_MILLIS => until(number, now),
-            _ if number >= EPOCH_SECONDS => until(number * 1000.0, now),
-            _ => wait(number * 1000.0),
-        };
+        return Some(match number {
+            _ if number >= EPOCH_MILLIS => from_now(number),
+            _ if number >= EPOCH_SECONDS => from_now(number * 1000.0),
+            _ => number * 1000.0,
+        });
     }
     let lower = text.to_ascii_lowercase();
     let date = || date::http(text).or_else(|| date::rfc3339(&lower).map(|(at, _)| at));
-    duration::whole(&lower).map_or_else(|| until(date()?, now), wait)
+    duration::whole(&lower).or_else(|| Some(from_now(date()?)))
 }
 
 /// The number that a text begins with.

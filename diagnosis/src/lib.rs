@@ -6,6 +6,7 @@
 //! Pure: no I/O, no clock (the caller says what time it is), no panic whatever the input, bounded output.
 //! This crate does *not* decide what a turn does about a failure.
 
+mod advice;
 mod because;
 mod case;
 mod code;

@@ -16,7 +16,8 @@ pub(crate) fn kind(status: u16) -> Kind {
         403 | 451 => Kind::Permission,
         404 | 410 => Kind::NotFound,
         408 | 504 | 522 | 524 | 598 | 599 => Kind::Timeout,
-        413 => Kind::Overflow,
+        // Of bytes, unless the body speaks of tokens.
+        413 => Kind::Size,
         421 => Kind::Network,
         429 => Kind::RateLimited,
         // Two providers' own numbers for "no capacity in this tier" and "overloaded".
@@ -44,8 +45,8 @@ pub(crate) fn of(kind: Kind) -> Option<u16> {
 /// Whether words that say `kind` can be meant under this status, rather than quoted or in passing.
 pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
     use Kind::{
-        Auth, Network, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Timeout,
-        Wall, Window,
+        Auth, Network, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Size,
+        Timeout, Wall, Window,
     };
     let Some(status) = status else { return true };
     match status {
@@ -58,7 +59,7 @@ pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
         408 | 504 | 522 | 524 => matches!(kind, Timeout | Overflow),
         500..=599 => !matches!(kind, Auth | Permission | NotFound | Network),
         _ => {
-            matches!(kind, Wall | Window | Overflow | Policy | Auth | Permission | NotFound | Request)
+            matches!(kind, Wall | Window | Overflow | Size | Policy | Auth | Permission | NotFound | Request)
                 || matches!(kind, RateLimited | Overloaded)
         }
     }

@@ -48,14 +48,87 @@ fn what_nobody_knows_is_called_unknown() {
 }
 
 #[test]
-fn a_long_wait_is_a_wall_and_keeps_its_hint() {
+fn a_rate_limit_stays_one_however_long_its_hint_is() {
     let after = |seconds| {
         let headers = [("retry-after", seconds)];
         let failure = diagnose(&Evidence { headers: &headers, ..http(429, "") });
         (failure.category, failure.retryable, failure.hint_ms)
     };
     assert_eq!(after("3600"), (Category::RateLimited, true, Some(3_600_000)));
-    assert_eq!(after("3601"), (Category::QuotaExhausted, false, Some(3_601_000)));
+    assert_eq!(after("3601"), (Category::RateLimited, true, Some(3_601_000)));
+    assert_eq!(after("172800"), (Category::RateLimited, true, Some(172_800_000)));
+    let beyond = "9".repeat(400);
+    assert_eq!(after(&beyond), (Category::RateLimited, true, Some(366 * 86_400_000)));
+}
+
+#[test]
+fn a_quota_of_days_is_no_rate_limit() {
+    for (headers, body) in [
+        (&[("retry-after", "36000")][..], r#"{"error":{"message":"You have exceeded your daily limit."}}"#),
+        (&[], r#"{"error":{"message":"Weekly usage limit reached. Resets in 3 days."}}"#),
+        (&[], r#"{"error":{"type":"usage_limit_reached","resets_in_seconds":172800}}"#),
+        (
+            &[("anthropic-ratelimit-unified-status", "rejected"), ("retry-after", "14400")],
+            r#"{"error":{"type":"rate_limit_error","message":"x"}}"#,
+        ),
+    ] {
+        let failure = diagnose(&Evidence { headers, ..http(429, body) });
+        assert_eq!((failure.category, failure.retryable), (Category::QuotaExhausted, false), "{body}");
+        assert!(failure.hint_ms.is_some(), "{body}");
+    }
+}
+
+#[test]
+fn a_limit_on_bytes_says_what_to_shrink() {
+    let nginx = "<html><head><title>413 Request Entity Too Large</title></head><hr>nginx</html>";
+    for (status, body, advice) in [
+        (413, "", "too many bytes"),
+        (413, nginx, "client_max_body_size"),
+        (413, r#"{"error":{"message":"request body too large (max 25MB)"}}"#, "too many bytes"),
+        (
+            413,
+            r#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+            "bytes",
+        ),
+        (
+            400,
+            r#"{"error":{"message":"image exceeds 5 MB maximum: 7340032 bytes > 5242880 bytes"}}"#,
+            "An image",
+        ),
+        (400, r#"{"error":{"message":"The file is too large: PDF files may have 32 MB"}}"#, "A file"),
+    ] {
+        let failure = diagnose(&http(status, body));
+        assert_eq!((failure.category, failure.retryable), (Category::InvalidRequest, false), "{body}");
+        assert!(failure.advice.as_deref().unwrap().contains(advice), "{body}: {:?}", failure.advice);
+    }
+    for body in [
+        r#"{"error":{"message":"Request too large on tokens per minute (TPM): Limit 6000, Requested 12328"}}"#,
+        r#"{"error":{"code":"tokens_limit_reached","message":"Max size: 4000 tokens."}}"#,
+        r#"{"error":{"type":"request_too_large","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+        r#"{"error":{"code":"rate_limit_exceeded","type":"tokens","message":"Too much for this minute"}}"#,
+    ] {
+        assert_eq!(diagnose(&http(413, body)).category, Category::ContextOverflow, "{body}");
+    }
+}
+
+#[test]
+fn the_advice_fits_where_the_call_was() {
+    let advice = |transport, status| {
+        let evidence = Evidence {
+            stage: Stage::Transport,
+            status,
+            transport: Some(transport),
+            ..http(0, "connection reset by peer")
+        };
+        diagnose(&evidence).advice.unwrap()
+    };
+    assert!(advice(Transport::Connect, None).contains("base URL"));
+    assert!(advice(Transport::ConnectTimeout, None).contains("base URL"));
+    assert!(advice(Transport::Cut, None).contains("before an answer began"));
+    for transport in [Transport::Cut, Transport::Other, Transport::IdleTimeout, Transport::NoProgress] {
+        let advice = advice(transport, Some(200));
+        assert!(advice.contains("ask again") && !advice.contains("Check the network"), "{advice}");
+    }
 }
 
 #[test]

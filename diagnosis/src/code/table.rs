@@ -12,6 +12,9 @@ pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
     (Exact, Kind::Wall, WALL),
     (Broad, Kind::Wall, &["credit_limit"]),
     (Exact, Kind::Window, WINDOW),
+    (Exact, Kind::Size, &["image_too_large", "image_file_too_large", "file_too_large"]),
+    // Words may tell that tokens are meant.
+    (Broad, Kind::Size, SIZE),
     (Exact, Kind::Policy, POLICY),
     (Exact, Kind::Auth, AUTH),
     (Exact, Kind::Permission, REGION),
@@ -34,11 +37,13 @@ pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
 const OVERFLOW: &[&str] = &[
     "context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded",
     "model_max_context_length_exceeded", "exceed_context_size", "context_too_long", "context_overflow",
-    "prompt_too_long", "input_too_long", "max_input_tokens_exceeded", "tokens_limit_reached", "request_too_large",
-    "request_entity_too_large", "payload_too_large", "content_too_large",
+    "prompt_too_long", "input_too_long", "max_input_tokens_exceeded", "tokens_limit_reached",
     // Zhipu, MiniMax
     "1261", "base_resp.1039",
 ];
+
+const SIZE: &[&str] =
+    &["request_too_large", "request_entity_too_large", "payload_too_large", "content_too_large"];
 
 #[rustfmt::skip]
 const WALL: &[&str] = &[
@@ -197,7 +202,7 @@ const REQUEST: &[&str] = &[
     "integer_above_max_value", "integer_below_min_value", "decimal_above_max_value", "decimal_below_min_value",
     "empty_array",
     // OpenAI's Responses API about an image
-    "invalid_base64_image", "invalid_image_mode", "image_too_large", "image_too_small", "image_file_too_large",
+    "invalid_base64_image", "invalid_image_mode", "image_too_small",
     "image_file_not_found", "empty_image_file", "unsupported_image_media_type", "failed_to_download_image",
     // pydantic
     "extra_forbidden", "json_invalid", "string_type", "value_error",

@@ -1,6 +1,6 @@
 //! Hints in headers.
 
-use super::{Hint, date, number, value, wait};
+use super::{Hint, capped, date, number, span, value, wait};
 use crate::because::Because;
 
 /// Headers that ask for a wait of so many milliseconds.
@@ -17,8 +17,8 @@ pub(super) fn asked<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a
         let value = get(headers, name)?;
         Some((wait(value, now)?, Because::Header { name, value, is_quoted: false }))
     };
-    let millis = MILLIS.iter().find_map(|name| read(name, |value, _| wait(number(value)?)));
-    millis.or_else(|| read("retry-after", value))
+    let millis = MILLIS.iter().find_map(|name| read(name, |value, _| capped(number(value)?)));
+    millis.or_else(|| read("retry-after", |value, now| capped(span(value, now)?)))
 }
 
 /// The longest reset among the exhausted buckets; of buckets that do not tell their state, the longest.
@@ -202,20 +202,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_no_hint() {
-        for value in [
-            "0",
-            "-5",
-            "NaN",
-            "inf",
-            "1e300",
-            "soon",
-            "",
-            "99999999999999999999",
-            "Thu, 01 Jan 1970 00:00:00 GMT",
-        ] {
+        for value in ["0", "-5", "NaN", "inf", "1e300", "soon", "", "Thu, 01 Jan 1970 00:00:00 GMT"] {
             assert_eq!(asked(&[("retry-after", value)], NOW), None, "{value}");
             assert_eq!(asked(&[("retry-after-ms", value)], NOW), None, "{value}");
         }
+        let year = Some(366 * 86_400_000);
+        for value in ["99999999999999999999", &"9".repeat(400), "40000000", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+            assert_eq!(asked(&[("retry-after", value)], NOW), year, "{value}");
+        }
+        assert_eq!(asked(&[("retry-after-ms", "99999999999999999999")], NOW), year);
+        assert_eq!(exhausted(&[("x-ratelimit-reset", "99999999999999999999")], NOW), None);
         assert_eq!(asked(&[("retry-after-ms", "x"), ("Retry-After", "2")], NOW), Some(2000));
     }
 }

@@ -29,6 +29,7 @@ pub(crate) const LONG: &[&str] = &[
     "daily",
     "weekly",
     "monthly",
+    "per 86400s",
     "per 24 hours", "todays", "for today", "tomorrow",
     "rpd",
     "tpd",
@@ -63,6 +64,9 @@ pub(crate) const PASSED: &[&str] = &[
     "过高",
     "超",
 ];
+
+/// What is counted is no bytes.
+const TOKENS: &[&str] = &["token*", "context*", "max tokens"];
 
 /// Parts of a request that have limits of their own.
 #[rustfmt::skip]
@@ -138,10 +142,13 @@ pub(crate) const RULES: &[Rule] = &[
     rule(Kind::Overflow, &["string too long", "expected maxlength"]).unless(&[&["user", "name", "description"]]),
     rule(Kind::Overflow, &["long context", "1m context"])
         .with(&["extra usage", "required", "requires", "not available", "not yet available", "tier", "credits", "subscription"]),
-    rule(Kind::Overflow, &[
+    rule(Kind::Size, &[
         "request entity too large", "request too large", "payload too large", "content too large", "entity too large",
         "body too large", "body is too large", "body exceeds", "payload size", "request size", "request exceeds the maximum",
-    ]).unless(&[PER_TIME, PART]),
+    ]).unless(&[PER_TIME, TOKENS]),
+    rule(Kind::Size, &["image*", "file", "files", "pdf", "document*", "attachment*", "audio", "video", "body"])
+        .with(&["mb maximum", "mb limit", "max 25mb", "bytes maximum", "mib", "too large", "size limit", "file size", "image size"])
+        .unless(&[PER_TIME, TOKENS]),
     rule(Kind::Overflow, &["最大长度", "上下文", "输入过长", "输入长度", "超长", "输入超"]).with(&["超", "过长", "限制", "最大"]),
     // Money.
     rule(Kind::Wall, &[
