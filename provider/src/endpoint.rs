@@ -10,9 +10,26 @@ use reqwest::{
 };
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Secret, clock,
+    ConfigError, EndpointConfig, HttpClient, clock,
     http::{Fault, Response},
+    secret::Veil,
 };
+
+/// Headers that carry no credential, though an embedder sets them: errors quote their values.
+const HARMLESS_HEADERS: &[&str] = &[
+    "accept",
+    "anthropic-beta",
+    "anthropic-version",
+    "content-type",
+    "http-referer",
+    "openai-beta",
+    "referer",
+    "user-agent",
+    "x-title",
+];
+
+/// The same, of the fields of an address' query.
+const HARMLESS_FIELDS: &[&str] = &["alt", "api-version", "version"];
 
 /// How an API takes its credential.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +59,7 @@ pub(crate) struct Endpoint {
     http: HttpClient,
     base: Url,
     headers: HeaderMap,
-    secrets: Vec<Secret>,
+    veil: Veil,
 }
 
 impl Endpoint {
@@ -73,9 +90,8 @@ impl Endpoint {
             let header = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
             headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
         }
-        let in_headers = config.headers.into_iter().map(|(_, value)| value);
-        let secrets = config.api_key.into_iter().chain(in_headers).chain(in_query(&base)).collect();
-        Ok(Self { http, base, headers, secrets })
+        let veil = veil(&config, &base);
+        Ok(Self { http, base, headers, veil })
     }
 
     pub(crate) fn http(&self) -> &HttpClient {
@@ -132,25 +148,28 @@ impl Endpoint {
         &self,
         stage: Stage,
         head: Option<&Head>,
-        mut body: String,
+        body: String,
         transport: Option<Transport>,
     ) -> Failure {
-        for secret in &self.secrets {
-            secret.hide_in(&mut body);
-        }
         let headers: Vec<_> = head
             .iter()
             .flat_map(|head| &head.headers)
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        diagnose(&Evidence {
+        let mut failure = diagnose(&Evidence {
             stage,
             status: head.map(|head| head.status),
             headers: &headers,
             body: &body,
             transport,
             now: clock::now(),
-        })
+        });
+        // Afterwards: what looks like a part of a secret may be a word that decides.
+        self.veil.hide_in(&mut failure.message);
+        if let Some(code) = &mut failure.provider_code {
+            self.veil.hide_in(code);
+        }
+        failure
     }
 
     /// The host, and the port where it is not the usual one.
@@ -184,11 +203,49 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// The values of a query, as written and as meant.
-fn in_query(url: &Url) -> Vec<Secret> {
-    let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let meant = url.query_pairs().map(|(_, value)| Secret::new(value));
-    written.map(|(_, value)| Secret::new(value)).chain(meant).collect()
+/// All that is secret in a configuration.
+fn veil(config: &EndpointConfig, base: &Url) -> Veil {
+    let mut veil = Veil::default();
+    if let Some(key) = &config.api_key {
+        veil.add(key.reveal());
+    }
+    for (name, value) in &config.headers {
+        if !HARMLESS_HEADERS.iter().any(|harmless| name.eq_ignore_ascii_case(harmless)) {
+            veil.add(value.reveal());
+        }
+    }
+    for (name, value) in base.query_pairs() {
+        if !HARMLESS_FIELDS.contains(&&*name) {
+            veil.add(&value);
+        }
+    }
+    for segment in base.path_segments().into_iter().flatten() {
+        // Percent-encoded letters are found as such.
+        let fields = format!("segment={}", segment.replace('+', "%2B"));
+        let mut url = base.clone();
+        url.set_query(Some(&fields));
+        let meant = url.query_pairs().next().map(|(_, value)| value.into_owned()).unwrap_or_default();
+        match () {
+            () if !is_name(&meant) => veil.add(&meant),
+            // A passphrase, perhaps; `deployments` and `gpt-4o-mini` are none.
+            () if meant.split(['-', '_']).filter(|part| is_word(part)).count() >= 3 => veil.add_name(&meant),
+            () => {}
+        }
+    }
+    veil
+}
+
+fn is_word(part: &str) -> bool {
+    part.len() < 20 && part.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whether a part of a path is made of words, short numbers and versions, as `deployments` and `gpt-4o-mini` are.
+fn is_name(segment: &str) -> bool {
+    segment.split(['-', '_', '.', ':', ' ']).all(|part| {
+        is_word(part)
+            || part.len() <= 4
+            || (part.len() <= 8 && part.bytes().all(|byte| byte.is_ascii_digit()))
+    })
 }
 
 #[cfg(test)]

@@ -63,3 +63,31 @@ fn no_secret_of_the_address_is_told() {
     assert!(!format!("{endpoint:?}").contains("words"), "{endpoint:?}");
     assert_ne!(told.category, Category::Internal);
 }
+
+#[test]
+fn every_part_of_what_is_configured_is_hidden() {
+    let config = EndpointConfig {
+        headers: vec![
+            ("Authorization".into(), "Bearer tok-Zq7RkT0vWm3Xn".into()),
+            ("user-agent".into(), "acme-agent/1.0".into()),
+        ],
+        ..at("http://host/t/pAth5ecret99/deployments/gpt-4o-mini/v1?sig=qUery5ecret77&api-version=2024-10-21")
+    };
+    let endpoint = endpoint(config).unwrap();
+    let body =
+        "no tok-Zq7RkT0vWm3Xn, no tok-Zq7RkT0..., no pAth5ecret99, no qUery5ecre, no tok%2DZq7RkT0vWm3Xn";
+    let told = endpoint.broken(&Head::default(), body.into()).message;
+    for part in ["Zq7RkT0v", "ecret99", "ecret77", "qUery5ec"] {
+        assert!(!told.contains(part), "{told}");
+    }
+    let plain = "the deployments of acme-agent/1.0 have no api-version 2024-10-21, try gpt-4o";
+    assert_eq!(endpoint.broken(&Head::default(), plain.into()).message, plain);
+}
+
+#[test]
+fn a_secret_that_is_a_word_does_not_mislead_the_diagnosis() {
+    let config = EndpointConfig { api_key: Some("overloaded".into()), ..at("http://host") };
+    let told = endpoint(config).unwrap().broken(&Head::default(), "the server is overloaded".into());
+    assert_eq!(told.category, Category::Overloaded);
+    assert_eq!(told.message, "the server is [redacted]");
+}

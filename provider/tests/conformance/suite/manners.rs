@@ -120,7 +120,11 @@ pub(crate) async fn a_server_that_closes_after_each_reply<D: Dialect>() {
 
 /// Everything that an error may quote: the key, the header's value, and a key in the address.
 fn echoing() -> Reply {
-    let message = format!("Incorrect API key {KEY} for team {} at /v1?key=in-the-address", HEADER.1);
+    let (cut, encoded) = (&KEY[..20], KEY.replace(' ', "%20"));
+    let message = format!(
+        "Incorrect API key {KEY} ({cut}..., {encoded}) for team {} at /v1?key=in-the-address",
+        HEADER.1
+    );
     Reply::json(401, &json!({"error": {"message": message}}))
 }
 
@@ -145,7 +149,7 @@ pub(crate) async fn no_secret_is_shown<D: Dialect>() {
         shown.push(format!("{failure:?}"));
     }
     for text in shown {
-        for secret in [KEY, HEADER.1, "in-the-address"] {
+        for secret in [KEY, &KEY[..12], "correct%20horse", HEADER.1, "in-the-address"] {
             assert!(!text.contains(secret), "{text}");
         }
     }
