@@ -25,6 +25,8 @@ pub struct Explanation {
     pub category: Vec<String>,
     /// What asks for the wait, where something does.
     pub hint: Option<String>,
+    /// Whether anything in it is known for a failure of a provider or of the way to one. Otherwise its category is a guess.
+    pub is_recognised: bool,
 }
 
 /// Says what a failure is and why: by the same rules as [`diagnose`], which it costs a little more than. Never panics; the
@@ -32,11 +34,13 @@ pub struct Explanation {
 pub fn explain(evidence: &Evidence<'_>) -> Explanation {
     let found = Findings::of(evidence);
     let Conclusion { failure, verdict, hint, settled, asked } = Conclusion::of(evidence, &found);
+    let is_recognised = !matches!(verdict.because, Because::Connection | Because::Nothing);
     let category = [Some(verdict.because), verdict.refined, settled, asked];
     Explanation {
         failure,
         category: category.into_iter().flatten().map(|because| because.to_string()).collect(),
         hint: hint.map(|(_, because)| because.to_string()),
+        is_recognised,
     }
 }
 

@@ -28,3 +28,4 @@ mod transport;
 
 pub use diagnose::{Explanation, diagnose, explain};
 pub use evidence::{Evidence, Stage, Transport};
+pub use redaction::redact;

@@ -19,7 +19,7 @@ const ASSIGNED: &[&str] = &["key", "token", "sig", "signature"];
 #[rustfmt::skip]
 const NAMED: &[&str] = &[
     "apikey", "api_key", "api-key", "api key", "x-api-key", "x-goog-api-key", "access_token", "refresh_token", "id_token",
-    "auth_token", "client_secret", "secret", "password",
+    "auth_token", "client_secret", "secret", "password", "authorization",
 ];
 
 /// Schemes of the authorization header, which a credential follows.
@@ -34,8 +34,8 @@ const STARTS: Pairs = Pairs::of(&[PREFIXES, ASSIGNED, NAMED, SCHEMES, URLS]);
 /// The fewest characters after a prefix or scheme that make a secret.
 const SHORTEST: usize = 6;
 
-/// Copies `text` without its secrets, at most `room` bytes, cut between characters.
-pub(crate) fn redact(text: &str, room: usize) -> String {
+/// Copies a text without what looks like a credential in it: at most `room` bytes, cut between characters.
+pub fn redact(text: &str, room: usize) -> String {
     let mut out = String::with_capacity(text.len().min(room));
     let mut copied = 0;
     let mut at = 0;

@@ -1,6 +1,6 @@
 //! One provider call: a request, its response, and the facts read from it.
 
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, feature = "replay"))]
 pub(crate) mod replay;
 
 use std::{collections::VecDeque, mem, sync::Arc};

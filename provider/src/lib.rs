@@ -23,7 +23,7 @@ mod scripted;
 mod secret;
 mod sse;
 
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, feature = "replay"))]
 pub use exchange::replay::{Dialect, Ending, replay};
 
 pub use anthropic::{Anthropic, AnthropicConfig};

@@ -5,13 +5,15 @@ mod forecast;
 mod paste;
 mod report;
 mod row;
+mod verdict;
 
 use std::{
     io::{self, IsTerminal as _, Read as _, Write as _},
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
+use everturn_diagnosis::redact;
 use everturn_kernel::Settings;
 use everturn_orchestrator::{Clock as _, SystemClock};
 
@@ -23,9 +25,13 @@ use crate::{
 use case::Case;
 use forecast::Forecast;
 use report::Report;
+use verdict::Verdict;
 
 /// The most that is read, in bytes: more than any client keeps of a failed response.
 const LONGEST_INPUT: u64 = 8 << 20;
+
+/// The longest error about the input, in bytes.
+const LONGEST_ERROR: usize = 4096;
 
 /// Explains one failure, or every line's.
 pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<ExitCode> {
@@ -34,9 +40,21 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
         return paper::unless_closed(written.map(|()| ExitCode::SUCCESS));
     }
     let retry = Config::retry(&args.flags(), environment)?;
-    let case = Case::new(args, &input()?)?;
+    // What is wrong with the input is quoted, and people post it.
+    let case =
+        Case::new(args, &input()?).map_err(|error| anyhow!(redact(&format!("{error:#}"), LONGEST_ERROR)))?;
     let now = args.now.map_or_else(|| SystemClock::new().now().0, epoch_ms);
     let explanation = case.explain(now);
+    let verdict = match () {
+        () if case.is_success() => Some(Verdict::Success),
+        () if case.is_guessed() && !explanation.is_recognised => Some(Verdict::Unrecognised),
+        () => None,
+    };
+    if let Some(verdict) = verdict {
+        let mut paper = Paper::of_stdout();
+        let said = redact(&explanation.failure.message, LONGEST_ERROR);
+        return paper::unless_closed(verdict.write(&mut paper, &said, args.json).map(|()| ExitCode::SUCCESS));
+    }
     let mut settings = Settings::default();
     settings.budget.max_wait_ms = Some(retry.max_wait_ms);
     let forecast = Forecast::of(&explanation.failure, retry.schedule.exact().as_ref(), settings, now);

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
-use everturn_provider::SseDecoder;
+use everturn_provider::{Dialect, Ending, Limits, SseDecoder, replay};
 
 use super::paste::{Paste, client};
 use crate::{cli, wording};
@@ -17,6 +17,10 @@ pub(super) struct Case {
     transport: Option<Transport>,
     /// Whether the status is what a client tells, not what came.
     is_told: bool,
+    /// Whether what it is was guessed from the input alone.
+    is_guessed: bool,
+    /// The stream is an answer, whole as a turn would take it.
+    is_success: bool,
 }
 
 impl Case {
@@ -46,6 +50,7 @@ impl Case {
             (None, Some(_)) => Stage::Transport,
             (None, None) => guess(status, &headers, &body),
         };
+        let is_success = stage == Stage::InStream && is_answer(&body);
         if stage == Stage::InStream {
             body = failed_event(&body).unwrap_or(body);
         }
@@ -61,7 +66,8 @@ impl Case {
                  or name how the connection failed with --transport"
             );
         }
-        Ok(Self { stage, status, headers, body, transport, is_told })
+        let is_guessed = is_open && status.is_none();
+        Ok(Self { stage, status, headers, body, transport, is_told, is_guessed, is_success })
     }
 
     /// What it is, at this time in epoch milliseconds.
@@ -78,12 +84,26 @@ impl Case {
         })
     }
 
+    /// Whether nobody but the input says that it is a failure at all.
+    pub(super) fn is_guessed(&self) -> bool {
+        self.is_guessed
+    }
+
+    /// Whether it is no failure, but an answer.
+    pub(super) fn is_success(&self) -> bool {
+        self.is_success
+    }
+
     /// How the input was understood.
     pub(super) fn described(&self) -> String {
         let of = match self.stage {
             Stage::Transport => "a connection that failed".to_owned(),
             stage => {
-                let what = if stage == Stage::InStream { "an event inside a stream" } else { "a response" };
+                let what = match stage {
+                    _ if self.is_success => "a stream",
+                    Stage::InStream => "an event inside a stream",
+                    _ => "a response",
+                };
                 match self.status {
                     Some(status) if self.is_told => {
                         format!("a client's words on {what} with status {status}")
@@ -122,6 +142,13 @@ fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage
         () if is_bare(status, headers, body) && !is_quoting => Stage::Transport,
         () => Stage::Http,
     }
+}
+
+/// Whether a stream is a complete answer in some API.
+fn is_answer(stream: &str) -> bool {
+    let stream = format!("{stream}\n\n");
+    let read = |dialect: &Dialect| replay(*dialect, Limits::default(), false, [stream.as_bytes()]);
+    Dialect::ALL.iter().any(|dialect| matches!(read(dialect), (_, Ending::Complete)))
 }
 
 /// The event of a stream that a turn fails with: the last that is an error, else the last that says anything.

@@ -70,7 +70,7 @@ impl Paste {
     fn of_talk(text: &str) -> Result<Self> {
         let Some(begin) = text.rmatch_indices("< HTTP/").map(|(at, _)| at).find(|at| is_line(text, *at))
         else {
-            return Ok(Self { body: remark(text).to_owned(), ..Self::default() });
+            return Ok(Self { body: remark(text), ..Self::default() });
         };
         let mut head = Vec::new();
         let mut body = Vec::new();
@@ -103,12 +103,25 @@ fn is_line(text: &str, at: usize) -> bool {
     at == 0 || text.as_bytes()[at - 1] == b'\n'
 }
 
-/// Where no response came: curl's last word on it.
-fn remark(text: &str) -> &str {
-    let words = |line: &str| !line.starts_with('>') && !line.trim().is_empty();
-    let error = text.lines().find(|line| line.starts_with("curl: ("));
-    let last = error.or_else(|| text.lines().rfind(|line| words(line))).unwrap_or_default();
-    last.trim_start_matches("* ").trim()
+/// Words of curl's that tell a failure.
+const FAILED: &[&str] =
+    &["failed", "refused", "timed out", "reset", "error", "could not", "couldn't", "unable", "problem"];
+
+/// Where no response came: what curl says of that, its remarks on tidying up left out.
+fn remark(text: &str) -> String {
+    let is_failure = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        line.starts_with("curl: (")
+            || (line.starts_with("* ") && FAILED.iter().any(|word| line.contains(word)))
+    };
+    let failures: Vec<_> =
+        text.lines().filter(is_failure).map(|line| line.trim_start_matches("* ").trim()).collect();
+    if !failures.is_empty() {
+        return failures.join("\n");
+    }
+    let is_said = |line: &&str| !line.starts_with('>') && !line.trim().is_empty();
+    let last = text.lines().rfind(is_said).unwrap_or_default();
+    last.trim_start_matches("* ").trim().to_owned()
 }
 
 /// Enough of a line to know it by.
@@ -143,8 +156,14 @@ mod tests {
         assert_eq!(Paste::parse(talk).unwrap(), paste(529, &[("retry-after", "8")], "{\"error\":\n  \"x\"}"));
         let refused = "*   Trying 127.0.0.1:9...\n* connect to 127.0.0.1 failed: Connection refused\n\
                        curl: (7) Failed to connect to 127.0.0.1 port 9\n";
-        let expected = "curl: (7) Failed to connect to 127.0.0.1 port 9".to_owned();
+        let cause = "connect to 127.0.0.1 failed: Connection refused";
+        let expected = format!("{cause}\ncurl: (7) Failed to connect to 127.0.0.1 port 9");
         assert_eq!(Paste::parse(refused).unwrap(), Paste { body: expected, ..Paste::default() });
+        let silent = "*   Trying 127.0.0.1:9...\n* connect to 127.0.0.1 port 9 failed: Connection refused\n\
+                      * Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server\n\
+                      * Closing connection\n";
+        let body = Paste::parse(silent).unwrap().body;
+        assert!(body.contains("Connection refused") && !body.contains("Closing"), "{body}");
     }
 
     #[test]

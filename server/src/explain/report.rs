@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use everturn_diagnosis::Explanation;
+use everturn_diagnosis::{Explanation, redact};
 use serde_json::json;
 
 use super::{case::Case, forecast::Forecast};
@@ -39,10 +39,10 @@ impl Report<'_> {
         fact(paper, Ink::Plain, "read as", &self.case.described())?;
         let ink = if waits.is_empty() { Ink::Bad } else { Ink::Warning };
         fact(paper, ink, "category", &wording::category(failure.category))?;
-        fact(paper, Ink::Plain, "because", &self.explanation.category.join("\n"))?;
+        fact(paper, Ink::Plain, "because", &without_keys(&self.explanation.category.join("\n")))?;
         fact(paper, ink, "retried", &self.retried())?;
         if let (Some(reason), Some(_)) = (&self.explanation.hint, failure.hint_ms) {
-            fact(paper, Ink::Plain, "because", reason)?;
+            fact(paper, Ink::Plain, "because", &without_keys(reason))?;
         }
         if !waits.is_empty() {
             fact(paper, Ink::Plain, "waits", &self.waits())?;
@@ -106,12 +106,12 @@ impl Report<'_> {
     }
 
     pub(super) fn json(&self, paper: &mut Paper<impl Write>) -> Result<()> {
-        let Explanation { failure, category, hint } = &self.explanation;
+        let Explanation { failure, category, hint, .. } = &self.explanation;
         let mut object = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "readAs": self.case.described(),
             "failure": failure,
-            "because": category,
+            "because": category.iter().map(|reason| without_keys(reason)).collect::<Vec<_>>(),
             "retry": {
                 "waitsMs": self.forecast.waits_ms,
                 "totalMs": self.forecast.total_ms(),
@@ -119,7 +119,7 @@ impl Report<'_> {
             },
         });
         if let Some(hint) = hint {
-            object["hintBecause"] = json!(hint);
+            object["hintBecause"] = json!(without_keys(hint));
         }
         if let Some(end) = &self.forecast.end {
             object["retry"]["end"] = json!(end);
@@ -127,6 +127,11 @@ impl Report<'_> {
         paper.line(Ink::Plain, &serde_json::to_string(&object)?)?;
         Ok(paper.flush()?)
     }
+}
+
+/// A reason quotes the input, and people post it.
+fn without_keys(reason: &str) -> String {
+    redact(reason, 4096)
 }
 
 /// A name and what there is to say; each further line is below the first.

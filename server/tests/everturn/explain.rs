@@ -109,6 +109,54 @@ async fn what_another_client_says_is_understood() {
 }
 
 #[tokio::test]
+async fn what_is_no_failure_is_not_called_one() {
+    let home = Home::empty();
+    let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n\
+                  data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n";
+    let python = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n\
+                  TypeError: unsupported operand type(s) for +: 'int' and 'str'\n";
+    for (input, verdict, words) in [
+        ("banana", "unrecognised", "not recognised as a provider failure"),
+        (python, "unrecognised", "not recognised as a provider failure"),
+        ("{\"a\":1}", "unrecognised", "Paste the response"),
+        (answer, "success", "This is a success"),
+    ] {
+        assert_eq!(explained(&home, &[], input).await["verdict"], verdict, "{input}");
+        let (code, out, _) = explain(&home, &[], input).await;
+        assert!(code == Some(0) && out.contains(words) && !out.contains("retried"), "{out}");
+    }
+    let refused = explained(&home, &[], "TypeError: fetch failed: ECONNREFUSED, connection refused").await;
+    assert_eq!(refused["failure"]["category"], json!(Category::Network));
+    let (cut, _) = answer.split_once("data: [DONE]").unwrap();
+    let (cut, _) = cut.split_once("\n\n").unwrap();
+    assert_eq!(explained(&home, &[], cut).await["failure"]["category"], json!(Category::InvalidResponse));
+}
+
+#[tokio::test]
+async fn keys_are_not_repeated() {
+    let home = Home::empty();
+    for (words, input) in [
+        (&["--status", "401"][..], "no sk-Zq7RkT0vWm3Xn, AIzaZq7RkT0vWm3Xn or Bearer Zq7RkT0vWm3Xn"),
+        (
+            &["--status", "500"],
+            "{\"error\":{\"code\":\"sk-Zq7RkT0vWm3Xn\",\"message\":\"x-api-key: Zq7RkT0vWm3Xn\"}}",
+        ),
+        (
+            &["--status", "500", "-H", "x-error-code: sk-Zq7RkT0vWm3Xn"],
+            "https://me:Zq7RkT0vWm3Xn@host/?key=Zq7RkT0vWm3Xn",
+        ),
+        (&["--status", "429", "-H", "authorization Zq7RkT0vWm3Xn sk-Zq7RkT0vWm3Xn"], ""),
+        (&[], "HTTP/1.1 500 x\nsk-Zq7RkT0vWm3Xn\n\n"),
+        (&[], "sk-Zq7RkT0vWm3Xn"),
+    ] {
+        let (_, out, error) = explain(&home, words, input).await;
+        assert!(!out.contains("sk-Zq7R") && !out.contains("Bearer Zq7R") && !out.contains("Wm3Xn@"), "{out}");
+        assert!(!out.contains("AIzaZ") && !out.contains("key=Zq") && !out.contains("key: Zq"), "{out}");
+        assert!(!error.contains("sk-Zq7R"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn the_configured_schedule_is_the_one_that_is_told() {
     let home = Home::with(
         "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\njitter = 0.0\nmax_wait_ms = 6000\n",
