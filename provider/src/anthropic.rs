@@ -71,8 +71,7 @@ impl Anthropic {
     /// # Errors
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: AnthropicConfig) -> Result<Self, ConfigError> {
-        let endpoint =
-            Endpoint::new(http, config.endpoint.clone(), Credential::Header("x-api-key"), &[VERSION])?;
+        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-api-key"), &[VERSION])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
     }
 }

@@ -70,8 +70,6 @@ pub(crate) enum Wholeness {
     Arguments,
     /// Nothing of it follows; no arguments at all may mean that the answer was cut before them.
     Call,
-    /// It came in one piece, which may have no arguments.
-    OnePiece,
 }
 
 impl Default for Assembly {
@@ -171,10 +169,7 @@ impl Assembly {
     fn release_at(&mut self, place: usize, how: Wholeness, seed: &str) -> Option<ToolCall> {
         let call = &self.calls[place];
         let is_named = !call.name.is_empty() && (!call.id.is_empty() || how != Wholeness::Arguments);
-        let is_whole = match call.arguments.trim() {
-            "" => how == Wholeness::OnePiece,
-            arguments => arguments.ends_with('}'),
-        };
+        let is_whole = call.arguments.trim_end().ends_with('}');
         if call.is_released || !is_named || !is_whole || call.tries == MOST_TRIES {
             return None;
         }

@@ -118,7 +118,7 @@ impl ChatCompletions {
     /// # Errors
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: ChatConfig) -> Result<Self, ConfigError> {
-        let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer, &[])?;
+        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
     }
 }

@@ -66,7 +66,7 @@ impl Endpoint {
     /// `fixed` are headers that the API wants besides; like all others, they give way to the embedder's.
     pub(crate) fn new(
         http: HttpClient,
-        config: EndpointConfig,
+        config: &EndpointConfig,
         way: Credential,
         fixed: &[(&'static str, &'static str)],
     ) -> Result<Self, ConfigError> {
@@ -90,7 +90,7 @@ impl Endpoint {
             let header = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
             headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
         }
-        let veil = veil(&config, &base);
+        let veil = veil(config, &base);
         Ok(Self { http, base, headers, veil })
     }
 
@@ -117,8 +117,7 @@ impl Endpoint {
 
     /// A response that is no stream.
     pub(crate) fn refused(&self, head: &Head, body: &[u8]) -> Failure {
-        let mut failure =
-            self.diagnose(Stage::Http, Some(head), String::from_utf8_lossy(body).into_owned(), None);
+        let mut failure = self.diagnose(Stage::Http, Some(head), &String::from_utf8_lossy(body), None);
         if body.trim_ascii().is_empty() {
             failure.message.push_str("(empty body)");
         }
@@ -126,20 +125,20 @@ impl Endpoint {
     }
 
     /// An error inside a stream.
-    pub(crate) fn broken(&self, head: &Head, payload: String) -> Failure {
+    pub(crate) fn broken(&self, head: &Head, payload: &str) -> Failure {
         self.diagnose(Stage::InStream, Some(head), payload, None)
     }
 
     /// A stream that ended, in good order, too early.
     pub(crate) fn truncated(&self, what: &str, head: &Head) -> Failure {
-        self.lost(Fault { kind: Transport::Truncated, text: what.to_owned() }, Some(head))
+        self.lost(&Fault { kind: Transport::Truncated, text: what.to_owned() }, Some(head))
     }
 
     /// A connection that could not be made or did not last. `head`: of the response, once it had begun.
-    pub(crate) fn lost(&self, fault: Fault, head: Option<&Head>) -> Failure {
+    pub(crate) fn lost(&self, fault: &Fault, head: Option<&Head>) -> Failure {
         // What the headers ask for is about the response that began well, not about its end.
         let begun = head.map(|head| Head { status: head.status, headers: Vec::new() });
-        let mut failure = self.diagnose(Stage::Transport, begun.as_ref(), fault.text, Some(fault.kind));
+        let mut failure = self.diagnose(Stage::Transport, begun.as_ref(), &fault.text, Some(fault.kind));
         failure.message = format!("{}: {}", self.authority(), failure.message);
         failure
     }
@@ -148,7 +147,7 @@ impl Endpoint {
         &self,
         stage: Stage,
         head: Option<&Head>,
-        body: String,
+        body: &str,
         transport: Option<Transport>,
     ) -> Failure {
         let headers: Vec<_> = head
@@ -160,7 +159,7 @@ impl Endpoint {
             stage,
             status: head.map(|head| head.status),
             headers: &headers,
-            body: &body,
+            body,
             transport,
             now: clock::now(),
         });

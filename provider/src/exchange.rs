@@ -136,7 +136,7 @@ impl<R: Reader> Exchange<R> {
                 return Ok(Phase::Asking(asked, call));
             }
         };
-        let mut response = response.map_err(|fault| self.endpoint.lost(fault, None))?;
+        let mut response = response.map_err(|fault| self.endpoint.lost(&fault, None))?;
         call.body.head = Head::from(&response);
         if (200..300).contains(&response.status()) {
             let notice = call.watch.answered();
@@ -161,7 +161,7 @@ impl<R: Reader> Exchange<R> {
                 return Ok(Phase::Reading(response, call));
             }
         };
-        let chunk = chunk.map_err(|fault| self.endpoint.lost(fault, Some(&body.head)))?;
+        let chunk = chunk.map_err(|fault| self.endpoint.lost(&fault, Some(&body.head)))?;
         let said = body.reader.said();
         let reading = match (&chunk, &body.opening) {
             (Some(chunk), _) => body.take(chunk, &mut self.facts),
@@ -178,7 +178,7 @@ impl<R: Reader> Exchange<R> {
                 response.release();
                 Ok(Phase::Over)
             }
-            Err(Flaw::Payload(payload)) => Err(self.endpoint.broken(&body.head, payload)),
+            Err(Flaw::Payload(payload)) => Err(self.endpoint.broken(&body.head, &payload)),
             Err(Flaw::Truncated(what)) => Err(self.endpoint.truncated(what, &body.head)),
             Err(Flaw::Excess(what)) => Err(Failure::new(Category::InvalidResponse, false, what)),
         }
@@ -189,7 +189,7 @@ impl<R: Reader> Exchange<R> {
         match notice {
             None => {}
             Some(Notice::Silent(silence)) => self.facts.push_back(StreamEvent::Silent(silence)),
-            Some(Notice::Over(fault)) => return Err(self.endpoint.lost(fault, head)),
+            Some(Notice::Over(fault)) => return Err(self.endpoint.lost(&fault, head)),
         }
         Ok(())
     }

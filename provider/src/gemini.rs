@@ -68,8 +68,7 @@ impl Gemini {
     /// # Errors
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
-        let endpoint =
-            Endpoint::new(http, config.endpoint.clone(), Credential::Header("x-goog-api-key"), &[])?;
+        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), thoughtless: Arc::default() })
     }
 }

@@ -68,7 +68,7 @@ impl Responses {
     /// # Errors
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: ResponsesConfig) -> Result<Self, ConfigError> {
-        let endpoint = Endpoint::new(http, config.endpoint.clone(), Credential::Bearer, &[])?;
+        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), refused: Arc::default() })
     }
 }

@@ -5,8 +5,9 @@ use everturn_wire::Category;
 use super::*;
 use crate::HttpConfig;
 
+#[allow(clippy::needless_pass_by_value, reason = "tests make it for this call")]
 fn endpoint(config: EndpointConfig) -> Result<Endpoint, ConfigError> {
-    Endpoint::new(HttpClient::new(HttpConfig::default()).unwrap(), config, Credential::Bearer, &[])
+    Endpoint::new(HttpClient::new(HttpConfig::default()).unwrap(), &config, Credential::Bearer, &[])
 }
 
 fn at(base_url: &str) -> EndpointConfig {
@@ -58,7 +59,7 @@ fn a_key_pasted_with_its_line_break_is_used() {
 #[test]
 fn no_secret_of_the_address_is_told() {
     let endpoint = endpoint(at("http://host/v1?key=two%20words%21")).unwrap();
-    let told = endpoint.broken(&Head::default(), "no two%20words%21, no two words!".into());
+    let told = endpoint.broken(&Head::default(), "no two%20words%21, no two words!");
     assert_eq!(told.message, "no [redacted], no [redacted]");
     assert!(!format!("{endpoint:?}").contains("words"), "{endpoint:?}");
     assert_ne!(told.category, Category::Internal);
@@ -76,18 +77,18 @@ fn every_part_of_what_is_configured_is_hidden() {
     let endpoint = endpoint(config).unwrap();
     let body =
         "no tok-Zq7RkT0vWm3Xn, no tok-Zq7RkT0..., no pAth5ecret99, no qUery5ecre, no tok%2DZq7RkT0vWm3Xn";
-    let told = endpoint.broken(&Head::default(), body.into()).message;
+    let told = endpoint.broken(&Head::default(), body).message;
     for part in ["Zq7RkT0v", "ecret99", "ecret77", "qUery5ec"] {
         assert!(!told.contains(part), "{told}");
     }
     let plain = "the deployments of acme-agent/1.0 have no api-version 2024-10-21, try gpt-4o";
-    assert_eq!(endpoint.broken(&Head::default(), plain.into()).message, plain);
+    assert_eq!(endpoint.broken(&Head::default(), plain).message, plain);
 }
 
 #[test]
 fn a_secret_that_is_a_word_does_not_mislead_the_diagnosis() {
     let config = EndpointConfig { api_key: Some("overloaded".into()), ..at("http://host") };
-    let told = endpoint(config).unwrap().broken(&Head::default(), "the server is overloaded".into());
+    let told = endpoint(config).unwrap().broken(&Head::default(), "the server is overloaded");
     assert_eq!(told.category, Category::Overloaded);
     assert_eq!(told.message, "the server is [redacted]");
 }

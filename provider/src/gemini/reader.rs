@@ -96,7 +96,7 @@ impl GeminiReader {
             arguments: &arguments,
             echo: echo.as_ref(),
         })?;
-        self.answer.call_ended(index, Wholeness::OnePiece, facts);
+        self.answer.call_ended(index, Wholeness::Call, facts);
         Ok(())
     }
 

@@ -76,15 +76,19 @@ impl Veil {
             SHORTEST..WINDOW => self.words.push(secret.to_owned()),
             _ => {
                 self.insert(secret.as_bytes());
-                // Forms write a space so.
-                self.insert(secret.replace(' ', "+").as_bytes());
                 self.add_base64(secret.as_bytes());
             }
         }
     }
 
     fn insert(&mut self, bytes: &[u8]) {
-        self.windows.extend(bytes.windows(WINDOW).filter_map(|window| <[u8; WINDOW]>::try_from(window).ok()));
+        let windows = bytes.windows(WINDOW).filter_map(|window| <[u8; WINDOW]>::try_from(window).ok());
+        // A space at its end tells less than a character: seven letters may be a word.
+        for window in windows.filter(|window| window[0] != b' ' && window[WINDOW - 1] != b' ') {
+            self.windows.insert(window);
+            // Forms write a space so.
+            self.windows.insert(window.map(|byte| if byte == b' ' { b'+' } else { byte }));
+        }
     }
 
     /// The base64 of a secret with anything before and after it: of the three ways in which it may fall on the groups of
@@ -133,9 +137,7 @@ impl Veil {
             if let Some((window, end)) = spelling.read::<WINDOW>(&letters[at..])
                 && self.windows.contains(&window)
             {
-                // A space between the scheme and the credential is not secret.
-                let from = at + usize::from(letters[at].byte == b' ');
-                hidden.push(letters[from].start..end);
+                hidden.push(letters[at].start..end);
             }
             at += 1;
         }
