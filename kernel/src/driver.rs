@@ -51,8 +51,18 @@ pub trait Host: Send {
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
 }
 
-/// Drives a turn until it is sealed, or the host leaves it. `effects` are those of [`Turn::begin`], or of
-/// [`Input::Recover`] after a restore.
+/// Why [`run_turn`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// The turn is sealed: [`Turn::outcome`] says how.
+    Sealed,
+    /// The host left the turn while it wanted this (see [`Host::leaves`]). It is as it was last committed.
+    Left(Want),
+}
+
+/// Drives a turn until it is sealed, or the host leaves it, and returns which of the two. `effects` are those of
+/// [`Turn::begin`], or of [`Input::Recover`] after a restore.
 ///
 /// Without a retry strategy there is no retry. Dropping the future stops at once whatever runs; the turn as last
 /// committed can be restored.
@@ -64,7 +74,7 @@ pub async fn run_turn<H: Host>(
     effects: &mut Effects,
     host: &mut H,
     retry: Option<&dyn RetryStrategy>,
-) -> Result<(), H::Error> {
+) -> Result<Ended, H::Error> {
     let retry = retry.unwrap_or(&NoRetry);
     let mut tasks = Tasks::new(retry);
     let mut durable = None;
@@ -75,8 +85,11 @@ pub async fn run_turn<H: Host>(
             durable = Some(turn.revision());
         }
         let want = turn.want();
-        if want == Want::Nothing || (effects.is_empty() && host.leaves(want)) {
-            return Ok(());
+        if want == Want::Nothing {
+            return Ok(Ended::Sealed);
+        }
+        if effects.is_empty() && host.leaves(want) {
+            return Ok(Ended::Left(want));
         }
         tasks.align(turn, host);
         let input = poll_fn(|cx| {

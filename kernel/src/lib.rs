@@ -27,7 +27,7 @@ mod turn;
 mod wait;
 mod want;
 
-pub use driver::{Host, run_turn};
+pub use driver::{Ended, Host, run_turn};
 pub use effect::{Effect, Effects};
 pub use input::{Input, ToolAnswer};
 pub use millis::Millis;

@@ -13,7 +13,7 @@ mod tests;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use everturn_kernel::{Effects, Host, Input, NoRetry, Turn, run_turn};
+use everturn_kernel::{Effects, Ended, Host, Input, NoRetry, Turn, run_turn};
 use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
 
@@ -101,7 +101,7 @@ async fn drive(
         enabled: [ports.auto_retry.clone(), conversation.auto_retry.clone()],
     };
     let driven = AssertUnwindSafe(run_turn(turn, effects, host, Some(&retry))).catch_unwind().await;
-    let Err(panic) = driven else { return driven.unwrap_or(Ok(())) };
+    let Err(panic) = driven else { return driven.unwrap_or(Ok(Ended::Sealed)).map(drop) };
     let failure =
         Failure::new(Category::Internal, false, format!("the turn broke: {}", panic_text(panic.as_ref())));
     tracing::error!(conversation = %conversation.id, turn = %turn.id(), error = failure.message, "a turn panicked");
