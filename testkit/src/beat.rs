@@ -1,0 +1,77 @@
+//! What a scripted model does, in short: single beats, and whole attempts.
+
+use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
+use everturn_wire::{Category, Echo, Failure, Usage, Value};
+
+use crate::Beat;
+
+/// Visible text.
+pub fn text(delta: &str) -> Beat {
+    Beat::Say(StreamEvent::Text(delta.into()))
+}
+
+/// Reasoning.
+pub fn thought(delta: &str) -> Beat {
+    Beat::Say(StreamEvent::Reasoning(delta.into()))
+}
+
+/// An [`echo`] of the reasoning before it.
+pub fn echoes(data: &str) -> Beat {
+    Beat::Say(StreamEvent::Echo(echo(data)))
+}
+
+/// What a provider wants back.
+pub fn echo(data: &str) -> Echo {
+    Echo { origin: "api host".into(), data: data.into() }
+}
+
+/// A call of this tool, with the arguments `{"n":1}`.
+pub fn call(id: &str, name: &str) -> Beat {
+    let arguments = Arguments::Parsed(Value::Object([("n".into(), 1.into())].into_iter().collect()));
+    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None }))
+}
+
+/// A call of this tool whose arguments are not JSON.
+pub fn malformed_call(id: &str, name: &str) -> Beat {
+    let arguments = Arguments::Malformed { raw: "{\"n\":".into(), reason: "it ends early".into() };
+    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None }))
+}
+
+/// Token counts.
+pub fn usage(input_tokens: u64, output_tokens: u64) -> Beat {
+    Beat::Say(StreamEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }))
+}
+
+/// The terminal event of a call that went well.
+pub fn finish(reason: FinishReason) -> Beat {
+    Beat::Say(StreamEvent::Finished(reason))
+}
+
+/// The terminal event of a call that failed.
+pub fn failed(failure: Failure) -> Beat {
+    Beat::Say(StreamEvent::Failed(failure))
+}
+
+/// A failure of the network, which can pass.
+pub fn network_failure(message: &str) -> Failure {
+    Failure::new(Category::Network, true, message)
+}
+
+/// A whole answer of this text.
+pub fn says(what: &str) -> Vec<Beat> {
+    vec![text(what), finish(FinishReason::Stop)]
+}
+
+/// A refusal because of too much load: HTTP 429, without a hint.
+pub fn overloaded() -> Vec<Beat> {
+    vec![failed(overload())]
+}
+
+/// A refusal that says how long to wait, in milliseconds.
+pub fn overloaded_for(hint_ms: u64) -> Vec<Beat> {
+    vec![failed(Failure { hint_ms: Some(hint_ms), ..overload() })]
+}
+
+fn overload() -> Failure {
+    Failure { code: Some("429".into()), ..Failure::new(Category::Overloaded, true, "HTTP 429: busy") }
+}

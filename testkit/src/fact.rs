@@ -1,0 +1,106 @@
+//! One thing that happened.
+
+use everturn_kernel::{Input, Op};
+use everturn_wire::{Chunk, EventBody, Failure, Role};
+use serde_json::Value;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fact {
+    /// The turn was saved; what is kept and told next was saved with it.
+    Saved,
+    /// What is told next is told without being saved.
+    Unsaved,
+    /// Watchers were told this.
+    Told(EventBody),
+    /// This went into history.
+    Kept(Role, Chunk),
+    /// A provider call started.
+    Called(Op),
+    /// That call failed, by its own word.
+    Failed(Op, Failure),
+    /// A sleep of that many milliseconds began.
+    Slept(u64),
+    /// A tool started.
+    Ran {
+        /// The step that asked for it.
+        step: u32,
+        /// The call's id.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// A started tool is gone: it answered, or was dropped.
+    Stopped,
+    /// Someone outside said this.
+    Heard(Input),
+    /// A new process took the turn up.
+    Restarted,
+}
+
+impl Fact {
+    /// The fact on one line: events as they are on the wire, history after `|`, what was done after `>`. None for what
+    /// would only repeat what other lines say.
+    ///
+    /// ```
+    /// use everturn_testkit::Fact;
+    /// use everturn_wire::{Chunk, EventBody, Role};
+    ///
+    /// let told = Fact::Told(EventBody::TextDelta { delta: "Hi".into() });
+    /// assert_eq!(told.line().as_deref(), Some(r#"text-delta delta="Hi""#));
+    /// let kept = Fact::Kept(Role::Assistant, Chunk::Text { text: "Hi".into() });
+    /// assert_eq!(kept.line().as_deref(), Some(r#"| Assistant text text="Hi""#));
+    /// assert_eq!(Fact::Slept(5_000).line().as_deref(), Some("> sleep 5000"));
+    /// assert_eq!(Fact::Saved.line(), None);
+    /// ```
+    pub fn line(&self) -> Option<String> {
+        Some(match self {
+            Self::Saved | Self::Unsaved | Self::Stopped | Self::Failed(..) => return None,
+            Self::Told(event) => fields(&serde_json::to_value(event).expect("an event is JSON")),
+            Self::Kept(role, chunk) => {
+                format!("| {role:?} {}", fields(&serde_json::to_value(chunk).expect("a chunk is JSON")))
+            }
+            Self::Called(op) => format!("> call {op}"),
+            Self::Slept(ms) => format!("> sleep {ms}"),
+            Self::Ran { step, id, name } => format!("> run {name} {step}/{id}"),
+            Self::Heard(input) => format!("> {}", name(input)),
+            Self::Restarted => "> restart".into(),
+        })
+    }
+}
+
+/// `{"type":"a","x":1,"y":"b"}` as `a x=1 y="b"`, sorted; moments and step ids say nothing here. Of a chain of retries its
+/// phase and number: the rest was told before.
+fn fields(json: &Value) -> String {
+    let Value::Object(fields) = json else { return json.to_string() };
+    let mut words: Vec<_> = fields
+        .iter()
+        .filter(|(name, _)| !["type", "nextAt", "stepId"].contains(&name.as_str()))
+        .map(|(name, value)| match value {
+            Value::Object(retry) if name == "retry" => {
+                format!(" retry={}/{}", retry["phase"].as_str().unwrap_or_default(), retry["attempt"])
+            }
+            value => format!(" {name}={value}"),
+        })
+        .collect();
+    words.sort();
+    format!("{}{}", fields["type"].as_str().unwrap_or_default(), words.concat())
+}
+
+fn name(input: &Input) -> &'static str {
+    match input {
+        Input::Provider(..) => "a provider speaks",
+        Input::ToolOutput { .. } => "a tool prints",
+        Input::ToolDone { .. } => "a tool is done",
+        Input::Tick(_) => "tick",
+        Input::Abort => "abort",
+        Input::AbortRetry => "abort retry",
+        Input::RetryNow => "retry now",
+        Input::Steer(_) => "steer",
+        Input::Unsteer { .. } => "unsteer",
+        Input::Fault(_) => "fault",
+        Input::Checkpoint => "checkpoint",
+        Input::Recover => "recover",
+    }
+}

@@ -1,0 +1,210 @@
+//! What the driver needs from outside, scripted; the process may end at any point of it.
+
+mod call;
+mod tool;
+
+use std::{
+    collections::VecDeque,
+    error, fmt, mem,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use everturn_kernel::{
+    Effect, Effects, Host, Input, Millis, Op, Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+};
+use futures_util::{
+    FutureExt,
+    future::BoxFuture,
+    stream::{BoxStream, StreamExt},
+};
+
+use crate::{Clock, Fact, Log, START, Script, crash::Crash};
+
+/// Inputs that tools printed and the turn has not taken in yet.
+type Printed = Arc<Mutex<VecDeque<Input>>>;
+
+/// The process ended at the point that [`ScriptedHost::crash_at`] named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crashed;
+
+impl fmt::Display for Crashed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the process ended here, as the test asked for")
+    }
+}
+
+impl error::Error for Crashed {}
+
+/// A host that plays a [`Script`]: model, tools, people, a disk with one snapshot on it. What it does and is told goes
+/// into a [`Log`]. [`World`](crate::World) has one; use it by itself to test your own way to drive a turn.
+pub struct ScriptedHost {
+    script: Script,
+    clock: Clock,
+    log: Log,
+    crash: Crash,
+    /// The turn as last saved, as JSON.
+    saved: Option<String>,
+    /// What is still to be said from outside.
+    outside: VecDeque<(u64, Input)>,
+    /// What was heard but not yet saved: it would be said again.
+    unsaved: Vec<(u64, Input)>,
+    /// Wakes for what comes next from outside.
+    next: Option<BoxFuture<'static, ()>>,
+    printed: Printed,
+}
+
+impl ScriptedHost {
+    /// Plays this script on this clock.
+    pub fn new(script: Script, clock: Clock, log: Log) -> Self {
+        let outside = script.outside.iter().cloned().collect();
+        let (crash, printed) = (Crash::never(), Arc::default());
+        Self { script, clock, log, crash, saved: None, outside, unsaved: Vec::new(), next: None, printed }
+    }
+
+    /// Lets the process end at that point, counted from 0 and from now. Points are: before and after each commit, each
+    /// beat of a stream, the start of each tool.
+    pub fn crash_at(&mut self, point: u32) {
+        self.crash = Crash::at(point);
+    }
+
+    /// Lets the process not end again. Points are counted from 0.
+    pub fn crash_never(&mut self) {
+        self.crash = Crash::never();
+    }
+
+    /// How many points at which the process could end were passed.
+    pub fn points(&self) -> u32 {
+        self.crash.passed()
+    }
+
+    /// A new process: it has what was saved and nothing else. What was said from outside and never saved is said again.
+    pub fn restart(&mut self) {
+        self.next = None;
+        self.printed = Arc::default();
+        for said in self.unsaved.drain(..).rev() {
+            self.outside.push_front(said);
+        }
+        self.note(Fact::Restarted);
+    }
+
+    /// The turn as last saved, read back from JSON; `None` = it was never saved.
+    ///
+    /// # Panics
+    /// When a snapshot cannot be read back.
+    pub fn saved(&self) -> Option<Snapshot> {
+        let json = self.saved.as_deref()?;
+        Some(serde_json::from_str(json).expect("a snapshot is read back"))
+    }
+
+    /// Someone outside says this, that many milliseconds from now, after all that is still to be said.
+    pub fn say_in(&mut self, after_ms: u64, input: Input) {
+        self.outside.push_back((self.clock.now().since(START) + after_ms, input));
+    }
+
+    /// When someone outside speaks next.
+    pub(crate) fn next_said(&self) -> Option<Millis> {
+        self.outside.front().map(|(at, _)| START.plus(*at))
+    }
+
+    fn note(&self, fact: Fact) {
+        self.log.note(self.clock.now(), fact);
+    }
+
+    fn publish(&self, effects: &mut Effects) {
+        for effect in effects.drain() {
+            self.note(match effect {
+                Effect::Tell(event) => Fact::Told(event),
+                Effect::Keep(role, chunk) => Fact::Kept(role, chunk),
+            });
+        }
+    }
+}
+
+#[async_trait]
+impl Host for ScriptedHost {
+    type Error = Crashed;
+
+    fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Crashed> {
+        if self.crash.is_now() {
+            return Err(Crashed);
+        }
+        self.saved = Some(serde_json::to_string(&turn.snapshot()).expect("a snapshot is JSON"));
+        self.unsaved.clear();
+        self.note(Fact::Saved);
+        self.publish(effects);
+        if self.crash.is_now() { Err(Crashed) } else { Ok(()) }
+    }
+
+    fn tell(&mut self, _: &Turn, effects: &mut Effects) {
+        assert!(!effects.is_empty() && !effects.is_binding(), "told without being saved: {effects:?}");
+        self.note(Fact::Unsaved);
+        self.publish(effects);
+    }
+
+    fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        self.note(Fact::Called(op));
+        // By the step and by how often it was retried, so that a call which a crash cut off gets the same answer again.
+        let retries = turn.retry().map_or(0, |retry| retry.attempt + 1);
+        let beats = self.script.beats(op.step, retries);
+        call::play(op, beats, self.clock.clone(), self.log.clone(), self.crash.clone()).boxed()
+    }
+
+    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+        self.note(Fact::Ran { step, id: call.id.clone(), name: call.name.clone() });
+        let tool = self.script.tools.iter().find(|tool| tool.name == call.name).cloned();
+        let running = tool::Running::new(&self.clock, &self.log, &self.crash, &self.printed);
+        match tool {
+            Some(tool) => running.run(tool, call.id.clone()).boxed(),
+            None => running.refuse(call.name.clone()).boxed(),
+        }
+    }
+
+    fn leaves(&mut self, want: Want) -> bool {
+        let now = self.clock.now();
+        // Whoever says something wakes the turn, so a turn that has something to hear is not left.
+        let hears = self.next_said().is_some_and(|at| at <= now);
+        self.script.parks && !hears && matches!(want, Want::Wake(_, until) if until > now)
+    }
+
+    fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
+        if let Some(output) = self.printed.lock().expect("no one panics while printing").pop_front() {
+            return Poll::Ready(output);
+        }
+        while let Some((at, _)) = self.outside.front() {
+            let left = START.plus(*at).since(self.clock.now());
+            if left == 0
+                && let Some((at, input)) = self.outside.pop_front()
+            {
+                self.next = None;
+                self.unsaved.push((at, input.clone()));
+                self.note(Fact::Heard(input.clone()));
+                return Poll::Ready(input);
+            }
+            let clock = &self.clock;
+            if self.next.get_or_insert_with(|| clock.sleep(left).boxed()).poll_unpin(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.next = None;
+        }
+        Poll::Pending
+    }
+}
+
+/// Lets everyone be polled once more, so that what was just printed is seen.
+async fn let_others_look() {
+    let mut asked = false;
+    std::future::poll_fn(|cx| {
+        if mem::replace(&mut asked, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

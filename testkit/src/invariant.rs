@@ -1,0 +1,245 @@
+//! What must hold in every turn.
+
+/// Returns the violation unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($what:tt)+) => {
+        if !$condition {
+            return Err($crate::Violation::new(format!($($what)+)));
+        }
+    };
+}
+
+mod chain;
+mod history;
+mod screen;
+mod tool;
+
+use std::{error, fmt};
+
+use everturn_kernel::{Effect, Input, Millis, Op, Settings};
+use everturn_wire::{DoneReason, EventBody};
+
+use crate::Fact;
+use chain::Chain;
+use history::History;
+use screen::Screen;
+use tool::Tools;
+
+/// An invariant that was broken, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(String);
+
+impl Violation {
+    fn new(what: String) -> Self {
+        Self(what)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl error::Error for Violation {}
+
+/// Follows one turn as a client does (text is shown as it comes and dropped on a rewind), as a provider does (history must
+/// be well-formed whenever it is sent) and with a watch in hand. Over any number of processes:
+///
+/// - the prompt comes first; then, at the end, one `done` and one `turn-sealed`, and nothing after it;
+/// - the text and reasoning shown are those that are kept, and an error that is told is kept;
+/// - every call that is shown or kept has exactly one result, and has it before a provider is asked again;
+/// - provider calls are consecutive, and so are the retries of a step;
+/// - a retry comes before content, waits at least as long as the provider's hint, and fits the budget; its wait is slept
+///   and not cut short, unless somebody said so; the end of a series of retries is told;
+/// - a tool starts after that was saved and after the end of the stream (unless tools are eager), at most once for each
+///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow.
+///
+/// [`World::check`](crate::World::check) asks it about all that happened. To check a turn that you drive yourself, show
+/// it each [`Fact`], or, where there is no log, each [`Effect`] and each call:
+///
+/// ```
+/// use everturn_kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn};
+/// use everturn_testkit::Invariants;
+/// use everturn_wire::TurnId;
+///
+/// let settings = Settings::default();
+/// let mut invariants = Invariants::new(&settings);
+/// let mut effects = Effects::new();
+/// let mut turn = Turn::begin(TurnId::from("t"), settings, Prompt::default(), Millis(0), &mut effects);
+/// turn.handle(Millis(1), Input::Abort, &NoRetry, &mut effects);
+/// for effect in effects.drain() {
+///     invariants.see_effect(&effect)?;
+/// }
+/// invariants.end()?;
+/// # Ok::<(), everturn_testkit::Violation>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Invariants {
+    now: Millis,
+    prompted: bool,
+    done: Option<DoneReason>,
+    sealed: bool,
+    errors: u32,
+    /// The call that was made last.
+    asked: Option<Op>,
+    /// A process was started since.
+    restarted: bool,
+    rewinds: u32,
+    screen: Screen,
+    history: History,
+    chain: Chain,
+    tools: Tools,
+}
+
+impl Invariants {
+    /// Of a turn with these settings.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            now: Millis(0),
+            prompted: false,
+            done: None,
+            sealed: false,
+            errors: 0,
+            asked: None,
+            restarted: false,
+            rewinds: 0,
+            screen: Screen::default(),
+            history: History::default(),
+            chain: Chain::new(settings.budget),
+            tools: Tools::new(settings),
+        }
+    }
+
+    /// Takes in what happened next, at this moment.
+    ///
+    /// # Errors
+    /// When that may not be. What comes after a violation proves nothing.
+    pub fn see(&mut self, at: Millis, fact: &Fact) -> Result<(), Violation> {
+        if at < self.now {
+            self.chain.clock_was_set_back();
+        }
+        self.now = at;
+        self.tools.see(fact)?;
+        match fact {
+            Fact::Told(event) => self.told(event),
+            Fact::Kept(role, chunk) => self.history.keep(*role, chunk),
+            Fact::Called(op) => {
+                self.chain.called(at)?;
+                self.asked(*op)
+            }
+            Fact::Failed(_, failure) => {
+                self.chain.failed(failure);
+                Ok(())
+            }
+            Fact::Slept(ms) => self.chain.slept(at, *ms),
+            Fact::Heard(Input::RetryNow) => {
+                self.chain.hurried();
+                Ok(())
+            }
+            Fact::Restarted => {
+                self.restarted = true;
+                Ok(())
+            }
+            Fact::Saved | Fact::Unsaved | Fact::Ran { .. } | Fact::Stopped | Fact::Heard(_) => Ok(()),
+        }
+    }
+
+    /// Takes in an effect, where there is no log: nothing is known of hints, sleeps and tools then.
+    ///
+    /// # Errors
+    /// When that may not be.
+    pub fn see_effect(&mut self, effect: &Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Tell(event) => self.told(event),
+            Effect::Keep(role, chunk) => self.history.keep(*role, chunk),
+        }
+    }
+
+    /// A provider is sent the history as it is now.
+    ///
+    /// # Errors
+    /// When that may not be.
+    pub fn asked(&mut self, op: Op) -> Result<(), Violation> {
+        ensure!(!self.sealed, "call {op} after the seal");
+        self.history.is_complete().map_err(|open| Violation::new(format!("call {op} with {open}")))?;
+        let [again, next] = self.asked.map_or([Op::default(); 2], |Op { step, attempt }| {
+            [Op { step, attempt: attempt.saturating_add(1) }, Op { step: step.saturating_add(1), attempt: 0 }]
+        });
+        // A call that a crash cut off is not named again, even if it had not begun.
+        let was_cut = self.restarted && op >= again && op.step <= next.step;
+        ensure!(op == again || op == next || was_cut, "call {op} where {again} or {next} was due");
+        (self.asked, self.restarted) = (Some(op), false);
+        Ok(())
+    }
+
+    /// The turn is over, and nothing of it runs any more.
+    ///
+    /// # Errors
+    /// When something is left open, or what was shown is not what was kept.
+    pub fn end(&self) -> Result<(), Violation> {
+        ensure!(self.sealed, "the turn was not sealed");
+        self.chain.end()?;
+        self.tools.end()?;
+        self.history.is_complete().map_err(|open| Violation::new(format!("sealed with {open}")))?;
+        self.screen.end(&self.history)?;
+        let (told, kept) = (self.errors, self.history.errors);
+        ensure!(told == kept, "{told} errors were told and {kept} were kept");
+        let failed = u32::from(self.done == Some(DoneReason::Error));
+        ensure!(told == failed, "{told} errors were told, {failed} are due");
+        Ok(())
+    }
+
+    /// How often shown text was taken back.
+    pub fn rewinds(&self) -> u32 {
+        self.rewinds
+    }
+
+    fn told(&mut self, event: &EventBody) -> Result<(), Violation> {
+        let seals = matches!(event, EventBody::TurnSealed);
+        ensure!(!self.sealed, "told after the seal: {}", shown(event));
+        ensure!(self.done.is_none() || seals, "told after done: {}", shown(event));
+        self.begins(event)?;
+        match event {
+            EventBody::TextDelta { .. } | EventBody::ReasoningDelta { .. } | EventBody::ToolCall { .. } => {
+                ensure!(self.errors == 0, "content after the error: {}", shown(event));
+                self.chain.content()?;
+            }
+            EventBody::StepComplete { .. } => self.chain.new_step(),
+            EventBody::StepRewound { .. } => {
+                self.rewinds += 1;
+                self.chain.rewind();
+            }
+            EventBody::ProviderRetry { attempt, delay_ms, next_at, .. } => {
+                ensure!(self.errors == 0, "a retry after the error");
+                self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis))?;
+            }
+            EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
+            EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
+            EventBody::Error { .. } => self.errors += 1,
+            EventBody::Done { reason, .. } => self.done = Some(reason.clone()),
+            EventBody::TurnSealed => {
+                ensure!(self.done.is_some(), "sealed before done");
+                self.sealed = true;
+            }
+            _ => {}
+        }
+        self.screen.show(event)
+    }
+
+    /// The prompt comes first, once; a turn that tries another one again has none.
+    fn begins(&mut self, event: &EventBody) -> Result<(), Violation> {
+        let again = matches!(event, EventBody::TurnStart { retry_of: Some(_) });
+        let first = again || matches!(event, EventBody::UserMessage { .. });
+        ensure!(first != self.prompted, "the prompt comes first, once: {}", shown(event));
+        self.prompted = true;
+        if again {
+            self.history.goes_on();
+        }
+        Ok(())
+    }
+}
+
+fn shown(event: &EventBody) -> String {
+    Fact::Told(event.clone()).line().unwrap_or_default()
+}

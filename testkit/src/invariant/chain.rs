@@ -1,0 +1,173 @@
+//! The retries of a step, and the waits before them.
+
+use everturn_kernel::{Budget, Millis};
+use everturn_wire::{Failure, RetryOutcome, RetryPhase, RetryState};
+
+use super::Violation;
+
+/// The kernel schedules no longer wait, whatever is asked for: about 143,000 years.
+const LONGEST_WAIT_MS: u64 = 1 << 52;
+
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    budget: Budget,
+    /// Text, reasoning or a tool call was shown of the current attempt.
+    has_content: bool,
+    /// Retries scheduled in this step, and the sum of their waits.
+    retries: u32,
+    waited_ms: u64,
+    /// Whether it was not yet told that the series of retries is over.
+    is_open: bool,
+    /// Whether the last retry that was scheduled still waits.
+    is_waiting: bool,
+    /// Whether the end may be told once more: the answer that ended the series was dropped.
+    may_end_again: bool,
+    /// What the provider asked for when the current call failed.
+    hint_ms: Option<u64>,
+    due: Due,
+}
+
+/// When the next call may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// Nothing is waited for.
+    Now,
+    At(Millis),
+    /// Someone asked for it earlier, or the clock was set.
+    AnyTime,
+}
+
+impl Chain {
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            has_content: false,
+            retries: 0,
+            waited_ms: 0,
+            is_open: false,
+            is_waiting: false,
+            may_end_again: false,
+            hint_ms: None,
+            due: Due::Now,
+        }
+    }
+
+    pub(super) fn failed(&mut self, failure: &Failure) {
+        self.hint_ms = failure.hint_ms;
+    }
+
+    /// A retry was told.
+    pub(super) fn scheduled(
+        &mut self,
+        attempt: u32,
+        delay_ms: u64,
+        next_at: Option<Millis>,
+    ) -> Result<(), Violation> {
+        ensure!(!self.has_content, "a retry after content");
+        let expected = self.retries;
+        ensure!(attempt == expected, "retry {attempt} where retry {expected} of this step was next");
+        ensure!(!self.is_waiting, "a retry while one waits");
+        let hint_ms = self.hint_ms.unwrap_or(0).min(LONGEST_WAIT_MS);
+        ensure!(delay_ms >= hint_ms, "a wait of {delay_ms} ms after a hint of {hint_ms} ms");
+        let Some(next_at) = next_at else {
+            return Err(Violation::new("a retry does not say when it will be".into()));
+        };
+        self.retries += 1;
+        self.waited_ms = self.waited_ms.saturating_add(delay_ms);
+        (self.is_open, self.is_waiting, self.due) = (true, true, Due::At(next_at));
+        let (waited_ms, Budget { max_wait_ms, deadline }) = (self.waited_ms, self.budget);
+        let fits = max_wait_ms.is_none_or(|most| waited_ms <= most);
+        ensure!(
+            fits,
+            "the waits of this step add up to {waited_ms} ms: more than the budget's {max_wait_ms:?}"
+        );
+        let in_time = deadline.is_none_or(|deadline| delay_ms == 0 || next_at <= deadline);
+        ensure!(in_time, "a wait until {next_at:?}, after the deadline {deadline:?}");
+        Ok(())
+    }
+
+    /// A sleep begins.
+    pub(super) fn slept(&self, at: Millis, ms: u64) -> Result<(), Violation> {
+        match self.due {
+            Due::Now => Err(Violation::new(format!("{ms} ms are slept, though no retry was told"))),
+            Due::At(due) => {
+                let left = due.since(at);
+                ensure!(ms == left, "{ms} ms are slept where {left} ms are left of the wait that was told");
+                Ok(())
+            }
+            Due::AnyTime => Ok(()),
+        }
+    }
+
+    /// Somebody said "retry now".
+    pub(super) fn hurried(&mut self) {
+        self.any_time();
+    }
+
+    pub(super) fn clock_was_set_back(&mut self) {
+        self.any_time();
+    }
+
+    fn any_time(&mut self) {
+        if self.due != Due::Now {
+            self.due = Due::AnyTime;
+        }
+    }
+
+    /// The wait is told to be over.
+    pub(super) fn asking(&mut self, retry: Option<&RetryState>) -> Result<(), Violation> {
+        let Some(retry) = retry else {
+            return Err(Violation::new("a turn tells its status only for its retries".into()));
+        };
+        ensure!(
+            (retry.phase, retry.next_at) == (RetryPhase::Asking, None),
+            "not the end of a wait: {retry:?}"
+        );
+        ensure!(self.is_waiting, "the end of a wait that had not begun");
+        let last = self.retries.saturating_sub(1);
+        ensure!(retry.attempt == last, "retry {} is made where {last} was scheduled last", retry.attempt);
+        self.is_waiting = false;
+        Ok(())
+    }
+
+    /// A provider call starts.
+    pub(super) fn called(&mut self, at: Millis) -> Result<(), Violation> {
+        if let Due::At(due) = self.due {
+            ensure!(at >= due, "the provider is asked {} ms before the wait is over", due.since(at));
+        }
+        (self.due, self.hint_ms) = (Due::Now, None);
+        Ok(())
+    }
+
+    pub(super) fn content(&mut self) -> Result<(), Violation> {
+        ensure!(!self.is_open && !self.is_waiting, "content before the end of the retries was told");
+        self.has_content = true;
+        Ok(())
+    }
+
+    /// The series was told to be over.
+    pub(super) fn ended(&mut self, attempts: u32, outcome: RetryOutcome) -> Result<(), Violation> {
+        let is_first = outcome == RetryOutcome::TooLong && self.retries == 0;
+        ensure!(self.is_open || self.may_end_again || is_first, "the end of retries that had not begun");
+        let made = self.retries - u32::from(self.is_waiting);
+        ensure!(attempts == made, "{attempts} retries are told to have been made, {made} were");
+        (self.is_open, self.is_waiting, self.may_end_again) = (false, false, false);
+        Ok(())
+    }
+
+    /// What was shown of this step is dropped.
+    pub(super) fn rewind(&mut self) {
+        self.may_end_again = self.retries > 0;
+        self.has_content = false;
+    }
+
+    pub(super) fn new_step(&mut self) {
+        (self.has_content, self.may_end_again, self.is_waiting) = (false, false, false);
+        (self.retries, self.waited_ms) = (0, 0);
+    }
+
+    pub(super) fn end(&self) -> Result<(), Violation> {
+        ensure!(!self.is_open, "a series of retries was never told to be over");
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! What a client shows.
+
+use std::collections::HashMap;
+
+use everturn_wire::{EventBody, StepId};
+
+use super::{History, Violation};
+
+/// What is on a client's screen, and what of it is older than the current step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Screen {
+    shown: Shown,
+    older: Shown,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    text: String,
+    thinking: String,
+    /// The calls, and whether each has its result.
+    calls: HashMap<(StepId, String), bool>,
+}
+
+impl Screen {
+    pub(super) fn show(&mut self, event: &EventBody) -> Result<(), Violation> {
+        match event {
+            EventBody::TextDelta { delta } => {
+                ensure!(!delta.is_empty(), "an empty text-delta");
+                self.shown.text.push_str(delta);
+            }
+            EventBody::ReasoningDelta { delta } => {
+                ensure!(!delta.is_empty(), "an empty reasoning-delta");
+                self.shown.thinking.push_str(delta);
+            }
+            EventBody::ToolCall { step_id, tool_call_id, .. } => {
+                let twice = self.shown.calls.insert((step_id.clone(), tool_call_id.clone()), false);
+                ensure!(twice.is_none(), "a call is shown twice: {tool_call_id}");
+            }
+            EventBody::ToolOutput { tool_call_id, .. } => {
+                let open = self.shown.calls.iter().any(|((_, id), answered)| id == tool_call_id && !answered);
+                ensure!(open, "output of a call that does not run: {tool_call_id}");
+            }
+            EventBody::ToolResult { step_id, tool_call_id, .. } => {
+                let call = (step_id.clone(), tool_call_id.clone());
+                self.older.calls.entry(call.clone()).and_modify(|answered| *answered = true);
+                let answered = self.shown.calls.insert(call, true);
+                ensure!(answered == Some(false), "not the one result of a call: {tool_call_id}");
+            }
+            EventBody::StepComplete { .. } => self.older = self.shown.clone(),
+            EventBody::StepRewound { .. } => self.shown = self.older.clone(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// At the end of the turn it is what was kept.
+    pub(super) fn end(&self, history: &History) -> Result<(), Violation> {
+        let Shown { text, thinking, calls } = &self.shown;
+        let open: Vec<_> = calls.iter().filter(|(_, answered)| !**answered).map(|(call, _)| call).collect();
+        ensure!(open.is_empty(), "calls were shown that never got a result: {open:?}");
+        ensure!(*text == history.text, "the text shown is {text:?}, the text kept is {:?}", history.text);
+        let kept = &history.thinking;
+        ensure!(thinking == kept, "the reasoning shown is {thinking:?}, the one kept is {kept:?}");
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! What happened, in order.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use everturn_kernel::{Millis, Op};
+use everturn_wire::{Chunk, Role};
+
+use crate::Fact;
+
+/// What happened, in order. Clones are the same log.
+///
+/// ```
+/// use everturn_kernel::Millis;
+/// use everturn_testkit::{Fact, Log};
+///
+/// let log = Log::new(Millis(1_000));
+/// log.note(Millis(1_005), Fact::Slept(20));
+/// assert_eq!(log.transcript(), "    5 > sleep 20\n");
+/// assert_eq!(log.sleeps(), [20]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Log {
+    start: Millis,
+    facts: Arc<Mutex<Vec<(Millis, Fact)>>>,
+}
+
+impl Log {
+    /// An empty log whose transcript counts from this moment.
+    pub fn new(start: Millis) -> Self {
+        Self { start, facts: Arc::default() }
+    }
+
+    /// Notes a fact.
+    pub fn note(&self, now: Millis, fact: Fact) {
+        self.facts().push((now, fact));
+    }
+
+    /// Shows all facts to the closure, oldest first. The closure must not note further ones.
+    pub fn each(&self, mut see: impl FnMut(Millis, &Fact)) {
+        for (at, fact) in self.facts().iter() {
+            see(*at, fact);
+        }
+    }
+
+    /// What the closure makes of the facts that it picks.
+    pub fn pick<T>(&self, mut pick: impl FnMut(&Fact) -> Option<T>) -> Vec<T> {
+        let mut picked = Vec::new();
+        self.each(|_, fact| picked.extend(pick(fact)));
+        picked
+    }
+
+    /// What was kept in history.
+    pub fn history(&self) -> Vec<(Role, Chunk)> {
+        self.pick(|fact| match fact {
+            Fact::Kept(role, chunk) => Some((*role, chunk.clone())),
+            _ => None,
+        })
+    }
+
+    /// The provider calls.
+    pub fn calls(&self) -> Vec<Op> {
+        self.pick(|fact| if let Fact::Called(op) = fact { Some(*op) } else { None })
+    }
+
+    /// The sleeps, in milliseconds as they were asked for.
+    pub fn sleeps(&self) -> Vec<u64> {
+        self.pick(|fact| if let Fact::Slept(ms) = fact { Some(*ms) } else { None })
+    }
+
+    /// What happened, to be read and compared: each fact on one line (see [`Fact::line`]), after the milliseconds since
+    /// the start.
+    pub fn transcript(&self) -> String {
+        let mut transcript = String::new();
+        self.each(|at, fact| {
+            if let Some(text) = fact.line() {
+                transcript.push_str(&format!("{:>5} {text}\n", at.since(self.start)));
+            }
+        });
+        transcript
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Vec<(Millis, Fact)>> {
+        self.facts.lock().expect("no one panics with the log in hand")
+    }
+}

@@ -1,0 +1,90 @@
+//! A retry strategy whose sleep moves a fake clock.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use everturn_kernel::{Retry, RetryStrategy, Schedule};
+
+use crate::{Clock, Fact, Log};
+
+/// How a sleep behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Nap {
+    /// It lasts as long as was asked for.
+    #[default]
+    Whole,
+    /// It ends early, after half of what was asked for, rounded up to a millisecond.
+    Half,
+    /// It never ends.
+    Endless,
+}
+
+/// A retry strategy for tests: a schedule, and a sleep on a fake [`Clock`].
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use everturn_kernel::{Millis, RetryStrategy};
+/// use everturn_testkit::{Clock, Delays, FakeSleep, Nap};
+///
+/// let clock = Clock::new(Millis(0));
+/// let retry = FakeSleep::new(Delays::patient(), clock.clone()).nap(Nap::Half);
+/// assert_eq!(clock.run(retry.sleep(Duration::from_secs(60))), Some(()));
+/// assert_eq!(clock.now(), Millis(30_000));
+/// ```
+#[derive(Clone)]
+pub struct FakeSleep {
+    schedule: Arc<dyn Schedule + Send + Sync>,
+    clock: Clock,
+    log: Option<Log>,
+    nap: Nap,
+}
+
+impl FakeSleep {
+    /// Asks this schedule and sleeps on this clock, whole naps.
+    pub fn new(schedule: impl Schedule + Send + Sync + 'static, clock: Clock) -> Self {
+        Self::shared(Arc::new(schedule), clock)
+    }
+
+    pub(crate) fn shared(schedule: Arc<dyn Schedule + Send + Sync>, clock: Clock) -> Self {
+        Self { schedule, clock, log: None, nap: Nap::Whole }
+    }
+
+    /// Notes each sleep in this log, as [`Fact::Slept`].
+    #[must_use]
+    pub fn logged(self, log: Log) -> Self {
+        Self { log: Some(log), ..self }
+    }
+
+    /// Sleeps like this.
+    #[must_use]
+    pub fn nap(self, nap: Nap) -> Self {
+        Self { nap, ..self }
+    }
+}
+
+impl Schedule for FakeSleep {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.schedule.delay_for(retry)
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.schedule.max_retries()
+    }
+}
+
+#[async_trait]
+impl RetryStrategy for FakeSleep {
+    async fn sleep(&self, delay: Duration) {
+        let ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        if let Some(log) = &self.log {
+            log.note(self.clock.now(), Fact::Slept(ms));
+        }
+        match self.nap {
+            Nap::Whole => self.clock.sleep(ms).await,
+            Nap::Half => self.clock.sleep(ms.div_ceil(2)).await,
+            Nap::Endless => pending().await,
+        }
+    }
+}

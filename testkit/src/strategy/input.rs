@@ -1,0 +1,54 @@
+//! What a turn may be told.
+
+use everturn_kernel::Input;
+use everturn_wire::{OutputStream, QueuedMessage};
+use proptest::{collection::vec, prelude::*};
+
+use super::{any_call_id, any_event, any_failure, any_op, any_tool_answer};
+
+/// Any input at all, most of which do not fit the turn's phase: for tests of the machine alone.
+pub fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        3 => (any_op(), any_event()).prop_map(|(op, event)| Input::Provider(op, event)),
+        2 => (0..3u32, any_call_id(), any_tool_answer())
+            .prop_map(|(step, call_id, answer)| Input::ToolDone { step, call_id, answer }),
+        1 => any_call_id().prop_map(|call_id| Input::ToolOutput {
+            call_id,
+            stream: OutputStream::Stderr,
+            data: "x".into()
+        }),
+        2 => any_op().prop_map(Input::Tick),
+        1 => Just(Input::Abort),
+        1 => Just(Input::AbortRetry),
+        2 => Just(Input::RetryNow),
+        2 => any_steering(),
+        1 => any_failure().prop_map(Input::Fault),
+        1 => Just(Input::Checkpoint),
+        3 => Just(Input::Recover),
+    ]
+}
+
+/// What people say, and when, in milliseconds after the start: up to four times in the first minute.
+pub fn any_outside() -> impl Strategy<Value = Vec<(u64, Input)>> {
+    let input = prop_oneof![
+        2 => Just(Input::RetryNow),
+        1 => Just(Input::Abort),
+        1 => Just(Input::AbortRetry),
+        4 => any_steering(),
+        1 => any_failure().prop_map(Input::Fault),
+    ];
+    let when = prop_oneof![0..300u64, 0..60_000u64];
+    vec((when, input), 0..5).prop_map(|mut said| {
+        said.sort_by_key(|(at, _)| *at);
+        said
+    })
+}
+
+/// A message for the next tool-result boundary, which may be empty, or its taking back.
+fn any_steering() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        3 => ("[mn]", "[a-b]{0,2}")
+            .prop_map(|(message_id, text)| Input::Steer(QueuedMessage { message_id, text })),
+        1 => "[mn]".prop_map(|message_id| Input::Unsteer { message_id }),
+    ]
+}

@@ -1,0 +1,69 @@
+//! Whole scripts.
+
+use everturn_kernel::{Budget, FinishReason, ToolAnswer};
+use everturn_wire::Failure;
+use proptest::{collection::vec, prelude::*};
+
+use super::{any_failure, any_finish_reason, any_outside, any_progress, any_settings};
+use crate::{Beat, Nap, Script, Tool, beat};
+
+/// A script of up to four steps, each of up to three attempts: failures with and without hints, answers that are empty,
+/// cut or malformed, tool calls, people who stop, steer or skip a wait, sleeps that end early, waits that are parked. It
+/// always comes to an end.
+pub fn any_script() -> impl Strategy<Value = Script> {
+    (any_calm_script(), any_outside(), any_nap(), prop::bool::weighted(0.2))
+        .prop_map(|(script, outside, nap, parks)| Script { outside, nap, parks, ..script })
+}
+
+/// [`any_script`] without people: whole sleeps, nothing said from outside, nothing parked.
+pub fn any_calm_script() -> impl Strategy<Value = Script> {
+    let attempts = vec(prop_oneof![3 => any_refusal(), 1 => any_attempt()], 0..3);
+    let step = (attempts, any_attempt()).prop_map(|(mut attempts, last)| {
+        attempts.push(last);
+        attempts
+    });
+    (any_settings(), vec(step, 1..4)).prop_map(|(mut settings, mut steps)| {
+        // A deadline by the clock says little here: most would be over before the script begins.
+        settings.budget = Budget { deadline: None, ..settings.budget };
+        steps.push(vec![vec![beat::text("end"), beat::finish(FinishReason::Stop)]]);
+        Script { settings, steps, tools: tools(), ..Script::default() }
+    })
+}
+
+/// What a model does in one attempt: up to five pieces with pauses, then an end, a failure or a cut.
+pub fn any_attempt() -> impl Strategy<Value = Vec<Beat>> {
+    let piece = prop_oneof![
+        4 => any_progress().prop_map(Beat::Say),
+        1 => (0..60u64).prop_map(Beat::Wait),
+    ];
+    let end = prop_oneof![
+        8 => any_finish_reason().prop_map(|reason| Some(beat::finish(reason))),
+        1 => any_failure().prop_map(|failure| Some(beat::failed(failure))),
+        1 => Just(None),
+    ];
+    (vec(piece, 0..6), end).prop_map(|(mut beats, end)| {
+        beats.extend(end);
+        beats
+    })
+}
+
+/// A sleep that ends: whole, or early.
+pub fn any_nap() -> impl Strategy<Value = Nap> {
+    prop_oneof![Just(Nap::Whole), Just(Nap::Half)]
+}
+
+fn any_refusal() -> impl Strategy<Value = Vec<Beat>> {
+    let failure = any_failure().prop_map(|failure| Failure { retryable: true, ..failure });
+    prop_oneof![
+        4 => failure.prop_map(|failure| vec![beat::failed(failure)]),
+        1 => (0..50u64).prop_map(|ms| vec![Beat::Wait(ms)]),
+    ]
+}
+
+fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new("read", 10, ToolAnswer::ok("42")).printing("reading"),
+        Tool::new("slow", 100, ToolAnswer::ok("")),
+        Tool::new("again", 25, ToolAnswer::error("no")),
+    ]
+}

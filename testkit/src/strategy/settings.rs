@@ -1,0 +1,46 @@
+//! Settings, schedules and moments.
+
+use everturn_kernel::{Budget, Millis, Settings};
+use proptest::{collection::vec, option, prelude::*};
+
+use crate::{Delays, START};
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// Settings with small bounds, so that scripts meet them. `again` is the one idempotent tool. Of the budget see
+/// [`any_budget`].
+pub fn any_settings() -> impl Strategy<Value = Settings> {
+    (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32, any_budget()).prop_map(
+        |(max_steps, max_parallel_tools, eager_tools, max_recoveries, budget)| Settings {
+            max_steps,
+            max_parallel_tools,
+            eager_tools,
+            idempotent_tools: vec!["again".into()],
+            max_recoveries,
+            budget,
+        },
+    )
+}
+
+/// A budget of up to 200 s for the waits of a step, or none; a deadline at [`any_moment`], or none.
+pub fn any_budget() -> impl Strategy<Value = Budget> {
+    (option::of(0..200_000u64), option::weighted(0.3, any_moment()))
+        .prop_map(|(max_wait_ms, deadline)| Budget { max_wait_ms, deadline })
+}
+
+/// Up to four waits of up to a minute, now and then one beyond any number.
+pub fn any_delays() -> impl Strategy<Value = Delays> {
+    let wait = prop_oneof![6 => 0..60_000u64, 1 => Just(u64::MAX)];
+    vec(wait, 0..5).prop_map(Delays::new)
+}
+
+/// A moment soon after [`START`]; now and then an hour off, or at either end of time.
+pub fn any_moment() -> impl Strategy<Value = Millis> {
+    prop_oneof![
+        4 => (0..200_000u64).prop_map(|ms| START.plus(ms)),
+        1 => Just(Millis(0)),
+        1 => Just(Millis(START.0 - HOUR_MS)),
+        1 => Just(Millis(START.0 + HOUR_MS)),
+        1 => Just(Millis(u64::MAX)),
+    ]
+}

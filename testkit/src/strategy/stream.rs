@@ -1,0 +1,109 @@
+//! What a provider and a tool may say.
+
+use everturn_kernel::{Arguments, FinishReason, Op, Silence, StreamEvent, ToolAnswer, ToolCall};
+use everturn_wire::{Category, Echo, Failure, Usage, Value};
+use proptest::{option, prelude::*};
+
+/// A diagnosed failure of any category. Most can pass; about half have a hint, nearly always of up to 90 s, now and then
+/// one beyond any number.
+pub fn any_failure() -> impl Strategy<Value = Failure> {
+    let category = prop_oneof![
+        Just(Category::RateLimited),
+        Just(Category::Overloaded),
+        Just(Category::ServerError),
+        Just(Category::Network),
+        Just(Category::Timeout),
+        Just(Category::InvalidResponse),
+        Just(Category::QuotaExhausted),
+        Just(Category::ContextOverflow),
+        Just(Category::Auth),
+        Just(Category::Unknown),
+    ];
+    let hint = prop_oneof![8 => 0..90_000u64, 1 => Just(u64::MAX)];
+    let retryable = prop::bool::weighted(0.85);
+    (category, option::of(hint), retryable).prop_map(|(category, hint_ms, retryable)| Failure {
+        hint_ms,
+        ..Failure::new(category, retryable, "HTTP 500: it broke")
+    })
+}
+
+/// Anything that a provider's stream may yield, its end included.
+pub fn any_event() -> impl Strategy<Value = StreamEvent> {
+    prop_oneof![
+        12 => any_progress(),
+        5 => any_finish_reason().prop_map(StreamEvent::Finished),
+        5 => any_failure().prop_map(StreamEvent::Failed),
+    ]
+}
+
+/// Anything that a provider's stream may yield but its end. Texts may be empty, calls may share their ids.
+pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
+    prop_oneof![
+        4 => "[a-c ]{0,3}".prop_map(StreamEvent::Text),
+        2 => "[x-z]{0,3}".prop_map(StreamEvent::Reasoning),
+        2 => any_echo().prop_map(StreamEvent::Echo),
+        5 => any_tool_call().prop_map(StreamEvent::ToolCall),
+        1 => any_usage().prop_map(StreamEvent::Usage),
+        1 => any_silence().prop_map(StreamEvent::Silent),
+    ]
+}
+
+fn any_silence() -> impl Strategy<Value = Silence> {
+    (0..90_000u64, option::of(0..300_000u64), any::<bool>()).prop_map(|(silent_ms, left_ms, alive)| Silence {
+        silent_ms,
+        left_ms,
+        alive,
+    })
+}
+
+/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)) or `nothing`, which is no tool. Its
+/// arguments may be malformed.
+pub fn any_tool_call() -> impl Strategy<Value = ToolCall> {
+    let arguments = prop_oneof![
+        4 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
+        1 => Just(Arguments::Malformed { raw: "{".into(), reason: "cut".into() }),
+    ];
+    let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing")];
+    (any_call_id(), name, arguments, option::weighted(0.3, any_echo()))
+        .prop_map(|(id, name, arguments, echo)| ToolCall { id, name: name.into(), arguments, echo })
+}
+
+/// What a provider wants back.
+pub fn any_echo() -> impl Strategy<Value = Echo> {
+    (0..9u32).prop_map(|n| Echo { origin: "api host".into(), data: n.into() })
+}
+
+/// An id of a call: one of few, so that some meet; it may be empty.
+pub fn any_call_id() -> impl Strategy<Value = String> {
+    prop_oneof![Just("a"), Just("a"), Just("b"), Just("a-2"), Just("call"), Just("")].prop_map(Into::into)
+}
+
+/// One of the first provider calls.
+pub fn any_op() -> impl Strategy<Value = Op> {
+    (0..3u32, 0..4u32).prop_map(|(step, attempt)| Op { step, attempt })
+}
+
+/// What a tool answers, well or not; it may be empty.
+pub fn any_tool_answer() -> impl Strategy<Value = ToolAnswer> {
+    (any::<bool>(), "[a-b]{0,2}").prop_map(|(is_error, content)| ToolAnswer { content, is_error })
+}
+
+/// Token counts, now and then the largest there are.
+pub fn any_usage() -> impl Strategy<Value = Usage> {
+    let count = || prop_oneof![8 => 0..100u64, 1 => Just(u64::MAX)];
+    (count(), count(), option::of(count())).prop_map(|(input_tokens, output_tokens, cache_read_tokens)| {
+        Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens: None }
+    })
+}
+
+/// Why a model stopped; also in words of the provider's own, some of which mean something else here.
+pub fn any_finish_reason() -> impl Strategy<Value = FinishReason> {
+    prop_oneof![
+        3 => Just(FinishReason::Stop),
+        4 => Just(FinishReason::ToolCalls),
+        1 => Just(FinishReason::Length),
+        1 => Just(FinishReason::ContentFilter),
+        1 => prop_oneof![Just("error"), Just("aborted"), Just("max-steps"), Just("done"), Just("length")]
+            .prop_map(|word| FinishReason::Other(word.into())),
+    ]
+}

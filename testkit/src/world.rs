@@ -1,0 +1,251 @@
+//! A turn, its surroundings, and what they have seen.
+
+use std::sync::Arc;
+
+use everturn_kernel::{
+    Effects, Ended, Input, Millis, NoRetry, RetryStrategy, Schedule, Snapshot, Turn, Want, run_turn,
+};
+use everturn_wire::TurnId;
+
+use crate::{Clock, FakeSleep, Invariants, Log, Nap, Run, Script, ScriptedHost, Violation};
+
+/// When every script begins.
+pub const START: Millis = Millis(1_700_000_000_000);
+
+/// More processes than any script needs: whoever gets here makes no headway.
+const MOST_PROCESSES: u32 = 10_000;
+
+/// A turn, its surroundings, and what they have seen.
+///
+/// [`run`](Self::run) plays the script to its end, whatever happens. [`begin`](Self::begin) and
+/// [`recover`](Self::recover) are single processes, for tests that look at what is between them.
+///
+/// ```
+/// use everturn_kernel::Input;
+/// use everturn_testkit::{Nap, Run, Script, World, beat};
+///
+/// let script = Script::one_step([beat::overloaded(), beat::says("Hello")]);
+/// let mut world = World::new(Script { nap: Nap::Endless, ..script });
+/// assert!(matches!(world.begin(), Run::Stuck), "nothing ends the sleep");
+/// world.clock().advance(2_000); // the process ended; this one comes two seconds later
+/// world.nap(Nap::Whole);
+/// assert!(matches!(world.recover(), Run::Sealed(_)));
+/// assert_eq!(world.log().sleeps(), [5_000, 3_000]);
+/// world.check();
+/// ```
+pub struct World {
+    script: Script,
+    clock: Clock,
+    log: Log,
+    host: ScriptedHost,
+    schedule: Option<Arc<dyn Schedule + Send + Sync>>,
+    nap: Nap,
+    /// How the last process ended; none has run yet.
+    last: Option<Last>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Sealed,
+    /// Until that moment, or until somebody says something.
+    Left(Millis),
+    Crashed,
+    Stuck,
+}
+
+impl World {
+    /// A world in which this script is about to begin, at [`START`].
+    pub fn new(script: Script) -> Self {
+        let (clock, log) = (Clock::new(START), Log::new(START));
+        let host = ScriptedHost::new(script.clone(), clock.clone(), log.clone());
+        let schedule = script.schedule.clone().map(|delays| Arc::new(delays) as _);
+        Self { nap: script.nap, script, clock, log, host, schedule, last: None }
+    }
+
+    /// Retries by this schedule instead of the script's.
+    #[must_use]
+    pub fn with_schedule(self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
+        Self { schedule: Some(Arc::new(schedule)), ..self }
+    }
+
+    /// From now on no retry strategy is injected.
+    pub fn without_strategy(&mut self) {
+        self.schedule = None;
+    }
+
+    /// From now on sleeps behave like this.
+    pub fn nap(&mut self, nap: Nap) {
+        self.nap = nap;
+    }
+
+    /// Lets the process end at that point, counted from 0 and from now: see [`ScriptedHost::crash_at`].
+    pub fn crash_at(&mut self, point: u32) {
+        self.host.crash_at(point);
+    }
+
+    /// No further crash.
+    pub fn crash_never(&mut self) {
+        self.host.crash_never();
+    }
+
+    /// How many points at which the process could end were passed, counted from the last call of
+    /// [`crash_at`](Self::crash_at) or [`crash_never`](Self::crash_never).
+    pub fn points(&self) -> u32 {
+        self.host.points()
+    }
+
+    /// Someone outside says this now: the next process hears it first.
+    pub fn say(&mut self, input: Input) {
+        self.say_in(0, input);
+    }
+
+    /// Someone outside says this in so many milliseconds, after all that is still to be said.
+    pub fn say_in(&mut self, after_ms: u64, input: Input) {
+        self.host.say_in(after_ms, input);
+    }
+
+    /// The clock of this world.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What happened so far.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The turn as last saved.
+    pub fn saved(&self) -> Option<Snapshot> {
+        self.host.saved()
+    }
+
+    /// Plays the script to its end, from its beginning or from where an earlier process left it: after a crash a new process goes on with what was saved; a turn that was left is
+    /// taken up when its wait is over, or somebody says something. The turn is sealed, or all wait for nothing.
+    ///
+    /// # Panics
+    /// After 10,000 processes: the turn makes no headway.
+    pub fn run(&mut self) -> Run {
+        for _ in 0..MOST_PROCESSES {
+            let run = match self.last {
+                None => self.begin(),
+                Some(Last::Left(until)) => {
+                    let next = self.host.next_said().map_or(until, |said| said.min(until));
+                    self.clock.advance(next.since(self.clock.now()));
+                    self.recover()
+                }
+                Some(Last::Sealed | Last::Crashed | Last::Stuck) => self.recover(),
+            };
+            if !matches!(self.last, Some(Last::Left(_) | Last::Crashed)) {
+                return run;
+            }
+        }
+        panic!("{MOST_PROCESSES} processes made no headway:\n{}", self.transcript());
+    }
+
+    /// The first process: drives the script's turn from its beginning.
+    pub fn begin(&mut self) -> Run {
+        let mut effects = Effects::new();
+        let (settings, prompt) = (self.script.settings.clone(), self.script.prompt.clone());
+        let turn = Turn::begin(TurnId::from("t"), settings, prompt, START, &mut effects);
+        self.drive(turn, effects)
+    }
+
+    /// A new process: takes up what was saved, or begins anew where nothing was.
+    ///
+    /// # Panics
+    /// When what was saved cannot be restored.
+    pub fn recover(&mut self) -> Run {
+        self.host.restart();
+        let Some(saved) = self.saved() else { return self.begin() };
+        let mut turn = Turn::restore(saved).expect("today's snapshot is restored");
+        let mut effects = Effects::new();
+        turn.handle(self.clock.now(), Input::Recover, &NoRetry, &mut effects);
+        self.drive(turn, effects)
+    }
+
+    fn drive(&mut self, mut turn: Turn, mut effects: Effects) -> Run {
+        let retry = self.schedule.clone().map(|schedule| {
+            FakeSleep::shared(schedule, self.clock.clone()).logged(self.log.clone()).nap(self.nap)
+        });
+        let retry = retry.as_ref().map(|retry| retry as &dyn RetryStrategy);
+        let ended = self.clock.run(run_turn(&mut turn, &mut effects, &mut self.host, retry));
+        let run = match ended {
+            Some(Ok(Ended::Sealed)) => Run::Sealed(turn),
+            Some(Ok(Ended::Left(want))) => Run::Left(turn, want),
+            Some(Ok(ended)) => panic!("an end that this kit does not know: {ended:?}"),
+            Some(Err(_)) => Run::Crashed,
+            None if self.clock.is_stopped() => Run::Crashed,
+            None => Run::Stuck,
+        };
+        self.last = Some(match &run {
+            Run::Sealed(_) => Last::Sealed,
+            Run::Left(_, Want::Wake(_, until)) => Last::Left(*until),
+            Run::Left(..) | Run::Stuck => Last::Stuck,
+            Run::Crashed => Last::Crashed,
+        });
+        run
+    }
+
+    /// Whether what happened so far broke an [invariant](Invariants).
+    ///
+    /// # Errors
+    /// The first one that was broken.
+    pub fn checked(&self) -> Result<(), Violation> {
+        let mut invariants = Invariants::new(&self.script.settings);
+        let mut checked = Ok(());
+        self.log.each(|at, fact| {
+            if checked.is_ok() {
+                checked = invariants.see(at, fact);
+            }
+        });
+        checked?;
+        if self.last == Some(Last::Sealed) { invariants.end() } else { Ok(()) }
+    }
+
+    /// Panics where an [invariant](Invariants) was broken.
+    ///
+    /// # Panics
+    /// With the invariant and the transcript.
+    #[track_caller]
+    pub fn check(&self) {
+        if let Err(violation) = self.checked() {
+            panic!("{violation}, in this story:\n{}", self.transcript());
+        }
+    }
+
+    /// What happened so far, one line for each fact: see [`Log::transcript`]. Says so where all wait for nothing.
+    pub fn transcript(&self) -> String {
+        let stuck = if self.last == Some(Last::Stuck) { "(all wait for nothing)\n" } else { "" };
+        self.log.transcript() + stuck
+    }
+}
+
+/// Plays a script to its end, checks the [invariants](Invariants) and returns the transcript.
+///
+/// ```
+/// use everturn_testkit::{Script, play};
+///
+/// assert_eq!(
+///     play(&Script::default()),
+///     r#"    0 | User text text="Hi"
+///     0 user-message text="Hi"
+///     0 turn-start
+///     0 > call 0.0
+///     0 text-delta delta="Hello"
+///     0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+///     0 | Assistant text text="Hello"
+///     0 done durationMs=0 firstTokenMs=0 reason="stop"
+///     0 turn-sealed
+/// "#
+/// );
+/// ```
+///
+/// # Panics
+/// When an invariant is broken.
+#[track_caller]
+pub fn play(script: &Script) -> String {
+    let mut world = World::new(script.clone());
+    world.run();
+    world.check();
+    world.transcript()
+}
