@@ -12,7 +12,7 @@ use everturn_kernel::{
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
 
-use crate::world::{Patient, START, Script, World, echo};
+use everturn_testkit::{Delays, START, beat::echo};
 
 const OP: Op = Op { step: 0, attempt: 0 };
 
@@ -29,8 +29,7 @@ fn settings(eager_tools: bool) -> Settings {
 
 /// A turn that was told all this, a millisecond after another.
 fn told(eager_tools: bool, inputs: Vec<Input>) -> Turn {
-    let world = World::new(Script::default());
-    let patient = Patient::new(&Script::default(), world.clock.clone(), world.log.clone());
+    let patient = Delays::patient();
     let (id, prompt, mut fx) =
         (TurnId::from("t-1"), Prompt { text: "Hi".into(), ..Prompt::default() }, Effects::new());
     let mut turn = Turn::begin(id, settings(eager_tools), prompt, START, &mut fx);

@@ -7,8 +7,6 @@ mod hostile;
 mod moves;
 mod script;
 
-pub(crate) use script::any_script;
-
 use proptest::test_runner::{Config, RngSeed};
 
 /// `cases` at an effort of 100 percent.

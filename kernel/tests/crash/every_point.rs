@@ -1,16 +1,12 @@
 //! A crash at every point of random stories: each commit (before and after it is saved), each streamed event, each
 //! start of a tool.
 
-use std::collections::BTreeMap;
-
-use everturn_kernel::{Input, Outcome, Settings, Turn, Want};
+use everturn_kernel::{Input, Outcome, Settings, Turn};
+use everturn_testkit::{Fact, Script, World, strategy::any_calm_script};
 use everturn_wire::{Chunk, EventBody, QueuedMessage, Role};
 use proptest::prelude::*;
 
-use crate::{
-    property::{any_script, config},
-    world::{Audience, Fact, Script, World},
-};
+use crate::property::config;
 
 /// The one tool that may run again.
 const IDEMPOTENT: &str = "again";
@@ -20,13 +16,13 @@ proptest! {
 
     /// Without eager tools the outcome is that of the calm story, to the letter.
     #[test]
-    fn it_ends_as_the_calm_story_does(script in any_script(), steered in any::<bool>(), second in any::<prop::sample::Index>()) {
+    fn it_ends_as_the_calm_story_does(script in any_calm_script(), steered in any::<bool>(), second in any::<prop::sample::Index>()) {
         let script = patient_with_crashes(script, false);
         let message = QueuedMessage { message_id: "m".into(), text: "quickly".into() };
         let outside = steered.then_some((0, Input::Steer(message))).into_iter().collect();
         let script = Script { outside, ..script };
         let mut calm = World::new(script.clone());
-        let end = calm.begin().expect("it ends");
+        let end = calm.begin().sealed().expect("it ends");
         let points = calm.points();
         for first in 0..points {
             let second = second.index(points as usize) as u32;
@@ -38,8 +34,8 @@ proptest! {
                 assert_eq!(end.queue(), turn.queue(), "{happened}");
                 assert_eq!(retries(&calm), retries(&world), "{happened}");
                 check(&script, &world, &turn, crashes.len());
-                let calls = world.log.calls().len();
-                assert!((calm.log.calls().len()..=calm.log.calls().len() + crashes.len()).contains(&calls), "{happened}");
+                let calls = world.log().calls().len();
+                assert!((calm.log().calls().len()..=calm.log().calls().len() + crashes.len()).contains(&calls), "{happened}");
             }
         }
     }
@@ -50,10 +46,10 @@ proptest! {
 
     /// With eager tools a step may end early, at what is known of it; all else holds.
     #[test]
-    fn with_eager_tools_nothing_happens_twice(script in any_script()) {
+    fn with_eager_tools_nothing_happens_twice(script in any_calm_script()) {
         let script = patient_with_crashes(script, true);
         let mut calm = World::new(script.clone());
-        calm.begin().expect("it ends");
+        calm.begin().sealed().expect("it ends");
         for first in 0..calm.points() {
             let (world, turn) = crashed(&script, &[first]);
             check(&script, &world, &turn, 1);
@@ -66,18 +62,15 @@ proptest! {
 
     /// A host that parks is one that ends the process in each wait, and starts it again when the wait is over.
     #[test]
-    fn a_story_whose_waits_are_parked_ends_the_same(script in any_script()) {
+    fn a_story_whose_waits_are_parked_ends_the_same(script in any_calm_script()) {
         let mut calm = World::new(script.clone());
-        let end = calm.begin().expect("it ends");
+        let end = calm.begin().sealed().expect("it ends");
         let mut world = World::new(Script { parks: true, ..script });
-        let mut turn = world.begin().expect("it is parked, or ends");
-        while let Want::Wake(_, at) = turn.want() {
-            world.clock.set(at);
-            turn = world.recover().expect("it is parked, or ends");
-        }
+        let turn = world.run().sealed().expect("it ends");
+        world.check();
         assert_eq!(end.outcome(), turn.outcome());
-        assert_eq!(calm.log.history(), world.log.history());
-        assert_eq!((retries(&calm), calm.log.calls()), (retries(&world), world.log.calls()));
+        assert_eq!(calm.log().history(), world.log().history());
+        assert_eq!((retries(&calm), calm.log().calls()), (retries(&world), world.log().calls()));
     }
 }
 
@@ -95,29 +88,17 @@ fn crashed(script: &Script, crashes: &[u32]) -> (World, Turn) {
     let mut turn = None;
     for (nth, point) in crashes.iter().enumerate() {
         world.crash_at(*point);
-        turn = if nth == 0 { world.begin() } else { world.recover() };
+        turn = if nth == 0 { world.begin() } else { world.recover() }.sealed();
     }
     world.crash_never();
-    let turn = turn.or_else(|| world.recover()).expect("it ends");
+    let turn = turn.or_else(|| world.recover().sealed()).expect("it ends");
     (world, turn)
 }
 
 fn check(script: &Script, world: &World, turn: &Turn, crashes: usize) {
-    let mut audience = Audience::new(&script.settings);
-    world.log.each(|_, fact| audience.see(fact));
-    audience.leave();
+    world.check();
     assert!(turn.outcome().is_some_and(|Outcome { reason, .. }| !reason.as_str().is_empty()));
-    let mut starts = BTreeMap::new();
-    for (step, id, name) in world.log.pick(|fact| match fact {
-        Fact::Ran { step, id, name } => Some((*step, id.clone(), name.clone())),
-        _ => None,
-    }) {
-        let start = starts.entry((step, id, name.clone())).or_insert(0);
-        *start += 1;
-        let most = if name == IDEMPOTENT { 1 + crashes } else { 1 };
-        assert!(*start <= most, "{name} starts {start} times");
-    }
-    let interrupted = world.log.history().iter().filter(|(_, chunk)| is_interrupted(chunk)).count();
+    let interrupted = world.log().history().iter().filter(|(_, chunk)| is_interrupted(chunk)).count();
     let most = crashes * script.settings.max_parallel_tools.max(1) as usize;
     assert!(interrupted <= most, "{interrupted} calls interrupted by {crashes} crashes");
 }
@@ -143,7 +124,7 @@ fn assert_same_history(calm: &World, crashed: &World, happened: &str) {
 
 /// What is kept. Results come in the order in which the tools are done: that of one message says nothing.
 fn history(world: &World) -> Vec<(Role, Chunk)> {
-    let mut history = world.log.history();
+    let mut history = world.log().history();
     for message in history.chunk_by_mut(|(a, _), (b, _)| a == b) {
         message.sort_by_key(|(_, chunk)| match chunk {
             Chunk::ToolResult { step_id, tool_call_id, .. } => Some((step_id.clone(), tool_call_id.clone())),
@@ -158,7 +139,7 @@ fn is_interrupted(chunk: &Chunk) -> bool {
 }
 
 fn retries(world: &World) -> Vec<(u32, u64)> {
-    world.log.pick(|fact| match fact {
+    world.log().pick(|fact| match fact {
         Fact::Told(EventBody::ProviderRetry { attempt, delay_ms, .. }) => Some((*attempt, *delay_ms)),
         _ => None,
     })

@@ -3,18 +3,21 @@
 use everturn_kernel::{FinishReason, Input, Settings};
 use insta::assert_snapshot;
 
-use crate::world::{Beat, START, Script, Tool, World, call, finish, overloaded, says, text};
+use everturn_testkit::{
+    Beat, Run, Script, Tool, World,
+    beat::{call, finish, overloaded, says, text},
+};
 
 /// Ends the process at the first point at which the story comes to `mark`, again and again.
 fn crash_always(script: Script, mark: &str) -> (World, u32) {
     let mut world = World::new(script);
-    let mut turn = world.begin();
+    let mut turn = world.begin().sealed();
     let mut restarts = 0;
     while turn.is_none() {
-        assert!(world.log.story(START).contains(mark), "it came that far");
+        assert!(world.log().transcript().contains(mark), "it came that far");
         restarts += 1;
         assert!(restarts < 100, "it is taken up for ever");
-        turn = world.recover();
+        turn = world.recover().sealed();
     }
     (world, restarts)
 }
@@ -24,11 +27,11 @@ fn a_step_that_always_ends_the_process_is_given_up() {
     let mut script = Script { steps: vec![vec![vec![text("Hel"), Beat::Hang]]], ..Script::default() };
     script.settings.max_recoveries = 3;
     let (world, restarts) = crash_always(script, "text-delta");
-    assert_eq!((restarts, world.log.calls().len()), (4, 4));
-    let story = world.log.story(START);
+    assert_eq!((restarts, world.log().calls().len()), (4, 4));
+    let story = world.log().transcript();
     let end: Vec<_> = story.lines().skip(story.lines().count() - 7).collect();
     assert_snapshot!(end.join("\n"), @r#"
-    0 text-delta delta="Hel"
+    0 > restart
     0 step-rewound reason="the server was restarted while this step was streamed"
     0 | Assistant error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
     0 error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
@@ -41,26 +44,26 @@ fn a_step_that_always_ends_the_process_is_given_up() {
 #[test]
 fn a_tool_that_always_ends_the_process_is_given_up_even_if_it_may_run_again() {
     let asks = vec![call("a", "bomb"), finish(FinishReason::ToolCalls)];
-    let bomb = Tool { hangs: true, ..Tool::new("bomb", 0, everturn_kernel::ToolAnswer::ok("")) };
+    let bomb = Tool::hanging("bomb");
     let settings =
         Settings { max_recoveries: 2, idempotent_tools: vec!["bomb".into()], ..Settings::default() };
     let script = Script { settings, tools: vec![bomb], steps: vec![vec![asks]], ..Script::default() };
     let (world, restarts) = crash_always(script, "> run bomb");
     assert_eq!(restarts, 3);
-    assert_eq!(world.log.story(START).matches("> run bomb").count(), 3);
+    assert_eq!(world.log().transcript().matches("> run bomb").count(), 3);
 }
 
 /// Three steps, each of which ends the process once or twice: each has its own count.
 #[test]
 fn recoveries_are_counted_for_each_step() {
     let asks = |id| vec![call(id, "bomb"), finish(FinishReason::ToolCalls)];
-    let bomb = Tool { hangs: true, ..Tool::new("bomb", 0, everturn_kernel::ToolAnswer::ok("")) };
+    let bomb = Tool::hanging("bomb");
     let settings = Settings { max_recoveries: 1, ..Settings::default() };
     let steps = vec![vec![asks("a")], vec![asks("b")], vec![says("Done")]];
     let script = Script { settings, tools: vec![bomb], steps, ..Script::default() };
     let (world, restarts) = crash_always(script, "> run bomb");
     assert_eq!(restarts, 2);
-    assert!(world.log.story(START).contains("reason=\"stop\""), "{}", world.log.story(START));
+    assert!(world.log().transcript().contains("reason=\"stop\""), "{}", world.log().transcript());
 }
 
 #[test]
@@ -69,23 +72,24 @@ fn a_crash_while_retrying_counts_even_if_waits_lie_between() {
     script.settings.max_recoveries = 1;
     let (world, restarts) = crash_always(script, "> call 0.1");
     assert_eq!(restarts, 2);
-    let story = world.log.story(START);
+    let story = world.log().transcript();
     assert!(story.contains("retry-ended attempts=1 message=\"the process ended 2 times"), "{story}");
 }
 
 #[test]
 fn a_call_that_was_cut_off_is_told_so_and_the_others_run() {
     let asks = vec![call("a", "bomb"), call("b", "read"), finish(FinishReason::ToolCalls)];
-    let bomb = Tool { hangs: true, ..Tool::new("bomb", 0, everturn_kernel::ToolAnswer::ok("")) };
+    let bomb = Tool::hanging("bomb");
     let mut script = Script { steps: vec![vec![asks], vec![says("Done")]], ..Script::default() };
     script.tools.push(bomb);
     script.settings.max_parallel_tools = 1;
     let (world, restarts) = crash_always(script, "> run bomb");
     assert_eq!(restarts, 1);
-    let story = world.log.story(START);
+    let story = world.log().transcript();
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> run bomb")).collect();
     assert_snapshot!(end.join("\n"), @r#"
      0 > run bomb 0/a
+     0 > restart
      0 tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" durationMs=0 isError=true toolCallId="a" toolName="bomb"
      0 | Tool tool-result content="(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)" isError=true toolCallId="a" toolName="bomb"
      0 > run read 0/b
@@ -107,7 +111,7 @@ fn eager_tools_that_ran_are_not_asked_for_again() {
     script.settings.eager_tools = true;
     let (world, restarts) = crash_always(script, "delta=\" and\"");
     assert_eq!(restarts, 1);
-    let story = world.log.story(START);
+    let story = world.log().transcript();
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("step-rewound")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     20 step-rewound reason="the server was restarted while this step was streamed"
@@ -134,12 +138,12 @@ fn a_step_whose_process_ends_in_good_order_is_never_given_up() {
     script.settings.max_recoveries = 1;
     let mut world = World::new(script);
     for restart in 0..10 {
-        world.hear_later(5, Input::Checkpoint);
-        let turn = if restart == 0 { world.begin() } else { world.recover() };
-        assert!(turn.is_none(), "sealed after {restart} restarts");
+        world.say_in(5, Input::Checkpoint);
+        let run = if restart == 0 { world.begin() } else { world.recover() };
+        assert!(matches!(run, Run::Stuck), "it hangs after {restart} restarts");
         let saved = serde_json::to_string(&world.saved().expect("it was saved")).expect("a snapshot is JSON");
         assert!(saved.contains(r#""text":"Hel""#), "what was streamed is saved: {saved}");
     }
-    let story = world.log.story(START);
+    let story = world.log().transcript();
     assert!(!story.contains("error") && story.matches("step-rewound").count() == 9, "{story}");
 }

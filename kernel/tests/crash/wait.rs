@@ -2,7 +2,10 @@
 
 use everturn_kernel::{Input, Millis};
 
-use crate::world::{Nap, START, Script, World, overloaded, says};
+use everturn_testkit::{
+    Nap, Run, START, Script, World,
+    beat::{overloaded, says},
+};
 
 const HOUR: u64 = 3_600_000;
 
@@ -10,12 +13,12 @@ const HOUR: u64 = 3_600_000;
 fn slept(then: Millis) -> Vec<u64> {
     let steps = vec![vec![overloaded(), says("Hello")]];
     let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
-    assert!(world.begin().is_none(), "it waits");
-    world.clock.set(then);
+    assert!(matches!(world.begin(), Run::Stuck), "it waits");
+    world.clock().set(then);
     world.nap(Nap::Whole);
-    world.recover().expect("it ends");
-    assert_eq!(world.log.calls().len(), 2, "no call is made for the restart's sake");
-    world.log.sleeps()[1..].to_vec()
+    world.recover().sealed().expect("it ends");
+    assert_eq!(world.log().calls().len(), 2, "no call is made for the restart's sake");
+    world.log().sleeps()[1..].to_vec()
 }
 
 #[test]
@@ -37,22 +40,22 @@ fn a_clock_set_forward_ends_it_and_one_set_back_does_not_stretch_it() {
 fn without_a_strategy_it_lasts_until_someone_ends_it() {
     let steps = vec![vec![overloaded(), says("Hello")]];
     let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
-    assert!(world.begin().is_none(), "it waits");
+    assert!(matches!(world.begin(), Run::Stuck), "it waits");
     world.without_strategy();
-    assert!(world.recover().is_none(), "it waits");
-    world.hear(Input::RetryNow);
-    world.recover().expect("it ends");
+    assert!(matches!(world.recover(), Run::Stuck), "it waits");
+    world.say(Input::RetryNow);
+    world.recover().sealed().expect("it ends");
 }
 
 #[test]
 fn a_clock_that_moves_at_each_restart_makes_no_storm() {
     let steps = vec![vec![overloaded(), says("Hello")]];
     let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
-    assert!(world.begin().is_none(), "it waits");
+    assert!(matches!(world.begin(), Run::Stuck), "it waits");
     for hours in [9, 5, 7, 2] {
-        world.clock.set(Millis(START.0 - hours * HOUR));
-        assert!(world.recover().is_none(), "it waits");
+        world.clock().set(Millis(START.0 - hours * HOUR));
+        assert!(matches!(world.recover(), Run::Stuck), "it waits");
     }
-    assert_eq!(world.log.calls().len(), 1);
-    assert!(world.log.sleeps().iter().all(|ms| *ms <= 5_000), "{:?}", world.log.sleeps());
+    assert_eq!(world.log().calls().len(), 1);
+    assert!(world.log().sleeps().iter().all(|ms| *ms <= 5_000), "{:?}", world.log().sleeps());
 }

@@ -1,10 +1,8 @@
 //! The machine alone, told anything in any order by anyone at any time.
 
-use std::time::Duration;
-
 use everturn_kernel::{
-    Effect, Effects, FinishReason, Input, Millis, Op, Prompt, Retry, Schedule, Settings, Snapshot,
-    StreamEvent, ToolAnswer, Turn, Want,
+    Effect, Effects, FinishReason, Input, Millis, Op, Prompt, Settings, Snapshot, StreamEvent, ToolAnswer,
+    Turn, Want,
 };
 use everturn_wire::{EventBody, RetryPhase, TurnId};
 use proptest::prelude::*;
@@ -12,15 +10,18 @@ use serde_json::Value;
 
 use super::{
     config,
-    moves::{Move, any_moves, any_settings},
+    moves::{Move, any_moves},
 };
-use crate::world::{Audience, START};
+use everturn_testkit::{
+    Delays, Invariants, START,
+    strategy::{any_delays, any_settings},
+};
 
 proptest! {
     #![proptest_config(config(16_000))]
 
     #[test]
-    fn nothing_breaks_a_turn(settings in any_settings(), schedule in any_schedule(), moves in any_moves(), stop in any::<bool>()) {
+    fn nothing_breaks_a_turn(settings in any_settings(), schedule in any_delays(), moves in any_moves(), stop in any::<bool>()) {
         Trial::new(settings, schedule, false).run(moves, stop);
     }
 }
@@ -29,46 +30,32 @@ proptest! {
     #![proptest_config(config(1_500))]
 
     #[test]
-    fn the_revision_moves_with_all_that_must_be_saved(settings in any_settings(), schedule in any_schedule(), moves in any_moves()) {
+    fn the_revision_moves_with_all_that_must_be_saved(settings in any_settings(), schedule in any_delays(), moves in any_moves()) {
         Trial::new(settings, schedule, true).run(moves, false);
     }
-}
-
-/// Waits, one for each retry.
-#[derive(Clone, Debug)]
-struct Table(Vec<u64>);
-
-impl Schedule for Table {
-    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
-        self.0.get(retry.attempt as usize).copied().map(Duration::from_millis)
-    }
-}
-
-fn any_schedule() -> impl Strategy<Value = Table> {
-    let wait = prop_oneof![6 => 0..60_000u64, 1 => Just(u64::MAX)];
-    prop::collection::vec(wait, 0..5).prop_map(Table)
 }
 
 /// A turn, told things; after each of them all that must hold is looked at.
 struct Trial {
     turn: Turn,
     now: Millis,
-    schedule: Table,
+    schedule: Delays,
     settings: Settings,
     fx: Effects,
-    audience: Audience,
+    invariants: Invariants,
     /// Whether what is saved is looked at too, which takes longer.
     saved: bool,
 }
 
 impl Trial {
-    fn new(settings: Settings, schedule: Table, saved: bool) -> Self {
+    fn new(settings: Settings, schedule: Delays, saved: bool) -> Self {
         let mut fx = Effects::new();
         let prompt = Prompt { text: "Hi".into(), ..Prompt::default() };
         let turn = Turn::begin(TurnId::from("t"), settings.clone(), prompt, START, &mut fx);
-        let audience = Audience::new(&settings);
-        let mut trial = Self { turn, now: START, schedule, settings, fx, audience, saved };
+        let invariants = Invariants::new(&settings);
+        let mut trial = Self { turn, now: START, schedule, settings, fx, invariants, saved };
         trial.publish();
+        trial.invariants.asked(Op::default()).expect("the first call");
         trial
     }
 
@@ -82,7 +69,7 @@ impl Trial {
             self.tell(&Input::Abort);
         }
         self.go_on_calmly();
-        self.audience.leave();
+        self.invariants.end().expect("the end");
         self.tell(&Input::Recover);
         self.tell(&Input::Abort);
     }
@@ -137,7 +124,7 @@ impl Trial {
             && before.want() != Want::Stream(op)
         {
             assert!(!matches!(before.want(), Want::Stream(old) if old >= op), "an op is used again: {op}");
-            self.audience.asked();
+            self.invariants.asked(op).expect("the call");
         }
     }
 
@@ -163,7 +150,7 @@ impl Trial {
         if let (Want::Stream(failed), Want::Wake(next, at)) = (before.want(), self.turn.want()) {
             assert_eq!(next, Op { step: failed.step, attempt: failed.attempt + 1 });
             let attempt = self.turn.retry().expect("a waiting turn knows its retry").attempt;
-            let scheduled = self.schedule.0[attempt as usize];
+            let scheduled = self.schedule.get(attempt).expect("it was scheduled");
             let hint = match input {
                 Input::Provider(_, StreamEvent::Failed(failure)) => {
                     assert!(failure.retryable, "a failure that stays is retried");
@@ -214,7 +201,7 @@ impl Trial {
             if let Effect::Tell(EventBody::ProviderRetry { delay_ms, next_at, .. }) = &effect {
                 assert_eq!(*next_at, Some(self.now.plus(*delay_ms).0));
             }
-            self.audience.see_effect(effect);
+            self.invariants.see_effect(&effect).expect("the effect");
         }
         assert_eq!(was, binding, "binding = there is more than deltas");
         assert!(!self.fx.is_binding() && self.fx.is_empty());

@@ -3,7 +3,7 @@
 use everturn_kernel::{Effect, Effects, FinishReason, Input, NoRetry, Op, Settings, StreamEvent, Turn, Want};
 use everturn_wire::{DoneReason, EventBody, Role};
 
-use crate::world::START;
+use everturn_testkit::START;
 
 #[test]
 fn it_keeps_and_tells_no_message_and_answers() {

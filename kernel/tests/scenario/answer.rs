@@ -1,10 +1,14 @@
 //! Calm answers: order, timings, tokens, reasons, stops.
 
-use everturn_kernel::{FinishReason, Input, StreamEvent};
+use everturn_kernel::{FinishReason, Input, Prompt, StreamEvent};
 use everturn_wire::{Image, Usage};
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Fact, START, Script, World, call, finish, overloaded, play, says, text, usage};
+use everturn_testkit::{
+    Beat, Fact, Script, World,
+    beat::{call, finish, overloaded, says, text, usage},
+    play,
+};
 
 #[test]
 fn a_calm_turn() {
@@ -50,8 +54,8 @@ fn tokens_are_summed_and_the_context_is_that_of_the_last_step() {
     let asks = vec![call("a", "read"), usage(100, 20), finish(FinishReason::ToolCalls)];
     let answer = vec![text("Hello"), usage(130, 7), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![asks], vec![answer]], ..Script::default() });
-    let turn = world.begin().expect("it ends");
-    let story = world.log.story(START);
+    let turn = world.begin().sealed().expect("it ends");
+    let story = world.log().transcript();
     let done = "done contextSize=137 durationMs=10 firstTokenMs=0 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}";
     assert!(story.contains(done), "{story}");
     let sum = Usage { input_tokens: 230, output_tokens: 27, ..Usage::default() };
@@ -113,7 +117,11 @@ fn a_stop_of_a_retried_call_ends_its_series() {
 #[test]
 fn a_prompt_may_be_an_image_alone() {
     let images = vec![Image { url: "https://x/y.png".into(), mime_type: None }];
-    let story = play(&Script { prompt: "", images, steps: vec![vec![says("a cat")]], ..Script::default() });
+    let story = play(&Script {
+        prompt: Prompt { text: String::new(), images },
+        steps: vec![vec![says("a cat")]],
+        ..Script::default()
+    });
     assert!(
         story.starts_with("    0 | User image url=\"https://x/y.png\"\n    0 user-message text=\"\"\n"),
         "{story}"
@@ -143,8 +151,8 @@ fn a_flood_of_text_does_not_delay_a_stop() {
 #[test]
 fn a_flood_of_text_is_told_in_batches_while_it_comes() {
     let mut world = World::new(flood());
-    world.begin().expect("it ends");
-    let facts = world.log.pick(|fact| Some(fact.clone()));
+    world.begin().sealed().expect("it ends");
+    let facts = world.log().pick(|fact| Some(fact.clone()));
     let batches: Vec<_> = facts
         .split(|fact| matches!(fact, Fact::Saved | Fact::Unsaved))
         .map(|batch| {

@@ -4,8 +4,10 @@ use everturn_kernel::{Arguments, FinishReason, Input, Settings, StreamEvent, Too
 use everturn_wire::{Category, Chunk, EventBody, Failure, Value};
 use insta::assert_snapshot;
 
-use crate::world::{
-    Beat, Script, World, call, echo, echoes, failed, failure, finish, overloaded, play, says, text, thought,
+use everturn_testkit::{
+    Beat, Fact, Script, World,
+    beat::{call, echo, echoes, failed, finish, network_failure, overloaded, says, text, thought},
+    play,
 };
 
 /// A call that is to be sent back with an echo.
@@ -60,11 +62,11 @@ fn it_closes_its_reasoning_and_goes_into_history_with_it() {
 
 #[test]
 fn a_failure_after_it_alone_is_retried_without_it() {
-    let hidden = vec![echoes("old"), failed(failure("HTTP 502"))];
+    let hidden = vec![echoes("old"), failed(network_failure("HTTP 502"))];
     let answer = vec![thought("hm"), echoes("new"), text("Hello"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![hidden, answer]], ..Script::default() });
-    world.begin().expect("it ends");
-    assert_eq!(world.log.sleeps().len(), 1, "it is retried");
+    world.begin().sealed().expect("it ends");
+    assert_eq!(world.log().sleeps().len(), 1, "it is retried");
     assert_eq!(kept(&world), [("hm".to_owned(), Some("new".into()))]);
 }
 
@@ -72,12 +74,12 @@ fn a_failure_after_it_alone_is_retried_without_it() {
 fn an_answer_of_nothing_else_is_empty() {
     let empty = vec![echoes("old"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![empty, says("Hello")]], ..Script::default() });
-    world.begin().expect("it ends");
-    assert_eq!((world.log.sleeps().len(), kept(&world)), (1, vec![]), "it is retried, without it");
+    world.begin().sealed().expect("it ends");
+    assert_eq!((world.log().sleeps().len(), kept(&world)), (1, vec![]), "it is retried, without it");
 
     let empty = vec![echoes("old"), finish(FinishReason::Stop)];
-    let mut world = World::new(Script { steps: vec![vec![empty]], retries: false, ..Script::default() });
-    let turn = world.begin().expect("it ends");
+    let mut world = World::new(Script { steps: vec![vec![empty]], schedule: None, ..Script::default() });
+    let turn = world.begin().sealed().expect("it ends");
     let failure = turn.outcome().and_then(|outcome| outcome.failure.clone()).expect("it fails");
     assert_eq!((failure.category, kept(&world)), (Category::InvalidResponse, vec![]));
 }
@@ -86,9 +88,9 @@ fn an_answer_of_nothing_else_is_empty() {
 fn the_first_token_is_what_comes_after_it() {
     let answer = vec![echoes("hidden"), Beat::Wait(70), text("Hello"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![overloaded(), answer]], ..Script::default() });
-    world.begin().expect("it ends");
-    let ttft = world.log.pick(|fact| match fact {
-        crate::world::Fact::Told(EventBody::StepComplete { ttft_ms, .. }) => Some(*ttft_ms),
+    world.begin().sealed().expect("it ends");
+    let ttft = world.log().pick(|fact| match fact {
+        Fact::Told(EventBody::StepComplete { ttft_ms, .. }) => Some(*ttft_ms),
         _ => None,
     });
     assert_eq!(ttft, [Some(70)]);
@@ -102,24 +104,29 @@ fn reasoning_that_came_to_nothing_loses_it() {
     let stopped = [speaks, vec![Beat::Hang]].concat();
     for (answer, outside) in [(breaks.concat(), vec![]), (stopped, vec![(50, Input::Abort)])] {
         let mut world = World::new(Script { steps: vec![vec![answer]], outside, ..Script::default() });
-        world.begin().expect("it ends");
+        world.begin().sealed().expect("it ends");
         assert_eq!(kept(&world), [("a".to_owned(), Some("a".into())), ("b".to_owned(), None)]);
     }
 }
 
 #[test]
 fn reasoning_that_led_to_a_call_that_ran_keeps_it() {
-    let breaks =
-        vec![thought("a"), echoes("a"), call("c", "read"), Beat::Wait(50), failed(failure("HTTP 502"))];
+    let breaks = vec![
+        thought("a"),
+        echoes("a"),
+        call("c", "read"),
+        Beat::Wait(50),
+        failed(network_failure("HTTP 502")),
+    ];
     let settings = Settings { eager_tools: true, ..Settings::default() };
     let mut world = World::new(Script { settings, steps: vec![vec![breaks]], ..Script::default() });
-    world.begin().expect("it ends");
+    world.begin().sealed().expect("it ends");
     assert_eq!(kept(&world), [("a".to_owned(), Some("a".into()))]);
 }
 
 /// Reasoning as it is kept: its words, and what is wanted back with them.
 fn kept(world: &World) -> Vec<(String, Option<Value>)> {
-    let history = world.log.history().into_iter();
+    let history = world.log().history().into_iter();
     let thoughts = history.filter_map(|(_, chunk)| match chunk {
         Chunk::Thinking { text, echo } => Some((text, echo.map(|echo| echo.data))),
         _ => None,

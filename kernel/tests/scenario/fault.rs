@@ -4,7 +4,11 @@ use everturn_kernel::{FinishReason, Input};
 use everturn_wire::{Category, Failure};
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Script, call, finish, overloaded, play, text};
+use everturn_testkit::{
+    Beat, Script,
+    beat::{call, finish, overloaded, text},
+    play,
+};
 
 fn broken_at(ms: u64, steps: Vec<Vec<Vec<Beat>>>) -> String {
     let fault = Input::Fault(Failure::new(Category::Internal, false, "a tool panicked"));

@@ -4,8 +4,10 @@ use everturn_kernel::{Budget, FinishReason, StreamEvent};
 use everturn_wire::{Category, EventBody, Failure};
 use insta::assert_snapshot;
 
-use crate::world::{
-    Beat, Fact, START, Script, World, echoes, failed, failure, finish, overloaded, play, says, text, usage,
+use everturn_testkit::{
+    Beat, Delays, Fact, START, Script, World,
+    beat::{call, echoes, failed, finish, network_failure, overloaded, says, text, usage},
+    play,
 };
 
 #[test]
@@ -44,7 +46,7 @@ fn three_overloads_and_then_an_answer_leave_no_trace() {
 fn a_retry_says_when_it_will_be() {
     let mut world = World::new(Script { steps: vec![vec![overloaded(), says("Hi")]], ..Script::default() });
     world.begin();
-    let told = world.log.pick(|fact| match fact {
+    let told = world.log().pick(|fact| match fact {
         Fact::Told(EventBody::ProviderRetry { next_at, max_attempts, hinted, .. }) => {
             Some((*next_at, *max_attempts, *hinted))
         }
@@ -55,19 +57,19 @@ fn a_retry_says_when_it_will_be() {
 
 #[test]
 fn failing_for_ever_gives_up_with_the_last_failure() {
-    let mut attempts = vec![vec![failed(failure("not the last"))]; 21];
-    attempts.push(vec![failed(failure("the last"))]);
+    let mut attempts = vec![vec![failed(network_failure("not the last"))]; 21];
+    attempts.push(vec![failed(network_failure("the last"))]);
     let mut world = World::new(Script { steps: vec![attempts], ..Script::default() });
-    let turn = world.begin().expect("it ends");
+    let turn = world.begin().sealed().expect("it ends");
 
-    assert_eq!(world.log.sleeps().len(), 21);
-    assert_eq!(world.log.sleeps().iter().sum::<u64>(), 27_105_000);
-    assert_eq!(world.log.calls().len(), 22);
+    assert_eq!(world.log().sleeps().len(), 21);
+    assert_eq!(world.log().sleeps().iter().sum::<u64>(), 27_105_000);
+    assert_eq!(world.log().calls().len(), 22);
     assert_eq!(
         turn.outcome().and_then(|end| end.failure.clone()).map(|f| f.message),
         Some("the last".into())
     );
-    let story = world.log.story(START);
+    let story = world.log().transcript();
     assert_eq!(story.matches("provider-retry").count(), 21);
     let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> call 0.21")).collect();
     assert_snapshot!(end.join("\n"), @r#"
@@ -83,7 +85,7 @@ fn failing_for_ever_gives_up_with_the_last_failure() {
 
 #[test]
 fn without_a_strategy_nothing_is_retried() {
-    let script = Script { steps: vec![vec![overloaded()]], retries: false, ..Script::default() };
+    let script = Script { steps: vec![vec![overloaded()]], schedule: None, ..Script::default() };
     assert_snapshot!(play(&script), @r#"
     0 | User text text="Hi"
     0 user-message text="Hi"
@@ -99,8 +101,8 @@ fn without_a_strategy_nothing_is_retried() {
 
 #[test]
 fn a_strategy_that_gives_up_at_once_is_as_good_as_none() {
-    let without = Script { steps: vec![vec![overloaded()]], retries: false, ..Script::default() };
-    let silent = Script { retries: true, silent: true, ..without.clone() };
+    let without = Script { steps: vec![vec![overloaded()]], schedule: None, ..Script::default() };
+    let silent = Script { schedule: Some(Delays::new([])), ..without.clone() };
     assert_eq!(play(&silent), play(&without));
 }
 
@@ -147,7 +149,7 @@ fn a_stream_that_is_cut_before_content_is_retried() {
 
 #[test]
 fn after_text_nothing_is_retried() {
-    let cut = vec![text("Hel"), Beat::Wait(5), text("lo"), failed(failure("connection reset"))];
+    let cut = vec![text("Hel"), Beat::Wait(5), text("lo"), failed(network_failure("connection reset"))];
     let script = Script { steps: vec![vec![cut, says("never")]], ..Script::default() };
     assert_snapshot!(play(&script), @r#"
     0 | User text text="Hi"
@@ -168,8 +170,8 @@ fn after_text_nothing_is_retried() {
 #[test]
 fn reasoning_a_call_and_usage_count_as_content() {
     let thought = Beat::Say(StreamEvent::Reasoning("hm".into()));
-    for content in [thought, crate::world::call("a", "read"), usage(3, 1)] {
-        let cut = vec![content, failed(failure("reset"))];
+    for content in [thought, call("a", "read"), usage(3, 1)] {
+        let cut = vec![content, failed(network_failure("reset"))];
         let story = play(&Script { steps: vec![vec![cut, says("never")]], ..Script::default() });
         assert!(!story.contains("provider-retry"), "{story}");
         assert_eq!(story.matches("> call").count(), 1, "{story}");
@@ -178,7 +180,7 @@ fn reasoning_a_call_and_usage_count_as_content() {
 
 #[test]
 fn usage_after_retries_ends_their_series() {
-    let cut = vec![usage(3, 1), failed(failure("reset"))];
+    let cut = vec![usage(3, 1), failed(network_failure("reset"))];
     let story = play(&Script { steps: vec![vec![overloaded(), cut]], ..Script::default() });
     assert!(story.contains("retry-ended attempts=1 message=\"reset\" outcome=\"not-retryable\""), "{story}");
 }
@@ -226,7 +228,7 @@ fn an_answer_without_content_is_retried_and_its_tokens_count() {
 
 #[test]
 fn attempts_start_anew_with_each_step() {
-    let asks = vec![crate::world::call("a", "read"), finish(FinishReason::ToolCalls)];
+    let asks = vec![call("a", "read"), finish(FinishReason::ToolCalls)];
     let script = Script {
         steps: vec![vec![overloaded(), overloaded(), asks], vec![overloaded(), says("Hello")]],
         ..Script::default()

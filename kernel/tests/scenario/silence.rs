@@ -3,7 +3,11 @@
 use everturn_kernel::{Input, Silence, StreamEvent};
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Script, overloaded, play, says, text, usage};
+use everturn_testkit::{
+    Beat, Script,
+    beat::{overloaded, says, text, usage},
+    play,
+};
 
 /// Watchers are told that nothing has come for 20 s, then for ever nothing comes.
 fn silent() -> Vec<Beat> {

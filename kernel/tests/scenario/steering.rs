@@ -4,7 +4,11 @@ use everturn_kernel::{FinishReason, Input};
 use everturn_wire::QueuedMessage;
 use insta::assert_snapshot;
 
-use crate::world::{Beat, Script, World, call, finish, play, says};
+use everturn_testkit::{
+    Beat, Script, World,
+    beat::{call, finish, says, text},
+    play,
+};
 
 fn steer(id: &str, text: &str) -> Input {
     Input::Steer(QueuedMessage { message_id: id.into(), text: text.into() })
@@ -79,12 +83,12 @@ fn the_same_message_is_queued_once_and_an_empty_one_not_at_all() {
 #[test]
 fn what_comes_too_late_stays_for_the_next_turn() {
     let mut world = World::new(Script {
-        steps: vec![vec![vec![Beat::Wait(10), crate::world::text("Done"), finish(FinishReason::Stop)]]],
+        steps: vec![vec![vec![Beat::Wait(10), text("Done"), finish(FinishReason::Stop)]]],
         outside: vec![(5, steer("m", "one more"))],
         ..Script::default()
     });
-    let turn = world.begin().expect("it ends");
+    let turn = world.begin().sealed().expect("it ends");
     assert_eq!(turn.queue(), [QueuedMessage { message_id: "m".into(), text: "one more".into() }]);
     assert_eq!(turn.snapshot().queue(), turn.queue());
-    assert_eq!(world.log.history().len(), 2, "prompt and answer");
+    assert_eq!(world.log().history().len(), 2, "prompt and answer");
 }

@@ -3,8 +3,10 @@
 use everturn_kernel::{FinishReason, Input, Settings, ToolAnswer};
 use insta::assert_snapshot;
 
-use crate::world::{
-    Beat, Fact, START, Script, Tool, World, call, failed, failure, finish, malformed, play, says, text,
+use everturn_testkit::{
+    Beat, Fact, START, Script, Tool, World,
+    beat::{call, failed, finish, malformed_call, network_failure, says, text},
+    play,
 };
 
 fn asks(calls: &[(&str, &str)]) -> Vec<Beat> {
@@ -62,14 +64,14 @@ fn no_more_tools_run_than_are_allowed() {
         let mut script = two_steps(asks(&ids.map(|id| (id, "slow"))));
         script.settings = Settings { max_parallel_tools: allowed, ..Settings::default() };
         let mut world = World::new(script);
-        world.begin().expect("it ends");
+        world.begin().sealed().expect("it ends");
         assert_eq!(most_at_once(&world), expected, "of {allowed} allowed");
     }
 }
 
 fn most_at_once(world: &World) -> i32 {
     let (mut running, mut most) = (0, 0);
-    world.log.each(|_, fact| {
+    world.log().each(|_, fact| {
         running += match fact {
             Fact::Ran { .. } => 1,
             Fact::Stopped => -1,
@@ -87,9 +89,9 @@ fn a_tool_that_is_no_longer_wanted_is_stopped() {
     // Answers the call that runs, as nobody else may while its tool still runs.
     script.outside = vec![(50, Input::Recover)];
     let mut world = World::new(script);
-    world.begin().expect("it ends");
+    world.begin().sealed().expect("it ends");
     assert_eq!(most_at_once(&world), 1);
-    assert_eq!(world.clock.now(), START.plus(150));
+    assert_eq!(world.clock().now(), START.plus(150));
 }
 
 #[test]
@@ -125,7 +127,7 @@ fn unknown_and_failing_tools_are_results_not_failures() {
 
 #[test]
 fn a_call_with_malformed_arguments_is_answered_and_the_others_run() {
-    let first = vec![malformed("a", "fast"), call("b", "fast"), finish(FinishReason::ToolCalls)];
+    let first = vec![malformed_call("a", "fast"), call("b", "fast"), finish(FinishReason::ToolCalls)];
     assert_snapshot!(play(&two_steps(first)), @r#"
      0 | User text text="Hi"
      0 user-message text="Hi"
@@ -153,7 +155,7 @@ fn a_call_with_malformed_arguments_is_answered_and_the_others_run() {
 #[test]
 fn only_malformed_calls_lead_straight_to_the_next_step() {
     for eager_tools in [false, true] {
-        let mut script = two_steps(vec![malformed("a", "fast"), finish(FinishReason::ToolCalls)]);
+        let mut script = two_steps(vec![malformed_call("a", "fast"), finish(FinishReason::ToolCalls)]);
         script.settings.eager_tools = eager_tools;
         let story = play(&script);
         assert!(!story.contains("> run") && story.contains("> call 1.0"), "{story}");
@@ -213,7 +215,7 @@ fn an_eager_tool_that_ran_into_a_cut_is_not_said_to_have_not_run() {
     let mut script = two_steps(vec![
         call("a", "slow"),
         Beat::Wait(5),
-        malformed("b", "slow"),
+        malformed_call("b", "slow"),
         finish(FinishReason::Length),
     ]);
     script.settings.eager_tools = true;
@@ -265,7 +267,7 @@ fn eager_tools_run_while_the_model_still_speaks() {
 
 #[test]
 fn a_stream_that_breaks_keeps_what_eager_tools_did_and_drops_the_rest() {
-    let broken = vec![call("a", "fast"), call("b", "slow"), Beat::Wait(30), failed(failure("reset"))];
+    let broken = vec![call("a", "fast"), call("b", "slow"), Beat::Wait(30), failed(network_failure("reset"))];
     let mut script = two_steps(broken);
     script.settings.eager_tools = true;
     let story = play(&script);
@@ -309,7 +311,7 @@ fn a_stop_while_tools_run_answers_those_that_are_not_done() {
 #[test]
 fn a_running_tool_is_heard_and_no_other() {
     let mut script = two_steps(asks(&[("a", "loud")]));
-    script.tools = vec![Tool { prints: Some("half-way\n"), ..Tool::new("loud", 20, ToolAnswer::ok("over")) }];
+    script.tools = vec![Tool::new("loud", 20, ToolAnswer::ok("over")).printing("half-way\n")];
     let output = |call_id: &str, data: &str| Input::ToolOutput {
         call_id: call_id.into(),
         stream: everturn_wire::OutputStream::Stderr,

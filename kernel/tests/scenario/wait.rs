@@ -1,9 +1,20 @@
 //! The wait itself: ended early, never ending, skipped, cancelled.
 
-use everturn_kernel::{Input, Op, Want};
-use insta::assert_snapshot;
+use std::task::{Context, Poll};
 
-use crate::world::{Beat, Nap, START, Script, World, overloaded, play, says, text};
+use async_trait::async_trait;
+use everturn_kernel::{
+    Effects, Ended, Host, Input, Millis, Op, Prompt, Settings, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    run_turn,
+};
+use everturn_testkit::{
+    Beat, Clock, Crashed, Delays, FakeSleep, Log, Nap, Run, START, Script, ScriptedHost, World,
+    beat::{overloaded, says, text},
+    play,
+};
+use everturn_wire::TurnId;
+use futures_util::{future::BoxFuture, stream::BoxStream};
+use insta::assert_snapshot;
 
 fn overloaded_thrice() -> Script {
     Script { steps: vec![vec![overloaded(), overloaded(), overloaded(), says("Hello")]], ..Script::default() }
@@ -81,9 +92,9 @@ fn a_sleep_that_ends_early_is_slept_again_for_what_is_left() {
     let script =
         Script { steps: vec![vec![overloaded(), says("Hello")]], nap: Nap::Half, ..Script::default() };
     let mut world = World::new(script);
-    world.begin().expect("it ends");
-    assert_eq!(world.log.sleeps(), [5000, 2500, 1250, 625, 312, 156, 78, 39, 19, 9, 4, 2, 1]);
-    let story = world.log.story(crate::world::START);
+    world.begin().sealed().expect("it ends");
+    assert_eq!(world.log().sleeps(), [5000, 2500, 1250, 625, 312, 156, 78, 39, 19, 9, 4, 2, 1]);
+    let story = world.log().transcript();
     assert!(story.contains(" 5000 > call 0.1"), "{story}");
 }
 
@@ -103,30 +114,75 @@ fn without_a_word_from_outside_an_endless_sleep_is_endless() {
 #[test]
 fn a_host_that_parks_is_left_with_a_saved_turn_and_may_come_back_at_any_time() {
     let mut world = World::new(Script { parks: true, ..overloaded_thrice() });
-    let turn = world.begin().expect("it is parked");
-    assert_eq!(turn.want(), Want::Wake(Op { step: 0, attempt: 1 }, START.plus(5_000)));
+    let Run::Left(turn, want) = world.begin() else { panic!("it is parked") };
+    assert_eq!(want, Want::Wake(Op { step: 0, attempt: 1 }, START.plus(5_000)));
+    assert_eq!(turn.want(), want);
     assert_eq!((turn.outcome(), turn.retry().map(|retry| retry.attempt)), (None, Some(0)));
     assert_eq!(world.saved(), Some(turn.snapshot()), "what is left is what was saved");
     assert_eq!(turn.snapshot().retry(), turn.retry());
-    assert!(world.log.sleeps().is_empty());
+    assert!(world.log().sleeps().is_empty());
 
-    world.clock.set(START.plus(4_999));
-    let early = world.recover().expect("it is parked again");
-    assert_eq!((early.want(), world.log.calls().len()), (turn.want(), 1));
+    world.clock().set(START.plus(4_999));
+    let early = world.recover().turn().expect("it is parked again");
+    assert_eq!((early.want(), world.log().calls().len()), (turn.want(), 1));
 
     for due in [5_000, 15_000, 45_000] {
-        world.clock.set(START.plus(due));
-        let turn = world.recover().expect("it is parked again, or ends");
+        world.clock().set(START.plus(due));
+        let turn = world.recover().turn().expect("it is parked again, or ends");
         assert_eq!(turn.outcome().is_some(), due == 45_000);
         assert_eq!(turn.snapshot().retry().is_some(), due != 45_000);
     }
-    assert_eq!((world.log.calls().len(), world.log.sleeps()), (4, vec![0; 3]));
+    assert_eq!((world.log().calls().len(), world.log().sleeps()), (4, vec![0; 3]));
+}
+
+/// A host that says nothing about leaving turns.
+struct Plain(ScriptedHost);
+
+#[async_trait]
+impl Host for Plain {
+    type Error = Crashed;
+
+    fn now(&self) -> Millis {
+        self.0.now()
+    }
+
+    async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Crashed> {
+        self.0.commit(turn, effects).await
+    }
+
+    fn tell(&mut self, turn: &Turn, effects: &mut Effects) {
+        self.0.tell(turn, effects);
+    }
+
+    fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        self.0.stream(turn, op)
+    }
+
+    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+        self.0.run_tool(step, call)
+    }
+
+    fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
+        self.0.poll_inbox(cx)
+    }
+}
+
+#[test]
+fn no_turn_is_left_unless_the_host_says_so() {
+    let (clock, log) = (Clock::new(START), Log::new(START));
+    let mut host = Plain(ScriptedHost::new(overloaded_thrice(), clock.clone(), log.clone()));
+    let retry = FakeSleep::new(Delays::patient(), clock.clone());
+    let mut effects = Effects::new();
+    let id = TurnId::from("t");
+    let mut turn = Turn::begin(id, Settings::default(), Prompt::default(), START, &mut effects);
+    let ended = clock.run(run_turn(&mut turn, &mut effects, &mut host, Some(&retry)));
+    assert_eq!((ended, clock.now()), (Some(Ok(Ended::Sealed)), START.plus(45_000)));
 }
 
 #[test]
 fn a_driver_that_is_dropped_in_the_wait_leaves_the_wait_saved() {
     let mut world = World::new(Script { nap: Nap::Endless, ..overloaded_thrice() });
-    assert!(world.begin().is_none(), "it waits");
+    assert!(matches!(world.begin(), Run::Stuck), "it waits");
     let saved = serde_json::to_value(world.saved().expect("it was saved")).expect("JSON");
     assert_eq!(saved["phase"]["state"], "backoff");
     assert_eq!(saved["phase"]["decidedMs"], 5000);
