@@ -7,6 +7,8 @@
 //! This crate does *not* sleep, read a clock, spawn, log, or talk to a provider. It never panics on an input:
 //! what does not apply changes nothing.
 //!
+//! To test what you build on it, with a fake sleep, see the crate `everturn-testkit`.
+//!
 //! Read `phase.rs` first: the states. Then `turn.rs`: the transitions, one file for each phase that is left.
 #![no_std]
 

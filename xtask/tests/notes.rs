@@ -72,6 +72,16 @@ fn paths_are_told_from_other_words() {
 }
 
 #[test]
+fn the_property_test_of_the_readme_is_one_that_runs() {
+    let (readme, example) = ("README.md", "kernel/examples/fake_sleep_property.rs");
+    let [readme, example] = [readme, example].map(|file| text(file).unwrap());
+    let quoted = readme.split("```").find(|block| block.contains("proptest! {")).unwrap();
+    let (fence, code) = quoted.split_once('\n').unwrap();
+    assert_eq!(fence, "rust,ignore", "it is run as an example, not as a doctest");
+    assert!(example.contains(code), "the README quotes another test than the example runs:\n{code}");
+}
+
+#[test]
 fn the_architecture_is_short() {
     if let Ok(text) = fs::read_to_string(root().join("notes/architecture.md")) {
         let lines = text.lines().count();
