@@ -9,6 +9,7 @@ use everturn_transport_http::{Access, Guard, Metrics};
 use everturn_transport_ws::Sockets;
 
 use crate::{
+    capacity::Capacity,
     config::{Config, Hidden},
     page,
 };
@@ -17,6 +18,7 @@ use crate::{
 pub(crate) fn open(
     orchestrator: &Orchestrator,
     config: &Config,
+    capacity: &Capacity,
     metrics: Metrics,
     bound: SocketAddr,
 ) -> Result<(Router, Sockets)> {
@@ -28,12 +30,8 @@ pub(crate) fn open(
         is_open: page::is_open,
     };
     let guard = Guard::new(access).context("who may use the server ([server] in the configuration)")?;
-    let sockets = Sockets::new(orchestrator.clone(), everturn_transport_ws::Limits::default());
-    let calls = everturn_transport_http::router(
-        orchestrator.clone(),
-        everturn_transport_http::Limits::default(),
-        metrics,
-    );
+    let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
+    let calls = everturn_transport_http::router(orchestrator.clone(), capacity.calls, metrics);
     let routes = calls.merge(sockets.router()).merge(page::router());
     // Clients that know no path open their socket at the root.
     let upgrades = sockets.clone();

@@ -2,6 +2,7 @@
 
 mod aftermath;
 mod assembly;
+mod capacity;
 mod chat;
 mod cli;
 mod config;

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    future::pending,
     io::{self, ErrorKind, Write as _},
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
@@ -11,13 +12,15 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
-use everturn_transport_http::Metrics;
+use everturn_transport_http::{Metrics, serve};
 use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
 use uuid::Uuid;
 
 use crate::{
-    assembly, cli,
+    assembly,
+    capacity::Capacity,
+    cli,
     config::{Config, Environment, Hidden},
     door, greeting,
     interrupt::Interrupt,
@@ -42,7 +45,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let address = listener.local_addr()?;
     let journal = config.data.as_deref().map(assembly::journal).transpose()?;
     let orchestrator = assembly::orchestrator(&config, journal.clone())?;
-    let (app, sockets) = door::open(&orchestrator, &config, metrics, address)?;
+    let capacity = Capacity::of_process();
+    let (app, sockets) = door::open(&orchestrator, &config, &capacity, metrics, address)?;
     let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
     if let Some(journal) = journal {
         let clock = SystemClock::default();
@@ -53,10 +57,9 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     // Whoever started this may have closed the terminal; it serves all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (close, closed) = oneshot::channel::<()>();
-    let serving = axum::serve(listener, app).with_graceful_shutdown(async { drop(closed.await) });
-    let mut serving = tokio::spawn(serving.into_future());
+    let mut serving = tokio::spawn(serve(listener, app, capacity.connections, async { drop(closed.await) }));
     tokio::select! {
-        served = &mut serving => served??,
+        served = &mut serving => served?,
         () = interrupt.next() => {
             let ended = async {
                 save(&orchestrator).await;
@@ -95,8 +98,9 @@ pub(crate) async fn private(config: Config) -> Result<Private> {
     let orchestrator = assembly::orchestrator(&config, None)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
-    let (app, _) = door::open(&orchestrator, &config, Metrics::none(), address)?;
-    tokio::spawn(axum::serve(listener, app).into_future());
+    let capacity = Capacity::of_process();
+    let (app, _) = door::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
+    tokio::spawn(serve(listener, app, capacity.connections, pending()));
     let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
     Ok(Private { url: format!("http://{address}"), token, default_model })
 }

@@ -24,12 +24,15 @@ pub(crate) struct Api {
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
     streams: Arc<Semaphore>,
+    /// What request bodies that have not come whole may yet take, in bytes.
+    bodies: Arc<Semaphore>,
 }
 
 /// Serves every call, and answers what is none of them: a router of which this becomes a part must have no fallback of
 /// its own.
 pub fn router(orchestrator: Orchestrator, limits: Limits, metrics: Metrics) -> Router {
     let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
+    let bodies = Arc::new(Semaphore::new(limits.bodies.min(Semaphore::MAX_PERMITS)));
     Router::new()
         .route("/chat", post(chat::send))
         .route("/conversations", get(query::conversations))
@@ -53,7 +56,7 @@ pub fn router(orchestrator: Orchestrator, limits: Limits, metrics: Metrics) -> R
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(limits.body))
-        .with_state(Api { orchestrator, limits, metrics, streams })
+        .with_state(Api { orchestrator, limits, metrics, streams, bodies })
 }
 
 impl Api {
@@ -62,6 +65,15 @@ impl Api {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             let most = self.limits.streams;
             let why = format!("the server has its {most} event streams already: try again later");
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
+        })
+    }
+
+    /// Room for so many bytes of a request body; held until the body is read.
+    pub(crate) fn body_room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.bodies.clone().try_acquire_many_owned(bytes).map_err(|_| {
+            let why = "too many large request bodies are arriving at once: try again later";
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
         })
     }

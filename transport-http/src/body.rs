@@ -1,18 +1,66 @@
 //! Request bodies.
 
-use axum::extract::{FromRequest, Request};
+use axum::{
+    body::{Body, Bytes, HttpBody as _},
+    extract::{FromRequest, Request},
+    http::StatusCode,
+};
+use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, timeout_at},
+};
 
-use crate::refusal::Refusal;
+use crate::{api::Api, refusal::Refusal};
 
 /// A JSON body; what is wrong with one is said in our own dialect.
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        let axum::Json(body) = axum::Json::from_request(request, state).await?;
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
+        let (head, body) = request.into_parts();
+        // The room that it takes is free when it was read.
+        let (bytes, _room) = whole(body, api).await?;
+        let request = Request::from_parts(head, Body::from(bytes));
+        let axum::Json(body) = axum::Json::from_request(request, api).await?;
         Ok(Self(body))
     }
+}
+
+/// All of the body, if it comes in time and there is room for it.
+async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+    let limits = &api.limits;
+    let too_long = || {
+        Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body is too long (limit {} bytes)", limits.body),
+        )
+    };
+    if body.size_hint().lower() > limits.body as u64 {
+        return Err(too_long());
+    }
+    let end = Instant::now() + limits.body_time;
+    let (mut bytes, mut room) = (Vec::new(), None::<OwnedSemaphorePermit>);
+    let mut pieces = body.into_data_stream();
+    loop {
+        let pause = Instant::now() + limits.body_pause;
+        let Ok(piece) = timeout_at(pause.min(end), pieces.next()).await else {
+            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request body did not arrive in time"));
+        };
+        let Some(piece) = piece else { break };
+        let piece = piece.map_err(|error| Refusal::bad(format!("the request body was cut off: {error}")))?;
+        if bytes.len() + piece.len() > limits.body {
+            return Err(too_long());
+        }
+        let more = api.body_room(piece.len())?;
+        match &mut room {
+            Some(room) => room.merge(more),
+            None => room = Some(more),
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok((bytes.into(), room))
 }

@@ -2,13 +2,14 @@
 //!
 //! [`router`] serves every call; events leave as the bytes that were serialized once for everyone, at the pace at which
 //! the client takes them. A client that goes away never touches a turn. [`Guard`] decides who is let in at all, for this
-//! router and whatever else the server puts beside it.
+//! router and whatever else the server puts beside it. [`serve`] accepts the connections, and ends those that do nothing.
 //!
 //! This crate does *not* decide anything about a turn, serve the page or terminate TLS.
 
 mod api;
 mod body;
 mod call;
+mod connection;
 mod guard;
 mod limits;
 mod metrics;
@@ -18,6 +19,7 @@ mod refusal;
 mod relay;
 
 pub use api::router;
+pub use connection::{ConnectionLimits, serve};
 pub use guard::{Access, AccessError, Guard};
 pub use limits::Limits;
 pub use metrics::{Metrics, MetricsError};

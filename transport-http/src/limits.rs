@@ -7,6 +7,12 @@ use std::time::Duration;
 pub struct Limits {
     /// Longest request body, in bytes: a long message with some photos inside. A longer one is a 413.
     pub body: usize,
+    /// Request bodies together that have not come whole, in bytes; what comes beyond that is refused with a 503.
+    pub bodies: usize,
+    /// How long a request body may pause; then it is refused with a 408.
+    pub body_pause: Duration,
+    /// How long all of a request body may take; then it is refused with a 408.
+    pub body_time: Duration,
     /// Event streams at once (`POST /chat` and `GET .../events`); one more is refused with a 503.
     pub streams: usize,
     /// How long a server-sent event stream may be silent before it carries a comment, so that nothing on the way takes
@@ -16,6 +22,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 16 << 20, streams: 1024, heartbeat: Duration::from_secs(15) }
+        Self {
+            body: 16 << 20,
+            bodies: 64 << 20,
+            body_pause: Duration::from_secs(15),
+            body_time: Duration::from_secs(120),
+            streams: 1024,
+            heartbeat: Duration::from_secs(15),
+        }
     }
 }

@@ -103,11 +103,13 @@ impl Rules {
 
     /// Whether the request is made by this server's own page, an allowed one, or no page at all.
     fn check_origin(&self, host: &Host, headers: &HeaderMap) -> Result<(), Refusal> {
-        let Some(text) = headers.get(ORIGIN) else { return Ok(()) };
-        let origin = text.to_str().ok().and_then(Origin::parse);
-        if origin.is_some_and(|origin| origin.is_at(host) || self.origins.contains(&origin)) {
+        let may = |origin: Origin| origin.is_at(host) || self.origins.contains(&origin);
+        // All of them where there are several: nobody knows which one the browser wrote.
+        let mut named = headers.get_all(ORIGIN).iter();
+        let Some(text) = named.find(|text| !text.to_str().ok().and_then(Origin::parse).is_some_and(may))
+        else {
             return Ok(());
-        }
+        };
         let shown = String::from_utf8_lossy(text.as_bytes());
         let why =
             format!("pages of {shown} may not use this server: add that to its allowed origins to change it");

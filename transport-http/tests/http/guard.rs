@@ -139,6 +139,18 @@ async fn pages_of_other_sites_get_nothing() {
 }
 
 #[tokio::test]
+async fn every_origin_that_is_named_must_be_allowed() {
+    let world = world(|access| access.origins = vec!["https://friend.example".to_owned()]).await;
+    let (friend, evil) = (("origin", "https://friend.example"), ("origin", "https://evil.example"));
+    for (origins, status) in [([friend, evil], 403), ([evil, friend], 403), ([friend, friend], 200)] {
+        assert_eq!(ask(&world, "GET", "/models", &origins).await.status, status, "{origins:?}");
+    }
+    let host = world.address.to_string();
+    let twice = ask(&world, "GET", "/models", &[("host", &host), ("host", &host)]).await;
+    assert_eq!(twice.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn browsers_are_told_about_other_origins_only_where_there_are_any() {
     let preflight = |origin| {
         [

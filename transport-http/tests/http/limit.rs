@@ -3,7 +3,7 @@
 use axum::body::Body;
 use bytes::Bytes;
 use everturn_transport_http::Limits;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use hyper::{Method, StatusCode};
 use serde_json::json;
 use tokio::{
@@ -75,5 +75,79 @@ async fn a_body_too_large_is_refused_announced_or_not() {
         let answer = call(world.address, request.body(body).unwrap()).await;
         assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
         assert!(!answer.error().await.is_empty());
+    }
+}
+
+/// A body of that length, of which some pieces come at once and the rest never.
+fn unfinished(length: usize, pieces: impl IntoIterator<Item = &'static [u8]>) -> Body {
+    let pieces: Vec<_> =
+        pieces.into_iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece))).collect();
+    let sent: usize = pieces.iter().flatten().map(Bytes::len).sum();
+    assert!(sent < length);
+    Body::from_stream(stream::iter(pieces).chain(stream::pending()))
+}
+
+#[tokio::test]
+async fn unfinished_bodies_have_a_bound_together() {
+    let world = world_with(Limits { bodies: 1000, ..Limits::default() }).await;
+    let post = async |body| {
+        let request =
+            request(Method::POST, world.address, "/chat").header("content-type", "application/json");
+        call(world.address, request.body(body).unwrap()).await
+    };
+    let first = post(unfinished(2000, [&[b' '; 600][..]]));
+    let second = async {
+        loop {
+            // Until the first one has come that far.
+            let answer = post(unfinished(2000, [&[b' '; 600][..]]));
+            tokio::select! {
+                answer = answer => return answer,
+                () = async { for _ in 0..100_000 { tokio::task::yield_now().await; } } => {}
+            }
+        }
+    };
+    let answer = tokio::select! {
+        _ = first => panic!("the first one has room"),
+        answer = second => answer,
+    };
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(answer.error().await.contains("try again later"));
+    // The room is given back when a client leaves.
+    while get(world.address, "/health").await.status != StatusCode::OK {}
+    loop {
+        let whole = json!({ "message": "x".repeat(900) }).to_string();
+        if post(Body::from(whole)).await.status == StatusCode::OK {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_in_time_is_refused() {
+    crate::world::still_time();
+    let world = world_with(Limits::default()).await;
+    let drops = stream::unfold((), async |()| {
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))
+    });
+    // One that pauses for ever, and one that never pauses for long and has no end.
+    for body in [unfinished(2000, [&b" "[..]]), Body::from_stream(drops)] {
+        let request =
+            request(Method::POST, world.address, "/chat").header("content-type", "application/json");
+        let answer = call(world.address, request.body(body).unwrap());
+        let time = async {
+            loop {
+                tokio::time::advance(std::time::Duration::from_secs(1)).await;
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        let answer = tokio::select! {
+            answer = answer => answer,
+            () = time => unreachable!("time goes on for ever"),
+        };
+        assert_eq!(answer.status, StatusCode::REQUEST_TIMEOUT);
+        assert!(answer.error().await.contains("in time"));
     }
 }

@@ -1,0 +1,86 @@
+//! Serving one connection, for as long as it may stay.
+
+use std::convert::Infallible;
+
+use axum::{Router, body::Body, extract::Request};
+use hyper::{
+    StatusCode,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use metrics::counter;
+use tokio::{
+    net::TcpStream,
+    pin,
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    ConnectionLimits,
+    activity::Phase,
+    open::{CLOSED, Seat},
+    watched::{Given, Socket, Taken},
+};
+
+/// Serves one connection until its client leaves, a limit is reached, or the server closes and it is answered.
+pub(super) async fn drive(
+    stream: TcpStream,
+    seat: Seat,
+    router: Router,
+    limits: ConnectionLimits,
+    mut closed: watch::Receiver<bool>,
+) {
+    let activity = seat.activity.clone();
+    let router = TowerToHyperService::new(router);
+    let serving = activity.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let activity = serving.clone();
+        let answer = router.call(request.map(|body| Taken::body(body, &activity)));
+        async move {
+            let answer = answer.await?;
+            if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                activity.enter(Phase::Upgraded);
+            }
+            Ok::<_, Infallible>(answer.map(|body: Body| Given::new(body, activity)))
+        }
+    });
+    let socket = TokioIo::new(Socket::new(stream, seat));
+    let connection = http1::Builder::new().serve_connection(socket, service).with_upgrades();
+    pin!(connection);
+    // What it will do next has a deadline no sooner than this.
+    let soonest = limits.head.min(limits.idle).min(limits.send);
+    let mut is_closing = false;
+    loop {
+        let look = Instant::now() + soonest;
+        let deadline = activity.deadline(&limits);
+        let closed_for = tokio::select! {
+            biased;
+            ended = &mut connection => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended");
+                }
+                return;
+            }
+            () = activity.evicted() => "room",
+            () = sleep_until(deadline.map_or(look, |(deadline, _)| deadline.min(look))) => {
+                match activity.deadline(&limits) {
+                    Some((deadline, why)) if deadline <= Instant::now() => why,
+                    _ => continue,
+                }
+            }
+            _ = closed.wait_for(|closed| *closed), if !is_closing => {
+                if activity.is_silent() {
+                    return;
+                }
+                is_closing = true;
+                connection.as_mut().graceful_shutdown();
+                continue;
+            }
+        };
+        counter!(CLOSED, "reason" => closed_for).increment(1);
+        return;
+    }
+}

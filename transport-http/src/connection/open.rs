@@ -1,0 +1,75 @@
+//! All connections that are open.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use metrics::{describe_counter, describe_gauge, gauge};
+
+use super::{ConnectionLimits, activity::Activity};
+
+const OPEN: &str = "everturn_connections";
+pub(super) const CLOSED: &str = "everturn_connections_closed_total";
+
+/// All connections that are open.
+#[derive(Debug)]
+pub(super) struct Open {
+    most: usize,
+    next: AtomicU64,
+    all: Mutex<HashMap<u64, Arc<Activity>>>,
+}
+
+/// One connection's place among them; held as long as its socket.
+#[derive(Debug)]
+pub(super) struct Seat {
+    number: u64,
+    open: Arc<Open>,
+    pub(super) activity: Arc<Activity>,
+}
+
+impl Open {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        describe_gauge!(OPEN, "Open connections, WebSockets among them");
+        describe_counter!(CLOSED, "Connections closed because of a limit, by reason");
+        Self { most: limits.connections.max(1), next: AtomicU64::new(0), all: Mutex::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= self.most
+    }
+
+    /// A place for another one. It may be one more than the limit while the one that made room is being closed.
+    pub(super) fn seat(self: &Arc<Self>) -> Seat {
+        let (number, activity) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(Activity::new()));
+        self.lock().insert(number, activity.clone());
+        gauge!(OPEN).increment(1.0);
+        Seat { number, open: self.clone(), activity }
+    }
+
+    /// Has the connection that was idle for longest closed. `false` when all are being served.
+    pub(super) fn evict(&self) -> bool {
+        let ranked = self.lock();
+        let ranked = ranked.values().filter_map(|activity| Some((activity.rank()?, activity)));
+        let longest = ranked.min_by_key(|(rank, _)| *rank).map(|(_, activity)| activity.clone());
+        longest.inspect(|activity| activity.evict()).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.open.lock().remove(&self.number);
+        gauge!(OPEN).decrement(1.0);
+    }
+}

@@ -1,0 +1,166 @@
+//! A socket, and bodies, that tell what their connection does.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+use super::{
+    activity::{Activity, Phase},
+    open::Seat,
+};
+
+/// A socket. Its place is free when it is dropped, also after an upgrade.
+#[derive(Debug)]
+pub(super) struct Socket {
+    stream: TcpStream,
+    seat: Seat,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, seat: Seat) -> Self {
+        Self { stream, seat }
+    }
+
+    fn sent<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.seat.activity.sent(polled.is_ready());
+        polled
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        if buf.filled().len() > before {
+            self.seat.activity.heard();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.sent(polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.sent(polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The body of a request.
+pub(super) struct Taken {
+    body: Incoming,
+    activity: Arc<Activity>,
+}
+
+impl Taken {
+    pub(super) fn body(body: Incoming, activity: &Arc<Activity>) -> Body {
+        if body.is_end_stream() {
+            activity.enter(Phase::Answering);
+            return Body::empty();
+        }
+        activity.enter(Phase::Body);
+        Body::new(Self { body, activity: activity.clone() })
+    }
+}
+
+impl HttpBody for Taken {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.activity.has_body();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.activity.has_body();
+    }
+}
+
+/// The body of an answer.
+pub(super) struct Given {
+    body: Body,
+    activity: Arc<Activity>,
+}
+
+impl Given {
+    pub(super) fn new(body: Body, activity: Arc<Activity>) -> Self {
+        Self { body, activity }
+    }
+}
+
+impl HttpBody for Given {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        self.activity.enter(Phase::Idle);
+    }
+}
