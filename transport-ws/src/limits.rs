@@ -9,7 +9,8 @@ pub struct Limits {
     pub sockets: usize,
     /// Conversations that one socket may watch at once.
     pub subscriptions: usize,
-    /// Longest command, in bytes: a long message with some photos inside. A longer one ends the socket.
+    /// Longest command, in bytes. A longer one ends the socket with the code 1009. The usual 4 MiB hold the longest
+    /// message with some pictures; larger ones go by `POST /chat`.
     pub command: usize,
     /// How long the peer may take for what it was sent; then the socket ends.
     pub send_timeout: Duration,
@@ -22,7 +23,7 @@ impl Default for Limits {
         Self {
             sockets: 1024,
             subscriptions: 256,
-            command: 16 << 20,
+            command: 4 << 20,
             send_timeout: Duration::from_secs(30),
             ping_every: Duration::from_secs(25),
         }

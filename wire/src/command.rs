@@ -1,14 +1,15 @@
 //! Commands: what a WebSocket client may say.
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
+mod fields;
+mod parse;
+
+use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{ConversationId, TurnId};
+
+pub use parse::CommandError;
 
 /// An image that goes with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +23,7 @@ pub struct Image {
     pub mime_type: Option<String>,
 }
 
-/// A frame from client to server.
+/// A frame from client to server. Of a stranger, read one with [`Command::parse`], which bounds what that costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
@@ -123,87 +124,4 @@ pub enum Command {
         /// Whether failures are retried.
         enabled: bool,
     },
-}
-
-/// A frame that is no command. The text is what the client is told.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
-    /// Not JSON at all.
-    #[error("the frame is not JSON: {0}")]
-    NotJson(String),
-    /// JSON without a `type`.
-    #[error("the frame must be a JSON object with a string field \"type\"")]
-    NoType,
-    /// A `type` that does not exist.
-    #[error("unknown command type {kind:?}; known types: {}", Command::TYPES.join(", "))]
-    UnknownType {
-        /// What was sent.
-        kind: String,
-    },
-    /// A known command with fields missing or of the wrong kind.
-    #[error("{kind}: {detail}")]
-    BadFields {
-        /// The command.
-        kind: String,
-        /// What is wrong with it.
-        detail: String,
-        /// The conversation it names, so that the answer can name it too.
-        conversation_id: Option<ConversationId>,
-    },
-}
-
-impl Command {
-    /// Every type a client may send.
-    pub const TYPES: [&'static str; 10] = [
-        "chat.send",
-        "chat.subscribe",
-        "chat.unsubscribe",
-        "chat.queue",
-        "chat.queue.cancel",
-        "chat.stop",
-        "chat.retry",
-        "retry.abort",
-        "retry.now",
-        "retry.set",
-    ];
-
-    /// Reads one frame.
-    ///
-    /// # Errors
-    /// When the frame is not JSON, has no or an unknown `type`, or lacks a field.
-    pub fn parse(frame: &str) -> Result<Self, CommandError> {
-        let value: Value = serde_json::from_str(frame).map_err(|e| CommandError::NotJson(e.to_string()))?;
-        let kind = value.get("type").and_then(Value::as_str).ok_or(CommandError::NoType)?;
-        if !Self::TYPES.contains(&kind) {
-            return Err(CommandError::UnknownType { kind: kind.chars().take(64).collect() });
-        }
-        let kind = kind.to_string();
-        let conversation_id = value.get("conversationId").and_then(Value::as_str).map(ConversationId::from);
-        serde_json::from_value(value).map_err(|e| CommandError::BadFields {
-            kind,
-            detail: e.to_string(),
-            conversation_id,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_command_is_told_apart() {
-        assert!(matches!(Command::parse("{"), Err(CommandError::NotJson(_))));
-        assert_eq!(Command::parse("[]"), Err(CommandError::NoType));
-        assert_eq!(Command::parse(r#"{"type":7}"#), Err(CommandError::NoType));
-        assert!(matches!(Command::parse(r#"{"type":"x"}"#), Err(CommandError::UnknownType { .. })));
-        let missing = Command::parse(r#"{"type":"chat.queue","conversationId":"c"}"#).unwrap_err();
-        assert_eq!(missing.to_string(), "chat.queue: missing field `text`");
-    }
-
-    #[test]
-    fn unknown_fields_are_ignored() {
-        let command = Command::parse(r#"{"type":"chat.stop","conversationId":"c","later":1}"#).unwrap();
-        assert_eq!(command, Command::ChatStop { conversation_id: "c".into() });
-    }
 }

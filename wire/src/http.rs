@@ -23,7 +23,7 @@ pub struct SendRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Images that go with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::images")]
     pub images: Option<Vec<Image>>,
     /// How hard the model should think, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]

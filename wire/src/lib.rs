@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod bound;
 mod chunk;
 mod command;
 pub mod document;

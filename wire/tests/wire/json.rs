@@ -3,7 +3,7 @@
 use everturn_wire::{AgentEvent, Command};
 use serde_json::Value;
 
-use crate::sample::{Family, families};
+use crate::sample::{Family, families, frame::commands};
 
 /// What existing clients know. Their readers take no other type.
 const BASE: [&str; 15] = [
@@ -30,6 +30,14 @@ fn every_type_has_its_exact_json() {
         |family: &Family| family.lines.iter().map(|line| format!("{} {line}\n", family.name)).collect();
     let text: Vec<String> = families().iter().map(lines).collect();
     insta::assert_snapshot!("wire", text.join("\n"));
+}
+
+#[test]
+fn every_command_is_read_as_it_is_written() {
+    for command in commands() {
+        let frame = serde_json::to_string(&command).unwrap();
+        assert_eq!(Command::parse(&frame).as_ref(), Ok(&command), "{frame}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 mod chunk;
 mod event;
-mod frame;
+pub(crate) mod frame;
 mod http;
 
 /// The samples of one type, as the JSON that leaves the process.

@@ -1,0 +1,52 @@
+//! How much of a kind is read from a stranger.
+
+use alloc::{format, vec::Vec};
+use core::fmt;
+
+use serde::{
+    Deserializer,
+    de::{Error, SeqAccess, Visitor},
+};
+
+use crate::Image;
+
+/// Most images that are read of a message: a body that is full of empty ones would cost many times its bytes.
+const MAX_IMAGES: usize = 64;
+
+/// Reads the images of a message, where there are any.
+pub(crate) fn images<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<Image>>, D::Error> {
+    value.deserialize_option(Images)
+}
+
+struct Images;
+
+impl<'de> Visitor<'de> for Images {
+    type Value = Option<Vec<Image>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of images")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<Self::Value, D::Error> {
+        value.deserialize_seq(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut images = Vec::new();
+        while let Some(image) = seq.next_element()? {
+            if images.len() == MAX_IMAGES {
+                return Err(A::Error::custom(format!("more than {MAX_IMAGES} images")));
+            }
+            images.push(image);
+        }
+        Ok(Some(images))
+    }
+}

@@ -1,0 +1,227 @@
+//! Reading a frame as a command.
+
+use alloc::{
+    borrow::Cow,
+    format,
+    string::{String, ToString},
+};
+use core::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use super::{Command, fields};
+use crate::ConversationId;
+
+/// A frame that is no command. The text is what the client is told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// Not JSON at all.
+    #[error("the frame is not JSON: {0}")]
+    NotJson(String),
+    /// JSON without a `type`.
+    #[error("the frame must be a JSON object with a string field \"type\"")]
+    NoType,
+    /// A `type` that does not exist.
+    #[error("unknown command type {kind:?}; known types: {}", Command::TYPES.join(", "))]
+    UnknownType {
+        /// What was sent.
+        kind: String,
+    },
+    /// A known command with fields missing or of the wrong kind.
+    #[error("{kind}: {detail}")]
+    BadFields {
+        /// The command.
+        kind: String,
+        /// What is wrong with it.
+        detail: String,
+        /// The conversation it names, so that the answer can name it too.
+        conversation_id: Option<ConversationId>,
+    },
+}
+
+impl Command {
+    /// Every type a client may send.
+    pub const TYPES: [&'static str; 10] = [
+        "chat.send",
+        "chat.subscribe",
+        "chat.unsubscribe",
+        "chat.queue",
+        "chat.queue.cancel",
+        "chat.stop",
+        "chat.retry",
+        "retry.abort",
+        "retry.now",
+        "retry.set",
+    ];
+
+    /// Reads one frame. Costs no more memory than the frame has bytes, whatever is in it.
+    ///
+    /// # Errors
+    /// When the frame is not JSON, has no or an unknown `type`, or lacks a field.
+    pub fn parse(frame: &str) -> Result<Self, CommandError> {
+        let head = Head::read(frame).map_err(|e| CommandError::NotJson(e.to_string()))?;
+        let kind = head.kind.0.ok_or(CommandError::NoType)?;
+        if !Self::TYPES.contains(&kind.as_ref()) {
+            return Err(CommandError::UnknownType { kind: kind.chars().take(64).collect() });
+        }
+        fields::read(&kind, frame).map_err(|e| CommandError::BadFields {
+            kind: kind.into_owned(),
+            detail: detail(&e),
+            conversation_id: head.conversation_id.0.map(|id| ConversationId::from(id.as_ref())),
+        })
+    }
+}
+
+/// What is wrong, without the place: a frame has one line, and who wrote it knows its fields.
+fn detail(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).map(ToString::to_string).unwrap_or(text)
+}
+
+/// What must be known of a frame before its fields can be read, or refused. Nothing else of it is kept.
+#[derive(Default)]
+struct Head<'a> {
+    kind: Text<'a>,
+    conversation_id: Text<'a>,
+}
+
+/// A string, if it is one.
+#[derive(Default)]
+struct Text<'a>(Option<Cow<'a, str>>);
+
+impl<'a> Head<'a> {
+    fn read(frame: &'a str) -> Result<Self, serde_json::Error> {
+        if frame.trim_start().starts_with('{') {
+            return serde_json::from_str(frame);
+        }
+        serde_json::from_str::<IgnoredAny>(frame).map(|_| Self::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Head<'de> {
+    fn deserialize<D: Deserializer<'de>>(frame: D) -> Result<Self, D::Error> {
+        frame.deserialize_map(HeadVisitor)
+    }
+}
+
+struct HeadVisitor;
+
+impl<'de> Visitor<'de> for HeadVisitor {
+    type Value = Head<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut head = Head::default();
+        while let Some(name) = map.next_key::<Text<'_>>()? {
+            match name.0.as_deref() {
+                Some("type") => head.kind = map.next_value()?,
+                Some("conversationId") => head.conversation_id = map.next_value()?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(head)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text(Some(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text(Some(Cow::Owned(text.to_string()))))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Text(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Text(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Text(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_command_is_told_apart() {
+        assert!(matches!(Command::parse("{"), Err(CommandError::NotJson(_))));
+        assert_eq!(Command::parse("[]"), Err(CommandError::NoType));
+        assert_eq!(Command::parse(r#"{"type":7}"#), Err(CommandError::NoType));
+        assert!(matches!(Command::parse(r#"{"type":"x"}"#), Err(CommandError::UnknownType { .. })));
+        let missing = Command::parse(r#"{"type":"chat.queue","conversationId":"c"}"#).unwrap_err();
+        assert_eq!(missing.to_string(), "chat.queue: missing field `text`");
+    }
+
+    #[test]
+    fn a_refused_command_names_its_conversation_wherever_that_stands() {
+        for frame in [
+            r#"{"type":"chat.queue","conversationId":"c"}"#,
+            r#"{"conversationId":"c","text":{"a":[1,-2,3.5,null,true]},"typ\u0065":"chat.queue"}"#,
+        ] {
+            let Err(CommandError::BadFields { conversation_id, .. }) = Command::parse(frame) else {
+                panic!("{frame}")
+            };
+            assert_eq!(conversation_id, Some("c".into()), "{frame}");
+        }
+        for kind in ["null", "true", "-1", "1", "1.5", "[]", "{}", "[{\"a\":1}]"] {
+            let frame = alloc::format!(r#"{{"type":{kind}}}"#);
+            assert_eq!(Command::parse(&frame), Err(CommandError::NoType), "{frame}");
+        }
+        assert!(matches!(
+            Command::parse(r#"{"type":"chat.stop","conversationId":"c"}x"#),
+            Err(CommandError::NotJson(_))
+        ));
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored() {
+        let command = Command::parse(r#"{"type":"chat.stop","conversationId":"c","later":1}"#).unwrap();
+        assert_eq!(command, Command::ChatStop { conversation_id: "c".into() });
+    }
+}
