@@ -5,6 +5,8 @@
 mod definition;
 mod guard;
 mod memory;
+mod page;
+mod window;
 
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ use crate::Cursor;
 pub use definition::Definition;
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
+pub use page::{ListCursor, Page};
+pub use window::{Room, Take, Window};
 
 /// How often a conversation was appended to; 0 = it does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +62,8 @@ pub trait Journal: Send + Sync + 'static {
     /// The figures of its sealed turns, oldest first.
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError>;
 
-    /// All conversations, newest activity first.
-    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError>;
+    /// A page of all conversations, newest activity first, those of one moment by id.
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError>;
 
     /// Conversations with an unsealed turn that must go on before `before` ([`Wait::due_at`]), the earliest first, those
     /// of one moment by id; with what it waits for. One that goes on now comes first, and before any moment but 0. One
@@ -137,17 +141,6 @@ pub struct Stored {
     pub head: Head,
     /// Its unsealed turn.
     pub turn: Option<TurnRecord>,
-}
-
-/// Which chunks: `since < seq < before`, of those the newest `limit`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// Only those after this.
-    pub since_seq: Option<u64>,
-    /// Only those before this.
-    pub before_seq: Option<u64>,
-    /// At most so many; the newest.
-    pub limit: Option<usize>,
 }
 
 /// Why the journal did not do it.

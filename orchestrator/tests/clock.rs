@@ -8,7 +8,9 @@ use std::{
 };
 
 use everturn_kernel::{FinishReason, Millis, Provider, Request, StreamEvent};
-use everturn_orchestrator::{Clock as _, Exponential, Journal, MemoryJournal, Orchestrator, StartTurn, Wait};
+use everturn_orchestrator::{
+    Clock as _, Exponential, Journal, MemoryJournal, Orchestrator, Page, StartTurn, Wait,
+};
 use everturn_sim::WallClock;
 use everturn_wire::{Category, ConversationId, ConversationStatus, Failure};
 use futures_util::{StreamExt as _, stream};
@@ -80,7 +82,7 @@ fn resumed(journal: &Arc<MemoryJournal>, now: Millis, by_ms: i64) -> Vec<Duratio
         let next = orchestrator(journal, &provider, &clock);
         next.resume().await.unwrap();
         tokio::time::sleep(WAIT * 10).await;
-        for (id, _) in journal.conversations().await.unwrap() {
+        for (id, _) in journal.conversations(Page::default()).await.unwrap() {
             assert_eq!(next.status(&id).await.unwrap().status, ConversationStatus::Idle, "{id} is done");
         }
         provider.since(began)

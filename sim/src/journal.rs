@@ -26,9 +26,11 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
     append::keeps_the_turn_until_it_is_sealed(&*make().await).await;
     read::gives_back_what_it_was_given(&*make().await).await;
     read::parts_history_into_windows(&*make().await).await;
+    read::bounds_windows_by_their_bytes(&*make().await).await;
     read::goes_on_after_a_cursor(&*make().await).await;
     read::lists_figures_in_the_order_of_the_turns(&*make().await).await;
     index::lists_conversations_by_activity(&*make().await).await;
+    index::lists_conversations_page_by_page(&*make().await).await;
     index::lists_unsealed_turns_by_their_time(&*make().await).await;
     index::lists_no_turn_that_waits_for_a_person_alone(&*make().await).await;
 }

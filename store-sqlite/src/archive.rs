@@ -2,7 +2,7 @@
 
 use std::{path::Path, path::PathBuf, sync::Arc};
 
-use everturn_orchestrator::{Cursor, Head, JournalError, Stored, StoredEvent, Window};
+use everturn_orchestrator::{Cursor, Head, JournalError, Page, Stored, StoredEvent, Window};
 use everturn_wire::{ConversationId, StoredChunk};
 use rusqlite::{Connection, OpenFlags};
 
@@ -36,7 +36,7 @@ impl SqliteArchive {
     /// # Errors
     /// When the storage fails.
     pub fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.told(query::conversations(&self.connection))
+        self.told(query::conversations(&self.connection, &Page::default()))
     }
 
     /// A conversation's head and its unsealed turn; `None` when there is none of that id.

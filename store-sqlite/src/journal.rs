@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Wait, Window, kernel::Millis,
+    Cursor, Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Wait, Window,
+    kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OpenFlags};
@@ -150,8 +151,8 @@ impl Journal for SqliteJournal {
         self.reader.read(move |connection| query::metrics(connection, &id)).await
     }
 
-    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.reader.read(query::conversations).await
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.reader.read(move |connection| query::conversations(connection, &page)).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {

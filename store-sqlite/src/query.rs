@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use everturn_orchestrator::{Cursor, Head, Stored, StoredEvent, Version, Wait, Window, kernel::Millis};
+use everturn_orchestrator::{
+    Cursor, Head, Page, Room, Stored, StoredEvent, Take, Version, Wait, Window, kernel::Millis,
+};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
 
@@ -24,20 +26,29 @@ pub(crate) fn chunks(
     window: Window,
 ) -> Result<Vec<Arc<StoredChunk>>> {
     let sql = "SELECT seq, role, chunk, supersedes FROM chunk
-        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND seq > ?2 AND seq < ?3
-        ORDER BY seq DESC LIMIT ?4";
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND seq > ?2 AND seq < ?3 ";
+    let order = match window.take {
+        Take::Newest => "ORDER BY seq DESC LIMIT ?4",
+        Take::Oldest => "ORDER BY seq LIMIT ?4",
+    };
     let since = integer(window.since_seq.unwrap_or(0));
     let before = integer(window.before_seq.unwrap_or(u64::MAX));
     let limit = window.limit.map_or(i64::MAX, |limit| integer(limit as u64));
+    let mut room = Room::new(window.max_bytes);
     let chunk = |row: &Row<'_>| {
+        if !room.has(row.get_ref(2)?.as_bytes()?.len()) {
+            return Ok(None);
+        }
         let (seq, role) = (count(row, 0)?, record::role(row, 1)?);
         let supersedes = record::optional_count(row, 3)?;
-        Ok(Arc::new(StoredChunk { seq, role, chunk: record::from_json(row, 2)?, supersedes }))
+        Ok(Some(Arc::new(StoredChunk { seq, role, chunk: record::from_json(row, 2)?, supersedes })))
     };
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut chunks: Vec<_> =
-        statement.query_map(params![id.as_str(), since, before, limit], chunk)?.collect::<Result<_>>()?;
-    chunks.reverse();
+    let mut statement = connection.prepare_cached(&[sql, order].concat())?;
+    let found = statement.query_map(params![id.as_str(), since, before, limit], chunk)?;
+    let mut chunks: Vec<_> = found.map_while(Result::transpose).collect::<Result<_>>()?;
+    if window.take == Take::Newest {
+        chunks.reverse();
+    }
     Ok(chunks)
 }
 
@@ -69,10 +80,16 @@ pub(crate) fn metrics(connection: &Connection, id: &ConversationId) -> Result<Ve
     statement.query_map([id.as_str()], |row| record::from_json(row, 0))?.collect()
 }
 
-pub(crate) fn conversations(connection: &Connection) -> Result<Vec<(ConversationId, Head)>> {
+pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<(ConversationId, Head)>> {
     let sql = format!(
-        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL ORDER BY last_activity_at DESC, id"
+        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL
+            AND (?1 IS NULL OR last_activity_at < ?1 OR (last_activity_at = ?1 AND id > ?2))
+        ORDER BY last_activity_at DESC, id LIMIT ?3"
     );
+    let after = page.after.as_ref();
+    let at = after.map(|after| integer(after.last_activity_at.0));
+    let id_after = after.map(|after| after.id.as_str());
+    let limit = page.limit.map_or(i64::MAX, |limit| integer(limit as u64));
     let listed = |row: &Row<'_>| {
         let head = record::head(row, 1)?;
         Ok((id(row)?, head))
@@ -81,7 +98,7 @@ pub(crate) fn conversations(connection: &Connection) -> Result<Vec<(Conversation
     let with_head = |found: Result<(ConversationId, Option<Head>)>| {
         found.map(|(id, head)| head.map(|head| (id, head))).transpose()
     };
-    statement.query_map([], listed)?.filter_map(with_head).collect()
+    statement.query_map(params![at, id_after, limit], listed)?.filter_map(with_head).collect()
 }
 
 pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Wait)>> {

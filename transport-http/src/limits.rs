@@ -13,6 +13,13 @@ pub struct Limits {
     pub body_pause: Duration,
     /// How long all of a request body may take; then it is refused with a 408.
     pub body_time: Duration,
+    /// Chunks in one answer with history, unless the client asks for another number.
+    pub chunks: usize,
+    /// Bytes of chunks in one answer with history; four times as many where the client asks for a number of chunks. One
+    /// chunk is given however large it is.
+    pub window: usize,
+    /// Conversations in one answer with their list; a client may ask for fewer.
+    pub list: usize,
     /// Event streams at once (`POST /chat` and `GET .../events`); one more is refused with a 503.
     pub streams: usize,
     /// How long a server-sent event stream may be silent before it carries a comment, so that nothing on the way takes
@@ -27,6 +34,9 @@ impl Default for Limits {
             bodies: 64 << 20,
             body_pause: Duration::from_secs(15),
             body_time: Duration::from_secs(120),
+            chunks: 500,
+            window: 1 << 20,
+            list: 500,
             streams: 1024,
             heartbeat: Duration::from_secs(15),
         }

@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use everturn_orchestrator::{Orchestrator, StatusChange};
+use everturn_orchestrator::{Orchestrator, Page, StatusChange};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 /// Conversations whose status is told again to a peer that missed changes: those active last.
@@ -44,10 +44,9 @@ impl StatusFeed {
     async fn retell(&mut self) {
         // What changes from now on is told after what is read now.
         let changes = self.orchestrator.status_changes();
-        match self.orchestrator.conversations().await {
-            Ok(conversations) => {
-                let newest = conversations.into_iter().take(RETOLD);
-                let now = newest.map(|conversation| StatusChange {
+        match self.orchestrator.conversations(Page { after: None, limit: Some(RETOLD) }).await {
+            Ok((newest, _)) => {
+                let now = newest.into_iter().map(|conversation| StatusChange {
                     conversation_id: conversation.id,
                     status: conversation.status,
                 });

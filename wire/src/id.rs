@@ -64,9 +64,16 @@ impl StepId {
     }
 }
 
+/// Whether a client would take it out of a path, so that no call could name it.
+fn is_dots(text: &str) -> bool {
+    matches!(text, "." | "..")
+}
+
 /// A conversation id from outside that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("conversation id {shown:?} is not valid: use 1 to {MAX_LEN} of the characters A-Z a-z 0-9 . _ : -")]
+#[error(
+    "conversation id {shown:?} is not valid: use 1 to {MAX_LEN} of the characters A-Z a-z 0-9 . _ : - but not . or .. alone"
+)]
 pub struct InvalidId {
     shown: String,
 }
@@ -75,10 +82,10 @@ impl ConversationId {
     /// Checks an id that a client chose.
     ///
     /// # Errors
-    /// When it is empty, longer than 128 bytes or has a character that would need escaping in a path or a log line.
+    /// When it is empty, `.` or `..`, longer than 128 bytes or has a character that would need escaping in a path or a log line.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
-        if !text.is_empty() && text.len() <= MAX_LEN && text.bytes().all(fits) {
+        if !is_dots(text) && !text.is_empty() && text.len() <= MAX_LEN && text.bytes().all(fits) {
             Ok(Self::from(text))
         } else {
             Err(InvalidId { shown: text.chars().take(MAX_LEN).collect() })
@@ -98,7 +105,7 @@ mod tests {
     #[test]
     fn only_plain_conversation_ids_are_taken() {
         assert!(ConversationId::parse("a-B_9.x:1").is_ok());
-        for bad in ["", "a b", "a/b", "ä", "a\n", &"x".repeat(129)] {
+        for bad in ["", "a b", "a/b", "ä", "a\n", ".", "..", &"x".repeat(129)] {
             assert!(ConversationId::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -7,7 +7,7 @@ use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
 
-use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, Version, Window};
+use super::{Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Window};
 use crate::{cursor::Cursor, panic::panic_text};
 
 /// A journal whose panics are errors: it may be anybody's, and the one timer and every session depend on it.
@@ -55,8 +55,8 @@ impl Journal for Guarded {
         guard(async { self.0.metrics(id).await }).await
     }
 
-    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        guard(async { self.0.conversations().await }).await
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        guard(async { self.0.conversations(page).await }).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
-use super::{Entry, Head, Journal, JournalError, Stored, StoredEvent, TurnRecord, Version, Window};
+use super::{Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Version, Window};
 use crate::Cursor;
 
 /// A journal that lasts as long as the process.
@@ -85,16 +85,7 @@ impl Journal for MemoryJournal {
         id: &ConversationId,
         window: Window,
     ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        Ok(self.read(id, |record| {
-            let after = window.since_seq.unwrap_or(0);
-            let from = record.chunks.partition_point(|chunk| chunk.seq <= after);
-            let to = window.before_seq.map_or(record.chunks.len(), |before| {
-                record.chunks.partition_point(|chunk| chunk.seq < before)
-            });
-            let all = record.chunks.get(from..to).unwrap_or_default();
-            let newest = all.len().saturating_sub(window.limit.unwrap_or(usize::MAX));
-            all[newest..].to_vec()
-        }))
+        Ok(self.read(id, |record| window.of(&record.chunks)))
     }
 
     async fn events(
@@ -113,10 +104,16 @@ impl Journal for MemoryJournal {
         Ok(self.read(id, |record| record.metrics.clone()))
     }
 
-    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        let mut all: Vec<_> =
-            self.lock().iter().filter_map(|(id, record)| Some((id.clone(), record.head.clone()?))).collect();
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        let mut all: Vec<_> = self
+            .lock()
+            .iter()
+            .filter_map(|(id, record)| Some((id, record.head.as_ref()?)))
+            .filter(|(id, head)| page.has(id, head))
+            .map(|(id, head)| (id.clone(), head.clone()))
+            .collect();
         all.sort_by(|a, b| b.1.last_activity_at.cmp(&a.1.last_activity_at).then_with(|| a.0.cmp(&b.0)));
+        all.truncate(page.limit.unwrap_or(usize::MAX));
         Ok(all)
     }
 

@@ -80,6 +80,10 @@ impl Orchestrator {
             let why = format!("its messageId must have 1 to {MAX_MESSAGE_ID} bytes");
             return Err(Error::BadMessage { why });
         }
+        // A client takes them out of a path, so that no call could cancel the message.
+        if matches!(message_id.as_str(), "." | "..") {
+            return Err(Error::BadMessage { why: "its messageId must not be . or ..".to_owned() });
+        }
         let message = QueuedMessage { message_id, text: start.text.clone() };
         let started_turn = loop {
             if self.tell(&conversation, Input::Steer(message.clone())).await? {

@@ -1,13 +1,13 @@
 //! What the orchestrator is asked.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use everturn_wire::{
     ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, HistoryWindow, TurnMetrics,
 };
 
 use super::Orchestrator;
-use crate::{Cursor, Error, Subscription, Window, subscription::Source};
+use crate::{Cursor, Error, ListCursor, Page, Subscription, Take, Window, subscription::Source};
 
 impl Orchestrator {
     /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
@@ -37,16 +37,33 @@ impl Orchestrator {
         Ok(Subscription::new(conversation, source, from, extensions))
     }
 
-    /// A window of a conversation's history.
+    /// A window of a conversation's history, and the figures of the sealed turns that it shows something of. Says
+    /// whether there is more after a window of the oldest chunks.
     ///
     /// # Errors
     /// When there is no such conversation, or the journal fails.
     pub async fn history(&self, id: &ConversationId, window: Window) -> Result<HistoryWindow, Error> {
         self.registry.check(id).await?;
-        let chunks = self.ports.journal.chunks(id, window).await?;
+        let journal = &self.ports.journal;
+        let chunks = journal.chunks(id, window).await?;
+        let first_seq = chunks.first().map_or(0, |chunk| chunk.seq);
         let latest_seq = chunks.last().map_or(window.since_seq.unwrap_or(0), |chunk| chunk.seq);
-        let chunks = chunks.iter().map(|chunk| (**chunk).clone()).collect();
-        Ok(HistoryWindow { chunks, latest_seq, more: None, turns: None })
+        let is_cut = window.take == Take::Oldest && {
+            let rest = Window { since_seq: Some(latest_seq), limit: Some(1), ..window };
+            window.limit != Some(0) && !journal.chunks(id, rest).await?.is_empty()
+        };
+        let mut turns = if chunks.is_empty() { Vec::new() } else { journal.metrics(id).await? };
+        turns.retain(|turn| {
+            turn.first_seq
+                .zip(turn.last_seq)
+                .is_some_and(|(first, last)| first <= latest_seq && last >= first_seq)
+        });
+        Ok(HistoryWindow {
+            chunks: chunks.into_iter().map(Arc::unwrap_or_clone).collect(),
+            latest_seq,
+            more: is_cut.then_some(true),
+            turns: Some(turns).filter(|turns| !turns.is_empty()),
+        })
     }
 
     /// What a conversation does right now.
@@ -79,12 +96,22 @@ impl Orchestrator {
         Ok(self.ports.journal.metrics(id).await?)
     }
 
-    /// All conversations, newest activity first.
+    /// A page of all conversations, newest activity first; and, where there are more, the cursor for the next page.
     ///
     /// # Errors
     /// When the journal fails.
-    pub async fn conversations(&self) -> Result<Vec<ConversationSummary>, Error> {
-        let all = self.ports.journal.conversations().await?;
+    pub async fn conversations(
+        &self,
+        page: Page,
+    ) -> Result<(Vec<ConversationSummary>, Option<ListCursor>), Error> {
+        let limit = page.limit.unwrap_or(usize::MAX);
+        let one_more = Page { limit: page.limit.map(|limit| limit.saturating_add(1)), ..page };
+        let mut all = self.ports.journal.conversations(one_more).await?;
+        let is_cut = all.len() > limit;
+        all.truncate(limit);
+        let last = all.last().filter(|_| is_cut);
+        let next =
+            last.map(|(id, head)| ListCursor { last_activity_at: head.last_activity_at, id: id.clone() });
         let summary = |(id, head): (ConversationId, crate::Head)| ConversationSummary {
             id,
             created_at: head.created_at.0,
@@ -93,7 +120,7 @@ impl Orchestrator {
             status: head.status,
             workspace_id: DEFAULT_WORKSPACE.to_owned(),
         };
-        Ok(all.into_iter().map(summary).collect())
+        Ok((all.into_iter().map(summary).collect(), next))
     }
 
     /// The models there are, each as `credential/model`; the first is the default.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Error, Fault, StartTurn};
+use everturn_orchestrator::{Error, Fault, Page, StartTurn};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{ConversationId, ConversationStatus, Image};
 use futures_util::future::join_all;
@@ -70,7 +70,7 @@ async fn what_cannot_be_started_makes_no_conversation() {
         assert_eq!(error.fault(), Fault::Caller);
         assert!(error.to_string().contains(why) && error.to_string().len() < 512, "{error}");
     }
-    assert!(world.orchestrator.conversations().await.unwrap().is_empty());
+    assert!(world.orchestrator.conversations(Page::default()).await.unwrap().0.is_empty());
     let unknown = world.orchestrator.status(&world.id).await.unwrap_err();
     assert_eq!(unknown, Error::UnknownConversation { id: world.id.clone() });
     assert_eq!(world.orchestrator.stop(&world.id).await.unwrap_err().fault(), Fault::Missing);

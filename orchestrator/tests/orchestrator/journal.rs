@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Cursor, Entry, Error, Frame, Journal, MemoryJournal, kernel::Millis};
+use everturn_orchestrator::{Cursor, Entry, Error, Frame, Journal, MemoryJournal, Page, kernel::Millis};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::ConversationStatus;
 use tokio::time::sleep;
@@ -160,7 +160,7 @@ async fn a_turn_that_cannot_begin_leaves_nothing() {
     let trial = Trial::new(0, Mishap::Fails, false);
     let error = trial.world.start("hi").await.unwrap_err().to_string();
     assert!(error.contains("disk full"), "{error}");
-    assert!(trial.world.orchestrator.conversations().await.unwrap().is_empty());
+    assert!(trial.world.orchestrator.conversations(Page::default()).await.unwrap().0.is_empty());
     let lines = trial.world.say("again").await.turn().await;
     assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
 }

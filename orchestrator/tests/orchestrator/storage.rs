@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, Version, Wait, Window,
-    kernel::Millis,
+    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use tokio::{sync::Semaphore, task::yield_now};
@@ -132,8 +132,8 @@ impl Journal for Storage {
         self.inner.metrics(id).await
     }
 
-    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.inner.conversations().await
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.inner.conversations(page).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {

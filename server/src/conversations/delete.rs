@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use everturn_orchestrator::{Head, Journal as _};
+use everturn_orchestrator::{Head, Journal as _, Page};
 use everturn_store_sqlite::{OpenError, SqliteJournal};
 use everturn_wire::{ConversationId, ConversationStatus};
 
@@ -23,7 +23,7 @@ const TITLE: usize = 60;
 /// Deletes some conversations, after asking. Either all that are named are there, or nothing is deleted.
 pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<ExitCode> {
     let journal = open(path)?;
-    let all = journal.conversations().await?;
+    let all = journal.conversations(Page::default()).await?;
     let chosen = selection::several(&all, asked)?;
     if !yes && !is_confirmed(&chosen)? {
         writeln!(io::stderr(), "Nothing was deleted.")?;

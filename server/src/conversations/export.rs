@@ -109,7 +109,7 @@ pub(super) fn each_chunk(
     let mut since = 0;
     while since < last {
         let end = last.min(since + CHUNKS);
-        let window = Window { since_seq: Some(since), before_seq: Some(end + 1), limit: None };
+        let window = Window { since_seq: Some(since), before_seq: Some(end + 1), ..Window::default() };
         archive.chunks(id, window)?.iter().try_for_each(|chunk| take(chunk))?;
         since = end;
     }

@@ -7,8 +7,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Stored, StoredEvent, Version, Wait, Window,
-    kernel::Millis,
+    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use tokio::task::yield_now;
@@ -86,8 +86,8 @@ impl Journal for Durable {
         self.kept.metrics(id).await
     }
 
-    async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.kept.conversations().await
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.kept.conversations(page).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use everturn_orchestrator::{Entry, Journal, JournalError, StoredEvent, Version, Wait, kernel::Millis};
+use everturn_orchestrator::{Entry, Journal, JournalError, Page, StoredEvent, Version, Wait, kernel::Millis};
 use everturn_wire::{Chunk, Role};
 use futures_util::{FutureExt as _, future::join_all};
 
@@ -15,7 +15,7 @@ pub(super) async fn begins_with_nothing(journal: &dyn Journal) {
     assert!(chunks(journal, &nobody).await.is_empty());
     assert!(events(journal, &nobody, 0, 10).await.is_empty());
     assert!(metrics(journal, &nobody).await.is_empty());
-    assert!(journal.conversations().await.expect("listing succeeds").is_empty());
+    assert!(journal.conversations(Page::default()).await.expect("listing succeeds").is_empty());
     assert!(journal.unsealed(Millis(u64::MAX)).await.expect("listing succeeds").is_empty());
 }
 

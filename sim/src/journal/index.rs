@@ -1,6 +1,6 @@
 //! What is asked of all conversations together.
 
-use everturn_orchestrator::{Entry, Journal, Version, Wait, kernel::Millis};
+use everturn_orchestrator::{Entry, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
 
 use super::sample::{add, figures, head, id, load, moment, turn, until};
 
@@ -13,9 +13,34 @@ pub(super) async fn lists_conversations_by_activity(journal: &dyn Journal) {
     assert_eq!(listed(journal).await, [("old", 40), ("newest", 30), ("middle", 20)].map(owned));
 }
 
-async fn listed(journal: &dyn Journal) -> Vec<(String, u64)> {
-    let all = journal.conversations().await.expect("listing succeeds");
+pub(super) async fn lists_conversations_page_by_page(journal: &dyn Journal) {
+    let all = [("b", 30), ("a", 20), ("c", 20), ("d", 20), ("e", 10)];
+    for (name, activity) in [all[2], all[4], all[0], all[3], all[1]] {
+        add(journal, &id(name), Version(0), vec![Entry::Head(head(activity))]).await;
+    }
+    let all = all.map(owned);
+    for limit in [0, 1, 2, 5, 6] {
+        for seen in 0..=all.len() {
+            let after = seen
+                .checked_sub(1)
+                .map(|last| ListCursor { last_activity_at: Millis(all[last].1), id: id(&all[last].0) });
+            let page = Page { after, limit: Some(limit) };
+            let end = all.len().min(seen + limit);
+            assert_eq!(on(journal, page.clone()).await, all[seen..end], "{page:?}");
+        }
+    }
+    // One that is not listed any more is a place all the same.
+    let after = Some(ListCursor { last_activity_at: Millis(20), id: id("bb") });
+    assert_eq!(on(journal, Page { after, limit: None }).await, all[2..]);
+}
+
+async fn on(journal: &dyn Journal, page: Page) -> Vec<(String, u64)> {
+    let all = journal.conversations(page).await.expect("listing succeeds");
     all.into_iter().map(|(id, head)| (id.to_string(), head.last_activity_at.0)).collect()
+}
+
+async fn listed(journal: &dyn Journal) -> Vec<(String, u64)> {
+    on(journal, Page::default()).await
 }
 
 pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {

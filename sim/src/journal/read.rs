@@ -1,7 +1,9 @@
 //! What was written comes back, whole and in part.
 
-use everturn_orchestrator::{Cursor, Entry, Head, Journal, Version, Window, kernel::Millis};
-use everturn_wire::{Chunk, ConversationStatus, Echo, Role, StepId, TurnMetrics, Usage, Value};
+use everturn_orchestrator::{Cursor, Entry, Head, Journal, Take, Version, Window, kernel::Millis};
+use everturn_wire::{
+    Chunk, ConversationId, ConversationStatus, Echo, Role, StepId, TurnMetrics, Usage, Value,
+};
 
 use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics};
 
@@ -72,16 +74,51 @@ pub(super) async fn parts_history_into_windows(journal: &dyn Journal) {
     for since_seq in bounds {
         for before_seq in bounds {
             for limit in limits {
-                let window = Window { since_seq, before_seq, limit };
+                let window = Window { since_seq, before_seq, limit, ..Window::default() };
                 let all: Vec<u64> = (1..=10)
                     .filter(|seq| since_seq.is_none_or(|since| *seq > since))
                     .filter(|seq| before_seq.is_none_or(|before| *seq < before))
                     .collect();
                 let newest = all.len().saturating_sub(limit.unwrap_or(usize::MAX));
-                let found = journal.chunks(&id, window).await.expect("reading the history succeeds");
-                let found: Vec<u64> = found.iter().map(|chunk| chunk.seq).collect();
-                assert_eq!(found, all[newest..], "{window:?}");
+                assert_eq!(seqs(journal, &id, window).await, all[newest..], "{window:?}");
+                let window = Window { take: Take::Oldest, ..window };
+                let oldest = all.len().min(limit.unwrap_or(usize::MAX));
+                assert_eq!(seqs(journal, &id, window).await, all[..oldest], "{window:?}");
             }
+        }
+    }
+}
+
+async fn seqs(journal: &dyn Journal, id: &ConversationId, window: Window) -> Vec<u64> {
+    let found = journal.chunks(id, window).await.expect("reading the history succeeds");
+    found.iter().map(|chunk| chunk.seq).collect()
+}
+
+pub(super) async fn bounds_windows_by_their_bytes(journal: &dyn Journal) {
+    let id = id("c");
+    let lengths = [10, 400, 20, 30, 40];
+    let chunk = |(seq, length): (u64, usize)| {
+        Entry::Chunk(chunk(seq, Role::User, Chunk::Text { text: "é".repeat(length / 2) }))
+    };
+    let entries = (1..).zip(lengths).map(chunk).chain([Entry::Head(head(0))]).collect();
+    add(journal, &id, Version(0), entries).await;
+    // Around each text there is `{"type":"text","text":""}`.
+    let sizes = lengths.map(|length| length + 25);
+    for max_bytes in (0..=700).step_by(5) {
+        for (take, order) in [(Take::Oldest, [1_u64, 2, 3, 4, 5]), (Take::Newest, [5, 4, 3, 2, 1])] {
+            let mut left = max_bytes;
+            let fits = |seq: &&u64| {
+                let size = sizes[usize::try_from(**seq - 1).unwrap_or_default()];
+                let fits = **seq == order[0] || size <= left;
+                left = usize::saturating_sub(left, size);
+                fits
+            };
+            let mut expected: Vec<u64> = order.iter().take_while(fits).copied().collect();
+            expected.sort_unstable();
+            let window = Window { take, max_bytes: Some(max_bytes), ..Window::default() };
+            assert_eq!(seqs(journal, &id, window).await, expected, "{window:?}");
+            let window = Window { limit: Some(1), ..window };
+            assert_eq!(seqs(journal, &id, window).await, [order[0]], "{window:?}");
         }
     }
 }

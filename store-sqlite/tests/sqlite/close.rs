@@ -1,7 +1,7 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Journal as _, Moment, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Entry, Journal as _, Moment, Page, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -28,7 +28,7 @@ fn turn() -> TurnRecord {
 
 async fn everything(journal: &SqliteJournal) -> String {
     let mut all = format!("{:?}", journal.unsealed(Millis(u64::MAX)).await.unwrap());
-    for (id, _) in journal.conversations().await.unwrap() {
+    for (id, _) in journal.conversations(Page::default()).await.unwrap() {
         all += &format!("\n{:?}", journal.load(&id).await.unwrap());
         all += &format!("\n{:?}", journal.chunks(&id, Window::default()).await.unwrap());
         all += &format!("\n{:?}", journal.events(&id, Cursor::default(), usize::MAX).await.unwrap());

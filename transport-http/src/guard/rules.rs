@@ -6,7 +6,7 @@ use axum::{
     extract::Request,
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-        header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, UPGRADE},
+        header::{AUTHORIZATION, CONTENT_TYPE, HOST, LINK, ORIGIN, UPGRADE},
     },
 };
 use tower_http::cors::CorsLayer;
@@ -52,7 +52,7 @@ impl Rules {
             .allow_origin(origins.collect::<Vec<_>>())
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
             .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
-            .expose_headers([HeaderName::from_static("x-conversation-id")])
+            .expose_headers([HeaderName::from_static("x-conversation-id"), LINK])
             .max_age(PREFLIGHT_AGE);
         (!self.origins.is_empty()).then_some(cors)
     }

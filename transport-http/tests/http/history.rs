@@ -1,12 +1,14 @@
 //! What is read about conversations.
 
+use everturn_transport_http::Limits;
 use everturn_wire::Value;
 use serde_json::json;
 
 use crate::{
-    client::{get, post},
+    client::{Answer, get, post},
     world,
     world::World,
+    world_with,
 };
 
 /// A conversation `c` of six chunks: three questions and their answers.
@@ -90,6 +92,74 @@ async fn conversations_are_listed_with_their_figures() {
     assert!(
         turns.iter().all(|turn| turn["steps"] == 1 && turn["contextSize"] == 5 && turn["usage"] == usage)
     );
+}
+
+/// Where the next page is.
+fn next(answer: &Answer) -> Option<String> {
+    let link = answer.headers.get("link")?.to_str().unwrap();
+    Some(link.strip_prefix('<').unwrap().strip_suffix(r#">; rel="next""#).unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn conversations_are_listed_page_by_page() {
+    let mut world = world_with(Limits { list: 3, ..Limits::default() }).await;
+    for id in ["a", "b", "c", "d", "e", "f", "g"] {
+        let stream = post(world.address, "/chat", json!({ "conversationId": id, "message": "Hi" })).await;
+        world.call().await.answer("Hello");
+        stream.text().await;
+        if id != "b" {
+            world.clock.advance(std::time::Duration::from_secs(1));
+        }
+    }
+    for (first, sizes) in [
+        ("/conversations", vec![3, 3, 1]),
+        ("/conversations?limit=9", vec![3, 3, 1]),
+        ("/conversations?limit=2", vec![2, 2, 2, 1]),
+    ] {
+        let (mut pages, mut ids, mut path) = (Vec::new(), String::new(), Some(first.to_owned()));
+        while let Some(page) = path {
+            let answer = get(world.address, &page).await;
+            path = next(&answer);
+            let list = answer.json().await;
+            let list = list.as_array().unwrap();
+            pages.push(list.len());
+            ids.extend(list.iter().map(|summary| summary["id"].as_str().unwrap()));
+        }
+        assert_eq!((pages, ids.as_str()), (sizes, "gfedbca"), "{first}");
+    }
+    for bad in ["before=x", "before=1", "before=1-a%20b", "limit=x"] {
+        assert_eq!(get(world.address, &format!("/conversations?{bad}")).await.status, 400, "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn history_without_a_limit_comes_in_parts() {
+    let mut world = world_with(Limits { chunks: 4, window: 1000, ..Limits::default() }).await;
+    conversation(&mut world).await;
+    let address = world.address;
+    let read = async |query: &str| {
+        let window = get(address, &format!("/conversations/c{query}")).await.json().await;
+        let chunks = window["chunks"].as_array().unwrap().iter();
+        let seqs: Vec<_> = chunks.map(|chunk| chunk["seq"].as_u64().unwrap()).collect();
+        (seqs, window["latestSeq"].as_u64().unwrap(), window["more"].as_bool())
+    };
+    assert_eq!(read("").await, (vec![3, 4, 5, 6], 6, None));
+    assert_eq!(read("?sinceSeq=0").await, (vec![1, 2, 3, 4], 4, Some(true)));
+    assert_eq!(read("?sinceSeq=4").await, (vec![5, 6], 6, None));
+    assert_eq!(read("?sinceSeq=2").await, (vec![3, 4, 5, 6], 6, None));
+    assert_eq!(read("?sinceSeq=0&beforeSeq=5").await, (vec![1, 2, 3, 4], 4, None));
+    assert_eq!(read("?sinceSeq=0&limit=2").await, (vec![5, 6], 6, None));
+    assert_eq!(read("?limit=5").await, (vec![2, 3, 4, 5, 6], 6, None));
+    // Longer than a whole window: it comes alone, and the reader gets past it.
+    let body = json!({ "conversationId": "c", "message": "long ".repeat(1000) });
+    let stream = post(world.address, "/chat", body).await;
+    world.call().await.answer("Yes");
+    stream.text().await;
+    assert_eq!(read("").await, (vec![8], 8, None));
+    assert_eq!(read("?sinceSeq=5").await, (vec![6], 6, Some(true)));
+    assert_eq!(read("?sinceSeq=6").await, (vec![7], 7, Some(true)));
+    assert_eq!(read("?sinceSeq=7").await, (vec![8], 8, None));
+    assert_eq!(read("?limit=3&beforeSeq=8").await, (vec![7], 7, None));
 }
 
 #[tokio::test]

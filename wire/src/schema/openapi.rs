@@ -53,16 +53,18 @@ const CALLS: [Call; 19] = [
         takes: Some("SendRequest"),
         answer: Answer::Events("application/x-ndjson"),
     },
-    get(
-        "GET /conversations",
-        "listConversations",
-        "All conversations, newest activity first.",
-        Answer::Body("ConversationList"),
-    ),
+    Call {
+        name: "GET /conversations",
+        id: "listConversations",
+        summary: "Conversations, newest activity first, 500 at most; where there are more, the header `Link` has the address of the next page as rel=\"next\".",
+        parameters: &["listLimit", "before"],
+        takes: None,
+        answer: Answer::Body("ConversationList"),
+    },
     Call {
         name: "GET /conversations/{id}",
         id: "readHistory",
-        summary: "Persisted chunks with sinceSeq < seq < beforeSeq; with a limit the newest of them; ascending.",
+        summary: "Persisted chunks with sinceSeq < seq < beforeSeq, ascending: the newest `limit` of them, else the newest 500. With `sinceSeq` and no `limit` it is the oldest 500, and `more` says that there are more after the last one. An answer ends before 1 MiB of chunks (4 MiB with a `limit`), but has one.",
         parameters: &["id", "sinceSeq", "beforeSeq", "limit"],
         takes: None,
         answer: Answer::Body("HistoryWindow"),
@@ -202,7 +204,14 @@ fn operation(call: &Call) -> Value {
 
 fn answer(answer: &Answer) -> Value {
     match *answer {
-        Answer::Body(name) => json!({ "description": "Done.", "content": content("application/json", name) }),
+        Answer::Body(name) => {
+            let mut response =
+                json!({ "description": "Done.", "content": content("application/json", name) });
+            if name == "ConversationList" {
+                response["headers"]["Link"] = json!({ "description": "The next page, where there is one.", "schema": { "type": "string" } });
+            }
+            response
+        }
         Answer::Events(media) => {
             let mut response = json!({ "description": "Events, one after another.", "content": content(media, "AgentEvent") });
             if media == "application/x-ndjson" {
@@ -235,7 +244,7 @@ fn parameters() -> Value {
     json!({
         "id": {
             "name": "id", "in": "path", "required": true, "description": "The conversation.",
-            "schema": { "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$" },
+            "schema": { "type": "string", "pattern": "^(?!\\.{1,2}$)[A-Za-z0-9._:-]{1,128}$" },
         },
         "messageId": {
             "name": "messageId", "in": "path", "required": true, "description": "The queued message.",
@@ -244,6 +253,14 @@ fn parameters() -> Value {
         "sinceSeq": { "name": "sinceSeq", "in": "query", "description": "Only chunks after this one.", "schema": seq() },
         "beforeSeq": { "name": "beforeSeq", "in": "query", "description": "Only chunks before this one.", "schema": seq() },
         "limit": { "name": "limit", "in": "query", "description": "At most so many, the newest.", "schema": seq() },
+        "listLimit": {
+            "name": "limit", "in": "query", "description": "At most so many, and never more than 500.", "schema": seq(),
+        },
+        "before": {
+            "name": "before", "in": "query",
+            "description": "Only those after this place in the list: `<lastActivityAt>-<id>` of the last one seen.",
+            "schema": { "type": "string" },
+        },
         "extensions": {
             "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",
             "schema": { "type": "boolean", "default": false },

@@ -1,0 +1,69 @@
+//! A part of the list of conversations.
+
+use std::{fmt, str::FromStr};
+
+use everturn_kernel::Millis;
+use everturn_wire::ConversationId;
+
+use super::Head;
+use crate::cursor::InvalidCursor;
+
+/// Which conversations: those after a place in the order of the list, at most so many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Only those that come after this place.
+    pub after: Option<ListCursor>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// The conversation of a list that was seen last. As text it is `<milliseconds>-<id>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListCursor {
+    /// When its latest chunk was added.
+    pub last_activity_at: Millis,
+    /// The conversation.
+    pub id: ConversationId,
+}
+
+impl Page {
+    /// Whether a conversation comes after the place from which the page goes on.
+    pub(super) fn has(&self, id: &ConversationId, head: &Head) -> bool {
+        self.after.as_ref().is_none_or(|after| {
+            after.last_activity_at.cmp(&head.last_activity_at).then_with(|| id.cmp(&after.id)).is_gt()
+        })
+    }
+}
+
+impl fmt::Display for ListCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.last_activity_at.0, self.id)
+    }
+}
+
+impl FromStr for ListCursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let parsed = text.split_once('-').and_then(|(at, id)| {
+            let is_plain = !at.is_empty() && at.bytes().all(|byte| byte.is_ascii_digit());
+            let at = at.parse().ok().filter(|_| is_plain)?;
+            Some(Self { last_activity_at: Millis(at), id: ConversationId::parse(id).ok()? })
+        });
+        parsed.ok_or_else(|| InvalidCursor { shown: text.chars().take(64).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_is_written() {
+        let cursor = ListCursor { last_activity_at: Millis(1_700_000_000_000), id: "a-b:1".into() };
+        assert_eq!(cursor.to_string().parse::<ListCursor>().unwrap(), cursor);
+        for bad in ["", "-", "1", "1-", "-a", "+1-a", "x-a", "1-a b", "99999999999999999999-a"] {
+            assert!(bad.parse::<ListCursor>().is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A part of a conversation's history.
+
+use std::{cmp::Ordering, io, sync::Arc};
+
+use everturn_wire::StoredChunk;
+
+/// Which chunks: `since < seq < before`, and of those at one end as many as the limits let through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Only those after this.
+    pub since_seq: Option<u64>,
+    /// Only those before this.
+    pub before_seq: Option<u64>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// No more once these many bytes are reached, as JSON of [`StoredChunk::chunk`]; but always one.
+    pub max_bytes: Option<usize>,
+    /// Which of them where a limit leaves some out.
+    pub take: Take,
+}
+
+/// Which chunks are taken where a limit leaves some out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Take {
+    /// Those at the end.
+    #[default]
+    Newest,
+    /// Those at the beginning.
+    Oldest,
+}
+
+impl Window {
+    /// The chunks of the window: of all that a conversation has, ascending.
+    pub(super) fn of(self, all: &[Arc<StoredChunk>]) -> Vec<Arc<StoredChunk>> {
+        let from = all.partition_point(|chunk| chunk.seq <= self.since_seq.unwrap_or(0));
+        let to = all.partition_point(|chunk| self.before_seq.is_none_or(|before| chunk.seq < before));
+        let inside = all.get(from..to).unwrap_or_default();
+        match self.take {
+            Take::Oldest => self.limited(inside.iter()).cloned().collect(),
+            Take::Newest => {
+                let count = self.limited(inside.iter().rev()).count();
+                inside[inside.len() - count..].to_vec()
+            }
+        }
+    }
+
+    fn limited<'a>(
+        self,
+        chunks: impl Iterator<Item = &'a Arc<StoredChunk>>,
+    ) -> impl Iterator<Item = &'a Arc<StoredChunk>> {
+        let mut room = Room::new(self.max_bytes);
+        let size = move |chunk: &StoredChunk| if self.max_bytes.is_some() { json_len(chunk) } else { 0 };
+        chunks.take(self.limit.unwrap_or(usize::MAX)).take_while(move |chunk| room.has(size(chunk)))
+    }
+}
+
+/// What is left of a window's bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    left: Option<usize>,
+    empty: bool,
+}
+
+impl Room {
+    /// Room for that many bytes; `None` = for any number.
+    pub fn new(max_bytes: Option<usize>) -> Self {
+        Self { left: max_bytes, empty: true }
+    }
+
+    /// Whether a chunk of that many bytes still fits, which then takes its room. The first one always does.
+    pub fn has(&mut self, bytes: usize) -> bool {
+        let Some(left) = self.left else { return true };
+        let fits = self.empty || bytes.cmp(&left) != Ordering::Greater;
+        (self.left, self.empty) = (Some(left.saturating_sub(bytes)), false);
+        fits
+    }
+}
+
+/// The length of a chunk as JSON, without making it.
+fn json_len(chunk: &StoredChunk) -> usize {
+    struct Count(usize);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // A wire type always has its JSON, and counting does not fail.
+    let _ = serde_json::to_writer(&mut count, &chunk.chunk);
+    count.0
+}
