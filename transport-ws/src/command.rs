@@ -1,147 +1,100 @@
-//! Carrying out what a peer says.
+//! Carrying out one command.
 
-use axum::extract::ws::Message;
-use everturn_orchestrator::{Cursor, Error, Orchestrator, StartTurn, Started};
-use everturn_wire::{Command, CommandError, ConversationId};
+use everturn_orchestrator::{Cursor, Error, Orchestrator, StartTurn, Started, Subscription};
+use everturn_wire::{Command, ConversationId};
 
-use crate::{message, watch::Watches};
-
-/// Why a command was not carried out.
-enum Refusal {
-    Failed(Error),
-    TooManyWatches { limit: usize },
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// Carries out the commands of one socket.
-pub(crate) struct Executor {
-    pub(crate) orchestrator: Orchestrator,
-    /// Conversations that may be watched at once.
-    pub(crate) most_watches: usize,
-}
-
-impl Executor {
-    /// Carries out a command. What comes of it are events; an answer there is only when it fails.
-    pub(crate) async fn execute(&self, frame: &str, watches: &mut Watches) -> Option<Message> {
-        let command = match Command::parse(frame) {
-            Ok(command) => command,
-            Err(error) => return Some(not_understood(&error)),
-        };
-        let id = match conversation(&command).map(|id| ConversationId::parse(id.as_str())).transpose() {
-            Ok(id) => id,
-            Err(invalid) => return Some(message::refusal(None, &invalid.to_string())),
-        };
-        let refusal = self.carry_out(command, watches).await.err()?;
-        let why = match refusal {
-            Refusal::Failed(error) => error.to_string(),
-            Refusal::TooManyWatches { limit } => {
-                format!("this socket watches {limit} conversations already: unsubscribe from some first")
-            }
-        };
-        Some(message::refusal(id, &why))
-    }
-
-    async fn carry_out(&self, command: Command, watches: &mut Watches) -> Result<(), Refusal> {
-        let orchestrator = &self.orchestrator;
-        match command {
-            Command::ChatSend { conversation_id, message, model, images, reasoning_effort, extensions } => {
-                let start = StartTurn {
-                    conversation_id,
-                    text: message,
-                    images: images.unwrap_or_default(),
-                    model,
-                    reasoning_effort,
-                };
-                self.send(start, extensions, watches).await?;
-            }
-            Command::ChatSubscribe { conversation_id: id, cursor, extensions } => {
-                self.check_room(Some(&id), watches)?;
-                let cursor =
-                    cursor.map(|cursor| cursor.parse::<Cursor>().map_err(Error::from)).transpose()?;
-                self.watch(id, cursor, extensions.unwrap_or(false), watches).await?;
-            }
-            Command::ChatUnsubscribe { conversation_id: id } => watches.remove(&id),
-            Command::ChatQueue { conversation_id: id, text, message_id } => {
-                orchestrator.enqueue(&id, text, message_id).await?;
-            }
-            Command::ChatQueueCancel { conversation_id: id, message_id } => {
-                orchestrator.cancel_queued(&id, &message_id).await?;
-            }
-            Command::ChatStop { conversation_id: id } => {
-                orchestrator.stop(&id).await?;
-            }
-            Command::ChatRetry { conversation_id: id, turn_id, extensions } => {
-                self.check_room(Some(&id), watches)?;
-                let started = orchestrator.retry(&id, &turn_id).await?;
-                self.follow(started, extensions, watches).await?;
-            }
-            Command::RetryAbort { conversation_id: id } => {
-                orchestrator.abort_retry(&id).await?;
-            }
-            Command::RetryNow { conversation_id: id } => {
-                orchestrator.retry_now(&id).await?;
-            }
-            Command::RetrySet { conversation_id: id, enabled } => {
-                orchestrator.set_auto_retry(id.as_ref(), enabled).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Starts a turn and watches it from its start. Who watches the conversation already goes on where it is, so that
-    /// nothing comes twice and nothing is left out.
-    async fn send(
-        &self,
-        start: StartTurn,
-        extensions: Option<bool>,
-        watches: &mut Watches,
-    ) -> Result<(), Refusal> {
-        self.check_room(start.conversation_id.as_ref(), watches)?;
-        let started = self.orchestrator.start(start).await?;
-        self.follow(started, extensions, watches).await
-    }
-
-    async fn follow(
-        &self,
-        started: Started,
-        extensions: Option<bool>,
-        watches: &mut Watches,
-    ) -> Result<(), Refusal> {
-        let id = started.conversation_id;
-        let watched = watches.get(&id).map(|watch| (watch.cursor, watch.extensions));
-        let (from, usual) = watched.unwrap_or((started.from, false));
-        self.watch(id, Some(from), extensions.unwrap_or(usual), watches).await
-    }
-
-    async fn watch(
-        &self,
+/// What is left to do for the socket when a command has been carried out.
+pub(crate) enum Outcome {
+    Done,
+    /// There was no turn, or no wait, that it could have told anything.
+    Nobody,
+    /// Be sent these events, whether the conversation is watched or not.
+    Watch {
         id: ConversationId,
-        from: Option<Cursor>,
+        subscription: Subscription,
         extensions: bool,
-        watches: &mut Watches,
-    ) -> Result<(), Refusal> {
-        let subscription = self.orchestrator.subscribe(&id, from, extensions).await?;
-        watches.insert(id, subscription, extensions);
-        Ok(())
-    }
+    },
+    /// Be sent the events of a turn that has begun. Who watches the conversation already goes on where it is, so that
+    /// nothing comes twice and nothing is left out.
+    Follow {
+        id: ConversationId,
+        subscription: Subscription,
+        /// `None` = as before.
+        extensions: Option<bool>,
+    },
+    Unwatch(ConversationId),
+}
 
-    fn check_room(&self, id: Option<&ConversationId>, watches: &Watches) -> Result<(), Refusal> {
-        let is_watched = id.is_some_and(|id| watches.get(id).is_some());
-        if is_watched || watches.len() < self.most_watches {
-            Ok(())
-        } else {
-            Err(Refusal::TooManyWatches { limit: self.most_watches })
+/// Carries out a command.
+pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> Result<Outcome, Error> {
+    match command {
+        Command::ChatSend { conversation_id, message, model, images, reasoning_effort, extensions } => {
+            let start = StartTurn {
+                conversation_id,
+                text: message,
+                images: images.unwrap_or_default(),
+                model,
+                reasoning_effort,
+            };
+            return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
+        }
+        Command::ChatRetry { conversation_id: id, turn_id, extensions } => {
+            return follow(orchestrator, orchestrator.retry(&id, &turn_id).await?, extensions).await;
+        }
+        Command::ChatSubscribe { conversation_id: id, cursor, extensions } => {
+            let cursor = cursor.map(|cursor| cursor.parse::<Cursor>().map_err(Error::from)).transpose()?;
+            return watch(orchestrator, id, cursor, extensions.unwrap_or(false)).await;
+        }
+        Command::ChatUnsubscribe { conversation_id: id } => return Ok(Outcome::Unwatch(id)),
+        Command::ChatQueue { conversation_id: id, text, message_id } => {
+            orchestrator.enqueue(&id, text, message_id).await?;
+        }
+        Command::ChatQueueCancel { conversation_id: id, message_id } => {
+            orchestrator.cancel_queued(&id, &message_id).await?;
+        }
+        Command::ChatStop { conversation_id: id } => {
+            return told(orchestrator.stop(&id).await?);
+        }
+        Command::RetryAbort { conversation_id: id } => {
+            return told(orchestrator.abort_retry(&id).await?);
+        }
+        Command::RetryNow { conversation_id: id } => {
+            return told(orchestrator.retry_now(&id).await?);
+        }
+        Command::RetrySet { conversation_id: id, enabled } => {
+            orchestrator.set_auto_retry(id.as_ref(), enabled).await?;
         }
     }
+    Ok(Outcome::Done)
+}
+
+fn told(somebody: bool) -> Result<Outcome, Error> {
+    Ok(if somebody { Outcome::Done } else { Outcome::Nobody })
+}
+
+/// Watches a conversation from there.
+pub(crate) async fn watch(
+    orchestrator: &Orchestrator,
+    id: ConversationId,
+    from: Option<Cursor>,
+    extensions: bool,
+) -> Result<Outcome, Error> {
+    let subscription = orchestrator.subscribe(&id, from, extensions).await?;
+    Ok(Outcome::Watch { id, subscription, extensions })
+}
+
+async fn follow(
+    orchestrator: &Orchestrator,
+    started: Started,
+    extensions: Option<bool>,
+) -> Result<Outcome, Error> {
+    let Started { conversation_id: id, from, .. } = started;
+    let subscription = orchestrator.subscribe(&id, Some(from), extensions.unwrap_or(false)).await?;
+    Ok(Outcome::Follow { id, subscription, extensions })
 }
 
 /// The conversation that a command is about.
-fn conversation(command: &Command) -> Option<&ConversationId> {
+pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
     match command {
         Command::ChatSend { conversation_id, .. } | Command::RetrySet { conversation_id, .. } => {
             conversation_id.as_ref()
@@ -157,14 +110,25 @@ fn conversation(command: &Command) -> Option<&ConversationId> {
     }
 }
 
-fn not_understood(error: &CommandError) -> Message {
-    match error {
-        CommandError::BadFields { conversation_id, .. } => {
-            let id = conversation_id.as_ref().and_then(|id| ConversationId::parse(id.as_str()).ok());
-            message::refusal(id, &error.to_string())
-        }
-        CommandError::NotJson(_) | CommandError::NoType | CommandError::UnknownType { .. } => {
-            message::error(&error.to_string())
-        }
+/// How a command stands to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// It waits for all before it of its conversation.
+    Ordered,
+    /// The same, and it starts a turn.
+    Starts,
+    /// It waits for none; where it reached nobody, it is carried out again when one before it has started a turn.
+    Urgent,
+}
+
+pub(crate) fn urgency(command: &Command) -> Urgency {
+    match command {
+        Command::ChatStop { .. } | Command::RetryAbort { .. } | Command::RetryNow { .. } => Urgency::Urgent,
+        Command::ChatSend { .. } | Command::ChatRetry { .. } => Urgency::Starts,
+        Command::ChatSubscribe { .. }
+        | Command::ChatUnsubscribe { .. }
+        | Command::ChatQueue { .. }
+        | Command::ChatQueueCancel { .. }
+        | Command::RetrySet { .. } => Urgency::Ordered,
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`router`] serves `GET /ws`; [`Sockets`] is for servers that take upgrades elsewhere too. Each socket is one task: it
 //! reads a command when its last answer is on the way, and takes an event when the peer can take more, so a slow peer
-//! slows nobody but itself and holds a bounded amount of memory.
+//! slows nobody but itself and holds a bounded amount of memory. Commands of different conversations do not wait for each
+//! other, and a stop waits for none.
 //!
 //! This crate does *not* decide anything about a turn, check who may connect (the HTTP transport's guard does) or speak
 //! plain HTTP beyond the upgrade.
@@ -14,6 +15,7 @@ mod outbox;
 mod socket;
 mod sockets;
 mod status;
+mod under_way;
 mod watch;
 
 pub use limits::Limits;

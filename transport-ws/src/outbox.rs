@@ -28,6 +28,9 @@ impl From<Error> for Stuck {
     }
 }
 
+/// Pongs that may wait for a peer that does not read: then nothing more is read from it.
+const MAX_PONGS: usize = 32;
+
 /// The way out to a peer: an answer first, else whatever event comes next.
 ///
 /// An event is taken only when the socket has room for it. What waits is bounded: one answer, one event, and the bytes
@@ -35,6 +38,8 @@ impl From<Error> for Stuck {
 pub(crate) struct Outbox {
     sink: SplitSink<WebSocket, Message>,
     answer: Option<Message>,
+    /// Pongs that the protocol put into the socket's buffer since it was last written out.
+    pongs: usize,
     /// Whether the peer may have yet to be sent something.
     unflushed: bool,
     /// When the socket took the last message.
@@ -44,12 +49,20 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new(sink: SplitSink<WebSocket, Message>, patience: Duration) -> Self {
-        Self { sink, answer: None, unflushed: false, took: Instant::now(), patience }
+        Self { sink, answer: None, pongs: 0, unflushed: false, took: Instant::now(), patience }
     }
 
     /// Whether the last answer is on its way, so that there is room for another.
     pub(crate) fn has_room(&self) -> bool {
-        self.answer.is_none()
+        self.answer.is_none() && self.pongs < MAX_PONGS
+    }
+
+    /// A ping was read, so that a pong waits to be written.
+    pub(crate) fn owes_pong(&mut self) {
+        self.pongs += 1;
+        if self.pongs == MAX_PONGS {
+            self.took = Instant::now();
+        }
     }
 
     /// Sends this next.
@@ -75,6 +88,14 @@ impl Outbox {
 
     async fn pass_on(&mut self, watches: &mut Watches, statuses: &mut StatusFeed) -> Result<(), Stuck> {
         let deadline = self.took + self.patience;
+        if self.pongs >= MAX_PONGS {
+            within(deadline, self.sink.flush()).await?;
+            (self.pongs, self.unflushed) = (0, false);
+            // There is room to read again, unless an answer waits.
+            if self.answer.is_none() {
+                return Ok(());
+            }
+        }
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
         let message = match self.answer.take() {
             Some(answer) => answer,
@@ -87,7 +108,7 @@ impl Outbox {
                     yield_now().await;
                     within(deadline, self.sink.flush()).await
                 } => {
-                    self.unflushed = false;
+                    (self.pongs, self.unflushed) = (0, false);
                     return flushed;
                 }
             },

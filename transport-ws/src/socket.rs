@@ -7,12 +7,11 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
 
 use crate::{
-    Limits,
-    command::Executor,
-    message,
+    Limits, message,
     outbox::{Outbox, Stuck},
     sockets::DROPPED,
     status::StatusFeed,
+    under_way::{Done, UnderWay},
     watch::Watches,
 };
 
@@ -26,7 +25,8 @@ pub(crate) struct Socket {
     outbox: Outbox,
     watches: Watches,
     statuses: StatusFeed,
-    executor: Executor,
+    orchestrator: Orchestrator,
+    under_way: UnderWay,
     limits: Limits,
     /// When the peer was last heard.
     heard: Instant,
@@ -37,6 +37,10 @@ pub(crate) struct Socket {
 /// What can happen to a socket.
 enum Event {
     Heard(Option<Result<Message, axum::Error>>),
+    /// A command has ended.
+    Done(Done),
+    /// There is room for another command.
+    Room,
     /// The last answer is on its way: there is room for another.
     Answered,
     Stuck(Stuck),
@@ -68,7 +72,8 @@ impl Socket {
             outbox: Outbox::new(sink, limits.send_timeout),
             watches: Watches::default(),
             statuses: StatusFeed::new(orchestrator.clone()),
-            executor: Executor { orchestrator, most_watches: limits.subscriptions },
+            under_way: UnderWay::new(orchestrator.clone(), limits),
+            orchestrator,
             limits,
             heard: Instant::now(),
             pinged: false,
@@ -83,6 +88,7 @@ impl Socket {
                 break end;
             }
         };
+        self.under_way.leave();
         let last = match end {
             End::Left => Vec::new(),
             End::Down => vec![message::close(CloseCode::Away.into(), SHUTTING_DOWN)],
@@ -105,15 +111,20 @@ impl Socket {
 
     async fn event(&mut self) -> Event {
         let quiet_at = self.heard + self.limits.ping_every * if self.pinged { 2 } else { 1 };
+        let room_at = self.under_way.room_at();
         tokio::select! {
             // A stop must get through however much there is to be told.
             biased;
-            heard = self.source.next(), if self.outbox.has_room() => Event::Heard(heard),
+            done = self.under_way.next(), if self.outbox.has_room() => Event::Done(done),
+            heard = self.source.next(), if self.outbox.has_room() && self.under_way.has_room() => {
+                Event::Heard(heard)
+            }
             pumped = self.outbox.pump(&mut self.watches, &mut self.statuses) => match pumped {
                 Ok(()) => Event::Answered,
                 Err(stuck) => Event::Stuck(stuck),
             },
-            () = self.executor.orchestrator.down() => Event::Down,
+            () = self.orchestrator.down() => Event::Down,
+            () = sleep_until(room_at.unwrap_or(quiet_at)), if room_at.is_some() => Event::Room,
             () = sleep_until(quiet_at) => Event::Quiet,
         }
     }
@@ -122,12 +133,18 @@ impl Socket {
         match event {
             Event::Heard(Some(Ok(message))) => {
                 (self.heard, self.pinged) = (Instant::now(), false);
-                self.hear(message).await
+                self.hear(message)
             }
             Event::Heard(Some(Err(error))) => Err(broken(error)),
             Event::Heard(None) | Event::Stuck(Stuck::Gone) => Err(End::Left),
             Event::Stuck(Stuck::Slow) => Err(End::Slow),
-            Event::Answered => Ok(()),
+            Event::Done(done) => {
+                if let Some(answer) = self.under_way.end(done, &mut self.watches) {
+                    self.outbox.answer(answer);
+                }
+                Ok(())
+            }
+            Event::Answered | Event::Room => Ok(()),
             Event::Down => Err(End::Down),
             Event::Quiet if self.pinged => Err(End::Dead),
             Event::Quiet => {
@@ -138,12 +155,16 @@ impl Socket {
         }
     }
 
-    async fn hear(&mut self, message: Message) -> Result<(), End> {
+    fn hear(&mut self, message: Message) -> Result<(), End> {
         let answer = match message {
-            Message::Text(text) => self.executor.execute(&text, &mut self.watches).await,
+            Message::Text(text) => self.under_way.begin(&text, &self.watches),
             Message::Binary(_) => Some(message::error("send commands as text frames, not as binary ones")),
-            // Pings are answered below us.
-            Message::Ping(_) | Message::Pong(_) => None,
+            // It is answered below us.
+            Message::Ping(_) => {
+                self.outbox.owes_pong();
+                None
+            }
+            Message::Pong(_) => None,
             Message::Close(_) => return Err(End::Left),
         };
         if let Some(answer) = answer {

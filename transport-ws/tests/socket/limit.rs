@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::http::StatusCode;
 
 use crate::{
     peer::{Peer, request, text},
+    raw::{RawPeer, frame_head},
     world,
     world::{World, still_time},
     world_with,
@@ -140,4 +141,26 @@ async fn a_path_can_be_a_page_and_a_socket() {
     assert_eq!(text(&peer.events_until("turn-sealed").await), "Hello");
     // They count together.
     assert!(Peer::open(world.address, request(world.address, "/ws")).await.is_err());
+}
+
+#[tokio::test]
+async fn a_peer_that_pings_and_never_reads_is_let_go() {
+    still_time();
+    let world = world().await;
+    let mut peer = RawPeer::connect(world.address).await;
+    let ping = [&frame_head(0x89, 125)[..], &[0; 125]].concat();
+    let pings = ping.repeat(1000);
+    let mut sent = 0;
+    // What the system keeps for both ends is some megabytes.
+    while sent < 64 << 20 {
+        let written = tokio::select! {
+            written = peer.try_send_bytes(&pings) => written,
+            () = async { loop { tokio::time::advance(Duration::from_millis(10)).await; tokio::task::yield_now().await; } } => unreachable!(),
+        };
+        match written {
+            Ok(()) => sent += pings.len(),
+            Err(_) => return,
+        }
+    }
+    panic!("the server has read {sent} bytes of pings");
 }

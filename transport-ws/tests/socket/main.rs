@@ -9,6 +9,7 @@ mod place;
 mod puppet;
 mod raw;
 mod relay;
+mod stall;
 mod world;
 
 #[path = "../../../orchestrator/tests/orchestrator/storage.rs"]

@@ -39,6 +39,10 @@ impl RawPeer {
         self.stream.write_all(bytes).await.unwrap();
     }
 
+    pub(crate) async fn try_send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(bytes).await
+    }
+
     /// The next frame: its first byte and its payload. `None` when the connection ended.
     pub(crate) async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         let head = self.stream.read_u8().await.ok()?;

@@ -1,0 +1,253 @@
+//! The commands of a socket that are under way.
+
+use std::collections::HashMap;
+
+use axum::extract::ws::Message;
+use everturn_orchestrator::{Cursor, Error, Orchestrator};
+use everturn_wire::{Command, CommandError, ConversationId};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    future::{BoxFuture, Shared, join_all},
+    stream::FuturesUnordered,
+};
+use tokio::{
+    sync::oneshot,
+    time::{Duration, Instant, timeout},
+};
+
+use crate::{
+    Limits,
+    command::{self, Outcome, Urgency, carry_out},
+    message,
+    watch::Watches,
+};
+
+/// Stops and the like that may be under way beside as many other commands as there may be.
+const URGENT: usize = 16;
+/// How long no command is read while there are as many as there may be. Then one more is refused, so that a stop is read.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long commands may go on when their socket has ended.
+const AFTERWARDS: Duration = Duration::from_secs(30);
+
+/// The commands of a socket that are under way: those of one conversation one after the other, but a stop at once.
+pub(crate) struct UnderWay {
+    orchestrator: Orchestrator,
+    limits: Limits,
+    all: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// Of each conversation those that have not ended.
+    lanes: HashMap<ConversationId, Vec<Ticket>>,
+    next: u64,
+    /// Conversations that will be watched when these are done, and were not before.
+    promised: usize,
+    /// Bytes of the frames that these came in.
+    bytes: usize,
+    full_since: Option<Instant>,
+}
+
+/// A command that others may wait for.
+struct Ticket {
+    number: u64,
+    starts: bool,
+    /// Says whether it did what it should.
+    ended: Shared<oneshot::Receiver<bool>>,
+}
+
+/// A command that has ended.
+pub(crate) struct Done {
+    number: u64,
+    id: Option<ConversationId>,
+    promised: bool,
+    bytes: usize,
+    outcome: Result<Outcome, Error>,
+}
+
+impl UnderWay {
+    pub(crate) fn new(orchestrator: Orchestrator, limits: Limits) -> Self {
+        Self {
+            orchestrator,
+            limits,
+            all: FuturesUnordered::new(),
+            lanes: HashMap::new(),
+            next: 0,
+            promised: 0,
+            bytes: 0,
+            full_since: None,
+        }
+    }
+
+    /// Whether another command may be read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.full_since.is_none_or(|since| since.elapsed() >= PATIENCE)
+    }
+
+    /// When there is room although nothing was done.
+    pub(crate) fn room_at(&self) -> Option<Instant> {
+        self.full_since.filter(|_| !self.has_room()).map(|since| since + PATIENCE)
+    }
+
+    /// Begins to carry out a command. An answer there is only when that cannot be.
+    pub(crate) fn begin(&mut self, frame: &str, watches: &Watches) -> Option<Message> {
+        let command = match Command::parse(frame) {
+            Ok(command) => command,
+            Err(error) => return Some(not_understood(&error)),
+        };
+        let named = command::conversation(&command).map(|id| ConversationId::parse(id.as_str()));
+        let id = match named.transpose() {
+            Ok(id) => id,
+            Err(invalid) => return Some(message::refusal(None, &invalid.to_string())),
+        };
+        let urgency = command::urgency(&command);
+        let urgent = if urgency == Urgency::Urgent { URGENT } else { 0 };
+        if self.is_full(urgent) {
+            let why = "too many commands of this socket are under way: wait until some are done";
+            return Some(message::refusal(id, why));
+        }
+        let watching = urgency == Urgency::Starts || matches!(command, Command::ChatSubscribe { .. });
+        let promised = watching && id.as_ref().is_none_or(|id| watches.get(id).is_none());
+        let limit = self.limits.subscriptions;
+        if promised && watches.len() + self.promised >= limit {
+            let why =
+                format!("this socket watches {limit} conversations already: unsubscribe from some first");
+            return Some(message::refusal(id, &why));
+        }
+        self.push(command, urgency, id, promised, frame.len());
+        None
+    }
+
+    fn push(
+        &mut self,
+        command: Command,
+        urgency: Urgency,
+        id: Option<ConversationId>,
+        promised: bool,
+        bytes: usize,
+    ) {
+        let (ended, is_ended) = oneshot::channel();
+        let number = self.number();
+        let mut before = Vec::new();
+        if let Some(id) = &id {
+            let lane = self.lanes.entry(id.clone()).or_default();
+            let waited = lane.iter().filter(|ticket| urgency != Urgency::Urgent || ticket.starts);
+            before.extend(waited.map(|ticket| ticket.ended.clone()));
+            lane.push(Ticket { number, starts: urgency == Urgency::Starts, ended: is_ended.shared() });
+        }
+        let orchestrator = self.orchestrator.clone();
+        let carried_out = async move {
+            if urgency != Urgency::Urgent {
+                join_all(before).await;
+                return carry_out(&orchestrator, command).await;
+            }
+            let outcome = carry_out(&orchestrator, command.clone()).await;
+            if let Ok(Outcome::Done) = outcome {
+                return outcome;
+            }
+            // Then a turn is meant that was about to begin.
+            match join_all(before).await.contains(&Ok(true)) {
+                true => carry_out(&orchestrator, command).await,
+                false => outcome,
+            }
+        };
+        self.promised += usize::from(promised);
+        self.bytes += bytes;
+        self.all.push(
+            async move {
+                let outcome = carried_out.await;
+                // Nobody may wait for it.
+                let _ = ended.send(outcome.is_ok());
+                Done { number, id, promised, bytes, outcome }
+            }
+            .boxed(),
+        );
+        self.look();
+    }
+
+    /// Watches a conversation from there once more, with or without extensions.
+    fn watch_again(&mut self, id: ConversationId, from: Cursor, extensions: bool) {
+        let (orchestrator, number) = (self.orchestrator.clone(), self.number());
+        self.promised += 1;
+        self.all.push(
+            async move {
+                let outcome = command::watch(&orchestrator, id, Some(from), extensions).await;
+                Done { number, id: None, promised: true, bytes: 0, outcome }
+            }
+            .boxed(),
+        );
+    }
+
+    /// The next command that ends. Pending while none is under way. May be dropped at any time.
+    pub(crate) async fn next(&mut self) -> Done {
+        match self.all.next().await {
+            Some(done) => done,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Does for the socket what is left to do. An answer there is only when the command failed.
+    pub(crate) fn end(&mut self, done: Done, watches: &mut Watches) -> Option<Message> {
+        let Done { number, id, promised, bytes, outcome } = done;
+        self.promised -= usize::from(promised);
+        self.bytes -= bytes;
+        if let Some(id) = &id
+            && let Some(lane) = self.lanes.get_mut(id)
+        {
+            lane.retain(|ticket| ticket.number != number);
+            if lane.is_empty() {
+                self.lanes.remove(id);
+            }
+        }
+        self.look();
+        match outcome {
+            Ok(Outcome::Done | Outcome::Nobody) => {}
+            Ok(Outcome::Unwatch(id)) => watches.remove(&id),
+            Ok(Outcome::Watch { id, subscription, extensions }) => {
+                watches.insert(id, subscription, extensions);
+            }
+            Ok(Outcome::Follow { id, subscription, extensions }) => {
+                let watched = watches.get(&id).map(|watch| (watch.cursor, watch.extensions));
+                match (watched, extensions) {
+                    (None, _) => watches.insert(id, subscription, extensions.unwrap_or(false)),
+                    (Some((cursor, before)), Some(extensions)) if before != extensions => {
+                        watches.remove(&id);
+                        self.watch_again(id, cursor, extensions);
+                    }
+                    (Some(_), _) => {}
+                }
+            }
+            Err(error) => return Some(message::refusal(id, &error.to_string())),
+        }
+        None
+    }
+
+    /// Lets what is under way come to its end though the socket has ended: it was said, so it is done.
+    pub(crate) fn leave(self) {
+        if !self.all.is_empty() {
+            tokio::spawn(timeout(AFTERWARDS, self.all.for_each(async |_| {})));
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn is_full(&self, urgent: usize) -> bool {
+        // Twice the longest command, so that one that is long never waits for a short one.
+        self.all.len() >= self.limits.commands + urgent || self.bytes >= 2 * self.limits.command
+    }
+
+    fn look(&mut self) {
+        self.full_since = self.is_full(0).then(|| self.full_since.unwrap_or_else(Instant::now));
+    }
+}
+
+fn not_understood(error: &CommandError) -> Message {
+    match error {
+        CommandError::BadFields { conversation_id, .. } => {
+            let id = conversation_id.as_ref().and_then(|id| ConversationId::parse(id.as_str()).ok());
+            message::refusal(id, &error.to_string())
+        }
+        CommandError::NotJson(_) | CommandError::NoType | CommandError::UnknownType { .. } => {
+            message::error(&error.to_string())
+        }
+    }
+}
