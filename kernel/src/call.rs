@@ -117,8 +117,16 @@ impl OpenCall {
     }
 }
 
-/// Gives a call an id that no other of its step has, so that exactly one result belongs to it.
+/// Longest name of a tool, in bytes. No API takes longer ones for tools; a longer one was made up by the model.
+const MAX_NAME: usize = 256;
+
+/// Gives a call an id that no other of its step has, so that exactly one result belongs to it; and cuts a name that would
+/// fill the history, which no tool has either way.
 pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCall {
+    if call.name.len() > MAX_NAME {
+        call.name.truncate(call.name.floor_char_boundary(MAX_NAME - '…'.len_utf8()));
+        call.name.push('…');
+    }
     let taken = |id: &str| others.iter().any(|other| other.call.id == id);
     if call.id.is_empty() {
         call.id = "call".to_string();
@@ -139,5 +147,21 @@ pub(crate) fn promote(calls: &mut [OpenCall], places: u32, now: Millis) {
         calls.iter_mut().filter(|call| call.state == CallState::Pending && call.refusal().is_none());
     for call in pending.take(free) {
         call.state = CallState::Running { since: now };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_model_made_up_cannot_fill_the_history() {
+        let call = |name: String| {
+            let arguments = Arguments::Parsed(Value::Null);
+            with_unique_id(ToolCall { id: "a".to_string(), name, arguments, echo: None }, &[]).name
+        };
+        assert_eq!(call("x".repeat(MAX_NAME)), "x".repeat(MAX_NAME));
+        let cut = call("é".repeat(1 << 19));
+        assert!(cut.len() <= MAX_NAME && cut.ends_with("é…"), "{cut}");
     }
 }
