@@ -112,6 +112,13 @@ pub(crate) fn is_flush(error: &Error) -> bool {
     matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
 }
 
+/// Whether nothing can be opened at all. SQLite does not say why it could not open a file.
+fn is_out_of_descriptors() -> bool {
+    // `EMFILE` and `ENFILE` of Unix.
+    let opened = std::env::current_exe().and_then(std::fs::File::open);
+    matches!(opened.err().and_then(|error| error.raw_os_error()), Some(23 | 24))
+}
+
 fn advice(error: &Error) -> &'static str {
     match error.sqlite_error_code() {
         _ if is_flush(error) => {
@@ -126,6 +133,9 @@ fn advice(error: &Error) -> &'static str {
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the file is damaged: stop, and restore it from a backup"
+        }
+        Some(ErrorCode::CannotOpen) if is_out_of_descriptors() => {
+            "the process is out of file descriptors: raise their limit (ulimit -n), or have it do less at once"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             "make the file and its directory writable for this user"
