@@ -163,6 +163,24 @@ async fn history_without_a_limit_comes_in_parts() {
 }
 
 #[tokio::test]
+async fn history_says_how_its_turns_ended() {
+    let mut world = world().await;
+    conversation(&mut world).await;
+    let turns = async |query: &str| {
+        let window = get(world.address, &format!("/conversations/c{query}")).await.json().await;
+        let turns = window["turns"].as_array().cloned().unwrap_or_default();
+        assert!(turns.iter().all(|turn| turn["reason"] == "stop" && turn["usage"]["inputTokens"] == 3));
+        turns.iter().map(|turn| (turn["firstSeq"].as_u64(), turn["lastSeq"].as_u64())).collect::<Vec<_>>()
+    };
+    let all = [(1, 2), (3, 4), (5, 6)].map(|(first, last)| (Some(first), Some(last)));
+    assert_eq!(turns("").await, all);
+    // Also those of which only a part is shown.
+    assert_eq!(turns("?sinceSeq=1&beforeSeq=4").await, all[..2]);
+    assert_eq!(turns("?limit=1").await, all[2..]);
+    assert_eq!(turns("?sinceSeq=6").await, []);
+}
+
+#[tokio::test]
 async fn models_and_health_are_told() {
     let world = world().await;
     let models: Value = get(world.address, "/models").await.json().await;
