@@ -3,7 +3,10 @@
 use axum::body::Body;
 use bytes::Bytes;
 use everturn_orchestrator::{Error, Frame, Subscription};
-use futures_util::{FutureExt as _, stream};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    stream::{self, BoxStream},
+};
 use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Duration, timeout},
@@ -26,7 +29,8 @@ pub(crate) enum Format {
 
 /// A subscription that is being sent. The client sets the pace: an event is taken when there is room for it.
 struct Relay {
-    subscription: Subscription,
+    /// Waiting for the next one may be given up without losing what was read for it already.
+    events: BoxStream<'static, Result<Frame, Error>>,
     format: Format,
     over: bool,
     _place: OwnedSemaphorePermit,
@@ -34,7 +38,11 @@ struct Relay {
 
 /// The events of a subscription as a body.
 pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemaphorePermit) -> Body {
-    let relay = Relay { subscription, format, over: false, _place: place };
+    let events = stream::unfold(subscription, async |mut subscription| {
+        let event = subscription.next().await;
+        Some((event, subscription))
+    });
+    let relay = Relay { events: events.boxed(), format, over: false, _place: place };
     Body::from_stream(stream::unfold(relay, async |mut relay| {
         if relay.over {
             return None;
@@ -56,8 +64,8 @@ impl Relay {
     /// The next events; an error cuts the body off, so that the client sees that it is not all.
     async fn gather(&mut self) -> Result<Bytes, Error> {
         let first = match self.format {
-            Format::Ndjson => self.subscription.next().await?,
-            Format::Sse { heartbeat } => match timeout(heartbeat, self.subscription.next()).await {
+            Format::Ndjson => self.next().await?,
+            Format::Sse { heartbeat } => match timeout(heartbeat, self.next()).await {
                 Ok(first) => first?,
                 Err(_) => return Ok(Bytes::from_static(b":\n\n")),
             },
@@ -66,7 +74,7 @@ impl Relay {
         self.put(&first, &mut bytes);
         while !self.over
             && bytes.len() < GATHERED
-            && let Some(next) = self.subscription.next().now_or_never()
+            && let Some(next) = self.next().now_or_never()
         {
             match next {
                 Ok(next) => self.put(&next, &mut bytes),
@@ -75,6 +83,11 @@ impl Relay {
             }
         }
         Ok(bytes.into())
+    }
+
+    async fn next(&mut self) -> Result<Frame, Error> {
+        // A subscription has no end but an error.
+        self.events.next().await.unwrap_or(Err(Error::ShuttingDown))
     }
 
     fn put(&mut self, frame: &Frame, bytes: &mut Vec<u8>) {
