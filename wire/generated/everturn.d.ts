@@ -212,7 +212,7 @@ export interface ChunkLine {
   chunk: Chunk;
 }
 
-/** A frame from client to server. */
+/** A frame from client to server. Of a stranger, read one with [`Command::parse`], which bounds what that costs. */
 export type Command =
   | ChatSendCommand
   | ChatSubscribeCommand
