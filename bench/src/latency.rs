@@ -1,4 +1,6 @@
-//! Time to the first event, and from a stop to the last one.
+//! Time to the first event, also over sockets that are used again; and from a stop to the last event.
+
+mod socket;
 
 use std::time::Instant;
 
@@ -9,13 +11,16 @@ use crate::stream::{Bare, orchestrator};
 
 const ROUNDS: usize = 400;
 
-/// Prints the bare client's and our p50 in microseconds, and the p99 of a stop in milliseconds.
+/// Prints the bare client's and our p50 in microseconds, the p99 of a stop in milliseconds; then in microseconds the bare
+/// client's p99, and p50 and p99 of a WebSocket and of a `POST` over connections that are kept.
 pub(crate) fn measure(base: &str) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let (one, stall) = (format!("{base}/one"), format!("{base}/stall"));
         let (mut bare_us, mut ours_us, mut stop_ms) = (Vec::new(), Vec::new(), Vec::new());
         let mut bare = Bare::connect(&one).await?;
         let ours = orchestrator(&one)?;
+        let mut clients = socket::Clients::connect(ours.clone()).await?;
+        let (mut socket_us, mut post_us) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             // Taken in turns, so that both see the same machine.
             let started = Instant::now();
@@ -26,12 +31,17 @@ pub(crate) fn measure(base: &str) -> Result<()> {
             .await?;
             bare_us.push(first.unwrap_or_default().as_secs_f64() * 1e6);
             ours_us.push(first_event(&ours).await?);
+            socket_us.push(clients.over_socket().await?);
+            post_us.push(clients.over_post().await?);
         }
         let ours = orchestrator(&stall)?;
         for _ in 0..ROUNDS {
             stop_ms.push(stop(&ours).await?);
         }
-        println!("{} {} {}", part(bare_us, 0.5), part(ours_us, 0.5), part(stop_ms, 0.99));
+        let first = [part(&mut bare_us, 0.5), part(&mut ours_us, 0.5), part(&mut stop_ms, 0.99)];
+        let kept = [&mut socket_us, &mut post_us].map(|us| [part(us, 0.5), part(us, 0.99)]);
+        let all = first.into_iter().chain([part(&mut bare_us, 0.99)]).chain(kept.into_iter().flatten());
+        println!("{}", all.map(|figure| figure.to_string()).collect::<Vec<_>>().join(" "));
         Ok(())
     })
 }
@@ -63,7 +73,7 @@ async fn stop(orchestrator: &everturn_orchestrator::Orchestrator) -> Result<f64>
 }
 
 /// The value below which that part of all values lies.
-fn part(mut values: Vec<f64>, part: f64) -> f64 {
+fn part(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * part) as usize]
 }

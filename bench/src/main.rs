@@ -75,8 +75,16 @@ fn report() -> Result<()> {
     }
 
     let latency = figures(&Child::run(&["latency", &base])?)?;
-    let (bare_us, ours_us, stop_ms) = (latency[0], latency[1], latency[2]);
+    let [bare_us, ours_us, stop_ms, bare_p99, socket_us, socket_p99, post_us, post_p99] = latency[..] else {
+        bail!("not the figures of latency: {latency:?}");
+    };
     table.figure("time to first event, added to the bare client's, p50", ours_us - bare_us, "us", 50.0);
+    for (kind, p50, p99) in [("WebSocket", socket_us, socket_p99), ("POST", post_us, post_p99)] {
+        let row =
+            |part| format!("a delta alone over a {kind} that is kept, added to the bare client's, {part}");
+        table.figure(&row("p50"), p50 - bare_us, "us", 2_000.0);
+        table.figure(&row("p99"), p99 - bare_p99, "us", 10_000.0);
+    }
     table.figure("stop to the turn's last event, p99", stop_ms, "ms", 100.0);
     provider.stop();
     table.figure("memory of a turn that waits in memory", single(&["memory"])?, "bytes", 8192.0);
