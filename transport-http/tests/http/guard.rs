@@ -173,7 +173,7 @@ async fn browsers_are_told_about_other_origins_only_where_there_are_any() {
     assert_eq!(answer.status, 401);
     assert!(
         allowed(&answer.headers).is_some()
-            && answer.header("access-control-expose-headers") == "x-conversation-id"
+            && answer.header("access-control-expose-headers") == "x-conversation-id,link"
     );
     assert_eq!(ask(&open, "OPTIONS", "/chat", &preflight("https://evil.example")).await.status, 403);
     let closed = world(|_| {}).await;
