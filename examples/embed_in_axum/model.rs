@@ -1,7 +1,7 @@
 //! A model of your own: anything that turns a request into a stream of facts.
 
 use everturn_orchestrator::kernel::{Arguments, FinishReason, Provider, Request, StreamEvent, ToolCall};
-use everturn_wire::{Category, Chunk, Failure};
+use everturn_wire::{Category, Chunk, Failure, Message};
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn look() -> ToolCall {
 
 /// What the thermometer said last.
 fn read(request: &Request) -> &str {
-    let chunks = request.messages.iter().rev().flat_map(|message| message.iter());
+    let chunks = request.messages.iter().rev().flat_map(Message::iter);
     let mut results = chunks.filter_map(|chunk| match chunk {
         Chunk::ToolResult { content, .. } => Some(content.as_str()),
         _ => None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use everturn_diagnosis::{Evidence, Stage, diagnose};
 use everturn_kernel::{Arguments, FinishReason, Provider, Request, StreamEvent, ToolCall, ToolSpec};
-use everturn_wire::{Chunk, Failure, Role, Usage, Value};
+use everturn_wire::{Chunk, Failure, Message, Role, Usage, Value};
 use futures_core::stream::BoxStream;
 use serde_json::{Map, json};
 
@@ -111,7 +111,7 @@ fn paced(text: &str, fact: fn(String) -> StreamEvent) -> Vec<Cue> {
 }
 
 fn ended(mut cues: Vec<Cue>, request: &Request, reason: FinishReason) -> Vec<Cue> {
-    let said = request.messages.iter().flat_map(|message| message.iter()).filter_map(text);
+    let said = request.messages.iter().flat_map(Message::iter).filter_map(text);
     let input_tokens = said.flat_map(str::split_whitespace).count() as u64;
     let output_tokens = cues.iter().filter(|cue| matches!(cue, Cue::Tell(_))).count() as u64;
     cues.push(StreamEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }).into());
@@ -132,7 +132,7 @@ fn text(chunk: &Chunk) -> Option<&str> {
 /// What the dice showed, where they were rolled in this turn.
 fn last_rolled(request: &Request) -> Option<&str> {
     let since = request.messages.iter().rev().take_while(|message| message.role != Role::User);
-    since.flat_map(|message| message.iter()).find_map(|chunk| match chunk {
+    since.flat_map(Message::iter).find_map(|chunk| match chunk {
         Chunk::ToolResult { tool_name, content, .. } if tool_name == DICE => Some(content.as_str()),
         _ => None,
     })

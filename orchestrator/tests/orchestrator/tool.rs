@@ -266,7 +266,7 @@ async fn of_endless_output_a_bound_is_shown_and_the_rest_of_the_turn_is_all_ther
     let rest: Vec<_> = lines.iter().filter(|line| !line.starts_with("tool-output a")).collect();
     let told = rest.iter().position(|line| **line == "tool-result a done").expect("its result is told");
     assert!(rest[told..].iter().any(|line| **line == "tool-output b working"));
-    let note = frames.iter().filter_map(|frame| printed_note(frame)).count();
+    let note = frames.iter().filter_map(printed_note).count();
     assert_eq!(note, 1, "what is missing is told once");
 }
 

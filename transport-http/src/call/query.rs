@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, HeaderValue, header::LINK},
 };
-use everturn_orchestrator::{Page, Take, Window};
+use everturn_orchestrator::{Error, Page, Take, Window};
 use everturn_wire::{ConversationList, ConversationState, Health, HistoryWindow, Models, TurnMetricsList};
 
 use crate::{api::Api, path::Conversation, query::Parameters, refusal::Refusal};
@@ -17,7 +17,7 @@ pub(crate) async fn conversations(
 ) -> Result<(HeaderMap, Answer<ConversationList>), Refusal> {
     let most = api.limits.list.max(1);
     let limit = parameters.number("limit")?.unwrap_or(most).min(most);
-    let after = parameters.text("before")?.map(str::parse).transpose()?;
+    let after = parameters.text("before")?.map(str::parse).transpose().map_err(Error::BadCursor)?;
     let (list, next) = api.orchestrator.conversations(Page { after, limit: Some(limit) }).await?;
     let mut headers = HeaderMap::new();
     if let Some(next) = next {

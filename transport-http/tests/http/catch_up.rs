@@ -69,7 +69,7 @@ impl Journal for Counting {
         self.inner.conversations(page).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Option<Wait>)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         self.inner.unsealed(before).await
     }
 }

@@ -73,12 +73,8 @@ pub(crate) fn export() -> Vec<ExportLine> {
         model,
         latest_seq,
     };
-    let chunk = ExportLine::Chunk {
-        conversation_id: "c1".into(),
-        seq: 1,
-        role: Role::User,
-        chunk: text("Hello").into(),
-    };
+    let chunk =
+        ExportLine::Chunk { conversation_id: "c1".into(), seq: 1, role: Role::User, chunk: text("Hello") };
     vec![conversation(Some("openai/gpt".into()), 1), chunk, conversation(None, 0)]
 }
 
