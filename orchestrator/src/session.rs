@@ -5,6 +5,7 @@ mod enter;
 mod host;
 mod job;
 mod ports;
+mod refused;
 mod request;
 mod settle;
 
@@ -36,6 +37,8 @@ pub(crate) use settle::close_idle;
 async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
     let conversation = seated.conversation.clone();
     let mut next = Some(first);
+    // The journal refused for good what the turn came to.
+    let mut is_refused = false;
     while let Some(Job { mut turn, mut effects, settings, owed }) = next.take() {
         let _active = Present::active_turn();
         let mut host = TurnHost::new(
@@ -49,11 +52,20 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
         if let Err(error) = drive(&ports, &conversation, &mut turn, &mut effects, &mut host).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
             let owed = host.into_owed();
+            // Once: where its end is refused, too, the journal refuses everything.
+            if let (JournalError::Refused(why), false) = (&error, is_refused) {
+                is_refused = true;
+                next = refused::end(&ports, &conversation, settings, why).await;
+            }
+            if next.is_some() {
+                continue;
+            }
             seated.lose(error.clone());
             // Who tries again at once finds it let go of.
             owed.refuse(error);
             return;
         }
+        is_refused = false;
         next = host.take_next();
         if next.is_some() {
             continue;

@@ -80,6 +80,14 @@ impl Conversation {
         on_their_way
     }
 
+    /// Drops what was told and never became durable: new events begin behind it, so that a cursor into it leads on to
+    /// them, as after a crash.
+    pub(crate) fn drop_told(&self) {
+        let mut state = self.state();
+        let end = state.live.log.end();
+        (state.live.log, state.live.journaled) = (EventLog::new(end), end);
+    }
+
     /// Shows what was made durable while no turn runs.
     pub(crate) fn publish_idle(&self, batch: Batch, version: Version) {
         let mut state = self.state();

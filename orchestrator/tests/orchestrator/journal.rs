@@ -286,3 +286,37 @@ fn shown(entry: &Entry) -> Option<String> {
         Entry::Chunk(_) | Entry::Head(_) => None,
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_the_journal_refuses_ends_its_turn_and_is_not_asked_for_again() {
+    // Each save of the turn in turn; the last one, its end, passes.
+    for refused_at in 1..6 {
+        let calls = [refused(), ask("gated", &["a"]), answer("too much"), answer("fine")];
+        let provider = Scripted::new(calls);
+        let storage = Storage::new(move |n| if n == refused_at { Mishap::Refuses } else { Mishap::Nothing });
+        let tool = Gated::new();
+        tool.gate.add_permits(100);
+        let world = World::of(builder(provider.clone()).tool(tool).journal(storage.clone()));
+        let mut watcher = world.say("hi").await;
+        let lines = watcher.until("turn-sealed").await;
+        let end =
+            ["error what came could not be saved: too large", "step-complete", "done error", "turn-sealed"];
+        let ends = lines.iter().rev().take(4).rev().map(String::as_str).collect::<Vec<_>>();
+        assert!(ends == end || ends[1..] == [end[0], end[2], end[3]], "{refused_at}: {lines:?}");
+        let asked = provider.calls();
+        // What was told and not saved was taken back: both see the same.
+        let told: Vec<_> = lines.iter().filter(|line| line.starts_with("text-delta")).collect();
+        assert!(told.is_empty() || lines.iter().any(|line| line.starts_with("step-rewound")), "{lines:?}");
+        let history = world.history().await;
+        assert!(history.last().unwrap().starts_with("error what came could not be saved"), "{history:?}");
+        assert_eq!(history.iter().filter(|line| line.starts_with("error")).count(), 1);
+        // Nothing is tried again by itself, and the conversation goes on.
+        sleep(Duration::from_secs(120)).await;
+        assert_eq!(provider.calls(), asked);
+        assert_eq!(world.status().await, ConversationStatus::Idle);
+        world.start("more").await.unwrap();
+        // Who reconnects with any cursor is led on.
+        let mut late = world.watch(Some(Cursor::default())).await;
+        assert!(late.until("turn-sealed").await.contains(&end[0].to_owned()));
+    }
+}

@@ -22,6 +22,8 @@ pub(crate) enum Mishap {
     Nothing,
     /// The storage fails, nothing is written.
     Fails,
+    /// It refuses this for good, nothing is written.
+    Refuses,
     /// Someone else writes first.
     Rival,
     /// The journal breaks.
@@ -89,6 +91,7 @@ impl Journal for Storage {
         match (self.plan)(self.appends.fetch_add(1, Ordering::Relaxed)) {
             Mishap::Nothing => {}
             Mishap::Fails => return Err(JournalError::Storage("disk full".to_owned())),
+            Mishap::Refuses => return Err(JournalError::Refused("too large".to_owned())),
             Mishap::Rival => drop(self.inner.append(id, expected, Vec::new()).await?),
             Mishap::Panics => panic!("the journal broke"),
             Mishap::Slow(turns) => {

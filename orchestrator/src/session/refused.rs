@@ -1,0 +1,34 @@
+//! A turn whose next save the journal refuses for good: it ends with that, once, and is not asked for again.
+
+use everturn_kernel::{Effects, Input, NoRetry, Turn, Want};
+use everturn_wire::{Category, Failure};
+
+use super::{Job, Ports, TurnSettings, job::Owed};
+use crate::conversation::Conversation;
+
+/// The turn as it was saved last, ending with a failure: to try the same save again would fail the same way, and to ask the
+/// model again would be paid for again. `None` where nothing of the turn was saved.
+pub(super) async fn end(
+    ports: &Ports,
+    conversation: &Conversation,
+    settings: TurnSettings,
+    why: &str,
+) -> Option<Job> {
+    let stored = ports.journal.load(&conversation.id).await.ok().flatten()?;
+    // Someone else wrote: it is theirs.
+    let is_ours = stored.version == conversation.state().record.version;
+    let mut turn = Turn::restore(stored.turn.filter(|_| is_ours)?.snapshot).ok()?;
+    conversation.drop_told();
+    let (mut effects, now) = (Effects::new(), ports.clock.now());
+    if let Want::Stream(_) = turn.want() {
+        // Watchers drop the text that was told and not saved. No process ended: none is counted.
+        turn.handle(now, Input::Checkpoint, &NoRetry, &mut effects);
+        turn.handle(now, Input::Recover, &NoRetry, &mut effects);
+    }
+    let failure = Failure {
+        advice: Some("Ask for a shorter answer, or split the request.".to_owned()),
+        ..Failure::new(Category::Internal, false, format!("what came could not be saved: {why}"))
+    };
+    turn.handle(now, Input::Fault(failure), &NoRetry, &mut effects);
+    Some(Job { turn, effects, settings, owed: Owed::default() })
+}
