@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use async_trait::async_trait;
-use everturn_wire::{Failure, TurnId};
+use everturn_wire::{Failure, TurnId, Value};
 
 /// The question that a [`Schedule`] answers: a retry, and which turn asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,11 @@ pub trait Schedule {
     ///
     /// Only asked about retryable failures. The kernel lengthens the answer to the provider's hint.
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration>;
+
+    /// Its name and figures, from which another process makes the same schedule; `None` where it has no such form.
+    fn saved(&self) -> Option<Value> {
+        None
+    }
 
     /// How many retries a step has in all, where that is known; for showing only.
     fn max_retries(&self) -> Option<u32> {

@@ -49,7 +49,12 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
             settings.clone(),
             owed,
         );
-        if let Err(error) = drive(&ports, &conversation, &mut turn, &mut effects, &mut host).await {
+        let retry = TimedRetry {
+            schedule: settings.schedule.clone(),
+            clock: ports.clock.clone(),
+            enabled: [ports.auto_retry.clone(), conversation.auto_retry.clone()],
+        };
+        if let Err(error) = drive(&conversation, &mut turn, &mut effects, &mut host, &retry).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
             let owed = host.into_owed();
             // Once: where its end is refused, too, the journal refuses everything.
@@ -101,18 +106,13 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
 /// Drives one turn to its seal. A panic on the way, in the machine or in what it was given, seals this turn and
 /// touches no other.
 async fn drive(
-    ports: &Ports,
     conversation: &Conversation,
     turn: &mut Turn,
     effects: &mut Effects,
     host: &mut TurnHost<'_>,
+    retry: &TimedRetry,
 ) -> Result<(), JournalError> {
-    let retry = TimedRetry {
-        schedule: ports.schedule.clone(),
-        clock: ports.clock.clone(),
-        enabled: [ports.auto_retry.clone(), conversation.auto_retry.clone()],
-    };
-    let driven = AssertUnwindSafe(run_turn(turn, effects, host, Some(&retry))).catch_unwind().await;
+    let driven = AssertUnwindSafe(run_turn(turn, effects, host, Some(retry))).catch_unwind().await;
     let Err(panic) = driven else { return driven.unwrap_or(Ok(Ended::Sealed)).map(drop) };
     let failure =
         Failure::new(Category::Internal, false, format!("the turn broke: {}", panic_text(panic.as_ref())));

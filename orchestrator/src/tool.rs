@@ -60,6 +60,14 @@ impl ToolSet {
         Self { tools, specs }
     }
 
+    /// Those of them with these names.
+    pub(crate) fn only(&self, names: &[String]) -> Self {
+        if self.tools.keys().eq(names) {
+            return self.clone();
+        }
+        Self::new(names.iter().filter_map(|name| self.get(name)).collect())
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools.get(name).cloned()
     }

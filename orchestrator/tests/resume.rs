@@ -2,15 +2,20 @@
 //! share is the journal.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
-use everturn_kernel::{FinishReason, Millis, StreamEvent};
+use everturn_kernel::{FinishReason, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolSpec};
 use everturn_orchestrator::{
-    Clock, Cursor, Exponential, MemoryJournal, Orchestrator, StartTurn, Subscription, SystemClock,
+    Clock, Cursor, Exponential, Invocation, MemoryJournal, Orchestrator, StartTurn, Subscription,
+    SystemClock, Tool,
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{AgentEvent, Category, ConversationId, DoneReason, EventBody, Failure};
+use everturn_wire::{AgentEvent, Category, ConversationId, DoneReason, EventBody, Failure, Value};
+use futures_util::stream::BoxStream;
 use tokio::{runtime::Runtime, time::Instant};
 
 /// A clock that begins where the test says and moves with the runtime's time.
@@ -179,5 +184,91 @@ fn a_turn_whose_model_is_gone_ends_with_a_clear_error() {
         assert!(all.iter().any(told), "{all:?}");
         assert!(all.iter().any(|event| matches!(event, EventBody::Done { reason: DoneReason::Error, .. })));
         assert_eq!(provider.calls(), 1);
+    });
+}
+
+/// Notes what it is asked with.
+#[derive(Clone)]
+struct Noting(Scripted, Arc<Mutex<Vec<Request>>>);
+
+impl Provider for Noting {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        self.1.lock().unwrap().push(request.clone());
+        self.0.stream(request)
+    }
+}
+
+/// A tool that only has a name.
+struct Named(&'static str);
+
+#[async_trait]
+impl Tool for Named {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: self.0.to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        ToolAnswer::ok("done")
+    }
+}
+
+#[test]
+fn a_restart_with_another_configuration_changes_nothing_about_a_turn_that_waits() {
+    let journal = Arc::new(MemoryJournal::new());
+    let provider = Scripted::new([overloaded(), overloaded(), answer("hello"), answer("again")]);
+    let asked = Arc::default();
+    let provider = Noting(provider, Arc::clone(&asked));
+    let configured = |prompt: &str, tool, base| {
+        let base = Duration::from_secs(base);
+        Orchestrator::builder()
+            .model("test", "m", Arc::new(provider.clone()))
+            .tool(Named(tool))
+            .tool(Named("kept"))
+            .system_prompt(prompt)
+            .max_output_tokens(base.as_secs() as u32)
+            .journal(journal.clone())
+            .schedule(Exponential { base, ..Exponential::default() })
+    };
+    let told = |request: &Request| {
+        let tools: Vec<_> = request.tools.iter().map(|tool| tool.name.clone()).collect();
+        (format!("{:?}", request.messages[0]), tools, request.max_output_tokens)
+    };
+    let id = process().block_on(async {
+        let clock = Arc::new(From(BEGIN, Instant::now()));
+        let first = configured("Be brief.", "old", 40).clock(clock).build();
+        let mut events = begin(&first).await;
+        loop {
+            if let (id, EventBody::ProviderRetry { .. }) = event(&mut events).await {
+                break id;
+            }
+        }
+    });
+    process().block_on(async {
+        let clock = Arc::new(From(BEGIN.plus(1_000), Instant::now()));
+        let second = configured("Be verbose.", "new", 7).clock(clock).build();
+        assert_eq!(second.resume().await.unwrap(), 1);
+        let mut events = second.subscribe(&id, None, false).await.unwrap();
+        let all = until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        // The second wait is by the schedule that the turn began with.
+        let waits: Vec<u64> = all
+            .iter()
+            .filter_map(|event| match event {
+                EventBody::ProviderRetry { delay_ms, .. } => Some(*delay_ms),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(waits, [40_000, 80_000]);
+        let seen: Vec<_> = asked.lock().unwrap().iter().map(told).collect();
+        assert_eq!(seen.len(), 3);
+        assert!(seen[0].0.contains("Be brief."), "{seen:?}");
+        // A tool that is gone is no longer offered, and none is added.
+        let still = (seen[0].0.clone(), vec!["kept".to_owned()], Some(40));
+        assert_eq!((&seen[1], &seen[2]), (&still, &still));
+        // The next turn has what is configured now.
+        let start = StartTurn { conversation_id: Some(id), text: "more".into(), ..StartTurn::default() };
+        second.start(start).await.unwrap();
+        until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        let (prompt, tools, most) = told(&asked.lock().unwrap()[3]);
+        assert!(prompt.contains("Be verbose.") && tools == ["kept", "new"] && most == Some(7), "{prompt}");
     });
 }

@@ -82,6 +82,7 @@ fn connect(path: &Path, limits: Limits) -> Result<Connection, OpenError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     schema::migrate(&mut connection, path)?;
     configure(&connection, limits).map_err(failed)?;
+    tidy(&connection).map_err(failed)?;
     if left_over || path.metadata().is_ok_and(|file| file.len() <= SOON_CHECKED) {
         check(&connection, path)?;
     }
@@ -97,6 +98,13 @@ fn configure(connection: &Connection, limits: Limits) -> rusqlite::Result<()> {
         connection.pragma_update(None, "max_page_count", record::integer(max.div_ceil(u64::from(page))))?;
     }
     Ok(())
+}
+
+/// Drops definitions that no unsealed turn has any more.
+fn tidy(connection: &Connection) -> rusqlite::Result<()> {
+    let unused = "DELETE FROM definition WHERE key NOT IN
+        (SELECT definition FROM conversation WHERE definition IS NOT NULL)";
+    connection.execute(unused, []).map(drop)
 }
 
 /// Is all of it sound?

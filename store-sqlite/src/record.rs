@@ -13,7 +13,7 @@ use serde_json::Deserializer;
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
 
 /// The columns that [`turn`] reads, in its order.
-pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, definition, wake_at, wait_ms, for_person";
+pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, (SELECT json FROM definition WHERE key = conversation.definition), wake_at, wait_ms, for_person";
 
 /// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
 pub(crate) fn integer(count: u64) -> i64 {

@@ -1,26 +1,65 @@
 //! What defines a turn beside its state.
 
+use everturn_wire::Value;
 use serde::{Deserialize, Serialize};
 
+/// The version that is written. A newer one is refused when its turn is taken up.
+const VERSION: u32 = 1;
+
 /// What defines a turn beside its state: decided when it begins, saved with it, the same after a restart with another
-/// configuration. Everything by name: never a secret.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// configuration. Everything by name, never a secret: what is gone after a restart ends the turn with a failure that says
+/// so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Definition {
+    /// The version of this form.
+    pub version: u32,
     /// The model, as `credential/model`.
     pub model: String,
     /// How hard it is to think, in the provider's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
+    /// The most tokens that an answer may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// Instructions that come first in every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// The tools on offer, by name. `None` = those that are configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The schedule, by name and figures ([`everturn_kernel::Schedule::saved`]). `None` = the one that is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Value>,
     /// The turn replaces what the history has from this `seq` on, up to its own first chunk: the model is not sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<u64>,
+}
+
+impl Default for Definition {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            model: String::new(),
+            reasoning_effort: None,
+            max_output_tokens: None,
+            system_prompt: None,
+            tools: None,
+            schedule: None,
+            supersedes: None,
+        }
+    }
 }
 
 impl Definition {
     /// A turn with that model, and nothing else decided.
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: model.into(), ..Self::default() }
+    }
+
+    /// Whether this program knows all that its version says.
+    pub(crate) fn is_known(&self) -> bool {
+        self.version <= VERSION
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, Started};
 use crate::{
-    Definition, Error, new_id,
+    Error, new_id,
     session::{self, Job, TurnSettings},
 };
 
@@ -38,8 +38,7 @@ impl Orchestrator {
         let model = self.ports.models.choose(None, last_model.as_deref())?;
         let seated = conversation.claim_since(vacancy)?;
         let supersedes = loose_end(&chunks, last.first_seq.unwrap_or(1));
-        let definition = Definition { supersedes, ..Definition::new(&model.id) };
-        let settings = TurnSettings { model, definition, tell_queue: false };
+        let settings = TurnSettings::new(&self.ports, model, None, supersedes);
         let (started, begun) = oneshot::channel();
         let again = new_id::turn();
         let job = Job::retry(&self.ports, again.clone(), turn_id.clone(), settings, started);

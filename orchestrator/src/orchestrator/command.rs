@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started};
 use crate::{
-    Definition, Error,
+    Error,
     conversation::{Control, Conversation},
     new_id,
     session::{self, Job, TurnSettings},
@@ -49,9 +49,7 @@ impl Orchestrator {
         let turn_id = new_id::turn();
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
-        let definition =
-            Definition { reasoning_effort: start.reasoning_effort, ..Definition::new(&model.id) };
-        let settings = TurnSettings { model, definition, tell_queue: false };
+        let settings = TurnSettings::new(&self.ports, model, start.reasoning_effort, None);
         let job = Job::begin(&self.ports, turn_id.clone(), prompt, settings, started);
         session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();

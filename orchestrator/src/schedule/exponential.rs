@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use everturn_kernel::{Retry, Schedule};
+use everturn_wire::Value;
+use serde_json::json;
 
 /// `base`, 2 x `base`, 4 x `base` ... up to `max_delay`, `max_retries` times.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +37,30 @@ impl Default for Exponential {
     }
 }
 
+impl Exponential {
+    /// Its name where it is saved.
+    pub(super) const NAME: &str = "exponential";
+
+    /// The one that was saved in this form.
+    pub(super) fn restore(saved: &Value) -> Option<Self> {
+        let max_delay = match &saved["maxDelayMs"] {
+            Value::Null => None,
+            ms => Some(Duration::from_millis(ms.as_u64()?)),
+        };
+        Some(Self {
+            base: Duration::from_millis(saved["baseMs"].as_u64()?),
+            max_delay,
+            max_retries: saved["maxRetries"].as_u64()?.try_into().ok()?,
+            jitter: saved["jitter"].as_f64()?,
+            seed: saved["seed"].as_u64()?,
+        })
+    }
+}
+
+fn whole_ms(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Schedule for Exponential {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
         if retry.attempt >= self.max_retries {
@@ -53,6 +79,17 @@ impl Schedule for Exponential {
         let late = (hinted.as_secs_f64() * jitter).min(hinted.as_secs_f64() * 0.02 + 1.0) * draw;
         let hinted = hinted.saturating_add(Duration::try_from_secs_f64(late).unwrap_or_default());
         Some(spread.unwrap_or(capped).max(hinted))
+    }
+
+    fn saved(&self) -> Option<Value> {
+        Some(json!({
+            "name": Self::NAME,
+            "baseMs": whole_ms(self.base),
+            "maxDelayMs": self.max_delay.map(whole_ms),
+            "maxRetries": self.max_retries,
+            "jitter": self.jitter,
+            "seed": self.seed,
+        }))
     }
 
     fn max_retries(&self) -> Option<u32> {

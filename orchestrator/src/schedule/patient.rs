@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use everturn_kernel::{Retry, Schedule};
+use everturn_wire::Value;
+use serde_json::json;
 
 /// The first waits, in seconds; the last one repeats.
 const WAITS: [u64; 8] = [5, 10, 30, 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60];
@@ -19,6 +21,9 @@ impl Patient {
     /// The most that the waits of a step add up to, hints of the provider included.
     pub const BUDGET: Duration = Duration::from_secs(BUDGET);
 
+    /// Its name where it is saved.
+    pub(super) const NAME: &str = "patient";
+
     fn waits() -> impl Iterator<Item = u64> {
         let last = WAITS[WAITS.len() - 1];
         let endless = WAITS.into_iter().chain(std::iter::repeat(last));
@@ -32,6 +37,10 @@ impl Patient {
 impl Schedule for Patient {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
         Self::waits().nth(retry.attempt as usize).map(Duration::from_secs)
+    }
+
+    fn saved(&self) -> Option<Value> {
+        Some(json!({ "name": Self::NAME }))
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -141,7 +141,9 @@ impl Host for TurnHost<'_> {
         let now = self.now();
         let batch = self.batch(turn, effects, now);
         let next = self.next.as_ref().map(|next| &next.turn);
-        let entries = batch.entries(turn, next, &self.settings.definition);
+        // What defines the turn that goes on after this commit.
+        let settings = self.next.as_ref().map_or(&self.settings, |next| &next.settings);
+        let entries = batch.entries(turn, next, &settings.definition);
         let (id, expected) = (&self.conversation.id, self.conversation.state().record.version);
         let was = self.conversation.state().record.head.status;
         let version = self.shared.append(id, expected, entries).await?;
@@ -175,14 +177,14 @@ impl Host for TurnHost<'_> {
         // Shared with the history, and put together without its lock.
         let chunks = self.conversation.state().record.chunks.clone();
         let (prompt, supersedes) =
-            (self.shared.system_prompt.as_deref(), self.settings.definition.supersedes);
+            (self.settings.definition.system_prompt.as_deref(), self.settings.definition.supersedes);
         let messages = request::messages(prompt, &chunks, supersedes);
         let request = Request {
             op,
             model: self.settings.model.name.clone(),
             messages,
-            tools: self.shared.tools.specs(),
-            max_output_tokens: self.shared.max_output_tokens,
+            tools: self.settings.tools.specs(),
+            max_output_tokens: self.settings.definition.max_output_tokens,
             reasoning_effort: self.settings.definition.reasoning_effort.clone(),
             eager_calls: turn.settings().eager_tools,
         };
@@ -199,8 +201,8 @@ impl Host for TurnHost<'_> {
     }
 
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
-        let Some(tool) = self.shared.tools.get(&call.name) else {
-            let known: Vec<_> = self.shared.tools.names().collect();
+        let Some(tool) = self.settings.tools.get(&call.name) else {
+            let known: Vec<_> = self.settings.tools.names().collect();
             let text =
                 format!("(tool failed: there is no tool {:?}; there are: {})", call.name, known.join(", "));
             return future::ready(ToolAnswer::error(text)).boxed();

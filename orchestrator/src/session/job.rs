@@ -1,8 +1,11 @@
 //! A job: a turn for a session to drive, new or taken up again.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
-use everturn_kernel::{Effects, Input, NoRetry, Prompt, Turn};
+use everturn_kernel::{Effects, Input, NoRetry, Prompt, Schedule, Turn};
 use everturn_wire::{Category, Failure, TurnId};
 use tokio::sync::oneshot;
 
@@ -15,6 +18,8 @@ use crate::{
     model::Model,
     new_id,
     panic::panic_text,
+    schedule,
+    tool::ToolSet,
 };
 
 /// A turn for a session to drive.
@@ -43,13 +48,59 @@ impl Owed {
     }
 }
 
-/// What a turn asks its model with.
+/// What a turn is run with.
 #[derive(Clone)]
 pub(crate) struct TurnSettings {
     pub(crate) model: Model,
+    pub(crate) tools: ToolSet,
+    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    /// All of it by name, and what else was decided when the turn began.
     pub(crate) definition: Definition,
     /// Whether watchers still believe that messages wait: the turn's first commit tells them what does.
     pub(crate) tell_queue: bool,
+}
+
+impl TurnSettings {
+    /// Those of a new turn, as it is configured now.
+    pub(crate) fn new(
+        ports: &Ports,
+        model: Model,
+        reasoning_effort: Option<String>,
+        supersedes: Option<u64>,
+    ) -> Self {
+        let (tools, schedule) = (ports.tools.clone(), ports.schedule.clone());
+        let definition = Definition {
+            reasoning_effort,
+            max_output_tokens: ports.max_output_tokens,
+            system_prompt: ports.system_prompt.clone(),
+            tools: Some(tools.names().map(str::to_owned).collect()),
+            schedule: schedule.saved(),
+            supersedes,
+            ..Definition::new(&model.id)
+        };
+        Self { model, tools, schedule, definition, tell_queue: false }
+    }
+
+    /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.
+    fn restore(ports: &Ports, model: Model, definition: Definition) -> (Self, Option<String>) {
+        let is_gone = model.id != definition.model && !definition.model.is_empty();
+        let mut gone =
+            is_gone.then(|| format!("the model {} of this turn is no longer configured", definition.model));
+        let schedule =
+            definition.schedule.as_ref().map(schedule::restore).transpose().unwrap_or_else(|name| {
+                gone.get_or_insert_with(|| format!("the schedule of this turn is not known here: {name}"));
+                None
+            });
+        if !definition.is_known() {
+            gone.get_or_insert_with(|| {
+                "this turn was begun by a newer version of Everturn: upgrade it".to_owned()
+            });
+        }
+        let tools =
+            definition.tools.as_ref().map_or_else(|| ports.tools.clone(), |names| ports.tools.only(names));
+        let schedule = schedule.unwrap_or_else(|| ports.schedule.clone());
+        (Self { model, tools, schedule, definition, tell_queue: false }, gone)
+    }
 }
 
 impl Job {
@@ -83,9 +134,9 @@ impl Job {
         let Left { messages, taken } = left;
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
-        // It follows the turn: what that one replaced is replaced.
-        let definition = Definition { supersedes: None, ..settings.definition };
-        let settings = TurnSettings { tell_queue: left.len() == 0, definition, ..settings };
+        let effort = settings.definition.reasoning_effort;
+        let mut settings = TurnSettings::new(ports, settings.model, effort, None);
+        settings.tell_queue = left.len() == 0;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         job.owed.taken = taken;
         for message in left {
@@ -100,13 +151,10 @@ impl Job {
     /// When there is no model at all.
     pub(super) fn again(ports: &Ports, parked: Parked, asked: Option<&str>) -> Result<Self, Error> {
         let Parked { mut turn, definition, .. } = parked;
+        let asked = Some(definition.model.as_str()).filter(|model| !model.is_empty()).or(asked);
         let model = ports.models.choose(None, asked)?;
-        let input = match asked {
-            Some(asked) if asked != model.id => {
-                fault(&format!("the model {asked} of this turn is no longer configured"))
-            }
-            _ => Input::Recover,
-        };
+        let (settings, gone) = TurnSettings::restore(ports, model, definition);
+        let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
         let recover = AssertUnwindSafe(|| turn.handle(now, input, &NoRetry, &mut effects));
         if let Err(panic) = catch_unwind(recover) {
@@ -114,7 +162,6 @@ impl Job {
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
             turn.handle(now, broke, &NoRetry, &mut effects);
         }
-        let settings = TurnSettings { model, definition, tell_queue: false };
         Ok(Self { turn, effects, settings, owed: Owed::default() })
     }
 

@@ -1,6 +1,6 @@
 //! One append, as statements.
 
-use everturn_orchestrator::{Entry, Head, JournalError, StoredEvent, TurnRecord, Version, Wait};
+use everturn_orchestrator::{Definition, Entry, Head, JournalError, StoredEvent, TurnRecord, Version, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{
     Connection, OptionalExtension as _, Result, ToSql, params,
@@ -114,9 +114,22 @@ fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
         matches!(turn.wait, Wait::Person { .. }),
         integer(turn.from.value()),
         integer(turn.first_seq),
-        to_json(&turn.definition)?,
+        definition(on, &turn.definition)?,
     ])?;
     Ok(())
+}
+
+/// The key of a definition, which is kept once however many turns have it.
+fn definition(on: &Connection, definition: &Definition) -> Result<i64> {
+    let json = to_json(definition)?;
+    let known = on
+        .prepare_cached("SELECT key FROM definition WHERE json = ?1")?
+        .query_row([&json], |row| row.get(0))
+        .optional()?;
+    match known {
+        Some(key) => Ok(key),
+        None => on.prepare_cached("INSERT INTO definition (json) VALUES (?1)")?.insert([&json]),
+    }
 }
 
 fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {

@@ -276,8 +276,9 @@ async fn an_answer_whose_turn_cannot_be_saved_is_cut_off_and_the_turn_has_one_en
     lines_until(&mut lines, "text-delta").await;
     call.finish();
     assert!(lines.is_cut_off().await, "so that the client sees that it is not all");
-    // Who asks finds the turn going on.
+    // Looking drives nothing: the turn is tried again by itself.
     assert_eq!(get(world.address, "/conversations/c/status").await.json().await["isActive"], true);
+    world.clock.advance(Duration::from_secs(10));
     world.call().await.answer("Hello");
     let mut all = get(world.address, "/conversations/c/events?cursor=0").await;
     let events = events_until(&mut all, "turn-sealed").await;
