@@ -167,7 +167,7 @@ async fn damage_that_is_met_later_is_an_error_with_advice() {
             append(&journal, &id, number).await.unwrap();
         }
     }
-    let journal = SqliteJournal::open(&path).unwrap();
+    let journal = reopened(&path);
     let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.seek(SeekFrom::Start(4096)).unwrap();
     file.write_all(&vec![0xa5; file.metadata().unwrap().len() as usize - 4096]).unwrap();
