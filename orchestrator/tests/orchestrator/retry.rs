@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_orchestrator::kernel::{Budget, Settings};
+use everturn_orchestrator::kernel::{Budget, Retry, Schedule, Settings};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{ConversationStatus, RetryState};
 use tokio::time::{Instant, advance};
@@ -136,4 +136,32 @@ async fn a_wait_beyond_the_budget_is_not_begun() {
     assert!(lines.contains(&"error HTTP 429: busy".to_owned()), "{lines:?}");
     assert!(lines.contains(&"retry-ended 1 too-long".to_owned()), "{lines:?}");
     assert_eq!(ms_since(begun), 5_000);
+}
+
+/// An hour before each retry, for ever.
+struct Hourly;
+
+impl Schedule for Hourly {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
+        Some(Duration::from_secs(3600))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_without_a_bound_of_their_own_keep_the_usual_one() {
+    for (is_unbounded, waits) in [(false, 8), (true, 30)] {
+        let builder = builder(Scripted::new([refused()])).schedule(Hourly).settings(Settings::default());
+        let world = World::of(if is_unbounded { builder.unbounded_waits() } else { builder });
+        let mut watcher = world.say("hi").await;
+        let mut retries = 0;
+        while retries < waits {
+            let lines = watcher.until("provider-retry").await;
+            assert!(!lines.iter().any(|line| line.starts_with("error")), "{lines:?}");
+            retries += 1;
+        }
+        if !is_unbounded {
+            let end = watcher.until("turn-sealed").await;
+            assert!(end.iter().any(|line| line.starts_with("retry-ended 8 too-long")), "{end:?}");
+        }
+    }
 }
