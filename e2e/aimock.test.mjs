@@ -11,6 +11,8 @@ import { startServer } from './support/binary.mjs';
 const KEY = 'not-a-real-key';
 const THROW = { sides: 6, count: 2 };
 const CALM = ['user-message', 'turn-start'];
+// A wait is told before it, and its end when the provider is asked again.
+const RETRY = ['provider-retry', 'status'];
 const ANSWER = [
   'tool-call',
   'usage',
@@ -27,6 +29,7 @@ const config = (url) => `
 [retry]
 schedule = "exponential"
 base_ms = 20
+jitter = 0.0
 
 [tools]
 dice = true
@@ -174,7 +177,7 @@ for (const dialect of DIALECTS) {
     mock.nextRequestError(429, { message: 'too fast', type: 'rate_limit_error' });
 
     const events = await turn(dialect.model);
-    assert.deepEqual(order(events), [...CALM, 'provider-retry', 'retry-ended', ...ANSWER]);
+    assert.deepEqual(order(events), [...CALM, ...RETRY, ...RETRY, 'retry-ended', ...ANSWER]);
     assertAnswered(events);
     const [limited, broken, ...more] = only(events, 'provider-retry');
     assert.equal(more.length, 0);

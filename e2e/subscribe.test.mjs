@@ -26,7 +26,7 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'everturn-subscribe-'));
   const path = join(folder, 'config.toml');
   const origin = `http://127.0.0.1:${files.address().port}`;
-  const retry = '[retry]\nschedule = "exponential"\nbase_ms = 30\n';
+  const retry = '[retry]\nschedule = "exponential"\nbase_ms = 30\njitter = 0.0\n';
   await writeFile(path, `${retry}[server]\nallowed_origins = ["${origin}"]\n`);
   server = await startServer(['--config', path]);
 });

@@ -101,7 +101,7 @@ impl Turn {
             max_attempts,
             budget_left_ms: self.settings.budget.max_wait_ms.map(|max| max.saturating_sub(waited_ms)),
             target: None,
-            hinted: failure.hint_ms.is_some_and(|hint_ms| hint_ms == delay_ms).then_some(true),
+            hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
         });
         self.enter(Phase::Backoff(backoff));
     }
@@ -120,6 +120,12 @@ impl Backoff {
             decided_ms: delay_ms,
         }
     }
+}
+
+/// Whether a wait is the one that was asked for: as long, or longer by no more than schedules spread it, 2 % and 1 s.
+fn is_hint(hint_ms: u64, delay_ms: u64) -> bool {
+    let spread_ms = hint_ms / 50 + hint_ms.min(1_000);
+    hint_ms > 0 && (hint_ms..=hint_ms.saturating_add(spread_ms)).contains(&delay_ms)
 }
 
 /// What an answer without content is as a failure.
