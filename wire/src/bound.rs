@@ -1,4 +1,4 @@
-//! How much of a kind is read from a stranger.
+//! Limits on untrusted input.
 
 use alloc::{format, vec::Vec};
 use core::fmt;
@@ -10,10 +10,10 @@ use serde::{
 
 use crate::Image;
 
-/// Most images that are read of a message: a body that is full of empty ones would cost many times its bytes.
+/// Maximum number of images in a message: a body full of empty ones would take many times its size in memory.
 const MAX_IMAGES: usize = 64;
 
-/// Reads the images of a message, where there are any.
+/// Reads the images of a message, if any.
 pub(crate) fn images<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<Image>>, D::Error> {
     value.deserialize_option(Images)
 }

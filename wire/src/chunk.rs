@@ -1,4 +1,4 @@
-//! What is persisted: chunks, and the messages they make up.
+//! Chunks, which are persisted, and the messages that they make up.
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::{ErrorReport, StepId};
 
-/// Who a message is from.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Instructions of the embedder.
+    /// The embedder's instructions.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
-    /// Results of tools.
+    /// Tool results.
     Tool,
 }
 
@@ -34,91 +34,91 @@ pub enum Chunk {
     },
     /// The model's reasoning.
     Thinking {
-        /// The text. Empty where the provider hides it and only wants its echo: then there is nothing to show.
+        /// The text. Empty if the provider hides it and only requires its echo.
         text: String,
-        /// What the provider wants back with it.
+        /// Opaque provider data that must be sent back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         echo: Option<Echo>,
     },
-    /// The model asked for a tool. Has exactly one `tool-result` in the same history.
+    /// A tool call by the model. The same history has exactly one `tool-result` for it.
     ToolCall {
-        /// The provider's id of the call, unique in its step.
+        /// The provider's id of the call, unique within its step.
         tool_call_id: String,
         /// The tool's name.
         tool_name: String,
-        /// The arguments: any JSON; the raw text where they did not parse.
+        /// The arguments: any JSON, or the raw text if they did not parse.
         input: Value,
-        /// The step that asked.
+        /// The step that made the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_id: Option<StepId>,
-        /// What the provider wants back with it.
+        /// Opaque provider data that must be sent back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         echo: Option<Echo>,
     },
-    /// What a tool answered.
+    /// The result of a tool call.
     ToolResult {
-        /// The call that this answers.
+        /// The id of the call.
         tool_call_id: String,
         /// The tool's name.
         tool_name: String,
-        /// What the model is told.
+        /// The text that the model receives.
         content: String,
         /// Whether the tool failed, was interrupted or could not be run.
         is_error: bool,
-        /// The step that asked.
+        /// The step that made the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_id: Option<StepId>,
     },
-    /// The failure that ended a turn. For people; never sent to a model.
+    /// The failure that ended a turn. Shown to users, never sent to a model.
     Error(ErrorReport),
-    /// Text of the embedder for the model.
+    /// The embedder's text for the model.
     System {
         /// The text.
         text: String,
     },
-    /// An image of the person.
+    /// An image from the user.
     Image {
-        /// Where it is: `https:` or `data:`.
+        /// Its URL: `https:` or `data:`.
         url: String,
-        /// Its media type, when known.
+        /// Its media type, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
 }
 
 impl Chunk {
-    /// An error of which nothing but its message is known.
+    /// An error with a message and no details.
     pub fn error(message: impl Into<String>) -> Self {
         Self::Error(ErrorReport::new(message))
     }
 }
 
-/// What a provider wants back, unread, with the piece it came with: a signature or an encrypted form of reasoning.
-/// It means nothing to anyone else.
+/// Opaque provider data, such as a signature or encrypted reasoning, that must be sent back with the piece it came
+/// with. It is meaningful only to the provider that issued it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Echo {
-    /// Who gave it, and alone may get it back: an API and a host, e.g. `anthropic api.anthropic.com`.
+    /// Its issuer, and the only one it is sent back to: an API and a host, e.g. `anthropic api.anthropic.com`.
     pub origin: String,
-    /// What it is, in the provider's own form.
+    /// The data, as the provider sent it.
     pub data: Value,
 }
 
-/// A chunk with its place in the conversation.
+/// A chunk with its position in the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StoredChunk {
-    /// Per conversation, starts at 1, never skips, in append order.
+    /// Position in the conversation: starts at 1, has no gaps, in append order.
     pub seq: u64,
-    /// Who it is from.
+    /// Its author.
     pub role: Role,
     /// The chunk.
     // Shared: it may hold an image of megabytes, and every request to a model has it.
     pub chunk: Arc<Chunk>,
-    /// Chunks from this `seq` up to this chunk are superseded: people can still read them, a model is no longer sent
-    /// them. Set on the first chunk of a turn that tries another one again.
+    /// Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
+    /// model. Set on the first chunk of a turn that repeats another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<u64>,
 }
@@ -128,19 +128,19 @@ pub struct StoredChunk {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
-    /// Who it is from.
+    /// Its author.
     pub role: Role,
-    /// Its pieces, in order.
+    /// Its chunks, in order.
     pub chunks: Vec<Arc<Chunk>>,
 }
 
 impl Message {
-    /// A message of these pieces.
+    /// Creates a message from these chunks.
     pub fn new(role: Role, chunks: impl IntoIterator<Item = Chunk>) -> Self {
         Self { role, chunks: chunks.into_iter().map(Arc::new).collect() }
     }
 
-    /// Its pieces, in order.
+    /// Its chunks, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Chunk> + ExactSizeIterator {
         self.chunks.iter().map(AsRef::as_ref)
     }

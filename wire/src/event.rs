@@ -1,4 +1,4 @@
-//! Events: what leaves the process while a turn runs.
+//! Events: what the process sends to clients while a turn runs.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -19,7 +19,7 @@ pub use report::ErrorReport;
 pub use retry::{RetryPhase, RetryState};
 pub use usage::Usage;
 
-/// One event, as every transport sends it.
+/// An event, as every transport sends it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -27,9 +27,9 @@ pub struct AgentEvent {
     /// What happened.
     #[serde(flatten)]
     pub body: EventBody,
-    /// Where it happened.
+    /// The conversation.
     pub conversation_id: ConversationId,
-    /// In which turn; absent on `status` only.
+    /// The turn; absent on `status` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
 }
@@ -39,38 +39,38 @@ pub struct AgentEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum EventBody {
-    /// The conversation's status changed, or a retry of its turn went from waiting to asking.
+    /// The conversation's status changed, or its retry went from `waiting` to `asking`.
     Status {
-        /// What it is now.
+        /// The new status.
         status: ConversationStatus,
-        /// The retry under way: sent, with an unchanged status, when a wait is over and the provider is asked again.
+        /// The retry in progress. Sent with an unchanged status when a wait ends and the provider is called again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Box<RetryState>>,
     },
-    /// The prompt: first event of a turn, so that a pure watcher sees it.
+    /// The prompt: the first event of a turn, so that other subscribers see it.
     UserMessage {
         /// The prompt's text.
         text: String,
     },
-    /// Before the first step.
+    /// The turn begins its first step.
     TurnStart {
-        /// The turn that this one tries again: same history, no new message, so no `user-message` comes before it.
+        /// The turn that this one repeats: same history, no new message, so no `user-message` precedes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<TurnId>,
     },
-    /// Visible text.
+    /// A piece of visible text.
     TextDelta {
-        /// The next piece.
+        /// The piece.
         delta: String,
     },
-    /// Thinking.
+    /// A piece of the model's reasoning.
     ReasoningDelta {
-        /// The next piece.
+        /// The piece.
         delta: String,
     },
-    /// The model asked for a tool; the arguments are complete.
+    /// The model called a tool; the arguments are complete.
     ToolCall {
-        /// The step that asked.
+        /// The step that made the call.
         step_id: StepId,
         /// The provider's id of the call.
         tool_call_id: String,
@@ -81,29 +81,29 @@ pub enum EventBody {
     },
     /// Live output of a running tool. Transient.
     ToolOutput {
-        /// The step that asked.
+        /// The step that made the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_id: Option<StepId>,
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// The next piece.
+        /// The piece.
         data: String,
-        /// Which of its streams.
+        /// The output stream.
         stream: OutputStream,
     },
-    /// What a tool answered: exactly one per call.
+    /// The result of a tool call: exactly one per call.
     ToolResult {
-        /// The step that asked.
+        /// The step that made the call.
         step_id: StepId,
-        /// The call that this answers.
+        /// The id of the call.
         tool_call_id: String,
         /// The tool's name.
         tool_name: String,
-        /// What the model is told.
+        /// The text that the model receives.
         content: String,
-        /// Whether the tool failed, was interrupted or could not be run.
+        /// True if the tool failed, was interrupted or could not be run.
         is_error: bool,
-        /// How long it ran, in milliseconds.
+        /// How long the tool ran, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
@@ -115,177 +115,177 @@ pub enum EventBody {
         /// The counts.
         usage: Usage,
     },
-    /// After the step's stream ended.
+    /// The step's stream ended.
     StepComplete {
         /// The step.
         step_id: StepId,
-        /// From the provider call to its first token, in milliseconds.
+        /// Time from the provider call to its first token, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttft_ms: Option<u64>,
-        /// From the first token to the end of the stream, in milliseconds.
+        /// Time from the first token to the end of the stream, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decode_ms: Option<u64>,
-        /// `ttftMs + decodeMs` when a first token was seen.
+        /// `ttftMs + decodeMs`; absent without a first token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gen_total_ms: Option<u64>,
     },
     /// A retry was scheduled: sent once per retry, before its wait. Transient.
     ProviderRetry {
-        /// 0-based: the Nth retry of this step that is about to happen.
+        /// 0-based number of this retry within its step.
         attempt: u32,
         /// The scheduled wait, in milliseconds.
         delay_ms: u64,
         /// The provider's error, verbatim.
         message: String,
-        /// The HTTP code as text, when known.
+        /// The HTTP status as text, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
         /// When the wait ends, in epoch milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_at: Option<u64>,
-        /// What kind of failure it was.
+        /// The category of the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         category: Option<Category>,
-        /// How many retries the schedule has in all, when it is bounded.
+        /// Maximum number of retries in the schedule; absent if unbounded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_attempts: Option<u32>,
-        /// What is left of the cumulative wait after this one, in milliseconds.
+        /// Remaining retry budget after this wait, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget_left_ms: Option<u64>,
-        /// Who is asked next, as `credential/model`.
+        /// The target of the retry, as `provider/model`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
-        /// True when the provider asked for this wait.
+        /// True if the provider asked for this wait.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hinted: Option<bool>,
     },
-    /// The failure that ends the turn; once, and persisted as an error chunk too.
+    /// The failure that ends the turn. Sent once, and persisted as an error chunk.
     Error(ErrorReport),
     /// A queued user message was injected at the tool-result boundary.
     Steering {
         /// Its text.
         text: String,
     },
-    /// The model finished.
+    /// The turn's work ended: the model finished, a failure ended it, or it was stopped.
     Done {
-        /// Why.
+        /// The reason.
         reason: DoneReason,
-        /// From the start of the turn, in milliseconds.
+        /// Time since the start of the turn, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        /// Sum over the steps.
+        /// Token counts, summed over the steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Input plus output tokens of the last step: what the next request starts from.
+        /// Input plus output tokens of the last step: the context size from which the next request starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_size: Option<u64>,
-        /// From the start of the turn to the first token shown, waits included, in milliseconds; absent where nothing
-        /// was shown.
+        /// Time from the start of the turn to the first token shown, including waits, in milliseconds; absent if
+        /// nothing was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
     },
-    /// All chunks are persisted, history is final. The last event of every turn.
+    /// All chunks are persisted and history is final. The last event of every turn.
     TurnSealed,
 
     /// Extension: drop what was shown of this step; it will be streamed again. Transient.
     StepRewound {
         /// The step.
         step_id: StepId,
-        /// Why, for people.
+        /// The reason, for display.
         reason: String,
     },
-    /// Extension: a series of retries is over. Transient.
+    /// Extension: a series of retries ended. Transient.
     RetryEnded {
-        /// How many retries there were.
+        /// Number of retries made.
         attempts: u32,
-        /// How it ended.
+        /// The outcome.
         outcome: RetryOutcome,
-        /// More about it, for people.
+        /// Details, for display.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// Extension: nothing of the answer has arrived for a while; sent again as the silence goes on. Over when anything of
-    /// the step is told. While nothing was shown of the step, `retry.now` asks again at once. Transient.
+    /// Extension: nothing of the answer has arrived for a while. Repeated during the silence, which ends with the
+    /// step's next event. If nothing of the step has been shown, `retry.now` repeats the call at once. Transient.
     ProviderSilent {
         /// The step.
         step_id: StepId,
-        /// How long nothing of the answer has arrived, in milliseconds.
+        /// Length of the silence so far, in milliseconds.
         silent_ms: u64,
-        /// When the call is given up if it stays like this, in epoch milliseconds.
+        /// When the call times out if the silence continues, in epoch milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gives_up_at: Option<u64>,
-        /// Whether the connection shows signs of life, such as comments that keep it open.
+        /// True if the connection shows signs of life, such as keep-alive comments.
         alive: bool,
     },
-    /// Extension: the messages that wait for the next tool-result boundary changed. Transient.
+    /// Extension: the queue of user messages for the next tool-result boundary changed. Transient.
     QueueChanged {
-        /// All that wait now, oldest first.
+        /// All queued messages, oldest first.
         queue: Vec<QueuedMessage>,
     },
-    /// Extension: the turn asks another target from now on. Transient.
+    /// Extension: the turn switched to another target. Transient.
     TargetSwitched {
-        /// The target that failed, as `credential/model`.
+        /// The target that failed, as `provider/model`.
         from: String,
-        /// The target asked next, as `credential/model`.
+        /// The new target, as `provider/model`.
         to: String,
-        /// Why, for people.
+        /// The reason, for display.
         reason: String,
     },
-    /// Extension: the turn is back at the target it prefers. Transient.
+    /// Extension: the turn returned to its preferred target. Transient.
     TargetRestored {
-        /// The target, as `credential/model`.
+        /// The target, as `provider/model`.
         to: String,
     },
-    /// Extension: a tool call waits for a person's permission. Transient.
+    /// Extension: a tool call needs a user's approval. Transient.
     ApprovalRequested {
-        /// The step that asked.
+        /// The step that made the call.
         step_id: StepId,
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
         /// The tool's name.
         tool_name: String,
         /// The arguments: any JSON.
         input: Value,
-        /// Why permission is needed, for people.
+        /// Why approval is needed, for display.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Extension: the wait for a person's permission is over. Transient.
+    /// Extension: the wait for a user's approval ended. Transient.
     ApprovalResolved {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// How it ended.
+        /// The outcome.
         verdict: Verdict,
     },
-    /// Extension: a reviewer model looks at a tool call before it runs. Transient.
+    /// Extension: a reviewer model started to review a tool call before it runs. Transient.
     ReviewStarted {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
         /// The tool's name.
         tool_name: String,
     },
-    /// Extension: the review is over; once per `review-started`. Transient.
+    /// Extension: the review ended; sent once per `review-started`. Transient.
     ReviewCompleted {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// How it ended.
+        /// The outcome.
         verdict: Verdict,
-        /// How often the reviewer was asked.
+        /// Number of calls of the reviewer.
         attempt_count: u32,
-        /// How dangerous the reviewer thinks the call is, in its own word.
+        /// The reviewer's rating of the risk, in its own word.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         risk_level: Option<String>,
-        /// How far the reviewer thinks the person asked for it, in its own word.
+        /// The reviewer's rating of how far the user asked for the call, in its own word.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_authorization: Option<String>,
-        /// Why it decided so.
+        /// The reviewer's reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rationale: Option<String>,
     },
 }
 
 impl EventBody {
-    /// Whether only a subscriber that asked for extensions may be sent this.
+    /// Whether this event is sent only to subscribers that asked for extensions.
     pub fn is_extension(&self) -> bool {
         match self {
             Self::Status { .. }
@@ -316,7 +316,7 @@ impl EventBody {
         }
     }
 
-    /// An error of which nothing but its message is known.
+    /// Creates an error with a message and no details.
     pub fn error(message: impl Into<String>) -> Self {
         Self::Error(ErrorReport::new(message))
     }
@@ -340,17 +340,17 @@ impl EventBody {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ConversationStatus {
-    /// A turn runs or waits.
+    /// A turn is running or waiting.
     Active,
-    /// A turn is wanted but has not begun.
+    /// A turn is requested but has not begun.
     Queued,
-    /// Nothing runs.
+    /// No turn is running.
     Idle,
-    /// Closed by someone; a new message opens it again.
+    /// Closed; a new message reopens it.
     Closed,
 }
 
-/// Which stream of a tool.
+/// The output stream of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -361,12 +361,12 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// A user message that waits for the next tool-result boundary, or for the end of the turn.
+/// A user message queued for the next tool-result boundary or the end of the turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedMessage {
-    /// Names it for cancelling.
+    /// Its id, used to cancel it.
     pub message_id: String,
     /// Its text.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Conversations in a file, one JSON object a line.
+//! Exported conversations, one JSON object per line.
 
 use alloc::string::String;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Chunk, ConversationId, ConversationStatus, Role};
 
-/// One line of an export. Each conversation's line comes before those of its chunks, which ascend by `seq`.
+/// One line of an export. Each conversation precedes its chunks, which are ordered by `seq`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -15,27 +15,27 @@ pub enum ExportLine {
     Conversation {
         /// The conversation.
         id: ConversationId,
-        /// Epoch milliseconds.
+        /// When it was created, in epoch milliseconds.
         created_at: u64,
-        /// Epoch milliseconds of its latest chunk.
+        /// When its latest chunk was added, in epoch milliseconds.
         last_activity_at: u64,
         /// The beginning of its first message.
         title: String,
         /// Its status.
         status: ConversationStatus,
-        /// The model of its last turn, as `credential/model`.
+        /// The model of its last turn, as `provider/model`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The `seq` of its last chunk, which is how many follow; 0 = none.
+        /// The `seq` of its last chunk, which is also the number of chunks; 0 = none.
         latest_seq: u64,
     },
     /// A stored chunk.
     Chunk {
-        /// The conversation it is in.
+        /// Its conversation.
         conversation_id: ConversationId,
-        /// Per conversation, starts at 1, never skips.
+        /// Position in the conversation: starts at 1, has no gaps.
         seq: u64,
-        /// Who it is from.
+        /// Its author.
         role: Role,
         /// The chunk.
         chunk: Chunk,

@@ -4,40 +4,40 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it is. Decides, together with `retryable`, what a turn does about it.
+/// The category of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Our own rate limit at the provider; passes by itself.
+    /// A rate limit of this client; temporary.
     RateLimited,
-    /// The provider's capacity; passes by itself.
+    /// The provider lacks capacity; temporary.
     Overloaded,
-    /// The provider broke.
+    /// An internal error of the provider.
     ServerError,
-    /// The connection could not be made or was cut.
+    /// The connection failed or was dropped.
     Network,
     /// Nothing arrived in time.
     Timeout,
-    /// The answer could not be understood, was cut short or was empty.
+    /// The answer was malformed, truncated or empty.
     InvalidResponse,
-    /// A plan, credit or daily wall; waiting in this turn does not help.
+    /// A plan, credit or daily quota is used up; waiting within this turn does not help.
     QuotaExhausted,
-    /// The request has more tokens than the model takes.
+    /// The request exceeds the model's context window.
     ContextOverflow,
-    /// The provider refuses the request as it is.
+    /// The provider rejects the request as invalid.
     InvalidRequest,
-    /// No such model or address.
+    /// The model or URL does not exist.
     NotFound,
-    /// Refused for what it says.
+    /// The content was refused.
     ContentPolicy,
     /// The credential is missing, wrong or expired.
     Auth,
-    /// The credential is good but may not do this.
+    /// The credential is valid but lacks the permission.
     Permission,
     /// Cancelled by the caller or the provider's operator.
     Cancelled,
-    /// A fault on our own side of the wire, such as a panic in a provider adapter.
+    /// A fault in Everturn itself, such as a panic in a provider adapter.
     Internal,
     /// Not recognized.
     Unknown,
@@ -48,14 +48,14 @@ pub enum Category {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// What kind of failure it is.
+    /// Its category.
     pub category: Category,
-    /// Whether the same request with the same credential can succeed later in the same turn.
+    /// Whether the same request with the same credential can succeed later in the turn.
     pub retryable: bool,
     /// The wait that the provider asked for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint_ms: Option<u64>,
-    /// The HTTP status as text, when one was received.
+    /// The HTTP status as text, if one was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The provider's error, verbatim but capped and with secrets removed, e.g. `HTTP 429: {"error":...}`.
@@ -63,13 +63,13 @@ pub struct Failure {
     /// The provider's own type or code of the error, e.g. `overloaded_error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_code: Option<String>,
-    /// What a person can do about it, in one sentence.
+    /// What the user can do about it, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
 impl Failure {
-    /// A failure with nothing but its kind and its message.
+    /// Creates a failure with a category and a message.
     pub fn new(category: Category, retryable: bool, message: impl Into<String>) -> Self {
         Self {
             category,

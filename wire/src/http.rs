@@ -1,4 +1,4 @@
-//! Bodies of the HTTP calls.
+//! Request and response bodies of the HTTP API.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
@@ -9,26 +9,26 @@ use crate::{
     TurnId, Usage,
 };
 
-/// Body of `POST /chat`.
+/// Request body of `POST /chat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SendRequest {
-    /// The conversation; a new one when absent.
+    /// The conversation; a new one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<ConversationId>,
     /// The user message.
     pub message: String,
-    /// `credential/model`; the server's default when absent.
+    /// The model, as `provider/model`; the server's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Images that go with it.
+    /// Images attached to the message.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::images")]
     pub images: Option<Vec<Image>>,
-    /// How hard the model should think, in the provider's words.
+    /// Reasoning effort, in the provider's terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// Whether to be sent extension events too.
+    /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<bool>,
 }
@@ -40,9 +40,9 @@ pub struct SendRequest {
 pub struct ConversationSummary {
     /// The conversation.
     pub id: ConversationId,
-    /// Epoch milliseconds.
+    /// When it was created, in epoch milliseconds.
     pub created_at: u64,
-    /// Epoch milliseconds of its latest chunk.
+    /// When its latest chunk was added, in epoch milliseconds.
     pub last_activity_at: u64,
     /// The beginning of its first message.
     pub title: String,
@@ -52,61 +52,61 @@ pub struct ConversationSummary {
     pub workspace_id: String,
 }
 
-/// Answer of `GET /conversations`: newest activity first.
+/// Response of `GET /conversations`: most recent activity first.
 pub type ConversationList = Vec<ConversationSummary>;
 
-/// Answer of `GET /conversations/:id`.
+/// Response of `GET /conversations/:id`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryWindow {
-    /// Ascending by `seq`.
+    /// The chunks, in order of `seq`.
     pub chunks: Vec<StoredChunk>,
-    /// The last chunk's `seq`; the asked-for `sinceSeq` when there is none.
+    /// The last chunk's `seq`; the requested `sinceSeq` if there are no chunks.
     pub latest_seq: u64,
-    /// True where the window was cut by a limit of the server and there are more chunks after its last one.
+    /// True if a server limit cut the window and more chunks follow its last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<bool>,
-    /// The sealed turns that these chunks are of, oldest first; absent where none of them is known.
+    /// The sealed turns that these chunks belong to, oldest first; absent if none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Vec<TurnMetrics>>,
 }
 
-/// Answer of `GET /conversations/:id/status`.
+/// Response of `GET /conversations/:id/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationState {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Whether a turn runs or waits.
+    /// Whether a turn is running or waiting.
     pub is_active: bool,
     /// Its status.
     pub status: ConversationStatus,
-    /// Whether failures are retried by themselves.
+    /// Whether failures are retried automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_retry: Option<bool>,
-    /// The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again.
+    /// The `seq` of the running turn's first chunk: chunks from here on are also in a replay of the turn's events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_seq: Option<u64>,
-    /// The chain of retries that the running step is in.
+    /// The retry in progress, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryState>,
 }
 
-/// One turn's figures.
+/// Metrics of one turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnMetrics {
     /// The turn.
     pub turn_id: TurnId,
-    /// Sum over its steps.
+    /// Token counts, summed over its steps.
     pub usage: Usage,
-    /// From start to seal, in milliseconds; absent while it runs.
+    /// Time from start to seal, in milliseconds; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Model round trips.
+    /// Number of steps (model round trips).
     pub steps: u32,
     /// Input plus output tokens of its last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,10 +114,10 @@ pub struct TurnMetrics {
     /// Why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<DoneReason>,
-    /// What kind of failure ended it, when one did.
+    /// The category of the failure that ended it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
-    /// The model that answered last, as `credential/model`.
+    /// The model that answered last, as `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The `seq` of its first chunk.
@@ -126,22 +126,22 @@ pub struct TurnMetrics {
     /// The `seq` of its last chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
-    /// From its start to the first token shown, waits included, in milliseconds; absent where nothing was shown.
+    /// Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
-    /// Retries of all its steps; absent = none.
+    /// Number of retries in all its steps; absent = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// The sum of the waits before them, in milliseconds; absent = none.
+    /// Sum of the waits before them, in milliseconds; absent = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// The turn that it tried again.
+    /// The turn that it repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<TurnId>,
 }
 
 impl TurnMetrics {
-    /// Those of a turn of which nothing is known but its id.
+    /// Creates metrics of a turn of which only the id is known.
     pub fn new(turn_id: TurnId) -> Self {
         Self {
             turn_id,
@@ -162,7 +162,7 @@ impl TurnMetrics {
     }
 }
 
-/// Answer of `GET /conversations/:id/metrics`.
+/// Response of `GET /conversations/:id/metrics`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -171,7 +171,7 @@ pub struct TurnMetricsList {
     pub turns: Vec<TurnMetrics>,
 }
 
-/// Answer of `POST /conversations/:id/stop` and `/close`.
+/// Response of `POST /conversations/:id/stop` and `/close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -182,103 +182,103 @@ pub struct Stopped {
     pub aborted_turn: bool,
 }
 
-/// Answer of `POST /conversations/:id/retry/abort` and `/retry/now`.
+/// Response of `POST /conversations/:id/retry/abort` and `/retry/now`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RetryControl {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Whether there was a retry to skip to or to end: one that waits, or, for `abort`, one that is being asked.
+    /// Whether there was a retry to skip to or to cancel: a waiting one or, for `abort`, one in phase `asking`.
     pub was_retrying: bool,
 }
 
-/// Body of `POST /conversations/:id/retry`.
+/// Request body of `POST /conversations/:id/retry`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RetryRequest {
-    /// The turn to try again: the conversation's last one, which ended in an error or was stopped.
+    /// The turn to repeat: the conversation's last one, which ended in an error or was stopped.
     pub turn_id: TurnId,
 }
 
-/// Answer of `POST /conversations/:id/retry`.
+/// Response of `POST /conversations/:id/retry`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Retried {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// The turn that has begun.
+    /// The new turn.
     pub turn_id: TurnId,
-    /// The place in the event stream where it begins.
+    /// The position in the event stream where it begins.
     pub cursor: String,
 }
 
-/// Body of `POST /conversations/:id/queue`.
+/// Request body of `POST /conversations/:id/queue`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueueRequest {
     /// The user message.
     pub text: String,
-    /// A name of the client's choice for cancelling it; the server makes one when absent.
+    /// An id chosen by the client, used to cancel the message; the server creates one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
 }
 
-/// Answer of `POST /conversations/:id/queue`.
+/// Response of `POST /conversations/:id/queue`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Queued {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Whether nothing was running, so that the message started a turn at once.
+    /// True if no turn was running and the message started one at once.
     pub started_turn: bool,
-    /// All that waits now, oldest first.
+    /// All queued messages, oldest first.
     pub queue: Vec<QueuedMessage>,
 }
 
-/// Answer of `DELETE /conversations/:id/queue/:messageId`.
+/// Response of `DELETE /conversations/:id/queue/:messageId`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueueCancelled {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Whether the message was still waiting.
+    /// Whether the message was still queued.
     pub cancelled: bool,
-    /// All that waits now, oldest first.
+    /// All queued messages, oldest first.
     pub queue: Vec<QueuedMessage>,
 }
 
-/// Answer of `GET /models`.
+/// Response of `GET /models`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Models {
-    /// Each as `credential/model`; the first is the default.
+    /// The models, each as `provider/model`; the first is the default.
     pub models: Vec<String>,
-    /// What is known about them, by the same names.
+    /// Details of the models, by the same names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_info: Option<BTreeMap<String, ModelInfo>>,
 }
 
-/// What is known about a model.
+/// Details of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
-    /// The most tokens a request may have.
+    /// Maximum number of tokens in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// The most tokens an answer may have.
+    /// Maximum number of tokens in an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 
-/// Answer of `GET /health`.
+/// Response of `GET /health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
@@ -286,7 +286,7 @@ pub struct Health {
     pub ok: bool,
 }
 
-/// Every answer that is not a success.
+/// The body of every error response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorBody {

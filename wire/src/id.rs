@@ -5,7 +5,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest id that a client may choose, in bytes.
+/// Maximum length of a client's id, in bytes.
 const MAX_LEN: usize = 128;
 
 macro_rules! id {
@@ -45,15 +45,15 @@ macro_rules! id {
 }
 
 id!(
-    /// Names a conversation: an append-only log of chunks with one writer.
+    /// The id of a conversation: an append-only log of chunks with one writer.
     ConversationId
 );
 id!(
-    /// Names a turn: one user message until sealed.
+    /// The id of a turn: one user message until sealed.
     TurnId
 );
 id!(
-    /// Names a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step.
+    /// The id of a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step.
     StepId
 );
 
@@ -64,12 +64,12 @@ impl StepId {
     }
 }
 
-/// Whether a client would take it out of a path, so that no call could name it.
+/// Whether URL normalization removes it from a path, so that no request could address it.
 fn is_dots(text: &str) -> bool {
     matches!(text, "." | "..")
 }
 
-/// A conversation id from outside that cannot be used.
+/// An invalid conversation id from a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "conversation id {shown:?} is not valid: use 1 to {MAX_LEN} of the characters A-Z a-z 0-9 . _ : - but not . or .. alone"
@@ -79,7 +79,7 @@ pub struct InvalidId {
 }
 
 impl ConversationId {
-    /// Checks an id that a client chose.
+    /// Validates an id chosen by a client.
     ///
     /// # Errors
     /// When it is empty, `.` or `..`, longer than 128 bytes or has a character that would need escaping in a path or a log line.

@@ -1,12 +1,12 @@
-//! Everything of Everturn that crosses a process boundary, as serde types.
+//! The wire format: everything that crosses a process boundary, as serde types.
 //!
-//! One dialect: JSON, camelCase fields, kebab-case `type` tags, absent rather than null for what is unknown,
-//! times in epoch milliseconds, durations in milliseconds, integers below 2^53.
-//! Unknown fields are ignored by every reader; an unknown command type is answered, never dropped.
+//! All of it is JSON with camelCase fields and kebab-case `type` tags. Unknown values are absent, never null. Times are
+//! epoch milliseconds, durations are milliseconds, integers are below 2^53. Readers ignore unknown fields. An unknown
+//! command type is answered with an error, never dropped.
 //!
-//! This crate does *not* decide anything, does no I/O and knows neither the kernel nor the transports.
-//! With the feature `schema` every type also has a JSON Schema, from which the TypeScript, OpenAPI and AsyncAPI documents
-//! are made; [`document`] has them as text without that feature.
+//! This crate does *not* decide anything, does no I/O and depends on neither the kernel nor the transports. The feature
+//! `schema` gives every type a JSON Schema, from which the TypeScript, OpenAPI and AsyncAPI documents are generated.
+//! [`document`] contains them as text without that feature.
 
 #![no_std]
 

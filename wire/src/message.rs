@@ -1,4 +1,4 @@
-//! Server messages: what a WebSocket client is sent.
+//! Server messages: what the server sends over a WebSocket.
 
 use alloc::string::String;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentEvent, ConversationId, ConversationStatus};
 
-/// The only workspace there is today; clients group conversations by it.
+/// The only workspace at present; clients group conversations by workspace.
 pub const DEFAULT_WORKSPACE: &str = "default";
 
 /// A frame from server to client.
@@ -19,14 +19,14 @@ pub enum ServerMessage {
     ChatDelta {
         /// The event.
         event: AgentEvent,
-        /// The place in the event stream right after it.
+        /// The position in the event stream right after it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<String>,
     },
-    /// A command about a conversation could not be carried out.
+    /// A command failed.
     #[serde(rename = "chat.error")]
     ChatError {
-        /// The conversation, when one was named.
+        /// The conversation, if the command named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation_id: Option<ConversationId>,
         /// What is wrong and what to do.
@@ -37,12 +37,12 @@ pub enum ServerMessage {
     StatusChanged {
         /// The conversation.
         conversation_id: ConversationId,
-        /// What its status is now.
+        /// Its new status.
         status: ConversationStatus,
         /// The workspace it belongs to.
         workspace_id: String,
     },
-    /// A frame that could not be understood.
+    /// A frame could not be parsed.
     #[serde(rename = "error")]
     Error {
         /// What is wrong and what to do.

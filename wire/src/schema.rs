@@ -1,4 +1,4 @@
-//! JSON Schema of everything on the wire, made from the types themselves; the other documents are made from it.
+//! JSON Schema of all wire types, generated from the types; the other documents are generated from it.
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
@@ -26,7 +26,7 @@ pub use typescript::typescript;
 /// Largest integer that JavaScript holds exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// The unions that are told apart by `type`, each with what the names of its members end with.
+/// The unions discriminated by `type`, each with the suffix of its members' names.
 const UNIONS: [(&str, &str); 5] = [
     ("AgentEvent", "Event"),
     ("Chunk", "Chunk"),
@@ -48,8 +48,8 @@ pub fn generated() -> [(&'static str, String); 4] {
 
 /// One JSON Schema (2020-12) document with a definition for every type.
 ///
-/// Members of a union have definitions of their own, such as `ProviderRetryEvent`. A field that may be absent is not
-/// required, and never null.
+/// Each member of a union has its own definition, such as `ProviderRetryEvent`. An optional field is not required and
+/// never null.
 pub fn json_schema() -> Value {
     let mut document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -57,7 +57,7 @@ pub fn json_schema() -> Value {
         "description": "Everything that crosses a process boundary.",
         "$defs": definitions(),
     });
-    // Another crate of the build may have asked serde_json to keep the order of insertion.
+    // Another crate in the build may enable serde_json's `preserve_order`.
     document.sort_all_objects();
     document
 }
@@ -91,7 +91,7 @@ fn define<T: JsonSchema>(generator: &mut SchemaGenerator) {
     T::json_schema(generator);
 }
 
-/// Takes the null out of what schemars makes of an `Option`: the wire leaves such a field out.
+/// Removes the null that schemars generates for an `Option`: the wire omits such a field.
 fn absent_not_null(schema: &mut Schema) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|kind| kind != "null");
@@ -112,14 +112,14 @@ fn absent_not_null(schema: &mut Schema) {
     }
 }
 
-/// Bounds integers by what every reader holds exactly.
+/// Limits integers to the range that every reader represents exactly.
 fn exact_integers(schema: &mut Schema) {
     if schema.get("format").is_some_and(|format| format == "uint64") {
         schema.insert("maximum".to_owned(), MAX_SAFE_INTEGER.into());
     }
 }
 
-/// Gives each member of a union a definition of its own, with the fields that all members share.
+/// Gives each member of a union its own definition, including the fields that all members share.
 fn name_members(definitions: &mut Map<String, Value>, union: &str, suffix: &str) {
     let known = definitions.clone();
     let Some(Value::Object(whole)) = definitions.get_mut(union) else { return };
@@ -172,12 +172,12 @@ fn require(member: &mut Value, field: &str) {
     }
 }
 
-/// The value of `type` by which a member of a union is known.
+/// The `type` value that identifies a member of a union.
 fn tag(member: &Value) -> &str {
     member["properties"]["type"]["const"].as_str().unwrap_or_default()
 }
 
-/// `provider-retry` and `chat.queue.cancel` as names of types.
+/// Converts names such as `provider-retry` and `chat.queue.cancel` to type names.
 fn pascal(tag: &str) -> String {
     tag.split(['-', '.'])
         .flat_map(|word| {
@@ -186,7 +186,7 @@ fn pascal(tag: &str) -> String {
         .collect()
 }
 
-/// The definitions that the named ones need, with references as OpenAPI and AsyncAPI want them.
+/// The named definitions and all that they reference, with references as OpenAPI and AsyncAPI require.
 fn components(roots: impl IntoIterator<Item = &'static str>) -> Value {
     let mut definitions = definitions();
     let mut wanted: Vec<String> = roots.into_iter().map(ToOwned::to_owned).collect();

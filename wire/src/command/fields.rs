@@ -11,8 +11,8 @@ use serde::{
 use super::{Command, Image};
 use crate::{ConversationId, TurnId};
 
-/// The same commands, as serde reads them once their type is known. An enum that has its tag among its fields is read
-/// into generic values first, which a stranger's frame could make as many as it has bytes.
+/// The commands, as serde reads them once their type is known. Serde reads an internally tagged enum into generic
+/// values first, and an untrusted frame could contain as many of those as it has bytes.
 #[derive(Deserialize)]
 #[serde(remote = "Command", rename_all_fields = "camelCase")]
 enum Fields {
@@ -70,7 +70,7 @@ enum Fields {
     },
 }
 
-/// Reads the fields of a command of that type; those that it does not have are passed over.
+/// Reads the fields of a command of that type and ignores unknown ones.
 pub(super) fn read(kind: &str, frame: &str) -> Result<Command, serde_json::Error> {
     let mut fields = serde_json::Deserializer::from_str(frame);
     let command = Fields::deserialize(OfKind { kind, fields: &mut fields })?;
@@ -78,7 +78,7 @@ pub(super) fn read(kind: &str, frame: &str) -> Result<Command, serde_json::Error
     Ok(command)
 }
 
-/// A command whose type is known and whose fields are to be read.
+/// A command whose type is known and whose fields are still to be read.
 struct OfKind<'a, 'de> {
     kind: &'a str,
     fields: &'a mut serde_json::Deserializer<serde_json::de::StrRead<'de>>,

@@ -1,4 +1,4 @@
-//! Reading a frame as a command.
+//! Parses a frame into a command.
 
 use alloc::{
     borrow::Cow,
@@ -15,7 +15,7 @@ use serde::{
 use super::{Command, fields};
 use crate::ConversationId;
 
-/// A frame that is no command. The text is what the client is told.
+/// A frame that is not a valid command. Its text is sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// Not JSON at all.
@@ -27,7 +27,7 @@ pub enum CommandError {
     /// A `type` that does not exist.
     #[error("unknown command type {kind:?}; known types: {}", Command::TYPES.join(", "))]
     UnknownType {
-        /// What was sent.
+        /// The type that was sent.
         kind: String,
     },
     /// A known command with fields missing or of the wrong kind.
@@ -43,7 +43,7 @@ pub enum CommandError {
 }
 
 impl Command {
-    /// Every type a client may send.
+    /// All command types.
     pub const TYPES: [&'static str; 10] = [
         "chat.send",
         "chat.subscribe",
@@ -57,7 +57,7 @@ impl Command {
         "retry.set",
     ];
 
-    /// Reads one frame. Costs no more memory than the frame has bytes, whatever is in it.
+    /// Parses one frame. Uses no more memory than the frame has bytes, whatever it contains.
     ///
     /// # Errors
     /// When the frame is not JSON, has no or an unknown `type`, or lacks a field.
@@ -75,21 +75,21 @@ impl Command {
     }
 }
 
-/// What is wrong, without the place: a frame has one line, and who wrote it knows its fields.
+/// The problem without its position: a frame is one line, and its author knows the fields.
 fn detail(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).map(ToString::to_string).unwrap_or(text)
 }
 
-/// What must be known of a frame before its fields can be read, or refused. Nothing else of it is kept.
+/// The parts of a frame that are needed before its fields can be read or rejected. Nothing else is kept.
 #[derive(Default)]
 struct Head<'a> {
     kind: Text<'a>,
     conversation_id: Text<'a>,
 }
 
-/// A string, if it is one.
+/// A string, if the value is one.
 #[derive(Default)]
 struct Text<'a>(Option<Cow<'a, str>>);
 

@@ -1,25 +1,25 @@
-//! How retries and permissions ended.
+//! Outcomes of retries and approvals.
 
 use serde::{Deserialize, Serialize};
 
-/// How a series of retries ended.
+/// The outcome of a series of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryOutcome {
     /// The provider answered.
     Recovered,
-    /// The schedule or the budget has no further retry.
+    /// The schedule has no further retry.
     Exhausted,
-    /// Someone ended the wait.
+    /// A user cancelled the wait.
     Cancelled,
-    /// The next wait would be longer than is allowed.
+    /// The next wait would exceed the budget.
     TooLong,
-    /// The next failure was of a kind that waiting does not cure.
+    /// The next failure was not retryable.
     NotRetryable,
 }
 
-/// How a question for permission ended. Only `allowed` lets the tool run.
+/// The outcome of an approval request. Only `allowed` lets the tool run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -28,10 +28,10 @@ pub enum Verdict {
     Allowed,
     /// The tool may not run.
     Denied,
-    /// Nobody could decide: the reviewer broke.
+    /// No decision: the reviewer failed.
     Failed,
-    /// Nobody decided in time.
+    /// No decision in time.
     TimedOut,
-    /// The turn was ended first.
+    /// The turn ended first.
     Cancelled,
 }

@@ -1,28 +1,28 @@
-//! Why a turn ended, in one word.
+//! The reason why a turn ended, in one word.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// Why the model finished.
+/// The reason why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum DoneReason {
-    /// It said all it wanted.
+    /// The model completed its answer.
     Stop,
-    /// It asked for tools and was not called again.
+    /// The model called tools and was not called again.
     ToolCalls,
-    /// It reached its output limit.
+    /// The model reached its output limit.
     Length,
-    /// The provider cut it for what it said.
+    /// The provider's content filter stopped the answer.
     ContentFilter,
     /// The configured number of steps was reached.
     MaxSteps,
     /// A failure ended the turn.
     Error,
-    /// A person or a program ended the turn.
+    /// A user or a program stopped the turn.
     Aborted,
-    /// The provider's own word.
+    /// Another reason, in the provider's own word.
     Other(String),
 }
 

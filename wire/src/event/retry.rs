@@ -1,4 +1,4 @@
-//! The retries of a step that are under way.
+//! The retries of the current step.
 
 use alloc::string::String;
 
@@ -6,42 +6,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Category;
 
-/// The chain of retries that a step is in: from its first failure until something of an answer is shown, or it is given
-/// up.
+/// The retry series of a step: from its first failure until part of an answer is shown or the step is given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RetryState {
-    /// Whether the retry is still to come or the provider is being asked.
+    /// Whether the retry is waiting or the provider has been called.
     pub phase: RetryPhase,
-    /// 0-based number of the retry in its step.
+    /// 0-based number of the retry within its step.
     pub attempt: u32,
-    /// How long the wait before it was decided to be, in milliseconds.
+    /// Scheduled length of the wait before it, in milliseconds.
     pub delay_ms: u64,
-    /// When a waiting retry comes, in epoch milliseconds; absent once the provider is being asked.
+    /// When the wait ends, in epoch milliseconds; absent while `asking`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<u64>,
-    /// How many retries the schedule has in all, when it is bounded.
+    /// Maximum number of retries in the schedule; absent if unbounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// What kind of failure it was.
+    /// The category of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
-    /// The provider's error, verbatim; absent where a turn was saved by a version that did not keep it.
+    /// The provider's error, verbatim; absent if the turn was saved by a version that did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The HTTP code as text, when known.
+    /// The HTTP status as text, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 
-/// Where in a chain of retries a step is.
+/// The phase of a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryPhase {
-    /// The next retry waits for its time.
+    /// The wait before the retry is in progress.
     Waiting,
-    /// The provider is being asked and has shown nothing yet.
+    /// The provider has been called and nothing of its answer has been shown.
     Asking,
 }

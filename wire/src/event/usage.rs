@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Tokens of the request, those read from a cache included.
+    /// Tokens of the request, including those read from a cache.
     pub input_tokens: u64,
-    /// Tokens of the answer, reasoning included.
+    /// Tokens of the answer, including reasoning.
     pub output_tokens: u64,
-    /// Of the request's tokens, those read from a cache.
+    /// Tokens of the request that were read from a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    /// Of the request's tokens, those written to a cache.
+    /// Tokens of the request that were written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
 }

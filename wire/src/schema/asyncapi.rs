@@ -1,4 +1,4 @@
-//! The AsyncAPI 3.0 document of the WebSocket.
+//! The AsyncAPI 3.0 document of the WebSocket API.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{components, tag};
 
-/// The WebSocket as an AsyncAPI 3.0 document, from the server's side: it receives commands and sends messages.
+/// Returns the WebSocket API as an AsyncAPI 3.0 document, from the server's side: it receives commands and sends
+/// messages.
 pub fn asyncapi() -> Value {
     let schemas = components(["Command", "ServerMessage"]);
     let commands = members(&schemas, "Command");

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document of the HTTP calls.
+//! The OpenAPI 3.1 document of the HTTP API.
 
 use alloc::{format, string::ToString, vec::Vec};
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{MAX_SAFE_INTEGER, components};
 
-/// What a call answers when all is well.
+/// The successful response of a call.
 enum Answer {
     /// A JSON body of a defined type.
     Body(&'static str),
-    /// One event after another, in this media type.
+    /// A stream of events in this media type.
     Events(&'static str),
     /// A generated JSON document.
     Document,
@@ -145,7 +145,7 @@ const CALLS: [Call; 19] = [
     get("GET /metrics", "metrics", "Figures of the server for Prometheus.", Answer::Metrics),
 ];
 
-/// The HTTP calls as an OpenAPI 3.1 document.
+/// Returns the HTTP API as an OpenAPI 3.1 document.
 pub fn openapi() -> Value {
     let mut paths = Map::new();
     for call in &CALLS {
@@ -170,7 +170,7 @@ pub fn openapi() -> Value {
     document
 }
 
-/// The types that the calls name.
+/// The types that the calls refer to.
 fn types() -> impl Iterator<Item = &'static str> {
     let answered = CALLS.iter().filter_map(|call| match call.answer {
         Answer::Body(name) => Some(name),

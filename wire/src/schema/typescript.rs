@@ -1,4 +1,4 @@
-//! TypeScript declarations, made by walking the JSON Schema.
+//! TypeScript declarations, generated from the JSON Schema.
 
 use alloc::{
     format,
@@ -17,7 +17,7 @@ const HEADER: &str = "\
 // `switch (event.type) { case \"provider-retry\": event.delayMs; }`.
 ";
 
-/// The declarations of every type, for a `.d.ts` file.
+/// Returns the declarations of all types, for a `.d.ts` file.
 pub fn typescript() -> String {
     let document = json_schema();
     let mut text = HEADER.to_string();
@@ -93,7 +93,7 @@ fn union(members: &[Value], indent: &str) -> String {
     let open = members.len() > 1 && members.iter().any(is_any_string);
     let inner = format!("{indent}  ");
     let member = |member: &Value| {
-        // Keeps the known words in an editor's completion, where `string` would swallow them.
+        // Keeps the known values in editor completion; a plain `string` would absorb them.
         let any = if open && is_any_string(member) {
             "(string & {})".to_string()
         } else {
