@@ -9,9 +9,9 @@ use everturn_wire::{Chunk, EventBody, StepId, Value};
 
 use crate::{Arguments, Millis, ToolAnswer, ToolCall};
 
-/// Told to the model when a crash cut a call off: it may or may not have had its effect.
+/// Sent to the model when a crash interrupted a call, which may or may not have had its effect.
 const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)";
-/// Told to the model when a person or a failure ended the turn before the call's result.
+/// Sent to the model when a stop or a failure ended the turn before the call's result.
 pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended before it was done)";
 
 /// A call of the current step.
@@ -21,14 +21,14 @@ pub(crate) struct OpenCall {
     pub(crate) state: CallState,
 }
 
-/// Where a call is on its way: pending, then running, then done. It never goes back.
+/// The progress of a call: pending, then running, then done. It never goes back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallState {
-    /// Waits for a free place.
+    /// Waiting for a free slot.
     Pending,
-    /// May have been started, at this moment.
+    /// May have been started, at this time.
     Running { since: Millis },
-    /// Has its result, and watchers know it.
+    /// Has its result, which has been published.
     Done(ToolAnswer),
 }
 
@@ -93,7 +93,7 @@ impl OpenCall {
         }
     }
 
-    /// The answer that is due without running the call, if any: its arguments are not JSON.
+    /// Returns the answer to a call that cannot run because its arguments are not JSON.
     pub(crate) fn refusal(&self) -> Option<ToolAnswer> {
         match &self.call.arguments {
             Arguments::Parsed(_) => None,
@@ -103,7 +103,7 @@ impl OpenCall {
         }
     }
 
-    /// The answer of a call that was cut off by a crash, unless it may run again.
+    /// Returns the answer to a call that a crash interrupted, unless it may run again.
     pub(crate) fn after_crash(&self, idempotent: &[String]) -> Option<ToolAnswer> {
         let again = idempotent.contains(&self.call.name);
         (self.is_running() && !again).then(|| ToolAnswer::error(INTERRUPTED_BY_CRASH))
@@ -117,11 +117,11 @@ impl OpenCall {
     }
 }
 
-/// Longest name of a tool, in bytes. No API takes longer ones for tools; a longer one was made up by the model.
+/// Maximum length of a tool name, in bytes. No API accepts longer ones, so a longer one was invented by the model.
 const MAX_NAME: usize = 256;
 
-/// Gives a call an id that no other of its step has, so that exactly one result belongs to it; and cuts a name that would
-/// fill the history, which no tool has either way.
+/// Makes the call's id unique within its step, so that exactly one result belongs to it. Truncates a name that would
+/// fill the history; no tool has such a name.
 pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCall {
     if call.name.len() > MAX_NAME {
         call.name.truncate(call.name.floor_char_boundary(MAX_NAME - '…'.len_utf8()));
@@ -132,14 +132,14 @@ pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCal
         call.id = "call".to_string();
     }
     if taken(&call.id) {
-        // From a number that is most likely free: a model that gives all its calls one id costs no search.
+        // Starts at a number that is probably free, so that a model that repeats one id causes no search.
         let free = (others.len() + 1..).map(|n| format!("{}-{n}", call.id)).find(|id| !taken(id));
         call.id = free.unwrap_or(call.id);
     }
     call
 }
 
-/// Lets pending calls run while there are places.
+/// Lets pending calls run while there are free slots.
 pub(crate) fn promote(calls: &mut [OpenCall], places: u32, now: Millis) {
     let running = calls.iter().filter(|call| call.is_running()).count();
     let free = (places.max(1) as usize).saturating_sub(running);

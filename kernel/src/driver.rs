@@ -1,4 +1,4 @@
-//! The order in which to drive a turn: handle, commit, want, next. No decisions.
+//! The driver of a turn: handle, commit, want, repeat. It makes no decisions.
 
 mod tasks;
 
@@ -16,23 +16,23 @@ use crate::{
 };
 use tasks::Tasks;
 
-/// So many facts that are there already are taken in, and their text is told together, before others get their turn: a
-/// stream that never pauses must not keep a stop away. None is held back to wait for more.
+/// Maximum number of ready facts per batch, whose text is published together. A stream that never pauses must not block
+/// a stop. No fact is held back to wait for more.
 const TAKEN_AT_ONCE: u32 = 32;
 
-/// What a turn needs from outside while it is driven.
+/// What the driver of a turn needs from outside.
 #[async_trait]
 pub trait Host: Send {
-    /// Why a commit can fail.
+    /// The error of a failed commit.
     type Error: Send;
 
-    /// The time.
+    /// Returns the current time.
     fn now(&self) -> Millis;
 
-    /// Makes the effects durable together with the turn's snapshot, then tells them. Takes them out.
+    /// Saves the effects together with the turn's snapshot, then publishes them. Drains `effects`.
     async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Self::Error>;
 
-    /// Tells streamed text, which need not be durable. Takes the effects out.
+    /// Publishes streamed text, which need not be durable. Drains `effects`.
     fn tell(&mut self, turn: &Turn, effects: &mut Effects);
 
     /// Starts a provider call. Dropping the stream cancels it.
@@ -41,34 +41,35 @@ pub trait Host: Send {
     /// Starts a tool. Dropping the future cancels it.
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
 
-    /// Whether to leave a turn that wants this, as it was saved: someone else goes on with it, from its snapshot. Never,
-    /// unless the host says so.
+    /// Whether to leave a turn with this want in its saved state, so that something else continues it from the
+    /// snapshot. Default: never.
     fn leaves(&mut self, _want: Want) -> bool {
         false
     }
 
-    /// The next input from outside: a stop, a steering message, a tool's live output. Pending for ever when none come.
+    /// Returns the next input from outside: a stop, a steering message, a tool's live output. Pending while there is
+    /// none.
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
 }
 
-/// Why [`run_turn`] returned.
+/// The reason why [`run_turn`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
-    /// The turn is sealed: [`Turn::outcome`] says how.
+    /// The turn is sealed; see [`Turn::outcome`].
     Sealed,
-    /// The host left the turn while it wanted this (see [`Host::leaves`]). It is as it was last committed.
+    /// The host left the turn with this want (see [`Host::leaves`]). The turn is in its last committed state.
     Left(Want),
 }
 
-/// Drives a turn until it is sealed, or the host leaves it, and returns which of the two. `effects` are those of
-/// [`Turn::begin`], or of [`Input::Recover`] after a restore.
+/// Drives a turn until it is sealed or the host leaves it, and returns which. `effects` are those of [`Turn::begin`],
+/// or of [`Input::Recover`] after a restore.
 ///
-/// Without a retry strategy there is no retry. Dropping the future stops at once whatever runs; the turn as last
-/// committed can be restored.
+/// Without a retry strategy nothing is retried. Dropping the future stops all running work at once; the turn can be
+/// restored from its last commit.
 ///
 /// # Errors
-/// When a commit fails: nothing further is told or started.
+/// When a commit fails. Nothing more is published or started then.
 pub async fn run_turn<H: Host>(
     turn: &mut Turn,
     effects: &mut Effects,
@@ -102,7 +103,7 @@ pub async fn run_turn<H: Host>(
         })
         .await;
         if !effects.is_empty() && !is_delta(&input) {
-            // What is known already does not wait for the commit that this may lead to.
+            // Publish what is known before the commit that this input may cause.
             host.tell(turn, effects);
         }
         turn.handle(host.now(), input, retry, effects);
@@ -113,7 +114,7 @@ fn is_delta(input: &Input) -> bool {
     matches!(input, Input::Provider(_, StreamEvent::Text(_) | StreamEvent::Reasoning(_)))
 }
 
-/// Comes back after the executor has run others.
+/// Yields to the executor once.
 fn yields(cx: &Context<'_>) -> Poll<Input> {
     cx.waker().wake_by_ref();
     Poll::Pending

@@ -1,19 +1,19 @@
-//! Effects: what a transition did, told once.
+//! Effects: the outputs of a transition, each emitted once.
 
 use alloc::vec::{Drain, Vec};
 
 use everturn_wire::{Chunk, EventBody, Role};
 
-/// One thing that a transition did.
+/// One output of a transition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// An event for everyone who watches.
+    /// An event for all subscribers.
     Tell(EventBody),
     /// A chunk for the conversation's history.
     Keep(Role, Chunk),
 }
 
-/// Collects effects, in order. To be committed as one: saved, then told.
+/// Collects effects in order. They are committed together: saved, then published.
 #[derive(Debug, Default)]
 pub struct Effects {
     list: Vec<Effect>,
@@ -21,22 +21,22 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// None yet.
+    /// Creates an empty collection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether there are none.
+    /// Whether there are no effects.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether some must be durable before they are told: all but streamed text.
+    /// Whether any effect must be durable before it is published: all but streamed text must.
     pub fn is_binding(&self) -> bool {
         self.binding
     }
 
-    /// Takes them all out.
+    /// Removes and returns all effects.
     pub fn drain(&mut self) -> Drain<'_, Effect> {
         self.binding = false;
         self.list.drain(..)

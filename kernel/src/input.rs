@@ -1,4 +1,4 @@
-//! Inputs: facts that a turn is told.
+//! Inputs: the facts that drive a turn.
 
 use alloc::string::String;
 
@@ -6,69 +6,69 @@ use everturn_wire::{Failure, OutputStream, QueuedMessage};
 
 use crate::{Op, StreamEvent};
 
-/// A fact. One that does not apply (any more) changes nothing.
+/// A fact. One that does not apply, or no longer applies, changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// A provider call yielded something.
+    /// A provider call yielded an event.
     Provider(Op, StreamEvent),
-    /// A running tool printed something.
+    /// A running tool produced output.
     ToolOutput {
-        /// The call.
+        /// The id of the call.
         call_id: String,
-        /// Which of its streams.
+        /// The output stream.
         stream: OutputStream,
-        /// What it printed.
+        /// The output.
         data: String,
     },
-    /// A tool is done.
+    /// A tool finished.
     ToolDone {
-        /// The step that asked for it.
+        /// The step that made the call.
         step: u32,
-        /// The call.
+        /// The id of the call.
         call_id: String,
-        /// What it answered.
+        /// The tool's answer.
         answer: ToolAnswer,
     },
-    /// The wait before this call is over. Too early, it changes nothing.
+    /// The wait before this call ended. An early tick changes nothing.
     Tick(Op),
-    /// End the turn.
+    /// Stop the turn.
     Abort,
-    /// End the turn if its step is being retried: it waits, or was asked again and has shown nothing yet.
+    /// Stop the turn if its step is being retried: the retry is waiting, or has shown nothing yet.
     AbortRetry,
-    /// Skip the wait for a retry; or ask again at once where watchers were told that the provider is silent, and nothing of
-    /// its answer was shown.
+    /// Skip the wait for a retry. Also repeats the call at once if subscribers were told that the provider is silent
+    /// and nothing of its answer was shown.
     RetryNow,
     /// Inject this message at the next tool-result boundary.
     Steer(QueuedMessage),
-    /// Take that message back.
+    /// Remove that message from the queue.
     Unsteer {
-        /// The message.
+        /// The id of the message.
         message_id: String,
     },
-    /// Something on our own side broke, such as a panic in a tool: ends the turn with this failure.
+    /// An internal fault, such as a panic in a tool. Ends the turn with this failure.
     Fault(Failure),
-    /// The process is about to end in good order: what is known so far is to be saved.
+    /// The process is about to shut down: saves all that is known so far.
     Checkpoint,
     /// The turn was restored after its process ended. Always the first input of a restored turn.
     Recover,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolAnswer {
-    /// What the model is told.
+    /// The text that the model receives.
     pub content: String,
     /// Whether the tool failed.
     pub is_error: bool,
 }
 
 impl ToolAnswer {
-    /// A success.
+    /// Creates a successful answer.
     pub fn ok(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_error: false }
     }
 
-    /// A failure that the model is told of.
+    /// Creates a failed answer, which the model receives.
     pub fn error(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_error: true }
     }

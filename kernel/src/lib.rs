@@ -1,15 +1,16 @@
 //! One agent turn as a value: a state machine without I/O, clock, randomness or runtime.
 //!
-//! A [`Turn`] is told facts ([`Turn::handle`]), answers with effects (told once) and says what it wants next
-//! ([`Turn::want`], a pure function of its state). Because it is a value it can be saved while it waits and go on in
-//! another process. [`run_turn`] is the order in which to do that; [`Host`] is what it needs from outside.
+//! A [`Turn`] takes inputs ([`Turn::handle`]), returns effects (each emitted once) and says what it needs next
+//! ([`Turn::want`], a pure function of its state). Because it is a value, it can be saved during a wait and continue in
+//! another process. [`run_turn`] drives it in the right order; [`Host`] is what that driver needs from outside.
 //!
-//! This crate does *not* sleep, read a clock, spawn, log, or talk to a provider. It never panics on an input:
-//! what does not apply changes nothing.
+//! This crate does *not* sleep, read a clock, spawn, log or call a provider. No input makes it panic: one that does not
+//! apply changes nothing.
 //!
-//! To test what you build on it, with a fake sleep, see the crate `everturn-testkit`.
+//! To test code built on it, with a fake sleep, use the crate `everturn-testkit`.
 //!
-//! Read `phase.rs` first: the states. Then `turn.rs`: the transitions, one file for each phase that is left.
+//! Start with `phase.rs`, the states. Then read `turn.rs`, the transitions, with one file for each phase that they
+//! leave.
 #![no_std]
 
 extern crate alloc;

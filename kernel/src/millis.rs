@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Millis(pub u64);
 
-/// The longest wait that is ever scheduled, in milliseconds: its end is still below 2^53, up to which every JSON reader
-/// keeps integers.
+/// The longest wait that is ever scheduled, in milliseconds. Its end is below 2^53, up to which every JSON reader
+/// represents integers exactly.
 pub(crate) const LONGEST_WAIT_MS: u64 = 1 << 52;
 
 impl Millis {
-    /// The moment that many milliseconds later; saturates.
+    /// Returns the moment this many milliseconds later, saturating.
     #[must_use]
     pub fn plus(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// Milliseconds since an earlier moment; 0 when it is not earlier.
+    /// Returns the milliseconds since an earlier moment; 0 if it is not earlier.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// A wait in whole milliseconds, rounded up so that it is never shorter than asked.
+/// Returns a wait in whole milliseconds, rounded up so that it is never shorter than requested.
 pub(crate) fn wait_ms(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).min(LONGEST_WAIT_MS)
 }

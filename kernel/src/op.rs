@@ -1,16 +1,17 @@
-//! The name of one provider call.
+//! The id of one provider call.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names one provider call of a turn. Every answer carries it, so that a late answer of an older call changes nothing.
+/// The id of one provider call of a turn. Every answer carries it, so that a late answer of an older call changes
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Op {
-    /// The model round trip, from 0.
+    /// The step, from 0.
     pub step: u32,
-    /// The provider call inside the step, from 0. Retries *and* calls repeated after a crash count.
+    /// The provider call within the step, from 0. Retries *and* calls repeated after a crash count.
     pub attempt: u32,
 }
 

@@ -39,17 +39,17 @@ pub(crate) enum Phase {
 pub(crate) struct Streaming {
     pub(crate) op: Op,
     pub(crate) tally: Tally,
-    /// When this call was wanted.
+    /// When this call was first wanted.
     pub(crate) since: Millis,
-    /// When its first token came. Set = content was seen.
+    /// When its first token arrived; set once content has arrived.
     pub(crate) first_token_at: Option<Millis>,
-    /// What it said so far, in order.
+    /// The content so far, in order.
     pub(crate) pieces: Vec<Piece>,
-    /// The tools it asked for so far.
+    /// The tool calls so far.
     pub(crate) calls: Vec<OpenCall>,
-    /// The last token counts it gave.
+    /// The last token counts received.
     pub(crate) usage: Option<Usage>,
-    /// Watchers were told that it is silent.
+    /// Whether subscribers were told that it is silent.
     pub(crate) is_silent: bool,
 }
 
@@ -72,7 +72,7 @@ impl Streaming {
         self.tally.retries > 0 && self.first_token_at.is_none()
     }
 
-    /// Whether the provider said anything that a client may have seen: then a retry would show it twice.
+    /// Whether anything arrived that a client may have seen: a retry would show it twice.
     pub(crate) fn has_content(&self) -> bool {
         self.first_token_at.is_some() || self.usage.is_some()
     }
@@ -82,7 +82,7 @@ impl Streaming {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    /// Reasoning. With an echo it is complete, and may have no words.
+    /// Reasoning. With an echo it is complete, and its text may be empty.
     Thinking {
         text: String,
         echo: Option<Echo>,
@@ -97,7 +97,7 @@ impl Piece {
         }
     }
 
-    /// What is shown of it.
+    /// Returns the visible text.
     pub(crate) fn words(&self) -> &str {
         match self {
             Self::Text(text) | Self::Thinking { text, .. } => text,
@@ -113,7 +113,7 @@ pub(crate) struct Backoff {
     pub(crate) tally: Tally,
     /// When the wait ends.
     pub(crate) resume_at: Millis,
-    /// How long the wait was decided to be: a clock that was set back cannot make it longer.
+    /// Decided length of the wait, in milliseconds: a clock that was set back cannot make it longer.
     pub(crate) decided_ms: u64,
 }
 
@@ -124,21 +124,21 @@ pub(crate) struct Tools {
     pub(crate) calls: Vec<OpenCall>,
 }
 
-/// What the retries of a step add up to so far. Starts anew with each step.
+/// The retries of a step so far. Reset with each step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Retries scheduled so far = the 0-based number of the next one.
     pub(crate) retries: u32,
-    /// What their waits add up to.
+    /// Sum of their waits, in milliseconds.
     pub(crate) waited_ms: u64,
-    /// The retry that was scheduled last, as it was told. Boxed: most calls have none.
+    /// The last scheduled retry, as published. Boxed, because most calls have none.
     pub(crate) last: Option<Box<Scheduled>>,
 }
 
-/// A scheduled retry, kept for showing as long as the chain of retries goes on.
+/// A scheduled retry, kept for display while the series lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scheduled {
-    /// How long the wait was decided to be.
+    /// Decided length of the wait, in milliseconds.
     pub(crate) delay_ms: u64,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) category: Category,
@@ -147,7 +147,7 @@ pub(crate) struct Scheduled {
 }
 
 impl Tally {
-    /// The chain of retries as others see it: waiting until `next_at`, or being asked.
+    /// Returns the retry in progress for display: waiting until `next_at`, or asking.
     pub(crate) fn state(&self, next_at: Option<Millis>) -> RetryState {
         let last = self.last.as_deref();
         RetryState {
@@ -163,11 +163,11 @@ impl Tally {
     }
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Why.
+    /// The reason.
     pub reason: DoneReason,
-    /// The failure that ended it, when one did.
+    /// The failure that ended it, if one did.
     pub failure: Option<Failure>,
 }

@@ -1,4 +1,4 @@
-//! The contract with a model: one request in, a stream of facts out.
+//! The provider contract: one request in, a stream of events out.
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
@@ -9,10 +9,9 @@ use crate::Op;
 
 /// A model API.
 ///
-/// The stream yields any number of facts and ends with exactly one [`StreamEvent::Finished`] or
-/// [`StreamEvent::Failed`]; a stream that just ends is taken for a truncation.
-/// An adapter makes **one** request per call: retrying is the turn's business, never the adapter's.
-/// Dropping the stream cancels the request.
+/// The stream yields any number of events and ends with exactly one [`StreamEvent::Finished`] or
+/// [`StreamEvent::Failed`]. A stream that ends without either counts as truncated. An adapter makes **one** request per
+/// call and never retries: that is up to the turn. Dropping the stream cancels the request.
 pub trait Provider: Send + Sync + 'static {
     /// Starts one provider call.
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent>;
@@ -21,21 +20,20 @@ pub trait Provider: Send + Sync + 'static {
 /// One provider call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Which call of the turn this is.
+    /// The id of the call within the turn.
     pub op: Op,
-    /// The model, in the provider's words.
+    /// The model, by the provider's name.
     pub model: String,
-    /// What was said so far, oldest first. Every tool call has its result; error chunks are for people, an adapter
-    /// leaves them out.
+    /// The history, oldest first. Every tool call has its result. Adapters skip error chunks, which are for users.
     pub messages: Vec<Message>,
-    /// The tools the model may ask for.
+    /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
-    /// The most tokens the answer may have.
+    /// Maximum number of tokens in the answer.
     pub max_output_tokens: Option<u32>,
-    /// How hard to think, in the provider's words.
+    /// Reasoning effort, in the provider's terms.
     pub reasoning_effort: Option<String>,
-    /// Whether a tool call is told as soon as its arguments are whole, where the API says so. Otherwise calls come with the
-    /// end of the stream, so that of an answer that breaks off none is told.
+    /// Whether to yield a tool call as soon as its arguments are complete, if the API marks that. Otherwise calls are
+    /// yielded at the end of the stream, so that an interrupted answer yields none.
     pub eager_calls: bool,
 }
 
@@ -44,29 +42,28 @@ pub struct Request {
 pub struct ToolSpec {
     /// Its name, unique among the tools of a request.
     pub name: String,
-    /// What it is for.
+    /// Its description for the model.
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Value,
 }
 
-/// What a provider call yields.
+/// An event of a provider call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvent {
     /// Visible text.
     Text(String),
     /// Reasoning.
     Reasoning(String),
-    /// What the provider wants back with the reasoning before it, which it closes; with reasoning that has no words,
-    /// where none is open. It is not content: watchers are told nothing, a failure after it alone is retried, and an
-    /// answer of nothing else is empty.
+    /// Opaque data that must be sent back with the reasoning before it, which it closes. If no reasoning is open, it
+    /// belongs to reasoning without text. It is not content: subscribers do not receive it, a failure after it alone is
+    /// retried, and an answer of nothing else is empty.
     Echo(Echo),
-    /// A tool call whose arguments are complete. It comes with the end of the stream, unless
-    /// [`Request::eager_calls`] asks for it at once.
+    /// A tool call with complete arguments. Yielded at the end of the stream, unless [`Request::eager_calls`] is set.
     ToolCall(ToolCall),
-    /// Token counts of this call; the last one counts.
+    /// Token counts of this call; the last ones apply.
     Usage(Usage),
-    /// Nothing of the answer has arrived for a while. No content: watchers are told, nothing else changes.
+    /// Nothing of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.
     Silent(Silence),
     /// The provider's own terminal event.
     Finished(FinishReason),
@@ -74,55 +71,55 @@ pub enum StreamEvent {
     Failed(Failure),
 }
 
-/// How long a provider call has been silent, and how long that is borne.
+/// How long a provider call has been silent, and when it times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// How long nothing of the answer has arrived, in milliseconds.
+    /// Length of the silence so far, in milliseconds.
     pub silent_ms: u64,
-    /// How much longer it may stay like this before the call fails, in milliseconds; `None` = for ever.
+    /// Remaining time before the call fails, in milliseconds; `None` = no limit.
     pub left_ms: Option<u64>,
-    /// Whether the connection shows signs of life, such as comments that keep it open.
+    /// Whether the connection shows signs of life, such as keep-alive comments.
     pub alive: bool,
 }
 
-/// A tool call of the model.
+/// A tool call by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// The provider's id of it, unique in its step.
+    /// The provider's id of the call, unique within its step.
     pub id: String,
     /// The tool's name.
     pub name: String,
     /// Its arguments.
     pub arguments: Arguments,
-    /// What the provider wants back with it.
+    /// Opaque provider data that must be sent back with it.
     pub echo: Option<Echo>,
 }
 
 /// The arguments of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
-    /// They parsed whole.
+    /// They parsed as JSON.
     Parsed(Value),
-    /// They did not: the tool is not run, the model is told why.
+    /// They did not parse. The tool is not run, and the model is told why.
     Malformed {
-        /// What was received.
+        /// The text received.
         raw: String,
         /// Why it does not parse.
         reason: String,
     },
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinishReason {
-    /// It said all it wanted.
+    /// The model completed its answer.
     Stop,
-    /// It wants tools run.
+    /// The model called tools.
     ToolCalls,
-    /// It reached its output limit.
+    /// The model reached its output limit.
     Length,
-    /// The provider cut it for what it said.
+    /// The provider's content filter stopped the answer.
     ContentFilter,
-    /// The provider's own word.
+    /// Another reason, in the provider's own word.
     Other(String),
 }

@@ -1,4 +1,4 @@
-//! A turn at rest: a versioned form of its own, so that the states may change and old data still loads.
+//! Snapshots: a separate, versioned form of a turn, so that the states may change and old data still loads.
 
 mod phase;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::{Millis, Settings, Turn, Wait};
 use phase::PhaseRecord;
 
-/// The version that is written. Older ones are still read.
+/// The current format version. Older ones can still be read.
 const VERSION: u32 = 1;
 
-/// A turn at rest. Serialize it with any serde format; its JSON is pinned by golden files.
+/// The saved form of a turn. Serialize it with any serde format; golden files pin its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
@@ -45,23 +45,23 @@ pub struct Snapshot {
     queue: Vec<QueuedMessage>,
 }
 
-/// What was not there when the format began is left out while it says nothing.
+/// Fields added after the first format are omitted while they are zero.
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
 
 impl Snapshot {
-    /// The chain of retries that the turn is in, as [`Turn::retry`].
+    /// Returns the retry in progress, like [`Turn::retry`].
     pub fn retry(&self) -> Option<RetryState> {
         self.phase.retry()
     }
 
-    /// What the turn waits for, as [`Turn::wait`].
+    /// Returns what the turn waits for, like [`Turn::wait`].
     pub fn wait(&self) -> Wait {
         self.phase.wait()
     }
 
-    /// The user messages that wait.
+    /// Returns the queued user messages.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue
     }
@@ -77,7 +77,7 @@ pub enum RestoreError {
         /// The latest version that can be read.
         known: u32,
     },
-    /// Its state is not one that its version has: it was damaged.
+    /// Its state does not exist in its version: it is corrupt.
     UnknownPhase,
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for RestoreError {
 impl core::error::Error for RestoreError {}
 
 impl Turn {
-    /// The turn at rest.
+    /// Returns the saved form of the turn.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             version: VERSION,
@@ -119,10 +119,10 @@ impl Turn {
         }
     }
 
-    /// Brings a turn back. Its first input must be [`crate::Input::Recover`].
+    /// Restores a turn. Its first input must be [`crate::Input::Recover`].
     ///
     /// # Errors
-    /// When the snapshot is of a later version than this program knows, or damaged.
+    /// When the snapshot has a later version than this program knows, or is corrupt.
     pub fn restore(snapshot: Snapshot) -> Result<Self, RestoreError> {
         if snapshot.version > VERSION {
             return Err(RestoreError::TooNew { found: snapshot.version, known: VERSION });

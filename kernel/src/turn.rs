@@ -1,4 +1,4 @@
-//! A turn: one user message until sealed.
+//! The turn: one user message until sealed.
 
 mod backoff;
 mod recover;
@@ -22,52 +22,52 @@ use crate::{
 
 /// One turn, as a value.
 ///
-/// Four kinds of methods, to be called in this order: [`begin`](Self::begin) (or [`restore`](Self::restore) and then
-/// [`Input::Recover`]); after each [`handle`](Self::handle) commit the effects, with a [`snapshot`](Self::snapshot)
-/// when the [`revision`](Self::revision) moved; only then do what [`want`](Self::want) says. [`crate::run_turn`] does
-/// just that.
+/// Start with [`begin`](Self::begin), or [`restore`](Self::restore) followed by [`Input::Recover`]. After each
+/// [`handle`](Self::handle), commit the effects, with a [`snapshot`](Self::snapshot) if the
+/// [`revision`](Self::revision) changed. Only then do what [`want`](Self::want) says. [`crate::run_turn`] implements
+/// this loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     pub(crate) id: TurnId,
-    /// The turn that this one tries again.
+    /// The turn that this one repeats, if any.
     pub(crate) retry_of: Option<TurnId>,
     pub(crate) settings: Settings,
     pub(crate) phase: Phase,
     pub(crate) revision: u64,
     pub(crate) started_at: Millis,
-    /// Streams that ended, well or not.
+    /// Number of streams that ended, successfully or not.
     pub(crate) steps: u32,
     /// Retries scheduled so far, over all steps, and the sum of their waits.
     pub(crate) retries: u32,
     pub(crate) waited_ms: u64,
     /// When its first token was shown.
     pub(crate) first_token_at: Option<Millis>,
-    /// Sum over the calls so far.
+    /// Token counts, summed over the calls so far.
     pub(crate) usage: Option<Usage>,
     /// Input plus output tokens of the last step.
     pub(crate) context_size: Option<u64>,
-    /// Times that the current step was taken up after a crash.
+    /// Number of recoveries of the current step after a crash.
     pub(crate) recoveries: u32,
-    /// User messages that wait for the next tool-result boundary.
+    /// User messages queued for the next tool-result boundary.
     pub(crate) queue: Vec<QueuedMessage>,
 }
 
-/// What a turn begins with.
+/// The input that starts a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// The user message.
     pub text: String,
-    /// Images that go with it.
+    /// Images attached to the message.
     pub images: Vec<Image>,
 }
 
 impl Turn {
-    /// Begins a turn: keeps and tells the prompt, and wants the first provider call.
+    /// Begins a turn: saves and publishes the prompt, and wants the first provider call.
     pub fn begin(id: TurnId, settings: Settings, prompt: Prompt, now: Millis, fx: &mut Effects) -> Self {
         for Image { url, mime_type } in prompt.images {
             fx.keep(Role::User, Chunk::Image { url, mime_type });
         }
-        // A provider refuses a message with an empty text in it.
+        // Providers reject a message that contains an empty text.
         if !prompt.text.is_empty() {
             fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
         }
@@ -95,13 +95,13 @@ impl Turn {
         }
     }
 
-    /// Begins a turn that tries another one again, over the same history: there is no new message.
+    /// Begins a turn that repeats another one over the same history, without a new message.
     pub fn begin_again(id: TurnId, settings: Settings, again: TurnId, now: Millis, fx: &mut Effects) -> Self {
         fx.tell(EventBody::TurnStart { retry_of: Some(again.clone()) });
         Self { retry_of: Some(again), ..Self::new(id, settings, now) }
     }
 
-    /// Takes in one fact. Whatever does not apply to the phase changes nothing.
+    /// Handles one input. An input that does not apply to the phase changes nothing.
     pub fn handle(&mut self, now: Millis, input: Input, schedule: &dyn Schedule, fx: &mut Effects) {
         if matches!(self.phase, Phase::Sealed(_)) {
             return;
@@ -122,7 +122,7 @@ impl Turn {
         }
     }
 
-    /// What the turn wants done now.
+    /// Returns what the turn needs next.
     pub fn want(&self) -> Want {
         match &self.phase {
             Phase::Streaming(streaming) => Want::Stream(streaming.op),
@@ -132,12 +132,12 @@ impl Turn {
         }
     }
 
-    /// The tool calls that are wanted run now: never more than the settings allow, each until it has its result.
+    /// Returns the tool calls that should be running: no more than the settings allow, each until it has its result.
     pub fn running_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.calls().iter().filter(|open| open.is_running()).map(|open| &open.call)
     }
 
-    /// How the turn ended, once it is sealed.
+    /// Returns how the turn ended, once it is sealed.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.phase {
             Phase::Sealed(outcome) => Some(outcome),
@@ -145,8 +145,7 @@ impl Turn {
         }
     }
 
-    /// The chain of retries that the current step is in: it waits for a retry, or was asked again and has shown nothing
-    /// yet.
+    /// Returns the retry in progress: one that is waiting, or whose call has shown nothing yet.
     pub fn retry(&self) -> Option<RetryState> {
         match &self.phase {
             Phase::Backoff(backoff) => Some(backoff.tally.state(Some(backoff.resume_at))),
@@ -155,8 +154,8 @@ impl Turn {
         }
     }
 
-    /// Whether [`Input::RetryNow`] would ask the provider at once: the turn waits for a retry, or watchers were told that
-    /// its call is silent and were shown nothing of it.
+    /// Whether [`Input::RetryNow`] would call the provider at once: the turn is waiting for a retry, or subscribers
+    /// were told that its call is silent and have seen nothing of the answer.
     pub fn takes_retry_now(&self) -> bool {
         match &self.phase {
             Phase::Backoff(_) => true,
@@ -165,8 +164,7 @@ impl Turn {
         }
     }
 
-    /// What the turn waits for before it goes on, as someone sees it who is to go on with it. No phase waits for a
-    /// person yet.
+    /// Returns what the turn waits for before it can continue. No phase waits for a person yet.
     pub fn wait(&self) -> Wait {
         match &self.phase {
             Phase::Backoff(Backoff { resume_at, decided_ms, .. }) => {
@@ -176,38 +174,38 @@ impl Turn {
         }
     }
 
-    /// The turn's id.
+    /// Returns the turn's id.
     pub fn id(&self) -> &TurnId {
         &self.id
     }
 
-    /// The turn that this one tries again.
+    /// The turn that this one repeats, if any.
     pub fn retry_of(&self) -> Option<&TurnId> {
         self.retry_of.as_ref()
     }
 
-    /// What was decided when it began.
+    /// Returns the settings fixed when the turn began.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// When it began.
+    /// Returns when the turn began.
     pub fn started_at(&self) -> Millis {
         self.started_at
     }
 
-    /// Model round trips that ended.
+    /// Returns the number of completed steps (model round trips).
     pub fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// Retries scheduled so far, over all steps; of a sealed turn, those that were made.
+    /// Returns the number of retries scheduled so far in all steps; for a sealed turn, of those made.
     pub fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// The sum of the waits that were scheduled so far, over all steps, in milliseconds; of a sealed turn, without what was
-    /// left of a wait that someone ended.
+    /// Returns the sum of the waits scheduled so far in all steps, in milliseconds; for a sealed turn, without the rest
+    /// of a cancelled wait.
     pub fn waited_ms(&self) -> u64 {
         self.waited_ms
     }
@@ -217,22 +215,23 @@ impl Turn {
         self.first_token_at
     }
 
-    /// Token counts, summed over the steps that ended.
+    /// Returns token counts, summed over the completed steps.
     pub fn usage(&self) -> Option<Usage> {
         self.usage
     }
 
-    /// Input plus output tokens of the last step that ended, where the provider told them.
+    /// Returns input plus output tokens of the last completed step, if the provider reported them.
     pub fn context_size(&self) -> Option<u64> {
         self.context_size
     }
 
-    /// The user messages that still wait; what is left when the turn is sealed belongs to the next one.
+    /// Returns the queued user messages. Those left when the turn is sealed belong to the next one.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue
     }
 
-    /// Moves with every change that must survive a crash: phases and tool results, not streamed text.
+    /// Returns a number that changes with everything that must survive a crash: phases and tool results, not streamed
+    /// text.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -266,13 +265,13 @@ impl Turn {
         fx.tell(EventBody::QueueChanged { queue: self.queue.clone() });
     }
 
-    /// The one way from phase to phase.
+    /// Enters a phase: the only place where the phase changes.
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.revision += 1;
     }
 
-    /// The step under way.
+    /// The current step.
     fn step(&self) -> Option<u32> {
         match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.op.step),

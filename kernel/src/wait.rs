@@ -1,32 +1,32 @@
-//! Waits: what a turn waits for before it goes on.
+//! Waits: what a turn waits for before it continues.
 
 use crate::Millis;
 
-/// What an unsealed turn waits for before it goes on.
+/// What an unsealed turn waits for before it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing: it goes on now.
+    /// Nothing: it continues now.
     Now,
     /// A moment.
     Until(Moment),
-    /// A person: only a command ends the wait, whatever the clock shows.
+    /// A person: only a command ends the wait, whatever the time.
     Person {
-        /// When the turn no longer waits for that person; never when absent.
+        /// When the turn stops waiting for that person; absent = never.
         until: Option<Moment>,
     },
 }
 
-/// When a wait ends, and how long it was decided to be.
+/// The end of a wait, and its decided length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// When the wait ends.
     pub at: Millis,
-    /// How long the wait was decided to be, in milliseconds: it is never longer, whatever the clock shows later.
+    /// The decided length of the wait, in milliseconds. The wait is never longer, whatever the clock shows later.
     pub decided_ms: u64,
 }
 
 impl Wait {
-    /// The moment at which the wait ends by itself.
+    /// Returns the moment at which the wait ends by itself.
     pub fn until(self) -> Option<Moment> {
         match self {
             Self::Now => None,
@@ -35,7 +35,7 @@ impl Wait {
         }
     }
 
-    /// When the turn must go on: moment 0 when it must now, `None` when no moment ends its wait.
+    /// Returns when the turn must continue: 0 if now, `None` if no moment ends its wait.
     pub fn due_at(self) -> Option<Millis> {
         match self {
             Self::Now => Some(Millis(0)),
@@ -43,8 +43,8 @@ impl Wait {
         }
     }
 
-    /// Whether there is nothing to do for the turn yet. Where more seems to be left than was ever decided, the clock was
-    /// set back: then there is, as the wait must be made shorter.
+    /// Whether the wait is still running. If more seems to be left than was decided, the clock was set back; this
+    /// returns false then, because the wait must be shortened.
     pub fn lasts(self, now: Millis) -> bool {
         match self.until() {
             Some(Moment { at, decided_ms }) => at > now && at.since(now) <= decided_ms,

@@ -1,21 +1,21 @@
-//! Wants: what a turn waits for.
+//! Wants: what a turn needs next.
 
 use crate::{Millis, Op};
 
-/// What a turn wants done. A level, not an edge: derived from the state, the same however often it is asked.
+/// What a turn needs next. A level, not an edge: derived from the state and the same however often it is read.
 ///
-/// Whatever runs and is no longer wanted is to be stopped: that is how cancelling works.
+/// Running work that is no longer wanted must be stopped: that is how cancelling works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// The answer of this provider call; eager tools too (see [`crate::Turn::running_calls`]).
+    /// The answer of this provider call, and of eager tools (see [`crate::Turn::running_calls`]).
     Stream(Op),
-    /// To be woken, for this provider call, at this moment.
+    /// A wake-up for this provider call at this moment.
     Wake(Op, Millis),
     /// The results of [`crate::Turn::running_calls`].
     Tools {
-        /// The step that asked for them.
+        /// The step that made the calls.
         step: u32,
     },
-    /// Nothing any more: the turn is sealed.
+    /// Nothing: the turn is sealed.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! What runs on behalf of a turn: at most one provider call or one sleep, and the tools that are wanted.
+//! The running work of a turn: at most one provider call or one sleep, and the wanted tools.
 
 use alloc::{string::String, vec::Vec};
 use core::{
@@ -12,7 +12,7 @@ use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 
 use crate::{Host, Input, Millis, Op, RetryStrategy, StreamEvent, ToolAnswer, Turn, Want};
 
-/// What runs on behalf of a turn. Kept in line with what the turn wants; whatever is not wanted is dropped.
+/// The running work of a turn. It is kept in step with the turn's wants; unwanted work is dropped.
 pub(super) struct Tasks<'r> {
     retry: &'r dyn RetryStrategy,
     call: Option<(Op, BoxStream<'static, StreamEvent>)>,
@@ -37,7 +37,7 @@ impl<'r> Tasks<'r> {
         Self { retry, call: None, wait: None, tools: Vec::new() }
     }
 
-    /// Stops what is no longer wanted and starts what is.
+    /// Stops unwanted work and starts wanted work.
     pub(super) fn align<H: Host>(&mut self, turn: &Turn, host: &mut H) {
         let (op, wake) = match turn.want() {
             Want::Stream(op) => (Some(op), None),
@@ -69,7 +69,7 @@ impl<'r> Tasks<'r> {
         }
     }
 
-    /// The next fact. Commands come first, so that a stop is not delayed by a flood of text.
+    /// Returns the next fact. Commands come first, so that a flood of text does not delay a stop.
     pub(super) fn poll<H: Host>(&mut self, cx: &mut Context<'_>, host: &mut H) -> Poll<Input> {
         if let Poll::Ready(input) = host.poll_inbox(cx) {
             return Poll::Ready(input);
@@ -93,7 +93,7 @@ impl<'r> Tasks<'r> {
 }
 
 impl<'r> Sleep<'r> {
-    /// Sleeps until the time has come, as often as it takes: a sleep may end early.
+    /// Sleeps until the given time, repeatedly if necessary, because a sleep may end early.
     fn poll<H: Host>(&mut self, retry: &'r dyn RetryStrategy, cx: &mut Context<'_>, host: &H) -> Poll<Op> {
         let left = Duration::from_millis(self.at.since(host.now()));
         let sleep = self.sleep.get_or_insert_with(|| retry.sleep(left));
@@ -104,7 +104,7 @@ impl<'r> Sleep<'r> {
         if host.now() >= self.at {
             return Poll::Ready(self.op);
         }
-        // Asked again through the executor, so that a sleep which always ends early starves nobody.
+        // Yield in between, so that a sleep which always ends early starves no other task.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -51,12 +51,12 @@ pub(super) enum PhaseRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
     },
-    /// A state of a later format: read, so that its version can be told.
+    /// A state of a later format, accepted so that the error can name its version.
     #[serde(other)]
     Unknown,
 }
 
-/// The retry that was scheduled last.
+/// The last scheduled retry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RetryRecord {
@@ -148,7 +148,7 @@ fn tally(retries: u32, waited_ms: u64, last: Option<Box<RetryRecord>>) -> Tally 
 }
 
 impl PhaseRecord {
-    /// The chain of retries that the step is in.
+    /// Returns the retry in progress.
     pub(super) fn retry(&self) -> Option<RetryState> {
         let (retries, waited_ms, last, next_at) = match self {
             Self::Backoff { retries, waited_ms, last_retry, resume_at, .. } => {
@@ -162,7 +162,7 @@ impl PhaseRecord {
         Some(tally(*retries, *waited_ms, last.clone()).state(next_at))
     }
 
-    /// What a turn in this state waits for.
+    /// Returns what a turn in this state waits for.
     pub(super) fn wait(&self) -> Wait {
         match self {
             Self::Backoff { resume_at, decided_ms, .. } => {
@@ -172,7 +172,7 @@ impl PhaseRecord {
         }
     }
 
-    /// The state; `None` where it is of a later format.
+    /// Returns the phase; `None` if it is of a later format.
     pub(super) fn into_phase(self) -> Option<Phase> {
         Some(match self {
             Self::Streaming {

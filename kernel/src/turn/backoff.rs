@@ -1,4 +1,4 @@
-//! Leaving `Backoff`: the wait is over, or someone ends it.
+//! Leaving `Backoff`: the wait ended, or a user ends it.
 
 use alloc::{boxed::Box, format};
 
@@ -10,7 +10,7 @@ use crate::{
     phase::{Backoff, Phase, Streaming},
 };
 
-/// What the end of a chain of retries is called when a person ended it.
+/// The message when a user cancels a series of retries.
 const RETRY_CANCELLED: &str = "Retry cancelled";
 
 impl Turn {
@@ -23,11 +23,12 @@ impl Turn {
         }
     }
 
-    /// A person skips the wait, or does not want to wait for a silent provider.
+    /// A user skips the wait, or repeats the call of a silent provider.
     pub(super) fn on_retry_now(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         match &self.phase {
             Phase::Backoff(_) => self.try_again(now, fx),
-            // Only what watchers were told: so a second press on "retry now" does not cut off the call of the first.
+            // Only after subscribers were told of the silence: otherwise a second "retry now" would cancel the call of
+            // the first.
             Phase::Streaming(streaming) if self.takes_retry_now() => {
                 let (op, tally) = (streaming.op, streaming.tally.clone());
                 let waited_s = now.since(streaming.since) / 1000;
@@ -46,7 +47,7 @@ impl Turn {
         }
     }
 
-    /// Asks the provider again, and tells that the wait is over: it may have been cut short.
+    /// Calls the provider again and announces that the wait ended, since it may have been cut short.
     fn try_again(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
         let again = Streaming::new(backoff.op, backoff.tally.clone(), now);

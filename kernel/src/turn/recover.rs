@@ -1,4 +1,4 @@
-//! Going on after the process ended: decided here, so that every shell does the same.
+//! Recovery after the process ended, decided here so that every host behaves the same.
 
 use alloc::format;
 
@@ -14,8 +14,8 @@ use crate::{
 const RESTARTED: &str = "the server was restarted while this step was streamed";
 
 impl Turn {
-    /// Has what was streamed so far saved. A step during which the process ends in good order does not kill its process:
-    /// however often that happens, it is not counted.
+    /// Saves what was streamed so far. A step interrupted by an orderly shutdown did not kill its process, so this
+    /// never counts as a recovery.
     pub(super) fn on_checkpoint(&mut self) {
         if let Phase::Streaming(_) | Phase::Tools(_) = self.phase {
             self.recoveries = 0;
@@ -27,7 +27,7 @@ impl Turn {
         match &mut self.phase {
             Phase::Streaming(_) => self.recover_stream(now, fx),
             Phase::Backoff(backoff) => {
-                // Keeps what is left of the wait; a clock that was set back cannot make it longer than was decided.
+                // Keeps the rest of the wait; a clock that was set back cannot make it longer than decided.
                 let latest = now.plus(backoff.decided_ms);
                 if backoff.resume_at > latest {
                     backoff.resume_at = latest;
@@ -43,14 +43,14 @@ impl Turn {
         }
     }
 
-    /// The text is streamed again from its start, unless tools of this very step were already started.
+    /// Streams the step again from its start, unless tools of this step have already started.
     fn recover_stream(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let Op { step, attempt } = streaming.op;
         let tools_started = streaming.calls.iter().any(|open| open.state != CallState::Pending);
         fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: RESTARTED.into() });
         if tools_started {
-            // To ask again would run them again: the step ends with what is known of it.
+            // Repeating the call would run them again, so the step ends with what is known of it.
             self.tell_again(fx);
             self.complete_step(now, fx);
             if self.may_recover(now, fx) {
@@ -70,8 +70,8 @@ impl Turn {
         self.start_tools(now, fx);
     }
 
-    /// Counts the recoveries of a step; one too many ends the turn, so that a turn that kills its process is not
-    /// revived for ever.
+    /// Counts the recoveries of a step. One too many ends the turn, so that a turn that kills its process is not
+    /// restarted for ever.
     fn may_recover(&mut self, now: Millis, fx: &mut Effects) -> bool {
         self.recoveries = self.recoveries.saturating_add(1);
         self.revision += 1;
@@ -85,7 +85,7 @@ impl Turn {
         false
     }
 
-    /// After a rewind: shows again what is kept of the step.
+    /// Publishes what is kept of the step again, after a rewind.
     fn tell_again(&self, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let step_id = self.step_id(streaming.op.step);

@@ -1,4 +1,4 @@
-//! A provider call failed: wait and try again, or give up.
+//! A provider call failed: wait and retry, or give up.
 
 use alloc::{boxed::Box, format};
 
@@ -32,8 +32,8 @@ impl Turn {
         }
     }
 
-    /// A stream that ended well without saying anything is no answer: it is retried like a failure, unless it was cut
-    /// for a reason that asking again does not change.
+    /// Handles a stream that ended well but empty. It is retried like a failure, even if it reported usage, unless it
+    /// was cut for a reason that a retry does not change.
     pub(super) fn on_empty(
         &mut self,
         now: Millis,
@@ -47,7 +47,7 @@ impl Turn {
         self.on_failed(now, emptiness(reason), schedule, fx);
     }
 
-    /// The wait before the next retry in milliseconds, or why there is none.
+    /// Returns the wait before the next retry in milliseconds, or why there is none.
     fn decide(
         &self,
         now: Millis,
@@ -60,7 +60,7 @@ impl Turn {
         }
         let question = Retry::new(tally.retries, failure).of_turn(&self.id);
         let delay = schedule.delay_for(&question).ok_or(RetryOutcome::Exhausted)?;
-        // A hint only lengthens a wait: to ask again earlier than told is to be refused again.
+        // A hint only extends a wait: asking earlier produces another refusal.
         let delay_ms = wait_ms(delay).max(failure.hint_ms.unwrap_or(0)).min(LONGEST_WAIT_MS);
         match self.settings.budget.left(now, tally.waited_ms) {
             Some(left_ms) if delay_ms > left_ms => {
@@ -72,7 +72,7 @@ impl Turn {
         }
     }
 
-    /// Schedules a retry and tells of it.
+    /// Schedules a retry and announces it.
     pub(super) fn back_off(
         &mut self,
         mut backoff: Backoff,
@@ -122,13 +122,14 @@ impl Backoff {
     }
 }
 
-/// Whether a wait is the one that was asked for: as long, or longer by no more than schedules spread it, 2 % and 1 s.
+/// Whether a wait is the one that the provider asked for: as long, or longer by no more than a schedule spreads it (2 %
+/// and 1 s).
 fn is_hint(hint_ms: u64, delay_ms: u64) -> bool {
     let spread_ms = hint_ms / 50 + hint_ms.min(1_000);
     hint_ms > 0 && (hint_ms..=hint_ms.saturating_add(spread_ms)).contains(&delay_ms)
 }
 
-/// What an answer without content is as a failure.
+/// Returns the failure for an empty answer.
 fn emptiness(reason: &DoneReason) -> Failure {
     match reason {
         DoneReason::Length => Failure::new(

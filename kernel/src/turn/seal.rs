@@ -11,11 +11,11 @@ use crate::{
     phase::{Phase, Tally},
 };
 
-/// Why a failure is not waited out.
+/// Why a failure is not retried.
 pub(super) struct GivenUp {
-    /// What becomes of the retries that were under way.
+    /// The outcome of the retries in progress.
     pub(super) outcome: RetryOutcome,
-    /// More about it, for people.
+    /// Details, for display.
     pub(super) detail: Option<String>,
 }
 
@@ -26,13 +26,13 @@ impl From<RetryOutcome> for GivenUp {
 }
 
 impl Turn {
-    /// Someone ends the turn: no error, what was said stays.
+    /// Stops the turn: no error, and its content stays.
     pub(super) fn abort(&mut self, now: Millis, message: Option<&str>, fx: &mut Effects) {
         self.leave(now, RetryOutcome::Cancelled, message, fx);
         self.seal(now, DoneReason::Aborted, None, fx);
     }
 
-    /// A failure ends the turn: told once and kept for people, with what was done about it.
+    /// Ends the turn with a failure, published once and stored for users together with the retries made.
     pub(super) fn fail(&mut self, now: Millis, failure: Failure, given_up: GivenUp, fx: &mut Effects) {
         let step_complete = match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.timings(now, self.step_id(streaming.op.step))),
@@ -42,7 +42,7 @@ impl Turn {
             }
             Phase::Tools(_) | Phase::Sealed(_) => None,
         };
-        // What a fault of ours breaks off was not given up for the provider's sake.
+        // Retries that an internal fault interrupts were not given up, so they are not reported.
         let is_given_up = given_up.outcome != RetryOutcome::Cancelled;
         let tally = if is_given_up { self.tally() } else { Tally::default() };
         let retries = Some(tally.retries).filter(|count| *count > 0);
@@ -62,7 +62,7 @@ impl Turn {
         self.seal(now, DoneReason::Error, Some(failure), fx);
     }
 
-    /// The end of every turn.
+    /// Ends the turn: every turn ends here.
     pub(super) fn seal(
         &mut self,
         now: Millis,
@@ -71,7 +71,7 @@ impl Turn {
         fx: &mut Effects,
     ) {
         if let Phase::Backoff(backoff) = &self.phase {
-            // The retry that was waited for is not made.
+            // The pending retry is not made.
             self.retries = self.retries.saturating_sub(1);
             self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         }
@@ -86,7 +86,7 @@ impl Turn {
         self.enter(Phase::Sealed(Outcome { reason, failure }));
     }
 
-    /// Breaks off what the phase waits for, leaving a history that every provider accepts.
+    /// Interrupts what the phase waits for and leaves a history that every provider accepts.
     fn leave(&mut self, now: Millis, retries: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         self.end_retries(retries, message, fx);
         match &self.phase {
@@ -98,7 +98,7 @@ impl Turn {
         }
     }
 
-    /// The retries of the step under way.
+    /// Returns the retries of the current step.
     fn tally(&self) -> Tally {
         match &self.phase {
             Phase::Streaming(streaming) => streaming.tally.clone(),
@@ -107,10 +107,10 @@ impl Turn {
         }
     }
 
-    /// Tells that a chain of retries is over which no token has ended yet. A wait that is too long ends it before there
-    /// was any.
+    /// Announces the end of a series of retries that no token has ended yet. A wait that is too long ends it before the
+    /// first retry.
     fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
-        // One that still waits was scheduled, but not made.
+        // A retry that is still waiting was scheduled but not made.
         let (is_chain, attempts) = match &self.phase {
             Phase::Streaming(streaming) => (streaming.is_retry(), streaming.tally.retries),
             Phase::Backoff(backoff) => (true, backoff.tally.retries.saturating_sub(1)),

@@ -1,4 +1,4 @@
-//! Leaving `Streaming`: the provider said something.
+//! Leaving `Streaming`: the provider sent an event.
 
 use alloc::{format, string::String, vec::Vec};
 use core::mem;
@@ -67,7 +67,7 @@ impl Turn {
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);
         if self.settings.eager_tools {
             promote(&mut streaming.calls, self.settings.max_parallel_tools, now);
-            // What is about to start must be known to have started, should the process end now.
+            // Save the start of a tool first, in case the process ends now.
             self.revision += 1;
         }
     }
@@ -84,7 +84,7 @@ impl Turn {
         match &self.phase {
             Phase::Tools(tools) if tools.calls.is_empty() => self.seal(now, reason, None, fx),
             _ if cut => {
-                // The last call may be cut where it still parses: none is run.
+                // The last call may be truncated and still parse, so none is run.
                 let why = format!("(tool failed: not run, the reply was cut: {})", reason.as_str());
                 let answer = |open: &OpenCall| if open.is_running() { INTERRUPTED } else { &why };
                 self.answer_where(now, |open| Some(ToolAnswer::error(answer(open))), fx);
@@ -94,7 +94,8 @@ impl Turn {
         }
     }
 
-    /// Ends the step's stream well: usage, `step-complete`, and what was said goes into history. Then come the tools.
+    /// Ends the step's stream successfully: usage, `step-complete`, and the answer goes into history. Then the tools
+    /// run.
     pub(super) fn complete_step(&mut self, now: Millis, fx: &mut Effects) {
         let Some((streaming, step_id)) = self.take_stream(fx) else { return };
         fx.tell(streaming.timings(now, step_id.clone()));
@@ -112,8 +113,8 @@ impl Turn {
         self.enter(Phase::Tools(Tools { step: streaming.op.step, calls: streaming.calls }));
     }
 
-    /// Ends the step's stream before its end: the text stays, calls stay if they have their result. A call that was
-    /// shown gets its one result for those who watch, but leaves no trace that the next request would trip over.
+    /// Ends an interrupted stream: text stays, and calls stay if they have a result. Subscribers receive one result for
+    /// each other call that was shown, but history drops those calls, so that the next request is valid.
     pub(super) fn abandon_step(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let (mut streaming, step_id) = self.take_stream(fx)?;
         if streaming.calls.iter().all(|open| open.answer().is_none()) {
@@ -135,7 +136,7 @@ impl Turn {
         Some((streaming, step_id))
     }
 
-    /// Takes what was streamed out of the phase and settles its token counts. The caller enters the next phase.
+    /// Takes the streamed content out of the phase and settles its token counts. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
         let empty = Streaming::new(streaming.op, streaming.tally.clone(), streaming.since);
@@ -188,12 +189,12 @@ impl Streaming {
         }
     }
 
-    /// Whether it has nothing to show: an echo is no answer.
+    /// Whether the answer is empty: an echo is not content.
     fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.pieces.iter().all(|piece| piece.words().is_empty())
     }
 
-    /// Notes the first token; after retries it says that they are over.
+    /// Records the first token. After retries, announces that they ended.
     fn saw_content(&mut self, now: Millis, fx: &mut Effects) {
         if self.first_token_at.is_some() {
             return;
@@ -213,7 +214,7 @@ impl Streaming {
     }
 }
 
-/// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.
+/// Removes the echoes of reasoning that led to nothing: a provider accepts reasoning only with what it led to.
 fn drop_idle_echoes(pieces: &mut Vec<Piece>) {
     for piece in pieces.iter_mut().rev() {
         match piece {
@@ -232,7 +233,7 @@ fn done_reason(reason: &FinishReason) -> DoneReason {
         FinishReason::Length => DoneReason::Length,
         FinishReason::ContentFilter => DoneReason::ContentFilter,
         FinishReason::Other(word) => match DoneReason::from(word.clone()) {
-            // Words with a meaning of their own here, which the provider cannot know.
+            // Reserved words, which must not come from a provider.
             DoneReason::Error | DoneReason::Aborted | DoneReason::MaxSteps => {
                 DoneReason::Other(format!("provider-{word}"))
             }

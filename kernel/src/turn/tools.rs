@@ -40,18 +40,18 @@ impl Turn {
         self.advance_tools(now, fx);
     }
 
-    /// Right after the step's stream ended: calls that cannot be run are answered, the others may start.
+    /// Runs right after the step's stream ended: answers calls that cannot be run and lets the others start.
     pub(super) fn start_tools(&mut self, now: Millis, fx: &mut Effects) {
         self.answer_where(now, OpenCall::refusal, fx);
         self.advance_tools(now, fx);
     }
 
-    /// Answers every call that has no result yet.
+    /// Answers every call without a result.
     pub(super) fn answer_all(&mut self, now: Millis, answer: &ToolAnswer, fx: &mut Effects) {
         self.answer_where(now, |_| Some(answer.clone()), fx);
     }
 
-    /// Answers those calls without a result for which there is an answer other than running them.
+    /// Answers calls without a result that need not run.
     pub(super) fn answer_where(
         &mut self,
         now: Millis,
@@ -73,7 +73,7 @@ impl Turn {
         self.revision += 1;
     }
 
-    /// Lets further calls run; when all have their result, goes on to the next step.
+    /// Lets further calls run; starts the next step once all have a result.
     pub(super) fn advance_tools(&mut self, now: Millis, fx: &mut Effects) {
         let places = self.settings.max_parallel_tools;
         match &mut self.phase {
