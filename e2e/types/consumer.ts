@@ -1,12 +1,17 @@
 // A client of the generated declarations. It is only compiled: what it must not be able to do is marked as an error.
 import type {
   AgentEvent,
+  Category,
   Chunk,
   Command,
+  ConversationStatus,
   DoneReason,
   HistoryWindow,
   ProviderRetryEvent,
   ServerMessage,
+  UnknownChunk,
+  UnknownEvent,
+  UnknownMessage,
 } from "../../wire/generated/everturn";
 
 /** Narrowing on `type` gives each event its own fields; leaving one out would not compile. */
@@ -57,12 +62,14 @@ export function line(event: AgentEvent): string {
     case "review-completed":
       return event.verdict;
     default:
-      return impossible(event);
+      return passedOver(event);
   }
 }
 
-function impossible(nothing: never): never {
-  throw new Error(`unknown event ${JSON.stringify(nothing)}`);
+/** Only what a newer server added is left: its fields are not known, but where it happened is. */
+function passedOver(event: UnknownEvent): string {
+  const type: string = event.type;
+  return `${type} in ${event.conversationId}`;
 }
 
 /** Integers are numbers, an absent field is undefined. */
@@ -76,6 +83,12 @@ function countdown(event: ProviderRetryEvent): string {
 function finished(reason: DoneReason): string {
   const own: DoneReason = "pause_turn";
   return reason === "stop" ? own : reason;
+}
+
+/** So is any other word that a server may add. */
+export function shown(status: ConversationStatus, category: Category): string {
+  const added: [ConversationStatus, Category] = ["paused", "region_blocked"];
+  return status === "active" || category === "unknown" ? "" : added.join();
 }
 
 /** The turn is readable without narrowing; only a status may lack it. */
@@ -93,8 +106,12 @@ export function receive(message: ServerMessage): Command | undefined {
     case "chat.error":
     case "error":
       return undefined;
+    default:
+      return passed(message);
   }
 }
+
+function passed(_: UnknownMessage): undefined {}
 
 /** Bodies of HTTP. */
 export function texts(history: HistoryWindow): string[] {
@@ -103,6 +120,11 @@ export function texts(history: HistoryWindow): string[] {
 
 function text(chunk: Chunk): string {
   return chunk.type === "text" || chunk.type === "thinking" ? chunk.text : "";
+}
+
+/** A stored piece of a newer kind is left out of what is shown. */
+export function known(chunks: Chunk[]): Exclude<Chunk, UnknownChunk>[] {
+  return chunks.filter((chunk) => chunk.type === "text" || chunk.type === "image");
 }
 
 // @ts-expect-error a field of another event

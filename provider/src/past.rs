@@ -23,11 +23,7 @@ pub(crate) fn instructions(messages: &[Message]) -> String {
 pub(crate) fn text(chunk: &Chunk) -> Option<&str> {
     match chunk {
         Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
-        Chunk::Thinking { .. }
-        | Chunk::ToolCall { .. }
-        | Chunk::ToolResult { .. }
-        | Chunk::Error { .. }
-        | Chunk::Image { .. } => None,
+        _ => None,
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn chunks(
         }
         let (seq, role) = (count(row, 0)?, record::role(row, 1)?);
         let supersedes = record::optional_count(row, 3)?;
-        Ok(Some(Arc::new(StoredChunk { seq, role, chunk: record::from_json(row, 2)?, supersedes })))
+        Ok(Some(Arc::new(StoredChunk { seq, role, chunk: record::chunk(row, 2)?.into(), supersedes })))
     };
     let mut statement = connection.prepare_cached(&[sql, order].concat())?;
     let found = statement.query_map(params![id.as_str(), since, before, limit], chunk)?;

@@ -1,10 +1,12 @@
 //! How what the journal keeps is written in columns.
 
+use std::fmt::Debug;
+
 use everturn_orchestrator::{
     Cursor, Head, Moment, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };
-use everturn_wire::{ConversationStatus, Role};
+use everturn_wire::{Chunk, ConversationStatus, Role};
 use rusqlite::{Error, Row, types::Type};
 use serde::{Deserialize, Serialize};
 use serde_json::Deserializer;
@@ -97,29 +99,38 @@ const STATUS: [ConversationStatus; 4] = [
     ConversationStatus::Closed,
 ];
 
-pub(crate) fn status_code(status: ConversationStatus) -> i64 {
-    match status {
-        ConversationStatus::Active => 0,
-        ConversationStatus::Queued => 1,
-        ConversationStatus::Idle => 2,
-        ConversationStatus::Closed => 3,
-    }
+pub(crate) fn status_code(status: ConversationStatus) -> rusqlite::Result<i64> {
+    code(status, &STATUS)
 }
 
 /// Each is written as its place in this list: only add at the end.
 const ROLE: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
 
-pub(crate) fn role_code(role: Role) -> i64 {
-    match role {
-        Role::System => 0,
-        Role::User => 1,
-        Role::Assistant => 2,
-        Role::Tool => 3,
-    }
+pub(crate) fn role_code(role: Role) -> rusqlite::Result<i64> {
+    code(role, &ROLE)
 }
 
 pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
     known(row, column, &ROLE)
+}
+
+/// A chunk, unless it is of a kind that a newer version added: a turn must not go on without it, and a copy of it would
+/// lose its content.
+pub(crate) fn chunk(row: &Row<'_>, column: usize) -> rusqlite::Result<Chunk> {
+    match from_json(row, column)? {
+        Chunk::Unknown => {
+            let newer = "a chunk of an unknown kind, which a newer version of Everturn wrote";
+            Err(Error::FromSqlConversionFailure(column, Type::Text, newer.into()))
+        }
+        chunk => Ok(chunk),
+    }
+}
+
+/// The place of a word in the list of those that are kept.
+fn code<T: PartialEq + Debug>(word: T, all: &[T]) -> rusqlite::Result<i64> {
+    let unknown = || Error::ToSqlConversionFailure(format!("{word:?} cannot be kept").into());
+    let place = all.iter().position(|known| *known == word).ok_or_else(unknown)?;
+    i64::try_from(place).map_err(|error| Error::ToSqlConversionFailure(error.into()))
 }
 
 fn known<T: Copy>(row: &Row<'_>, column: usize, all: &[T]) -> rusqlite::Result<T> {
@@ -134,11 +145,13 @@ mod tests {
 
     #[test]
     fn codes_are_places() {
-        for (place, status) in (0..).zip(STATUS) {
-            assert_eq!(status_code(status), place);
-        }
-        for (place, role) in (0..).zip(ROLE) {
-            assert_eq!(role_code(role), place);
-        }
+        assert_eq!(STATUS.map(|status| status_code(status).unwrap()), [0, 1, 2, 3]);
+        assert_eq!(ROLE.map(|role| role_code(role).unwrap()), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_unknown_has_no_code() {
+        assert!(status_code(ConversationStatus::Unknown).is_err());
+        assert!(role_code(Role::Unknown).is_err());
     }
 }

@@ -1,9 +1,13 @@
 // Made from the Rust types by `cargo xtask generate`. Do not edit.
 //
 // An optional field is absent when it is unknown, never null. Unions are told apart by `type`:
-// `switch (event.type) { case "provider-retry": event.delayMs; }`.
+// `switch (event.type) { case "provider-retry": event.delayMs; }`. What a newer server sends beyond the known is in the
+// `default` case: an `UnknownEvent`, `UnknownChunk` or `UnknownMessage`. Pass it over.
 
-/** An event, as every transport sends it. */
+/** A `type` that is not listed here. No literal is one, so that comparing with a listed `type` rules it out. */
+export type UnknownType = `${string & { readonly newer: true }}`;
+
+/** One event, as every transport sends it. */
 export type AgentEvent =
   | StatusEvent
   | UserMessageEvent
@@ -29,94 +33,97 @@ export type AgentEvent =
   | ApprovalRequestedEvent
   | ApprovalResolvedEvent
   | ReviewStartedEvent
-  | ReviewCompletedEvent;
+  | ReviewCompletedEvent
+  | UnknownEvent;
 
-/** Extension: a tool call needs a user's approval. Transient. */
+/** Extension: a tool call waits for a person's permission. Transient. */
 export interface ApprovalRequestedEvent {
   type: "approval-requested";
-  /** The step that made the call. */
+  /** The step that asked. */
   stepId: StepId;
-  /** The id of the call. */
+  /** The call. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
   /** The arguments: any JSON. */
   input: unknown;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** Why approval is needed, for display. */
+  /** Why permission is needed, for people. */
   reason?: string;
 }
 
-/** Extension: the wait for a user's approval ended. Transient. */
+/** Extension: the wait for a person's permission is over. Transient. */
 export interface ApprovalResolvedEvent {
   type: "approval-resolved";
-  /** The id of the call. */
+  /** The call. */
   toolCallId: string;
-  /** The outcome. */
+  /** How it ended. */
   verdict: Verdict;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** The category of a failure. */
+/** What kind of failure it is. Decides, together with `retryable`, what a turn does about it. */
 export type Category =
-  /** A rate limit of this client; temporary. */
+  /** Our own rate limit at the provider; passes by itself. */
   | "rate_limited"
-  /** The provider lacks capacity; temporary. */
+  /** The provider's capacity; passes by itself. */
   | "overloaded"
-  /** An internal error of the provider. */
+  /** The provider broke. */
   | "server_error"
-  /** The connection failed or was dropped. */
+  /** The connection could not be made or was cut. */
   | "network"
   /** Nothing arrived in time. */
   | "timeout"
-  /** The answer was malformed, truncated or empty. */
+  /** The answer could not be understood, was cut short or was empty. */
   | "invalid_response"
-  /** A plan, credit or daily quota is used up; waiting within this turn does not help. */
+  /** A plan, credit or daily wall; waiting in this turn does not help. */
   | "quota_exhausted"
-  /** The request exceeds the model's context window. */
+  /** The request has more tokens than the model takes. */
   | "context_overflow"
-  /** The provider rejects the request as invalid. */
+  /** The provider refuses the request as it is. */
   | "invalid_request"
-  /** The model or URL does not exist. */
+  /** No such model or address. */
   | "not_found"
-  /** The content was refused. */
+  /** Refused for what it says. */
   | "content_policy"
   /** The credential is missing, wrong or expired. */
   | "auth"
-  /** The credential is valid but lacks the permission. */
+  /** The credential is good but may not do this. */
   | "permission"
   /** Cancelled by the caller or the provider's operator. */
   | "cancelled"
-  /** A fault in Everturn itself, such as a panic in a provider adapter. */
+  /** A fault on our own side of the wire, such as a panic in a provider adapter. */
   | "internal"
-  /** Not recognized. */
-  | "unknown";
+  /** Not recognized, or a word of a newer version. */
+  | "unknown"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** An event, verbatim. */
 export interface ChatDeltaMessage {
   type: "chat.delta";
   /** The event. */
   event: AgentEvent;
-  /** The position in the event stream right after it. */
+  /** The place in the event stream right after it. */
   cursor?: string;
 }
 
-/** A command failed. */
+/** A command about a conversation could not be carried out. */
 export interface ChatErrorMessage {
   type: "chat.error";
   /** What is wrong and what to do. */
   message: string;
-  /** The conversation, if the command named one. */
+  /** The conversation, when one was named. */
   conversationId?: ConversationId;
 }
 
-/** Removes a queued message. */
+/** Take a queued message back. */
 export interface ChatQueueCancelCommand {
   type: "chat.queue.cancel";
   /** The conversation. */
@@ -125,64 +132,64 @@ export interface ChatQueueCancelCommand {
   messageId: string;
 }
 
-/** Queues a user message: it is injected at the next tool-result boundary or starts the next turn. */
+/** Queue a user message: injected at the next tool-result boundary, or the next turn. */
 export interface ChatQueueCommand {
   type: "chat.queue";
   /** The conversation. */
   conversationId: ConversationId;
   /** The user message. */
   text: string;
-  /** An id chosen by the client, used to cancel the message; the server creates one if absent. */
+  /** A name of the client's choice for cancelling it; the server makes one when absent. */
   messageId?: string;
 }
 
-/** Repeats a turn that ended in an error or was stopped, over the same history. Subscribes the sender. */
+/** Ask again over the same history: for a turn that ended in an error or was stopped. Subscribes the sender. */
 export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
-  /** Its last turn; the command is refused if another one is the last by now. */
+  /** Its last turn; refused when that is another one by now. */
   turnId: TurnId;
-  /** Whether to send extension events too. */
+  /** Whether to be sent extension events too. */
   extensions?: boolean;
 }
 
-/** Starts a turn, in a new conversation if none is given. Subscribes the sender. */
+/** Start a turn; without a conversation, in a new one. Subscribes the sender. */
 export interface ChatSendCommand {
   type: "chat.send";
   /** The user message. */
   message: string;
-  /** The conversation; a new one if absent. */
+  /** The conversation; a new one when absent. */
   conversationId?: ConversationId;
-  /** Whether to send extension events too. */
+  /** Whether to be sent extension events too. */
   extensions?: boolean;
-  /** Images attached to the message. */
+  /** Images that go with it. */
   images?: Array<Image>;
-  /** The model, as `provider/model`; the server's default if absent. */
+  /** `credential/model`; the server's default when absent. */
   model?: string;
-  /** Reasoning effort, in the provider's terms. */
+  /** How hard the model should think, in the provider's words. */
   reasoningEffort?: string;
 }
 
-/** Stops the running turn. */
+/** End the running turn. */
 export interface ChatStopCommand {
   type: "chat.stop";
   /** The conversation. */
   conversationId: ConversationId;
 }
 
-/** Subscribes to a conversation's events: those after the cursor, or else the running turn from its start. */
+/** Be sent a conversation's events: what follows the cursor, else the running turn from its start. */
 export interface ChatSubscribeCommand {
   type: "chat.subscribe";
   /** The conversation. */
   conversationId: ConversationId;
-  /** The last cursor received. */
+  /** The last cursor seen. */
   cursor?: string;
-  /** Whether to send extension events too. */
+  /** Whether to be sent extension events too. */
   extensions?: boolean;
 }
 
-/** Unsubscribes from a conversation's events. */
+/** No longer be sent a conversation's events. */
 export interface ChatUnsubscribeCommand {
   type: "chat.unsubscribe";
   /** The conversation. */
@@ -197,22 +204,23 @@ export type Chunk =
   | ToolResultChunk
   | ErrorChunk
   | SystemChunk
-  | ImageChunk;
+  | ImageChunk
+  | UnknownChunk;
 
 /** A stored chunk. */
 export interface ChunkLine {
   type: "chunk";
-  /** Its conversation. */
+  /** The conversation it is in. */
   conversationId: ConversationId;
-  /** Position in the conversation: starts at 1, has no gaps. */
+  /** Per conversation, starts at 1, never skips. */
   seq: number;
-  /** Its author. */
+  /** Who it is from. */
   role: Role;
   /** The chunk. */
   chunk: Chunk;
 }
 
-/** A frame from client to server. Parse untrusted frames with [`Command::parse`], which bounds the memory used. */
+/** A frame from client to server. Of a stranger, read one with [`Command::parse`], which bounds what that costs. */
 export type Command =
   | ChatSendCommand
   | ChatSubscribeCommand
@@ -225,7 +233,7 @@ export type Command =
   | RetryNowCommand
   | RetrySetCommand;
 
-/** The id of a conversation: an append-only log of chunks with one writer. */
+/** Names a conversation: an append-only log of chunks with one writer. */
 export type ConversationId = string;
 
 /** A conversation; its chunks follow. */
@@ -233,55 +241,57 @@ export interface ConversationLine {
   type: "conversation";
   /** The conversation. */
   id: ConversationId;
-  /** When it was created, in epoch milliseconds. */
+  /** Epoch milliseconds. */
   createdAt: number;
-  /** When its latest chunk was added, in epoch milliseconds. */
+  /** Epoch milliseconds of its latest chunk. */
   lastActivityAt: number;
   /** The beginning of its first message. */
   title: string;
   /** Its status. */
   status: ConversationStatus;
-  /** The `seq` of its last chunk, which is also the number of chunks; 0 = none. */
+  /** The `seq` of its last chunk, which is how many follow; 0 = none. */
   latestSeq: number;
-  /** The model of its last turn, as `provider/model`. */
+  /** The model of its last turn, as `credential/model`. */
   model?: string;
 }
 
 export type ConversationList = Array<ConversationSummary>;
 
-/** Response of `GET /conversations/:id/status`. */
+/** Answer of `GET /conversations/:id/status`. */
 export interface ConversationState {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether a turn is running or waiting. */
+  /** Whether a turn runs or waits. */
   isActive: boolean;
   /** Its status. */
   status: ConversationStatus;
-  /** Whether failures are retried automatically. */
+  /** Whether failures are retried by themselves. */
   autoRetry?: boolean;
-  /** The retry in progress, if any. */
+  /** The chain of retries that the running step is in. */
   retry?: RetryState;
-  /** The `seq` of the running turn's first chunk: chunks from here on are also in a replay of the turn's events. */
+  /** The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again. */
   turnSeq?: number;
 }
 
 /** The status of a conversation. */
 export type ConversationStatus =
-  /** A turn is running or waiting. */
+  /** A turn runs or waits. */
   | "active"
-  /** A turn is requested but has not begun. */
+  /** A turn is wanted but has not begun. */
   | "queued"
-  /** No turn is running. */
+  /** Nothing runs. */
   | "idle"
-  /** Closed; a new message reopens it. */
-  | "closed";
+  /** Closed by someone; a new message opens it again. */
+  | "closed"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** A conversation's status changed; sent to every client. */
 export interface ConversationStatusChangedMessage {
   type: "conversation.statusChanged";
   /** The conversation. */
   conversationId: ConversationId;
-  /** Its new status. */
+  /** What its status is now. */
   status: ConversationStatus;
   /** The workspace it belongs to. */
   workspaceId: string;
@@ -291,9 +301,9 @@ export interface ConversationStatusChangedMessage {
 export interface ConversationSummary {
   /** The conversation. */
   id: ConversationId;
-  /** When it was created, in epoch milliseconds. */
+  /** Epoch milliseconds. */
   createdAt: number;
-  /** When its latest chunk was added, in epoch milliseconds. */
+  /** Epoch milliseconds of its latest chunk. */
   lastActivityAt: number;
   /** The beginning of its first message. */
   title: string;
@@ -303,25 +313,25 @@ export interface ConversationSummary {
   workspaceId: string;
 }
 
-/** The turn's work ended: the model finished, a failure ended it, or it was stopped. */
+/** The model finished. */
 export interface DoneEvent {
   type: "done";
-  /** The reason. */
+  /** Why. */
   reason: DoneReason;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** Input plus output tokens of the last step: the context size from which the next request starts. */
+  /** Input plus output tokens of the last step: what the next request starts from. */
   contextSize?: number;
-  /** Time since the start of the turn, in milliseconds. */
+  /** From the start of the turn, in milliseconds. */
   durationMs?: number;
   /**
-   * Time from the start of the turn to the first token shown, including waits, in milliseconds; absent if
-   * nothing was shown.
+   * From the start of the turn to the first token shown, waits included, in milliseconds; absent where nothing
+   * was shown.
    */
   firstTokenMs?: number;
-  /** Token counts, summed over the steps. */
+  /** Sum over the steps. */
   usage?: Usage;
 }
 
@@ -331,97 +341,91 @@ export type DoneReason =
   | (string & {});
 
 /**
- * Opaque provider data, such as a signature or encrypted reasoning, that must be sent back with the piece it came
- * with. It is meaningful only to the provider that issued it.
+ * What a provider wants back, unread, with the piece it came with: a signature or an encrypted form of reasoning.
+ * It means nothing to anyone else.
  */
 export interface Echo {
-  /** Its issuer, and the only one it is sent back to: an API and a host, e.g. `anthropic api.anthropic.com`. */
+  /** Who gave it, and alone may get it back: an API and a host, e.g. `anthropic api.anthropic.com`. */
   origin: string;
-  /** The data, as the provider sent it. */
+  /** What it is, in the provider's own form. */
   data: unknown;
 }
 
-/** The body of every error response. */
+/** Every answer that is not a success. */
 export interface ErrorBody {
   /** What is wrong and what to do. */
   error: string;
 }
 
-/** The failure that ended a turn. Shown to users, never sent to a model. */
+/** The failure that ended a turn. For people; never sent to a model. */
 export interface ErrorChunk {
   type: "error";
-  /** The provider's error, verbatim. */
+  /** The failure, verbatim. */
   message: string;
-  /** What the user can do about it, in one sentence. */
+  /** What a person can do about it, in one sentence. */
   advice?: string;
-  /** The category of the failure. */
+  /** What kind of failure it was. */
   category?: Category;
-  /** The HTTP status as text, if known. */
+  /** The HTTP code as text, when known. */
   code?: string;
-  /** Details of that, for display. */
+  /** More about that, for people. */
   detail?: string;
-  /**
-   * Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
-   * retryable.
-   */
+  /** Why a retryable failure was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
   outcome?: RetryOutcome;
-  /** Number of retries of the step before it; absent = none. */
+  /** How many retries its step had before; absent = none. */
   retries?: number;
-  /** Sum of their scheduled waits, in milliseconds; absent = none. */
+  /** The sum of the scheduled waits before them, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
-/** The failure that ends the turn. Sent once, and persisted as an error chunk. */
+/** The failure that ends the turn; once, and persisted as an error chunk too. */
 export interface ErrorEvent {
   type: "error";
-  /** The provider's error, verbatim. */
+  /** The failure, verbatim. */
   message: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** What the user can do about it, in one sentence. */
+  /** What a person can do about it, in one sentence. */
   advice?: string;
-  /** The category of the failure. */
+  /** What kind of failure it was. */
   category?: Category;
-  /** The HTTP status as text, if known. */
+  /** The HTTP code as text, when known. */
   code?: string;
-  /** Details of that, for display. */
+  /** More about that, for people. */
   detail?: string;
-  /**
-   * Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
-   * retryable.
-   */
+  /** Why a retryable failure was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
   outcome?: RetryOutcome;
-  /** Number of retries of the step before it; absent = none. */
+  /** How many retries its step had before; absent = none. */
   retries?: number;
-  /** Sum of their scheduled waits, in milliseconds; absent = none. */
+  /** The sum of the scheduled waits before them, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
-/** A frame could not be parsed. */
+/** A frame that could not be understood. */
 export interface ErrorMessage {
   type: "error";
   /** What is wrong and what to do. */
   message: string;
 }
 
-/** One line of an export. Each conversation precedes its chunks, which are ordered by `seq`. */
+/** One line of an export. Each conversation's line comes before those of its chunks, which ascend by `seq`. */
 export type ExportLine =
   | ConversationLine
   | ChunkLine;
 
 /** A diagnosed provider error. */
 export interface Failure {
-  /** Its category. */
+  /** What kind of failure it is. */
   category: Category;
-  /** Whether the same request with the same credential can succeed later in the turn. */
+  /** Whether the same request with the same credential can succeed later in the same turn. */
   retryable: boolean;
   /** The provider's error, verbatim but capped and with secrets removed, e.g. `HTTP 429: {"error":...}`. */
   message: string;
-  /** What the user can do about it, in one sentence. */
+  /** What a person can do about it, in one sentence. */
   advice?: string;
-  /** The HTTP status as text, if one was received. */
+  /** The HTTP status as text, when one was received. */
   code?: string;
   /** The wait that the provider asked for, in milliseconds. */
   hintMs?: number;
@@ -429,339 +433,350 @@ export interface Failure {
   providerCode?: string;
 }
 
-/** Response of `GET /health`. */
+/** Answer of `GET /health`. */
 export interface Health {
   /** Always true: a server that cannot serve does not answer. */
   ok: boolean;
 }
 
-/** Response of `GET /conversations/:id`. */
+/** Answer of `GET /conversations/:id`. */
 export interface HistoryWindow {
-  /** The chunks, in order of `seq`. */
+  /** Ascending by `seq`. */
   chunks: Array<StoredChunk>;
-  /** The last chunk's `seq`; the requested `sinceSeq` if there are no chunks. */
+  /** The last chunk's `seq`; the asked-for `sinceSeq` when there is none. */
   latestSeq: number;
-  /** True if a server limit cut the window and more chunks follow its last one. */
+  /** True where the window was cut by a limit of the server and there are more chunks after its last one. */
   more?: boolean;
-  /** The sealed turns that these chunks belong to, oldest first; absent if none is known. */
+  /** The sealed turns that these chunks are of, oldest first; absent where none of them is known. */
   turns?: Array<TurnMetrics>;
 }
 
-/** An image attached to a message. */
+/** An image that goes with a message. */
 export interface Image {
-  /** Its URL: `https:` or `data:`. */
+  /** Where it is: `https:` or `data:`. */
   url: string;
-  /** Its media type, if known. */
+  /** Its media type, when known. */
   mimeType?: string;
 }
 
-/** An image from the user. */
+/** An image of the person. */
 export interface ImageChunk {
   type: "image";
-  /** Its URL: `https:` or `data:`. */
+  /** Where it is: `https:` or `data:`. */
   url: string;
-  /** Its media type, if known. */
+  /** Its media type, when known. */
   mimeType?: string;
 }
 
 /** Consecutive chunks of one role. */
 export interface Message {
-  /** Its author. */
+  /** Who it is from. */
   role: Role;
-  /** Its chunks, in order. */
+  /** Its pieces, in order. */
   chunks: Array<Chunk>;
 }
 
-/** Details of a model. */
+/** What is known about a model. */
 export interface ModelInfo {
-  /** Maximum number of tokens in a request. */
+  /** The most tokens a request may have. */
   contextWindow?: number;
-  /** Maximum number of tokens in an answer. */
+  /** The most tokens an answer may have. */
   maxOutputTokens?: number;
 }
 
-/** Response of `GET /models`. */
+/** Answer of `GET /models`. */
 export interface Models {
-  /** The models, each as `provider/model`; the first is the default. */
+  /** Each as `credential/model`; the first is the default. */
   models: Array<string>;
-  /** Details of the models, by the same names. */
+  /** What is known about them, by the same names. */
   modelInfo?: Record<string, ModelInfo>;
 }
 
-/** The output stream of a tool. */
+/** Which stream of a tool. */
 export type OutputStream =
   /** Standard output. */
   | "stdout"
   /** Standard error. */
-  | "stderr";
+  | "stderr"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** A retry was scheduled: sent once per retry, before its wait. Transient. */
 export interface ProviderRetryEvent {
   type: "provider-retry";
-  /** 0-based number of this retry within its step. */
+  /** 0-based: the Nth retry of this step that is about to happen. */
   attempt: number;
   /** The scheduled wait, in milliseconds. */
   delayMs: number;
   /** The provider's error, verbatim. */
   message: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** Remaining retry budget after this wait, in milliseconds. */
+  /** What is left of the cumulative wait after this one, in milliseconds. */
   budgetLeftMs?: number;
-  /** The category of the failure. */
+  /** What kind of failure it was. */
   category?: Category;
-  /** The HTTP status as text, if known. */
+  /** The HTTP code as text, when known. */
   code?: string;
-  /** True if the provider asked for this wait. */
+  /** True when the provider asked for this wait. */
   hinted?: boolean;
-  /** Maximum number of retries in the schedule; absent if unbounded. */
+  /** How many retries the schedule has in all, when it is bounded. */
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
   nextAt?: number;
-  /** The target of the retry, as `provider/model`. */
+  /** Who is asked next, as `credential/model`. */
   target?: string;
 }
 
 /**
- * Extension: nothing of the answer has arrived for a while. Repeated during the silence, which ends with the
- * step's next event. If nothing of the step has been shown, `retry.now` repeats the call at once. Transient.
+ * Extension: nothing of the answer has arrived for a while; sent again as the silence goes on. Over when anything of
+ * the step is told. While nothing was shown of the step, `retry.now` asks again at once. Transient.
  */
 export interface ProviderSilentEvent {
   type: "provider-silent";
   /** The step. */
   stepId: StepId;
-  /** Length of the silence so far, in milliseconds. */
+  /** How long nothing of the answer has arrived, in milliseconds. */
   silentMs: number;
-  /** True if the connection shows signs of life, such as keep-alive comments. */
+  /** Whether the connection shows signs of life, such as comments that keep it open. */
   alive: boolean;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** When the call times out if the silence continues, in epoch milliseconds. */
+  /** When the call is given up if it stays like this, in epoch milliseconds. */
   givesUpAt?: number;
 }
 
-/** Response of `DELETE /conversations/:id/queue/:messageId`. */
+/** Answer of `DELETE /conversations/:id/queue/:messageId`. */
 export interface QueueCancelled {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether the message was still queued. */
+  /** Whether the message was still waiting. */
   cancelled: boolean;
-  /** All queued messages, oldest first. */
+  /** All that waits now, oldest first. */
   queue: Array<QueuedMessage>;
 }
 
-/** Extension: the queue of user messages for the next tool-result boundary changed. Transient. */
+/** Extension: the messages that wait for the next tool-result boundary changed. Transient. */
 export interface QueueChangedEvent {
   type: "queue-changed";
-  /** All queued messages, oldest first. */
+  /** All that wait now, oldest first. */
   queue: Array<QueuedMessage>;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Request body of `POST /conversations/:id/queue`. */
+/** Body of `POST /conversations/:id/queue`. */
 export interface QueueRequest {
   /** The user message. */
   text: string;
-  /** An id chosen by the client, used to cancel the message; the server creates one if absent. */
+  /** A name of the client's choice for cancelling it; the server makes one when absent. */
   messageId?: string;
 }
 
-/** Response of `POST /conversations/:id/queue`. */
+/** Answer of `POST /conversations/:id/queue`. */
 export interface Queued {
   /** The conversation. */
   conversationId: ConversationId;
-  /** True if no turn was running and the message started one at once. */
+  /** Whether nothing was running, so that the message started a turn at once. */
   startedTurn: boolean;
-  /** All queued messages, oldest first. */
+  /** All that waits now, oldest first. */
   queue: Array<QueuedMessage>;
 }
 
-/** A user message queued for the next tool-result boundary or the end of the turn. */
+/** A user message that waits for the next tool-result boundary, or for the end of the turn. */
 export interface QueuedMessage {
-  /** Its id, used to cancel it. */
+  /** Names it for cancelling. */
   messageId: string;
   /** Its text. */
   text: string;
 }
 
-/** A piece of the model's reasoning. */
+/** Thinking. */
 export interface ReasoningDeltaEvent {
   type: "reasoning-delta";
-  /** The piece. */
+  /** The next piece. */
   delta: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Response of `POST /conversations/:id/retry`. */
+/** Answer of `POST /conversations/:id/retry`. */
 export interface Retried {
   /** The conversation. */
   conversationId: ConversationId;
-  /** The new turn. */
+  /** The turn that has begun. */
   turnId: TurnId;
-  /** The position in the event stream where it begins. */
+  /** The place in the event stream where it begins. */
   cursor: string;
 }
 
-/** Stops the running turn if its step is being retried: the retry is waiting, or has shown nothing yet. */
+/** End the running turn if its step is being retried: it waits, or was asked again and has shown nothing yet. */
 export interface RetryAbortCommand {
   type: "retry.abort";
   /** The conversation. */
   conversationId: ConversationId;
 }
 
-/** Response of `POST /conversations/:id/retry/abort` and `/retry/now`. */
+/** Answer of `POST /conversations/:id/retry/abort` and `/retry/now`. */
 export interface RetryControl {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether there was a retry to skip to or to cancel: a waiting one or, for `abort`, one in phase `asking`. */
+  /** Whether there was a retry to skip to or to end: one that waits, or, for `abort`, one that is being asked. */
   wasRetrying: boolean;
 }
 
-/** Extension: a series of retries ended. Transient. */
+/** Extension: a series of retries is over. Transient. */
 export interface RetryEndedEvent {
   type: "retry-ended";
-  /** Number of retries made. */
+  /** How many retries there were. */
   attempts: number;
-  /** The outcome. */
+  /** How it ended. */
   outcome: RetryOutcome;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** Details, for display. */
+  /** More about it, for people. */
   message?: string;
 }
 
-/** Skips the wait for the next retry. Also repeats the call of a silent provider, if nothing was shown. */
+/** Skip the wait for the next retry; or ask again at once where the provider is silent and nothing was shown. */
 export interface RetryNowCommand {
   type: "retry.now";
   /** The conversation. */
   conversationId: ConversationId;
 }
 
-/** The outcome of a series of retries. */
+/** How a series of retries ended. */
 export type RetryOutcome =
   /** The provider answered. */
   | "recovered"
-  /** The schedule has no further retry. */
+  /** The schedule or the budget has no further retry. */
   | "exhausted"
-  /** A user cancelled the wait. */
+  /** Someone ended the wait. */
   | "cancelled"
-  /** The next wait would exceed the budget. */
+  /** The next wait would be longer than is allowed. */
   | "too-long"
-  /** The next failure was not retryable. */
-  | "not-retryable";
+  /** The next failure was of a kind that waiting does not cure. */
+  | "not-retryable"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
-/** The phase of a retry. */
+/** Where in a chain of retries a step is. */
 export type RetryPhase =
-  /** The wait before the retry is in progress. */
+  /** The next retry waits for its time. */
   | "waiting"
-  /** The provider has been called and nothing of its answer has been shown. */
-  | "asking";
+  /** The provider is being asked and has shown nothing yet. */
+  | "asking"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
-/** Request body of `POST /conversations/:id/retry`. */
+/** Body of `POST /conversations/:id/retry`. */
 export interface RetryRequest {
-  /** The turn to repeat: the conversation's last one, which ended in an error or was stopped. */
+  /** The turn to try again: the conversation's last one, which ended in an error or was stopped. */
   turnId: TurnId;
 }
 
-/** Turns automatic retries on or off, for one conversation or for all. */
+/** Turn automatic retries on or off, for one conversation or for all. */
 export interface RetrySetCommand {
   type: "retry.set";
   /** Whether failures are retried. */
   enabled: boolean;
-  /** The conversation; all of them if absent. */
+  /** The conversation; all of them when absent. */
   conversationId?: ConversationId;
 }
 
-/** The retry series of a step: from its first failure until part of an answer is shown or the step is given up. */
+/**
+ * The chain of retries that a step is in: from its first failure until something of an answer is shown, or it is given
+ * up.
+ */
 export interface RetryState {
-  /** Whether the retry is waiting or the provider has been called. */
+  /** Whether the retry is still to come or the provider is being asked. */
   phase: RetryPhase;
-  /** 0-based number of the retry within its step. */
+  /** 0-based number of the retry in its step. */
   attempt: number;
-  /** Scheduled length of the wait before it, in milliseconds. */
+  /** How long the wait before it was decided to be, in milliseconds. */
   delayMs: number;
-  /** The category of the failure. */
+  /** What kind of failure it was. */
   category?: Category;
-  /** The HTTP status as text, if known. */
+  /** The HTTP code as text, when known. */
   code?: string;
-  /** Maximum number of retries in the schedule; absent if unbounded. */
+  /** How many retries the schedule has in all, when it is bounded. */
   maxAttempts?: number;
-  /** The provider's error, verbatim; absent if the turn was saved by a version that did not store it. */
+  /** The provider's error, verbatim; absent where a turn was saved by a version that did not keep it. */
   message?: string;
-  /** When the wait ends, in epoch milliseconds; absent while `asking`. */
+  /** When a waiting retry comes, in epoch milliseconds; absent once the provider is being asked. */
   nextAt?: number;
 }
 
-/** Extension: the review ended; sent once per `review-started`. Transient. */
+/** Extension: the review is over; once per `review-started`. Transient. */
 export interface ReviewCompletedEvent {
   type: "review-completed";
-  /** The id of the call. */
+  /** The call. */
   toolCallId: string;
-  /** The outcome. */
+  /** How it ended. */
   verdict: Verdict;
-  /** Number of calls of the reviewer. */
+  /** How often the reviewer was asked. */
   attemptCount: number;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** The reviewer's reason. */
+  /** Why it decided so. */
   rationale?: string;
-  /** The reviewer's rating of the risk, in its own word. */
+  /** How dangerous the reviewer thinks the call is, in its own word. */
   riskLevel?: string;
-  /** The reviewer's rating of how far the user asked for the call, in its own word. */
+  /** How far the reviewer thinks the person asked for it, in its own word. */
   userAuthorization?: string;
 }
 
-/** Extension: a reviewer model started to review a tool call before it runs. Transient. */
+/** Extension: a reviewer model looks at a tool call before it runs. Transient. */
 export interface ReviewStartedEvent {
   type: "review-started";
-  /** The id of the call. */
+  /** The call. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** The author of a message. */
+/** Who a message is from. */
 export type Role =
-  /** The embedder's instructions. */
+  /** Instructions of the embedder. */
   | "system"
-  /** The user. */
+  /** The person. */
   | "user"
   /** The model. */
   | "assistant"
-  /** Tool results. */
-  | "tool";
+  /** Results of tools. */
+  | "tool"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
-/** Request body of `POST /chat`. */
+/** Body of `POST /chat`. */
 export interface SendRequest {
   /** The user message. */
   message: string;
-  /** The conversation; a new one if absent. */
+  /** The conversation; a new one when absent. */
   conversationId?: ConversationId;
-  /** Whether to send extension events too. */
+  /** Whether to be sent extension events too. */
   extensions?: boolean;
-  /** Images attached to the message. */
+  /** Images that go with it. */
   images?: Array<Image>;
-  /** The model, as `provider/model`; the server's default if absent. */
+  /** `credential/model`; the server's default when absent. */
   model?: string;
-  /** Reasoning effort, in the provider's terms. */
+  /** How hard the model should think, in the provider's words. */
   reasoningEffort?: string;
 }
 
@@ -770,18 +785,19 @@ export type ServerMessage =
   | ChatDeltaMessage
   | ChatErrorMessage
   | ConversationStatusChangedMessage
-  | ErrorMessage;
+  | ErrorMessage
+  | UnknownMessage;
 
-/** The conversation's status changed, or its retry went from `waiting` to `asking`. */
+/** The conversation's status changed, or a retry of its turn went from waiting to asking. */
 export interface StatusEvent {
   type: "status";
-  /** The new status. */
+  /** What it is now. */
   status: ConversationStatus;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The retry in progress. Sent with an unchanged status when a wait ends and the provider is called again. */
+  /** The retry under way: sent, with an unchanged status, when a wait is over and the provider is asked again. */
   retry?: RetryState;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId?: TurnId;
 }
 
@@ -790,30 +806,30 @@ export interface SteeringEvent {
   type: "steering";
   /** Its text. */
   text: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** The step's stream ended. */
+/** After the step's stream ended. */
 export interface StepCompleteEvent {
   type: "step-complete";
   /** The step. */
   stepId: StepId;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** Time from the first token to the end of the stream, in milliseconds. */
+  /** From the first token to the end of the stream, in milliseconds. */
   decodeMs?: number;
-  /** `ttftMs + decodeMs`; absent without a first token. */
+  /** `ttftMs + decodeMs` when a first token was seen. */
   genTotalMs?: number;
-  /** Time from the provider call to its first token, in milliseconds. */
+  /** From the provider call to its first token, in milliseconds. */
   ttftMs?: number;
 }
 
-/** The id of a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step. */
+/** Names a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step. */
 export type StepId = string;
 
 /** Extension: drop what was shown of this step; it will be streamed again. Transient. */
@@ -821,15 +837,15 @@ export interface StepRewoundEvent {
   type: "step-rewound";
   /** The step. */
   stepId: StepId;
-  /** The reason, for display. */
+  /** Why, for people. */
   reason: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Response of `POST /conversations/:id/stop` and `/close`. */
+/** Answer of `POST /conversations/:id/stop` and `/close`. */
 export interface Stopped {
   /** The conversation. */
   conversationId: ConversationId;
@@ -837,51 +853,51 @@ export interface Stopped {
   abortedTurn: boolean;
 }
 
-/** A chunk with its position in the conversation. */
+/** A chunk with its place in the conversation. */
 export interface StoredChunk {
-  /** Position in the conversation: starts at 1, has no gaps, in append order. */
+  /** Per conversation, starts at 1, never skips, in append order. */
   seq: number;
-  /** Its author. */
+  /** Who it is from. */
   role: Role;
   /** The chunk. */
   chunk: Chunk;
   /**
-   * Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
-   * model. Set on the first chunk of a turn that repeats another one.
+   * Chunks from this `seq` up to this chunk are superseded: people can still read them, a model is no longer sent
+   * them. Set on the first chunk of a turn that tries another one again.
    */
   supersedes?: number;
 }
 
-/** The embedder's text for the model. */
+/** Text of the embedder for the model. */
 export interface SystemChunk {
   type: "system";
   /** The text. */
   text: string;
 }
 
-/** Extension: the turn returned to its preferred target. Transient. */
+/** Extension: the turn is back at the target it prefers. Transient. */
 export interface TargetRestoredEvent {
   type: "target-restored";
-  /** The target, as `provider/model`. */
+  /** The target, as `credential/model`. */
   to: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Extension: the turn switched to another target. Transient. */
+/** Extension: the turn asks another target from now on. Transient. */
 export interface TargetSwitchedEvent {
   type: "target-switched";
-  /** The target that failed, as `provider/model`. */
+  /** The target that failed, as `credential/model`. */
   from: string;
-  /** The new target, as `provider/model`. */
+  /** The target asked next, as `credential/model`. */
   to: string;
-  /** The reason, for display. */
+  /** Why, for people. */
   reason: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
@@ -892,45 +908,45 @@ export interface TextChunk {
   text: string;
 }
 
-/** A piece of visible text. */
+/** Visible text. */
 export interface TextDeltaEvent {
   type: "text-delta";
-  /** The piece. */
+  /** The next piece. */
   delta: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
 /** The model's reasoning. */
 export interface ThinkingChunk {
   type: "thinking";
-  /** The text. Empty if the provider hides it and only requires its echo. */
+  /** The text. Empty where the provider hides it and only wants its echo: then there is nothing to show. */
   text: string;
-  /** Opaque provider data that must be sent back with it. */
+  /** What the provider wants back with it. */
   echo?: Echo;
 }
 
-/** A tool call by the model. The same history has exactly one `tool-result` for it. */
+/** The model asked for a tool. Has exactly one `tool-result` in the same history. */
 export interface ToolCallChunk {
   type: "tool-call";
-  /** The provider's id of the call, unique within its step. */
+  /** The provider's id of the call, unique in its step. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** The arguments: any JSON, or the raw text if they did not parse. */
+  /** The arguments: any JSON; the raw text where they did not parse. */
   input: unknown;
-  /** Opaque provider data that must be sent back with it. */
+  /** What the provider wants back with it. */
   echo?: Echo;
-  /** The step that made the call. */
+  /** The step that asked. */
   stepId?: StepId;
 }
 
-/** The model called a tool; the arguments are complete. */
+/** The model asked for a tool; the arguments are complete. */
 export interface ToolCallEvent {
   type: "tool-call";
-  /** The step that made the call. */
+  /** The step that asked. */
   stepId: StepId;
   /** The provider's id of the call. */
   toolCallId: string;
@@ -938,135 +954,154 @@ export interface ToolCallEvent {
   toolName: string;
   /** The arguments: any JSON. */
   input: unknown;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
 /** Live output of a running tool. Transient. */
 export interface ToolOutputEvent {
   type: "tool-output";
-  /** The id of the call. */
+  /** The call. */
   toolCallId: string;
-  /** The piece. */
+  /** The next piece. */
   data: string;
-  /** The output stream. */
+  /** Which of its streams. */
   stream: OutputStream;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** The step that made the call. */
+  /** The step that asked. */
   stepId?: StepId;
 }
 
-/** The result of a tool call. */
+/** What a tool answered. */
 export interface ToolResultChunk {
   type: "tool-result";
-  /** The id of the call. */
+  /** The call that this answers. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** The text that the model receives. */
+  /** What the model is told. */
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
-  /** The step that made the call. */
+  /** The step that asked. */
   stepId?: StepId;
 }
 
-/** The result of a tool call: exactly one per call. */
+/** What a tool answered: exactly one per call. */
 export interface ToolResultEvent {
   type: "tool-result";
-  /** The step that made the call. */
+  /** The step that asked. */
   stepId: StepId;
-  /** The id of the call. */
+  /** The call that this answers. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** The text that the model receives. */
+  /** What the model is told. */
   content: string;
-  /** True if the tool failed, was interrupted or could not be run. */
+  /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** How long the tool ran, in milliseconds. */
+  /** How long it ran, in milliseconds. */
   durationMs?: number;
 }
 
-/** The id of a turn: one user message until sealed. */
+/** Names a turn: one user message until sealed. */
 export type TurnId = string;
 
-/** Metrics of one turn. */
+/** One turn's figures. */
 export interface TurnMetrics {
   /** The turn. */
   turnId: TurnId;
-  /** Token counts, summed over its steps. */
+  /** Sum over its steps. */
   usage: Usage;
-  /** Number of steps (model round trips). */
+  /** Model round trips. */
   steps: number;
-  /** The category of the failure that ended it, if one did. */
+  /** What kind of failure ended it, when one did. */
   category?: Category;
   /** Input plus output tokens of its last step. */
   contextSize?: number;
-  /** Time from start to seal, in milliseconds; absent while it runs. */
+  /** From start to seal, in milliseconds; absent while it runs. */
   durationMs?: number;
   /** The `seq` of its first chunk. */
   firstSeq?: number;
-  /** Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown. */
+  /** From its start to the first token shown, waits included, in milliseconds; absent where nothing was shown. */
   firstTokenMs?: number;
   /** The `seq` of its last chunk. */
   lastSeq?: number;
-  /** The model that answered last, as `provider/model`. */
+  /** The model that answered last, as `credential/model`. */
   model?: string;
   /** Why it ended. */
   reason?: DoneReason;
-  /** Number of retries in all its steps; absent = none. */
+  /** Retries of all its steps; absent = none. */
   retries?: number;
-  /** The turn that it repeated. */
+  /** The turn that it tried again. */
   retryOf?: TurnId;
-  /** Sum of the waits before them, in milliseconds; absent = none. */
+  /** The sum of the waits before them, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
-/** Response of `GET /conversations/:id/metrics`. */
+/** Answer of `GET /conversations/:id/metrics`. */
 export interface TurnMetricsList {
   /** Sealed turns, oldest first. */
   turns: Array<TurnMetrics>;
 }
 
-/** All chunks are persisted and history is final. The last event of every turn. */
+/** All chunks are persisted, history is final. The last event of every turn. */
 export interface TurnSealedEvent {
   type: "turn-sealed";
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** The turn begins its first step. */
+/** Before the first step. */
 export interface TurnStartEvent {
   type: "turn-start";
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
-  /** The turn that this one repeats: same history, no new message, so no `user-message` precedes it. */
+  /** The turn that this one tries again: same history, no new message, so no `user-message` comes before it. */
   retryOf?: TurnId;
+}
+
+/** What only a newer server sends: pass it over. It has further fields. */
+export interface UnknownChunk {
+  type: UnknownType;
+}
+
+/** What only a newer server sends: pass it over. It has further fields. */
+export interface UnknownEvent {
+  type: UnknownType;
+  /** Where it happened. */
+  conversationId: ConversationId;
+  /** In which turn; absent on `status` only. */
+  turnId?: TurnId;
+}
+
+/** What only a newer server sends: pass it over. It has further fields. */
+export interface UnknownMessage {
+  type: UnknownType;
 }
 
 /** Token counts. */
 export interface Usage {
-  /** Tokens of the request, including those read from a cache. */
+  /** Tokens of the request, those read from a cache included. */
   inputTokens: number;
-  /** Tokens of the answer, including reasoning. */
+  /** Tokens of the answer, reasoning included. */
   outputTokens: number;
-  /** Tokens of the request that were read from a cache. */
+  /** Of the request's tokens, those read from a cache. */
   cacheReadTokens?: number;
-  /** Tokens of the request that were written to a cache. */
+  /** Of the request's tokens, those written to a cache. */
   cacheWriteTokens?: number;
 }
 
@@ -1075,34 +1110,36 @@ export interface UsageEvent {
   type: "usage";
   /** The counts. */
   usage: Usage;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
   /** The step. */
   stepId?: StepId;
 }
 
-/** The prompt: the first event of a turn, so that other subscribers see it. */
+/** The prompt: first event of a turn, so that a pure watcher sees it. */
 export interface UserMessageEvent {
   type: "user-message";
   /** The prompt's text. */
   text: string;
-  /** The conversation. */
+  /** Where it happened. */
   conversationId: ConversationId;
-  /** The turn; absent on `status` only. */
+  /** In which turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** The outcome of an approval request. Only `allowed` lets the tool run. */
+/** How a question for permission ended. Only `allowed` lets the tool run. */
 export type Verdict =
   /** The tool may run. */
   | "allowed"
   /** The tool may not run. */
   | "denied"
-  /** No decision: the reviewer failed. */
+  /** Nobody could decide: the reviewer broke. */
   | "failed"
-  /** No decision in time. */
+  /** Nobody decided in time. */
   | "timed-out"
-  /** The turn ended first. */
-  | "cancelled";
+  /** The turn was ended first. */
+  | "cancelled"
+  /** A word that only a newer server sends. */
+  | (string & {});

@@ -11,6 +11,7 @@ use crate::{ErrorReport, StepId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Role {
     /// The embedder's instructions.
     System,
@@ -20,12 +21,17 @@ pub enum Role {
     Assistant,
     /// Tool results.
     Tool,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 /// One persisted piece of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Chunk {
     /// Visible text.
     Text {
@@ -84,6 +90,11 @@ pub enum Chunk {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
+    /// A piece of a kind that a newer version added; its content is not kept. A client passes it over. A journal must
+    /// not give it out, so that no turn goes on without what the conversation holds.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 impl Chunk {

@@ -38,6 +38,7 @@ pub struct AgentEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum EventBody {
     /// The conversation's status changed, or its retry went from `waiting` to `asking`.
     Status {
@@ -282,6 +283,12 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rationale: Option<String>,
     },
+
+    /// An event of a newer version; its fields are not kept. Pass it over: a newer server shows by the other events too
+    /// what matters to everyone.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 impl EventBody {
@@ -312,7 +319,8 @@ impl EventBody {
             | Self::ApprovalRequested { .. }
             | Self::ApprovalResolved { .. }
             | Self::ReviewStarted { .. }
-            | Self::ReviewCompleted { .. } => true,
+            | Self::ReviewCompleted { .. }
+            | Self::Unknown => true,
         }
     }
 
@@ -339,6 +347,7 @@ impl EventBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ConversationStatus {
     /// A turn is running or waiting.
     Active,
@@ -348,17 +357,26 @@ pub enum ConversationStatus {
     Idle,
     /// Closed; a new message reopens it.
     Closed,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 /// The output stream of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 /// A user message queued for the next tool-result boundary or the end of the turn.

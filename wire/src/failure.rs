@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Category {
     /// A rate limit of this client; temporary.
     RateLimited,
@@ -39,7 +40,8 @@ pub enum Category {
     Cancelled,
     /// A fault in Everturn itself, such as a panic in a provider adapter.
     Internal,
-    /// Not recognized.
+    /// Not recognized, or a word of a newer version.
+    #[serde(other)]
     Unknown,
 }
 

@@ -13,6 +13,7 @@ pub const DEFAULT_WORKSPACE: &str = "default";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum ServerMessage {
     /// An event, verbatim.
     #[serde(rename = "chat.delta")]
@@ -48,4 +49,8 @@ pub enum ServerMessage {
         /// What is wrong and what to do.
         message: String,
     },
+    /// A frame of a newer version; its fields are not kept. Pass it over.
+    #[serde(rename = "unknown", other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }

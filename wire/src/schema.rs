@@ -18,6 +18,7 @@ use crate::{
 mod asyncapi;
 mod openapi;
 mod typescript;
+mod unknown;
 
 pub use asyncapi::asyncapi;
 pub use openapi::openapi;
@@ -26,14 +27,19 @@ pub use typescript::typescript;
 /// Largest integer that JavaScript holds exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// The unions discriminated by `type`, each with the suffix of its members' names.
-const UNIONS: [(&str, &str); 5] = [
-    ("AgentEvent", "Event"),
-    ("Chunk", "Chunk"),
-    ("Command", "Command"),
-    ("ExportLine", "Line"),
-    ("ServerMessage", "Message"),
+/// The unions discriminated by `type`, each with the suffix of its members' names and whether clients read it: then a newer
+/// server may send members that are not listed.
+const UNIONS: [(&str, &str, bool); 5] = [
+    ("AgentEvent", "Event", true),
+    ("Chunk", "Chunk", true),
+    ("Command", "Command", false),
+    ("ExportLine", "Line", false),
+    ("ServerMessage", "Message", true),
 ];
+
+/// The words that clients read: a newer server may send others.
+const OPEN_WORDS: [&str; 7] =
+    ["Category", "ConversationStatus", "OutputStream", "RetryOutcome", "RetryPhase", "Role", "Verdict"];
 
 /// The generated documents: file name and content.
 pub fn generated() -> [(&'static str, String); 4] {
@@ -78,8 +84,14 @@ fn definitions() -> Map<String, Value> {
     );
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
-    for (union, suffix) in UNIONS {
+    for (union, suffix, open) in UNIONS {
         name_members(&mut definitions, union, suffix);
+        if open {
+            unknown::admit_member(&mut definitions, union, suffix);
+        }
+    }
+    for words in OPEN_WORDS {
+        unknown::admit_word(&mut definitions[words]);
     }
     // Its fields are those of the members of unions that it was made for.
     definitions.remove("ErrorReport");

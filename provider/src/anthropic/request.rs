@@ -38,9 +38,10 @@ fn messages(request: &Request, thinking: &Thinking<'_>) -> Value {
     let mut ids = CallIds::new(id, &request.tools);
     for (index, message) in request.messages.iter().enumerate() {
         let role = match message.role {
-            Role::System => continue,
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
+            // The system prompt has a field of its own.
+            _ => continue,
         };
         let chunks = thinking.kept(index, message);
         let blocks: Vec<Value> =

@@ -115,7 +115,7 @@ impl Place {
                 Role::User if !place.after_results => place.begin = index,
                 Role::Tool => place.after_results = true,
                 Role::Assistant if said_until(message) > 0 => place.after_results = false,
-                Role::User | Role::Assistant | Role::System => {}
+                _ => {}
             }
         }
         place

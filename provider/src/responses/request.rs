@@ -55,10 +55,10 @@ fn reasons(model: &str) -> bool {
 /// A message as none, one or several items.
 fn items<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     match message.role {
-        Role::System => Vec::new(),
         Role::User => heard(message).into_iter().collect(),
         Role::Assistant => assistant(message, origin, ids),
         Role::Tool => message.iter().filter_map(|chunk| result(chunk, ids)).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -120,7 +120,7 @@ impl<'a> Turn<'a> {
                     self.view.line(&Line::Error(message))?;
                     return Ok(Some(Ending::Refused));
                 }
-                ServerMessage::ChatDelta { .. } | ServerMessage::StatusChanged { .. } => {}
+                _ => {}
             },
         }
         Ok(None)

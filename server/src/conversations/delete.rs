@@ -69,7 +69,7 @@ fn described(id: &ConversationId, head: &Head) -> String {
     let title = wording::one_line(&head.title, TITLE);
     let unfinished = match head.status {
         ConversationStatus::Active | ConversationStatus::Queued => ", with its unfinished turn",
-        ConversationStatus::Idle | ConversationStatus::Closed => "",
+        _ => "",
     };
     format!("{id} \u{201c}{title}\u{201d} ({}{unfinished})", wording::count(head.last_seq, "chunk"))
 }

@@ -72,7 +72,7 @@ fn turn(archive: &SqliteArchive, id: &ConversationId, head: &Head) -> Result<Opt
         ConversationStatus::Active | ConversationStatus::Queued => {
             Ok(archive.load(id)?.and_then(|stored| stored.turn))
         }
-        ConversationStatus::Idle | ConversationStatus::Closed => Ok(None),
+        _ => Ok(None),
     }
 }
 
@@ -149,6 +149,7 @@ fn status_word(status: ConversationStatus) -> &'static str {
         ConversationStatus::Queued => "queued",
         ConversationStatus::Idle => "idle",
         ConversationStatus::Closed => "closed",
+        _ => "unknown",
     }
 }
 

@@ -64,7 +64,7 @@ impl<W: Write> Transcript<'_, W> {
             (Role::System, _) => "System",
             (Role::User, _) => "You",
             // What a tool says belongs to the model's call of it.
-            (Role::Assistant | Role::Tool, _) => "Model",
+            _ => "Model",
         };
         if self.speaker.replace(speaker) != Some(speaker) {
             let ink = if speaker == "Error" { Ink::Bad } else { Ink::Strong };
@@ -89,6 +89,7 @@ impl<W: Write> Transcript<'_, W> {
                 let kind = mime_type.as_deref().unwrap_or("an image");
                 self.paper.block(Ink::Faint, MARGIN, &format!("[{kind}, {place}]"))?;
             }
+            _ => self.paper.block(Ink::Faint, MARGIN, "[written by a newer version of Everturn]")?,
         }
         Ok(())
     }

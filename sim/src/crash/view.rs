@@ -149,6 +149,7 @@ pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
             Chunk::Error(report) => Item::Error(report.message),
             Chunk::System { text } => Item::User(text),
             Chunk::Image { url, .. } => Item::User(url),
+            _ => continue,
         };
         Item::push(&mut items, item);
     }

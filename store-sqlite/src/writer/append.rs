@@ -87,7 +87,7 @@ fn chunk(on: &Connection, key: i64, chunk: &StoredChunk) -> Result<()> {
     .execute(params![
         key,
         integer(chunk.seq),
-        role_code(chunk.role),
+        role_code(chunk.role)?,
         json,
         chunk.supersedes.map(integer)
     ])?;
@@ -152,7 +152,7 @@ fn head(on: &Connection, key: i64, head: &Head) -> Result<()> {
         integer(head.created_at.0),
         integer(head.last_activity_at.0),
         head.title,
-        status_code(head.status),
+        status_code(head.status)?,
         head.model,
         integer(head.end.value()),
         integer(head.last_seq),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum RetryOutcome {
     /// The provider answered.
     Recovered,
@@ -17,12 +18,17 @@ pub enum RetryOutcome {
     TooLong,
     /// The next failure was not retryable.
     NotRetryable,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 /// The outcome of an approval request. Only `allowed` lets the tool run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Verdict {
     /// The tool may run.
     Allowed,
@@ -34,4 +40,8 @@ pub enum Verdict {
     TimedOut,
     /// The turn ended first.
     Cancelled,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The reason why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
+#[non_exhaustive]
 pub enum DoneReason {
     /// The model completed its answer.
     Stop,
@@ -22,7 +23,7 @@ pub enum DoneReason {
     Error,
     /// A user or a program stopped the turn.
     Aborted,
-    /// Another reason, in the provider's own word.
+    /// Another reason: the provider's own word, or one of a newer version.
     Other(String),
 }
 

@@ -38,9 +38,14 @@ pub struct RetryState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum RetryPhase {
     /// The wait before the retry is in progress.
     Waiting,
     /// The provider has been called and nothing of its answer has been shown.
     Asking,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }

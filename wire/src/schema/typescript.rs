@@ -14,7 +14,11 @@ const HEADER: &str = "\
 // Made from the Rust types by `cargo xtask generate`. Do not edit.
 //
 // An optional field is absent when it is unknown, never null. Unions are told apart by `type`:
-// `switch (event.type) { case \"provider-retry\": event.delayMs; }`.
+// `switch (event.type) { case \"provider-retry\": event.delayMs; }`. What a newer server sends beyond the known is in the
+// `default` case: an `UnknownEvent`, `UnknownChunk` or `UnknownMessage`. Pass it over.
+
+/** A `type` that is not listed here. No literal is one, so that comparing with a listed `type` rules it out. */
+export type UnknownType = `${string & { readonly newer: true }}`;
 ";
 
 /// Returns the declarations of all types, for a `.d.ts` file.
@@ -64,6 +68,9 @@ fn fields(schema: &Value, indent: &str) -> String {
 fn expression(schema: &Value, indent: &str) -> String {
     if let Some(name) = reference(schema.get("$ref")) {
         return name.to_string();
+    }
+    if schema.get("not").is_some() {
+        return "UnknownType".to_string();
     }
     if let Some(literal) = schema.get("const") {
         return literal.to_string();

@@ -3,5 +3,6 @@
 
 mod document;
 mod json;
+mod newer;
 mod sample;
 mod schema;

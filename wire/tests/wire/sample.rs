@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use everturn_wire::{ErrorBody, Health};
+use everturn_wire::{Chunk, ErrorBody, Health, ServerMessage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -43,13 +43,16 @@ pub(crate) fn families() -> Vec<Family> {
     let mut families = vec![
         Family::new("AgentEvent", &event::base()),
         Family::new("AgentEvent", &event::extension()),
+        Family::new("AgentEvent", &event::unknown()),
         Family::new("Chunk", &chunk::chunks()),
+        Family::new("Chunk", &[Chunk::Unknown]),
         Family::new("StoredChunk", &chunk::stored()),
         Family::new("ExportLine", &chunk::export()),
         Family::new("Message", &chunk::messages()),
         Family::new("Failure", &chunk::failures()),
         Family::new("Command", &frame::commands()),
         Family::new("ServerMessage", &frame::messages()),
+        Family::new("ServerMessage", &[ServerMessage::Unknown]),
         Family::new("Models", &http::models()),
         Family::new("Health", &[Health { ok: true }]),
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),

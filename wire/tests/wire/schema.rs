@@ -81,7 +81,10 @@ fn visit(document: &Value, schema: &Value, value: &Value, seen: &mut BTreeMap<St
     };
     let definition = &document["$defs"][name];
     if let Some(members) = definition["oneOf"].as_array() {
-        for member in members.iter().filter(|member| tag(document, member) == value.get("type")) {
+        let names: Vec<Option<&Value>> = members.iter().map(|member| tag(document, member)).collect();
+        // What no member names is the one that stands for what a newer server sends.
+        let name = names.iter().find(|name| **name == value.get("type")).unwrap_or(&None);
+        for (member, _) in members.iter().zip(&names).filter(|(_, known)| *known == name) {
             visit(document, member, value, seen);
         }
     } else if let Some(fields) = value.as_object() {

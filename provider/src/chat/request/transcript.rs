@@ -36,6 +36,7 @@ pub(super) fn messages(config: &ChatConfig, origin: &str, request: &Request) -> 
             }
             // Each is a message of its own here.
             Role::Tool => written.extend(chunks.iter().filter_map(|chunk| result(chunk, &ids))),
+            _ => {}
         }
     }
     Value::Array(written)

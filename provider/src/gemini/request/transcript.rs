@@ -58,13 +58,13 @@ impl<'a> Transcript<'a> {
 
     fn read(&mut self, message: &'a Message) {
         match message.role {
-            Role::System => {}
             Role::User => {
                 let parts = message.iter().filter_map(asked).collect();
                 self.say(Party::Person, parts);
             }
             Role::Assistant => self.answered(message.iter()),
             Role::Tool => self.results(message.iter()),
+            _ => {}
         }
     }
 

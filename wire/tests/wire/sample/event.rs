@@ -23,6 +23,16 @@ pub(crate) fn event(body: EventBody) -> AgentEvent {
     AgentEvent { body, conversation_id: "c1".into(), turn_id: Some("t1".into()) }
 }
 
+/// What stands for the events of a newer version.
+pub(crate) fn unknown() -> Vec<AgentEvent> {
+    let of = |turn: Option<&str>| AgentEvent {
+        body: EventBody::Unknown,
+        conversation_id: "c1".into(),
+        turn_id: turn.map(Into::into),
+    };
+    vec![of(None), of(Some("t1"))]
+}
+
 fn status(status: ConversationStatus, turn: Option<&str>) -> AgentEvent {
     AgentEvent {
         body: EventBody::Status { status, retry: None },
