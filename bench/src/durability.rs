@@ -151,7 +151,7 @@ async fn bytes(place: &Path) -> Result<[usize; 3]> {
 }
 
 fn prompt() -> StartTurn {
-    StartTurn { text: "What is the answer?".to_owned(), ..StartTurn::default() }
+    StartTurn::new("What is the answer?")
 }
 
 /// Bytes that this process has handed to the system for writing.

@@ -48,7 +48,7 @@ pub(crate) fn measure(base: &str) -> Result<()> {
 
 async fn first_event(orchestrator: &everturn_orchestrator::Orchestrator) -> Result<f64> {
     let started = Instant::now();
-    let turn = orchestrator.start(StartTurn { text: "Hi".to_owned(), ..StartTurn::default() }).await?;
+    let turn = orchestrator.start(StartTurn::new("Hi")).await?;
     let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
     let mut first = None;
     loop {
@@ -63,7 +63,7 @@ async fn first_event(orchestrator: &everturn_orchestrator::Orchestrator) -> Resu
 }
 
 async fn stop(orchestrator: &everturn_orchestrator::Orchestrator) -> Result<f64> {
-    let turn = orchestrator.start(StartTurn { text: "Hi".to_owned(), ..StartTurn::default() }).await?;
+    let turn = orchestrator.start(StartTurn::new("Hi")).await?;
     let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
     while !events.next().await?.event().starts_with(br#"{"type":"text-delta""#) {}
     let asked = Instant::now();

@@ -76,7 +76,7 @@ async fn park(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
         let orchestrator = orchestrator.clone();
         async move {
             let text = "What is the answer?".to_owned();
-            orchestrator.start(StartTurn { text, ..StartTurn::default() }).await
+            orchestrator.start(StartTurn::new(text)).await
         }
     };
     let mut started = stream::iter((0..turns).map(|_| tokio::spawn(start()))).buffer_unordered(AT_ONCE);
@@ -106,7 +106,7 @@ fn builder() -> Builder {
 /// Starts turns and sees that each of them waits.
 async fn wait(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
     for _ in 0..turns {
-        let start = StartTurn { text: "What is the answer?".to_owned(), ..StartTurn::default() };
+        let start = StartTurn::new("What is the answer?");
         let started = orchestrator.start(start).await?;
         let mut events = orchestrator.subscribe(&started.conversation_id, Some(started.from), false).await?;
         while !events.next().await?.event().starts_with(br#"{"type":"provider-retry""#) {}

@@ -43,7 +43,7 @@ pub(crate) fn in_process(base: &str, further: usize) -> Result<()> {
     block_on(async {
         let orchestrator = orchestrator(&format!("{base}/flood"))?;
         let started = ProcessTime::now();
-        let turn = orchestrator.start(StartTurn { text: "Go".to_owned(), ..StartTurn::default() }).await?;
+        let turn = orchestrator.start(StartTurn::new("Go")).await?;
         let mut readers = tokio::task::JoinSet::new();
         for _ in 0..=further {
             readers.spawn(read(subscribe(&orchestrator, &turn).await?));
@@ -86,11 +86,7 @@ pub(crate) fn websocket(base: &str, clients: usize) -> Result<()> {
             let first = r#"{"type":"chat.subscribe","conversationId":"bench","cursor":"0"}"#;
             let mut reader = Child::start(&["reader", &url, first])?;
             if n == 0 {
-                let start = StartTurn {
-                    conversation_id: Some(conversation.into()),
-                    text: "Go".to_owned(),
-                    ..StartTurn::default()
-                };
+                let start = StartTurn::new("Go").conversation(conversation);
                 orchestrator.start(start).await?;
             }
             readers.push(tokio::task::spawn_blocking(move || reader.line()));

@@ -17,6 +17,7 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
 
 /// A failure, and the evidence that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Explanation {
     /// What [`diagnose`] says.
     pub failure: Failure,

@@ -2,6 +2,7 @@
 
 /// Where a call was when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stage {
     /// A response that is no stream: before the first event.
     Http,
@@ -13,6 +14,7 @@ pub enum Stage {
 
 /// What a transport error was, where the transport can say it structurally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transport {
     /// The name did not resolve.
     Dns,

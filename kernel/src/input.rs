@@ -8,6 +8,7 @@ use crate::{Op, StreamEvent};
 
 /// A fact. One that does not apply, or no longer applies, changes nothing.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Input {
     /// A provider call yielded an event.
     Provider(Op, StreamEvent),

@@ -50,6 +50,7 @@ pub struct ToolSpec {
 
 /// An event of a provider call.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum StreamEvent {
     /// Visible text.
     Text(String),
@@ -111,6 +112,7 @@ pub enum Arguments {
 
 /// The reason why the model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FinishReason {
     /// The model completed its answer.
     Stop,

@@ -69,6 +69,7 @@ impl Snapshot {
 
 /// Why a snapshot cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RestoreError {
     /// It was written by a later version of this program.
     TooNew {

@@ -6,6 +6,7 @@ use crate::{cursor::InvalidCursor, journal::JournalError};
 
 /// What can go wrong when the orchestrator is asked for something. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A turn is running.
     #[error("conversation {id} is busy with a turn: wait until it is sealed, stop it, or queue the message")]

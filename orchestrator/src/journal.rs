@@ -145,6 +145,7 @@ pub struct Stored {
 
 /// Why the journal did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JournalError {
     /// Someone else wrote to the conversation.
     #[error("conversation {id} was written to by someone else (expected version {expected}, found {found})", expected = .expected.0, found = .found.0)]

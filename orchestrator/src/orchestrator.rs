@@ -25,8 +25,9 @@ pub struct Orchestrator {
     ports: Arc<Ports>,
 }
 
-/// What a turn is started with.
+/// What a turn is started with: [`StartTurn::new`], then what differs from the defaults.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct StartTurn {
     /// The conversation; a new one when absent, also made when there is none of that id yet.
     pub conversation_id: Option<ConversationId>,
@@ -40,8 +41,40 @@ pub struct StartTurn {
     pub reasoning_effort: Option<String>,
 }
 
+impl StartTurn {
+    /// A turn of a new conversation, with the default model.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// In this conversation, which is made when there is none of that id yet.
+    #[must_use]
+    pub fn conversation(self, id: impl Into<ConversationId>) -> Self {
+        Self { conversation_id: Some(id.into()), ..self }
+    }
+
+    /// With these images.
+    #[must_use]
+    pub fn images(self, images: Vec<Image>) -> Self {
+        Self { images, ..self }
+    }
+
+    /// Asks this model, as `credential/model`.
+    #[must_use]
+    pub fn model(self, model: impl Into<String>) -> Self {
+        Self { model: Some(model.into()), ..self }
+    }
+
+    /// How hard the model should think, in the provider's words.
+    #[must_use]
+    pub fn reasoning_effort(self, effort: impl Into<String>) -> Self {
+        Self { reasoning_effort: Some(effort.into()), ..self }
+    }
+}
+
 /// A turn that has begun, durably.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Started {
     /// Its conversation.
     pub conversation_id: ConversationId,

@@ -113,8 +113,7 @@ mod tests {
 
     /// Runs a turn to the end, and hands out who watched it.
     async fn turn(orchestrator: &Orchestrator, id: &ConversationId) -> Subscription {
-        let start =
-            StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
+        let start = StartTurn::new("hi").conversation(id.clone());
         let started = orchestrator.start(start).await.unwrap();
         let mut watcher = orchestrator.subscribe(id, Some(started.from), false).await.unwrap();
         while !matches!(body(&mut watcher).await, EventBody::Status { status: ConversationStatus::Idle, .. })
@@ -191,8 +190,7 @@ mod tests {
         let provider = Arc::new(Scripted::new([busy]));
         let (orchestrator, id) =
             (Orchestrator::builder().model("test", "m", provider).build(), ConversationId::from("c"));
-        let start =
-            StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
+        let start = StartTurn::new("hi").conversation(id.clone());
         orchestrator.start(start).await.unwrap();
         falls_to(&orchestrator, 0).await;
         let queued = orchestrator.enqueue(&id, "and then".into(), Some("m".into())).await.unwrap();

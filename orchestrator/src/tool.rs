@@ -30,6 +30,7 @@ pub trait Tool: Send + Sync + 'static {
 
 /// One call of a tool.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Invocation {
     /// The conversation it belongs to.
     pub conversation_id: ConversationId,

@@ -64,8 +64,8 @@ fn orchestrator(journal: &Arc<MemoryJournal>, provider: &RefusesFirst, clock: &W
 /// Starts turns, and returns when all of them wait.
 async fn wait(orchestrator: &Orchestrator, journal: &MemoryJournal, turns: usize) {
     for number in 0..turns {
-        let conversation_id = Some(ConversationId::from(format!("c{number:06}")));
-        let start = StartTurn { conversation_id, text: "hello".into(), ..StartTurn::default() };
+        let id = ConversationId::from(format!("c{number:06}"));
+        let start = StartTurn::new("hello").conversation(id);
         orchestrator.start(start).await.unwrap();
     }
     while journal.unsealed(Millis(u64::MAX)).await.unwrap().iter().any(|(_, wait)| *wait == Wait::Now) {

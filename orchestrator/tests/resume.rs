@@ -56,7 +56,7 @@ fn answer(text: &str) -> Vec<Cue> {
 }
 
 async fn begin(orchestrator: &Orchestrator) -> Subscription {
-    let start = StartTurn { text: "hello".into(), ..StartTurn::default() };
+    let start = StartTurn::new("hello");
     let turn = orchestrator.start(start).await.unwrap();
     orchestrator.subscribe(&turn.conversation_id, Some(turn.from), true).await.unwrap()
 }

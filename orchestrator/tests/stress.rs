@@ -104,8 +104,7 @@ impl Storm {
     /// Starts turns, and comes back when all of them wait.
     async fn park(&self, ids: &[ConversationId]) {
         for id in ids {
-            let start =
-                StartTurn { conversation_id: Some(id.clone()), text: "hi".into(), ..StartTurn::default() };
+            let start = StartTurn::new("hi").conversation(id.clone());
             self.orchestrator.start(start).await.unwrap();
         }
         loop {

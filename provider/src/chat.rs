@@ -45,6 +45,7 @@ pub struct ChatConfig {
 
 /// The name of the field that bounds an answer's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OutputLimit {
     /// `max_completion_tokens`, as OpenAI calls it.
     #[default]
@@ -55,6 +56,7 @@ pub enum OutputLimit {
 
 /// How a model is given back the reasoning of its earlier answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReturnReasoning {
     /// Not at all, as OpenAI has it.
     #[default]
@@ -67,6 +69,7 @@ pub enum ReturnReasoning {
 
 /// How past messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HistoryForm {
     /// As OpenAI takes them, and most others.
     #[default]

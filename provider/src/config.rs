@@ -52,6 +52,7 @@ impl Default for Limits {
 
 /// A configuration that no request can be made with.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The base URL cannot be used.
     #[error("the base URL cannot be used: {0}; write it like https://api.example.com/v1")]

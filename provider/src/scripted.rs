@@ -14,6 +14,7 @@ use futures_util::{StreamExt as _, stream};
 
 /// What a call does next.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Cue {
     /// Tells a fact.
     Tell(StreamEvent),

@@ -52,7 +52,7 @@ fn orchestrator(journal: &Arc<SqliteJournal>) -> Orchestrator {
 }
 
 fn prompt(text: &str) -> StartTurn {
-    StartTurn { text: text.to_owned(), ..StartTurn::default() }
+    StartTurn::new(text)
 }
 
 async fn waiting(journal: &SqliteJournal) -> usize {

@@ -10,6 +10,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 /// Why a journal cannot be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// Somebody has it open: another process, or this one.
     #[error("{} is in use: whoever has it open holds the lock {}; stop that process, or choose another file", path.display(), lock.display())]

@@ -102,5 +102,6 @@ fn name(input: &Input) -> &'static str {
         Input::Fault(_) => "fault",
         Input::Checkpoint => "checkpoint",
         Input::Recover => "recover",
+        _ => "another input",
     }
 }

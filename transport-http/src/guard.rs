@@ -38,6 +38,7 @@ pub struct Access {
 
 /// What is wrong with the access rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AccessError {
     /// A host that is none.
     #[error("{0:?} is no host: write a name or address, with or without a port, like chat.example.com")]

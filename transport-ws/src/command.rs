@@ -29,13 +29,9 @@ pub(crate) enum Outcome {
 pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> Result<Outcome, Error> {
     match command {
         Command::ChatSend { conversation_id, message, model, images, reasoning_effort, extensions } => {
-            let start = StartTurn {
-                conversation_id,
-                text: message,
-                images: images.unwrap_or_default(),
-                model,
-                reasoning_effort,
-            };
+            let mut start = StartTurn::new(message).images(images.unwrap_or_default());
+            start.conversation_id = conversation_id;
+            (start.model, start.reasoning_effort) = (model, reasoning_effort);
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
         Command::ChatRetry { conversation_id: id, turn_id, extensions } => {

@@ -80,11 +80,7 @@ mod tests {
         let mut changes = orchestrator.status_changes();
         let many = 300;
         for n in 0..many {
-            let start = StartTurn {
-                conversation_id: Some(n.to_string().as_str().into()),
-                text: "Hi".to_owned(),
-                ..StartTurn::default()
-            };
+            let start = StartTurn::new("Hi").conversation(n.to_string().as_str());
             orchestrator.start(start).await.unwrap();
             while changes.recv().await.unwrap().status != ConversationStatus::Idle {}
         }

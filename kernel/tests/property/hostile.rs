@@ -233,6 +233,7 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
             Input::Unsteer { message_id } => queued(message_id),
             Input::Checkpoint => !waits,
             Input::Abort | Input::Fault(_) | Input::Recover => true,
+            _ => panic!("a new input: {input:?}"),
         }
 }
 

@@ -71,7 +71,7 @@ impl Orchestrator {
         message_id: Option<String>,
     ) -> Result<Queued, Error> {
         let conversation = self.find(id).await?;
-        let start = StartTurn { conversation_id: Some(id.clone()), text, ..StartTurn::default() };
+        let start = StartTurn::new(text).conversation(id.clone());
         check(&start)?;
         let message_id = message_id.unwrap_or_else(new_id::message);
         if message_id.is_empty() || message_id.len() > MAX_MESSAGE_ID {

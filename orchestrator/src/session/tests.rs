@@ -24,7 +24,7 @@ fn orchestrator(calls: impl IntoIterator<Item = Vec<Cue>>) -> Orchestrator {
 }
 
 async fn start(orchestrator: &Orchestrator) {
-    let start = StartTurn { conversation_id: Some("c".into()), text: "hi".into(), ..StartTurn::default() };
+    let start = StartTurn::new("hi").conversation("c");
     orchestrator.start(start).await.unwrap();
 }
 

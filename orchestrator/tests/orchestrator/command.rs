@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{Error, Fault, Page, StartTurn};
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{ConversationId, ConversationStatus, Image};
+use everturn_wire::{ConversationStatus, Image};
 use futures_util::future::join_all;
 use tokio::time::{Instant, timeout};
 
@@ -54,16 +54,16 @@ async fn what_cannot_be_started_makes_no_conversation() {
     let world = World::new(Scripted::new([answer("hello")]));
     let image = |url: &str| Image { url: url.to_owned(), mime_type: None };
     let good = || world.message("hi");
-    let id = |text: &str| Some(ConversationId::from(text));
+    let in_conversation = |id: &str| good().conversation(id);
     let bad = [
-        (StartTurn { model: Some("key/other".to_owned()), ..good() }, "known models: key/model"),
-        (StartTurn { text: " \n".to_owned(), ..good() }, "empty"),
-        (StartTurn { text: "x".repeat((1 << 20) + 1), ..good() }, "1048577 bytes, the most is 1048576"),
-        (StartTurn { conversation_id: id(""), ..good() }, "1 to 128"),
-        (StartTurn { conversation_id: id(&"x".repeat(129)), ..good() }, "1 to 128"),
-        (StartTurn { conversation_id: id("../x"), ..good() }, "\"../x\""),
-        (StartTurn { images: vec![image("https://a/b"); 17], ..good() }, "17 images, the most is 16"),
-        (StartTurn { images: vec![image("https://a/b"), image("file:///x")], ..good() }, "image 1"),
+        (good().model("key/other"), "known models: key/model"),
+        (world.message(" \n"), "empty"),
+        (world.message(&"x".repeat((1 << 20) + 1)), "1048577 bytes, the most is 1048576"),
+        (in_conversation(""), "1 to 128"),
+        (in_conversation(&"x".repeat(129)), "1 to 128"),
+        (in_conversation("../x"), "\"../x\""),
+        (good().images(vec![image("https://a/b"); 17]), "17 images, the most is 16"),
+        (good().images(vec![image("https://a/b"), image("file:///x")]), "image 1"),
     ];
     for (start, why) in bad {
         let error = world.orchestrator.start(start).await.unwrap_err();
@@ -79,7 +79,7 @@ async fn what_cannot_be_started_makes_no_conversation() {
 #[tokio::test(start_paused = true)]
 async fn a_conversation_without_a_name_is_given_one() {
     let world = World::new(Scripted::new([answer("hello")]));
-    let start = || StartTurn { text: "hi".to_owned(), ..StartTurn::default() };
+    let start = || StartTurn::new("hi");
     let (one, two) = (world.orchestrator.start(start()).await, world.orchestrator.start(start()).await);
     assert_ne!(one.unwrap().conversation_id, two.unwrap().conversation_id);
 }

@@ -34,7 +34,7 @@ impl World {
     }
 
     pub(crate) fn message(&self, text: &str) -> StartTurn {
-        StartTurn { conversation_id: Some(self.id.clone()), text: text.to_owned(), ..StartTurn::default() }
+        StartTurn::new(text).conversation(self.id.clone())
     }
 
     /// Starts a turn and watches it from its start, extensions included.

@@ -7,6 +7,7 @@ use crate::{Limits, answer::Answer, anthropic, chat, gemini, responses};
 
 /// The APIs whose streams can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dialect {
     /// Chat Completions.
     Chat,
@@ -25,6 +26,7 @@ impl Dialect {
 
 /// How far a body was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending {
     /// It was no stream: no event came.
     Missing,

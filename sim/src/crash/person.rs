@@ -46,12 +46,8 @@ impl Person<'_> {
                 }
                 return;
             };
-            let (conversation_id, text) = (Some(id.clone()), text.clone());
-            match self
-                .orchestrator
-                .start(StartTurn { conversation_id, text: text.clone(), ..StartTurn::default() })
-                .await
-            {
+            let text = text.clone();
+            match self.orchestrator.start(StartTurn::new(&text).conversation(id.clone())).await {
                 Ok(_) => self.book.pages().accepted.push(text),
                 Err(Error::Busy { .. }) => sleep(Duration::from_millis(10)).await,
                 Err(error) => {

@@ -35,13 +35,9 @@ pub(crate) async fn send(
     let extensions = parameters.flag("extensions")?.or(request.extensions).unwrap_or(false);
     // Before the turn: who is refused has started nothing.
     let place = api.stream_place()?;
-    let start = StartTurn {
-        conversation_id: request.conversation_id,
-        text: request.message,
-        images: request.images.unwrap_or_default(),
-        model: request.model,
-        reasoning_effort: request.reasoning_effort,
-    };
+    let mut start = StartTurn::new(request.message).images(request.images.unwrap_or_default());
+    start.conversation_id = request.conversation_id;
+    (start.model, start.reasoning_effort) = (request.model, request.reasoning_effort);
     let started = api.orchestrator.start(start).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;
