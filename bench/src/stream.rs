@@ -77,8 +77,10 @@ pub(crate) fn websocket(base: &str, clients: usize) -> Result<()> {
         let orchestrator = orchestrator(&format!("{base}/flood"))?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("ws://{}/ws", listener.local_addr()?);
-        let router =
-            everturn_transport_ws::router(orchestrator.clone(), everturn_transport_ws::Limits::default());
+        let router = everturn_transport_ws::router(
+            orchestrator.clone(),
+            everturn_transport_ws::SocketLimits::default(),
+        );
         tokio::spawn(async move { axum::serve(listener, router).await });
         let conversation = "bench";
         let mut readers = Vec::new();

@@ -49,10 +49,10 @@ pub(crate) enum Because<'a> {
 impl fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Code(named) => write!(f, "{} is `{}`", Place(&named.place), message::short(&named.name)),
-            Self::Field(place) => write!(f, "{} is there", Place(place)),
+            Self::Code(named) => write!(f, "{} is `{}`", Location(&named.place), message::short(&named.name)),
+            Self::Field(place) => write!(f, "{} is there", Location(place)),
             Self::Limit(named) => {
-                write!(f, "{} names the limit `{}`", Place(&named.place), message::short(&named.name))
+                write!(f, "{} names the limit `{}`", Location(&named.place), message::short(&named.name))
             }
             Self::Words(phrase) => write!(f, "the text says \"{}\"", phrase.trim_end_matches('*')),
             Self::Status(status) => write!(f, "the status is {status}"),
@@ -74,16 +74,16 @@ impl fmt::Display for Because<'_> {
                 let quoted = if *is_quoted { " of the upstream, quoted in the body" } else { "" };
                 write!(f, "header {}: {}{quoted}", message::short(name), message::short(value))
             }
-            Self::Wait(named) => write!(f, "{} is {}", Place(&named.place), message::short(&named.name)),
+            Self::Wait(named) => write!(f, "{} is {}", Location(&named.place), message::short(&named.name)),
             Self::Spoken => f.write_str("the text names the wait"),
         }
     }
 }
 
 /// A place in words.
-struct Place<'a>(&'a str);
+struct Location<'a>(&'a str);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             "" => f.write_str("the error that the text names"),

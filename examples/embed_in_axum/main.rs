@@ -14,7 +14,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Result;
 use axum::{Router, routing::get};
 use everturn_orchestrator::{Exponential, Orchestrator};
-use everturn_transport_http::{Access, Guard, Limits, Metrics};
+use everturn_transport_http::{Access, CallLimits, Guard, Metrics};
 use tokio::net::TcpListener;
 
 #[tokio::main]
@@ -49,8 +49,11 @@ fn orchestrator() -> Orchestrator {
 fn app(orchestrator: &Orchestrator, bound: SocketAddr) -> Result<Router> {
     let routes = Router::new()
         .route("/about", get(async || "A server with a chat in it"))
-        .merge(everturn_transport_http::router(orchestrator.clone(), Limits::default(), Metrics::none()))
-        .merge(everturn_transport_ws::router(orchestrator.clone(), everturn_transport_ws::Limits::default()));
+        .merge(everturn_transport_http::router(orchestrator.clone(), CallLimits::default(), Metrics::none()))
+        .merge(everturn_transport_ws::router(
+            orchestrator.clone(),
+            everturn_transport_ws::SocketLimits::default(),
+        ));
     // Without it, any page that is open in your browser could use your models.
     let guard =
         Guard::new(Access { bound, hosts: vec![], origins: vec![], token: None, is_open: |_| false })?;

@@ -7,11 +7,11 @@
 use std::collections::HashSet;
 
 use everturn_kernel::{Arguments, StreamEvent, ToolCall};
-use everturn_provider::{Dialect, Ending, Limits, replay};
+use everturn_provider::{Dialect, Ending, AnswerLimits, replay};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-const LIMITS: Limits = Limits { event: 4096, answer: 4096 };
+const LIMITS: AnswerLimits = AnswerLimits { event: 4096, answer: 4096 };
 
 fuzz_target!(|input: &[u8]| {
     let [size, bytes @ ..] = input else { return };

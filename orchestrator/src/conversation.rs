@@ -1,10 +1,10 @@
 //! A conversation in memory: its record, what those who watch it see, and the seat of whoever drives it.
 
+mod after_turn;
 mod batch;
 mod control;
 mod inbox;
 mod live;
-mod rest;
 mod seat;
 mod seated;
 mod shelf;
@@ -26,11 +26,11 @@ use crate::{
 };
 use seat::Seat;
 
+pub(crate) use after_turn::{AfterTurn, LeftoverMessages};
 pub(crate) use batch::Batch;
 pub(crate) use control::Control;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};
-pub(crate) use rest::{Left, Rest};
 pub(crate) use seat::Parked;
 pub(crate) use seated::{Command, Seated};
 pub(crate) use shelf::Shelf;

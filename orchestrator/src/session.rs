@@ -3,11 +3,11 @@
 
 mod enter;
 mod host;
-mod job;
 mod ports;
 mod refused;
 mod request;
 mod settle;
+mod turn_task;
 
 #[cfg(test)]
 mod tests;
@@ -23,24 +23,24 @@ use crate::{
     journal::JournalError,
     panic::panic_text,
     schedule::TimedRetry,
-    telemetry::Present,
+    telemetry::GaugeGuard,
 };
 use host::TurnHost;
-use job::Owed;
+use turn_task::PendingReplies;
 
 pub(crate) use enter::{begin, go_on_if_due, send};
-pub(crate) use job::{Job, TurnSettings};
 pub(crate) use ports::Ports;
 pub(crate) use settle::close_idle;
+pub(crate) use turn_task::{TurnSettings, TurnTask};
 
 /// Runs turns until none is left or one is parked, then leaves the seat.
-async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
+async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     let conversation = seated.conversation.clone();
     let mut next = Some(first);
     // The journal refused for good what the turn came to.
     let mut is_refused = false;
-    while let Some(Job { mut turn, mut effects, settings, owed }) = next.take() {
-        let _active = Present::active_turn();
+    while let Some(TurnTask { mut turn, mut effects, settings, owed }) = next.take() {
+        let _active = GaugeGuard::active_turn();
         let mut host = TurnHost::new(
             &ports,
             &conversation,
@@ -87,7 +87,12 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
                 }
                 // A command came in the meantime.
                 Err(parked) => {
-                    next = Some(Job { turn: parked.turn, effects, settings, owed: Owed::default() });
+                    next = Some(TurnTask {
+                        turn: parked.turn,
+                        effects,
+                        settings,
+                        owed: PendingReplies::default(),
+                    });
                     continue;
                 }
             }
@@ -99,7 +104,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Job) {
                 return seated.lose(error);
             }
         };
-        next = Job::queued(&ports, left, settings);
+        next = TurnTask::queued(&ports, left, settings);
     }
 }
 

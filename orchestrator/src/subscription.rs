@@ -4,7 +4,7 @@ use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use crate::{
     clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame, journal::Journal,
-    registry::Registry, shutdown::Shutdown, telemetry::Present,
+    registry::Registry, shutdown::Shutdown, telemetry::GaugeGuard,
 };
 
 /// Events taken over at once: what a subscriber holds is bounded by so many.
@@ -23,7 +23,7 @@ pub struct Subscription {
     extensions: bool,
     /// It was told that the journal failed.
     lost: bool,
-    _present: Present,
+    _present: GaugeGuard,
 }
 
 /// Where a watcher has its events from.
@@ -44,7 +44,7 @@ impl Subscription {
         next: Cursor,
         extensions: bool,
     ) -> Self {
-        let (taken, present) = (VecDeque::new(), Present::subscriber());
+        let (taken, present) = (VecDeque::new(), GaugeGuard::subscriber());
         Self { conversation, source, next, taken, extensions, lost: false, _present: present }
     }
 

@@ -61,7 +61,7 @@ pub(crate) fn provider_called(model: &str) {
 
 /// Something that counts as long as it is there.
 #[derive(Debug)]
-pub(crate) struct Present(Figure);
+pub(crate) struct GaugeGuard(Figure);
 
 /// Of what. One byte: a parked turn has two of these.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ impl Figure {
     }
 }
 
-impl Present {
+impl GaugeGuard {
     pub(crate) fn active_turn() -> Self {
         Self::new(Figure::Active)
     }
@@ -101,7 +101,7 @@ impl Present {
     }
 }
 
-impl Drop for Present {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         gauge!(self.0.name()).decrement(1.0);
     }

@@ -13,7 +13,7 @@ use futures_core::stream::BoxStream;
 use serde_json::Map;
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Limits,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -37,7 +37,7 @@ pub struct AnthropicConfig {
     /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
     /// How much an answer may have.
-    pub limits: Limits,
+    pub limits: AnswerLimits,
 }
 
 /// An endpoint of the Messages API.
@@ -61,7 +61,7 @@ pub struct Anthropic {
 impl AnthropicConfig {
     /// An endpoint with everything else as usual.
     pub fn new(endpoint: EndpointConfig) -> Self {
-        Self { endpoint, max_tokens: 8192, extra_body: Map::new(), limits: Limits::default() }
+        Self { endpoint, max_tokens: 8192, extra_body: Map::new(), limits: AnswerLimits::default() }
     }
 }
 
@@ -88,6 +88,6 @@ impl Provider for Anthropic {
 }
 
 /// What is answered.
-pub(crate) fn answered(answer: Answer, origin: String, limits: Limits) -> Body<impl Reader> {
+pub(crate) fn answered(answer: Answer, origin: String, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(AnthropicReader::new(answer, origin), limits.event)
 }

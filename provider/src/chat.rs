@@ -13,7 +13,7 @@ use futures_core::stream::BoxStream;
 use serde_json::Map;
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Limits,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -40,7 +40,7 @@ pub struct ChatConfig {
     /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
     /// How much an answer may have.
-    pub limits: Limits,
+    pub limits: AnswerLimits,
 }
 
 /// The name of the field that bounds an answer's tokens.
@@ -101,7 +101,7 @@ impl ChatConfig {
             return_reasoning: ReturnReasoning::default(),
             history: HistoryForm::default(),
             extra_body: Map::new(),
-            limits: Limits::default(),
+            limits: AnswerLimits::default(),
         }
     }
 }
@@ -140,6 +140,6 @@ impl Provider for ChatCompletions {
 
 /// What is answered; `details` is the origin of echoes, where they are
 /// wanted.
-pub(crate) fn answered(answer: Answer, details: Option<String>, limits: Limits) -> Body<impl Reader> {
+pub(crate) fn answered(answer: Answer, details: Option<String>, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(ChatReader::new(answer, details), limits.event)
 }

@@ -37,14 +37,14 @@ impl fmt::Debug for EndpointConfig {
 
 /// How much a provider may send in one call before the call is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct AnswerLimits {
     /// Bytes of one event. 16 MiB unless set.
     pub event: usize,
     /// Bytes of text, reasoning and tool arguments together. 64 MiB unless set.
     pub answer: usize,
 }
 
-impl Default for Limits {
+impl Default for AnswerLimits {
     fn default() -> Self {
         Self { event: SseDecoder::DEFAULT_LIMIT, answer: 64 << 20 }
     }

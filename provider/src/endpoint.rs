@@ -11,7 +11,7 @@ use reqwest::{
 
 use crate::{
     ConfigError, EndpointConfig, HttpClient, clock,
-    http::{Fault, Response},
+    http::{ConnectionError, Response},
     secret::Veil,
 };
 
@@ -131,11 +131,11 @@ impl Endpoint {
 
     /// A stream that ended, in good order, too early.
     pub(crate) fn truncated(&self, what: &str, head: &Head) -> Failure {
-        self.lost(&Fault { kind: Transport::Truncated, text: what.to_owned() }, Some(head))
+        self.lost(&ConnectionError { kind: Transport::Truncated, text: what.to_owned() }, Some(head))
     }
 
     /// A connection that could not be made or did not last. `head`: of the response, once it had begun.
-    pub(crate) fn lost(&self, fault: &Fault, head: Option<&Head>) -> Failure {
+    pub(crate) fn lost(&self, fault: &ConnectionError, head: Option<&Head>) -> Failure {
         // What the headers ask for is about the response that began well, not about its end.
         let begun = head.map(|head| Head { status: head.status, headers: Vec::new() });
         let mut failure = self.diagnose(Stage::Transport, begun.as_ref(), &fault.text, Some(fault.kind));

@@ -16,7 +16,7 @@ use crate::{
     SseDecoder, SseEvent,
     bulk::{MOST_VALUES, is_bulky},
     endpoint::{Endpoint, Head},
-    http::{BODY_LIMIT, Fault, Notice, Response, Watch},
+    http::{BODY_LIMIT, ConnectionError, Notice, Response, Watch},
 };
 
 /// What was read and not yet handed on.
@@ -79,7 +79,7 @@ enum Phase<R> {
     /// Nobody has asked for a fact yet, and nothing was sent.
     New(Box<Request>, Box<Body<R>>),
     /// The response's head is awaited.
-    Asking(BoxFuture<'static, Result<Response, Fault>>, Box<Call<R>>),
+    Asking(BoxFuture<'static, Result<Response, ConnectionError>>, Box<Call<R>>),
     /// The body's next piece is awaited.
     Reading(Box<Response>, Box<Call<R>>),
     Over,
@@ -125,7 +125,7 @@ impl<R: Reader> Exchange<R> {
 
     async fn ask(
         &mut self,
-        mut asked: BoxFuture<'static, Result<Response, Fault>>,
+        mut asked: BoxFuture<'static, Result<Response, ConnectionError>>,
         mut call: Box<Call<R>>,
     ) -> Result<Phase<R>, Failure> {
         let response = select! {

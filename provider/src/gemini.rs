@@ -1,10 +1,10 @@
 //! Google's Gemini API.
 
+mod echo_data;
 mod frame;
-mod keepsake;
+mod non_thinking;
 mod reader;
 mod request;
-mod thoughtless;
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use futures_util::StreamExt as _;
 use serde_json::Map;
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Limits,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
     exchange::{self, Body, Reader},
 };
+use non_thinking::NonThinkingModels;
 use reader::GeminiReader;
-use thoughtless::Thoughtless;
 
 /// The API, as an echo's origin names it.
 const API: &str = "gemini";
@@ -37,7 +37,7 @@ pub struct GeminiConfig {
     /// `{"generationConfig": {"temperature": 0.2}}`.
     pub extra_body: Map<String, Value>,
     /// How much an answer may have.
-    pub limits: Limits,
+    pub limits: AnswerLimits,
 }
 
 /// An endpoint of the Gemini API.
@@ -52,13 +52,13 @@ pub struct GeminiConfig {
 pub struct Gemini {
     endpoint: Arc<Endpoint>,
     config: Arc<GeminiConfig>,
-    thoughtless: Arc<Thoughtless>,
+    non_thinking: Arc<NonThinkingModels>,
 }
 
 impl GeminiConfig {
     /// An endpoint with everything else as usual.
     pub fn new(endpoint: EndpointConfig) -> Self {
-        Self { endpoint, extra_body: Map::new(), limits: Limits::default() }
+        Self { endpoint, extra_body: Map::new(), limits: AnswerLimits::default() }
     }
 }
 
@@ -69,7 +69,7 @@ impl Gemini {
     /// When the address, the key or a header cannot be used.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?;
-        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), thoughtless: Arc::default() })
+        Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), non_thinking: Arc::default() })
     }
 }
 
@@ -78,7 +78,7 @@ impl Provider for Gemini {
         // A signature is the model's: another one, of the same API, refuses it.
         let origin = format!("{} {}", self.endpoint.origin(API), request.model);
         let mut body = request::body(&self.config, &origin, &request);
-        let asks_for_thoughts = self.thoughtless.leave_out(&request.model, &mut body);
+        let asks_for_thoughts = self.non_thinking.leave_out(&request.model, &mut body);
         let path = request::path(&request.model);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let mut post = self.endpoint.post(&path, &body);
@@ -86,12 +86,12 @@ impl Provider for Gemini {
         post.url_mut().query_pairs_mut().append_pair("alt", "sse");
         let answer = Answer::new(format!("gemini_{:x}", clock::now()), self.config.limits.answer);
         let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
-        let thoughtless = Arc::clone(&self.thoughtless);
+        let non_thinking = Arc::clone(&self.non_thinking);
         let learn = move |mut fact| {
             if let StreamEvent::Failed(failure) = &mut fact
                 && asks_for_thoughts
             {
-                thoughtless.learn(&request.model, failure);
+                non_thinking.learn(&request.model, failure);
             }
             fact
         };
@@ -100,6 +100,6 @@ impl Provider for Gemini {
 }
 
 /// What is answered.
-pub(crate) fn answered(answer: Answer, origin: String, limits: Limits) -> Body<impl Reader> {
+pub(crate) fn answered(answer: Answer, origin: String, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(GeminiReader::new(answer, origin), limits.event)
 }

@@ -1,6 +1,6 @@
 //! HTTP: one request out, one response in, every wait bounded.
 
-mod fault;
+mod error;
 mod response;
 mod tls;
 mod watch;
@@ -11,7 +11,7 @@ use futures_core::future::BoxFuture;
 use reqwest::{Request, redirect, retry};
 
 use crate::ConfigError;
-pub(crate) use fault::Fault;
+pub(crate) use error::ConnectionError;
 pub(crate) use response::{BODY_LIMIT, Response};
 pub(crate) use watch::{Notice, Watch};
 
@@ -111,7 +111,7 @@ impl HttpClient {
         if !config.system_proxy {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| ConfigError::Client(fault::chain(&error)))?;
+        let client = builder.build().map_err(|error| ConfigError::Client(error::chain(&error)))?;
         Ok(Self { client, timeouts: config.timeouts })
     }
 
@@ -121,7 +121,7 @@ impl HttpClient {
     }
 
     /// Sends a request once it is polled; waits for the head of its response, without any bound but that of connecting.
-    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, Fault>> {
+    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, ConnectionError>> {
         let (client, idle) = (self.client.clone(), self.timeouts.idle);
         Box::pin(async move { Ok(Response::new(client.execute(request).await?, idle)) })
     }

@@ -28,7 +28,7 @@ pub use exchange::replay::{Dialect, Ending, replay};
 
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chat::{ChatCompletions, ChatConfig, HistoryForm, OutputLimit, ReturnReasoning};
-pub use config::{ConfigError, EndpointConfig, Limits};
+pub use config::{AnswerLimits, ConfigError, EndpointConfig};
 pub use demo::Demo;
 pub use gemini::{Gemini, GeminiConfig};
 pub use http::{HttpClient, HttpConfig, Timeouts};

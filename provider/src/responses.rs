@@ -16,7 +16,7 @@ use futures_util::StreamExt as _;
 use serde_json::Map;
 
 use crate::{
-    ConfigError, EndpointConfig, HttpClient, Limits,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -37,7 +37,7 @@ pub struct ResponsesConfig {
     /// that does not reason, for instance. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
     /// How much an answer may have.
-    pub limits: Limits,
+    pub limits: AnswerLimits,
 }
 
 /// An endpoint of the Responses API.
@@ -58,7 +58,7 @@ pub struct Responses {
 impl ResponsesConfig {
     /// An endpoint with everything else as usual.
     pub fn new(endpoint: EndpointConfig) -> Self {
-        Self { endpoint, strict_tools: false, extra_body: Map::new(), limits: Limits::default() }
+        Self { endpoint, strict_tools: false, extra_body: Map::new(), limits: AnswerLimits::default() }
     }
 }
 
@@ -93,6 +93,6 @@ impl Provider for Responses {
 }
 
 /// What is answered.
-pub(crate) fn answered(answer: Answer, origin: String, limits: Limits) -> Body<impl Reader> {
+pub(crate) fn answered(answer: Answer, origin: String, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(ResponsesReader::new(answer, origin), limits.event)
 }

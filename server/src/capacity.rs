@@ -13,8 +13,8 @@ const UNLIMITED: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub(crate) connections: ConnectionLimits,
-    pub(crate) calls: everturn_transport_http::Limits,
-    pub(crate) sockets: everturn_transport_ws::Limits,
+    pub(crate) calls: everturn_transport_http::CallLimits,
+    pub(crate) sockets: everturn_transport_ws::SocketLimits,
 }
 
 impl Capacity {
@@ -25,14 +25,14 @@ impl Capacity {
 
     fn of(descriptors: usize) -> Self {
         let (connections, calls, sockets) =
-            (ConnectionLimits::default(), everturn_transport_http::Limits::default(), Default::default());
-        let everturn_transport_ws::Limits { sockets: most_sockets, .. } = sockets;
+            (ConnectionLimits::default(), everturn_transport_http::CallLimits::default(), Default::default());
+        let everturn_transport_ws::SocketLimits { sockets: most_sockets, .. } = sockets;
         let most = connections.connections.min(descriptors / 4 * 3).max(8);
         let lasting = most / 8 * 3;
         Self {
             connections: ConnectionLimits { connections: most, ..connections },
-            calls: everturn_transport_http::Limits { streams: calls.streams.min(lasting), ..calls },
-            sockets: everturn_transport_ws::Limits { sockets: most_sockets.min(lasting), ..sockets },
+            calls: everturn_transport_http::CallLimits { streams: calls.streams.min(lasting), ..calls },
+            sockets: everturn_transport_ws::SocketLimits { sockets: most_sockets.min(lasting), ..sockets },
         }
     }
 }
@@ -67,8 +67,8 @@ mod tests {
             assert!(calls.streams + sockets.sockets <= connections / 4 * 3, "{descriptors}");
             assert!(calls.streams > 0 && sockets.sockets > 0, "{descriptors}");
         }
-        assert_eq!(Capacity::of(UNLIMITED).calls, everturn_transport_http::Limits::default());
-        assert_eq!(Capacity::of(UNLIMITED).sockets, everturn_transport_ws::Limits::default());
+        assert_eq!(Capacity::of(UNLIMITED).calls, everturn_transport_http::CallLimits::default());
+        assert_eq!(Capacity::of(UNLIMITED).sockets, everturn_transport_ws::SocketLimits::default());
     }
 
     #[cfg(unix)]

@@ -26,7 +26,7 @@ use crate::{
     cli,
     config::{Config, Environment, Hidden},
     interrupt::Interrupt,
-    paper, serve, wording,
+    printer, serve, wording,
 };
 use address::Address;
 use directory::Directory;
@@ -150,7 +150,7 @@ impl Terminal {
 
     fn view(self, args: &cli::Chat) -> Box<dyn View> {
         match self.is_live {
-            true => Box::new(Live::new(io::stdout(), paper::columns, self.has_keys, args.show_reasoning)),
+            true => Box::new(Live::new(io::stdout(), printer::columns, self.has_keys, args.show_reasoning)),
             false => {
                 let is_terminal = io::stdout().is_terminal();
                 Box::new(Plain::new(io::stdout(), io::stderr(), is_terminal, args.show_reasoning))

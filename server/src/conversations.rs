@@ -13,10 +13,10 @@ use anyhow::{Result, bail};
 use everturn_store_sqlite::SqliteArchive;
 
 use crate::{
+    calendar::Calendar,
     cli::{self, Action},
     config::{Config, Environment},
-    moment::Calendar,
-    paper::{self, Paper},
+    printer::{self, Printer},
 };
 
 /// Does one thing with the conversations of a file.
@@ -24,14 +24,14 @@ pub(crate) async fn run(args: &cli::Conversations, environment: &Environment<'_>
     let path = Config::data(&args.flags(), environment)?;
     look_at(&path)?;
     let done = match &args.action {
-        Action::List { json } => list::run(&archive(&path)?, *json, &mut Paper::of_stdout()),
+        Action::List { json } => list::run(&archive(&path)?, *json, &mut Printer::of_stdout()),
         Action::Show { id, full } => {
-            show::run(&archive(&path)?, id, *full, &Calendar::of_process(), &mut Paper::of_stdout())
+            show::run(&archive(&path)?, id, *full, &Calendar::of_process(), &mut Printer::of_stdout())
         }
         Action::Export { ids, output } => export::run(&archive(&path)?, ids, output.as_deref()),
         Action::Delete { ids, yes } => return delete::run(&path, ids, *yes).await,
     };
-    paper::unless_closed(done)
+    printer::unless_closed(done)
 }
 
 /// Whether anything was ever kept there.

@@ -20,7 +20,7 @@ use everturn_orchestrator::{Clock as _, SystemClock};
 use crate::{
     cli,
     config::{Config, Environment},
-    paper::{self, Paper},
+    printer::{self, Printer},
 };
 use case::Case;
 use forecast::Forecast;
@@ -37,7 +37,7 @@ const LONGEST_ERROR: usize = 4096;
 pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<ExitCode> {
     if args.jsonl {
         let written = row::predict(io::stdin().lock(), io::BufWriter::new(io::stdout()));
-        return paper::unless_closed(written.map(|()| ExitCode::SUCCESS));
+        return printer::unless_closed(written.map(|()| ExitCode::SUCCESS));
     }
     let retry = Config::retry(&args.flags(), environment)?;
     // What is wrong with the input is quoted, and people post it.
@@ -51,20 +51,22 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
         () => None,
     };
     if let Some(verdict) = verdict {
-        let mut paper = Paper::of_stdout();
+        let mut printer = Printer::of_stdout();
         let said = redact(&explanation.failure.message, LONGEST_ERROR);
-        return paper::unless_closed(verdict.write(&mut paper, &said, args.json).map(|()| ExitCode::SUCCESS));
+        return printer::unless_closed(
+            verdict.write(&mut printer, &said, args.json).map(|()| ExitCode::SUCCESS),
+        );
     }
     let mut settings = Settings::default();
     settings.budget.max_wait_ms = Some(retry.max_wait_ms);
     let forecast = Forecast::of(&explanation.failure, retry.schedule.exact().as_ref(), settings, now);
     let report = Report { case: &case, explanation, forecast, retry: &retry };
-    let mut paper = Paper::of_stdout();
+    let mut printer = Printer::of_stdout();
     let written = match args.json {
-        true => report.json(&mut paper),
-        false => report.text(&mut paper),
+        true => report.json(&mut printer),
+        false => report.text(&mut printer),
     };
-    paper::unless_closed(written.map(|()| ExitCode::SUCCESS))
+    printer::unless_closed(written.map(|()| ExitCode::SUCCESS))
 }
 
 /// What was pasted or piped.

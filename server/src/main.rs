@@ -1,23 +1,23 @@
 //! Everturn: the server, its page and its terminal client.
 
-mod aftermath;
 mod assembly;
+mod calendar;
 mod capacity;
 mod chat;
 mod cli;
 mod config;
 mod conversations;
 mod dice;
-mod door;
 mod explain;
+mod failure_summary;
 mod greeting;
 mod interrupt;
 mod logging;
-mod moment;
 mod page;
-mod paper;
 mod permission;
+mod printer;
 mod retention;
+mod router;
 mod serve;
 mod visible;
 mod wording;

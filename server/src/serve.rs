@@ -22,9 +22,9 @@ use crate::{
     capacity::Capacity,
     cli,
     config::{Config, Environment, Hidden},
-    door, greeting,
+    greeting,
     interrupt::Interrupt,
-    retention,
+    retention, router,
 };
 
 /// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let journal = config.data.as_deref().map(assembly::journal).transpose()?;
     let orchestrator = assembly::orchestrator(&config, journal.clone())?;
     let capacity = Capacity::of_process();
-    let (app, sockets) = door::open(&orchestrator, &config, &capacity, metrics, address)?;
+    let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
     let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
     if let Some(journal) = journal {
         let clock = SystemClock::default();
@@ -99,7 +99,7 @@ pub(crate) async fn private(config: Config) -> Result<Private> {
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
     let capacity = Capacity::of_process();
-    let (app, _) = door::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
+    let (app, _) = router::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
     tokio::spawn(serve(listener, app, capacity.connections, pending()));
     let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
     Ok(Private { url: format!("http://{address}"), token, default_model })

@@ -28,13 +28,13 @@ struct Timeline {
     /// How many waits began; orders those of one deadline.
     begun: u64,
     /// The waits that are not over. One that nobody polled yet has no waker.
-    waits: BTreeMap<Place, Option<Waker>>,
+    waits: BTreeMap<WaitKey, Option<Waker>>,
     /// Whoever moves this clock by itself and found nobody waiting.
     driver: Option<Waker>,
 }
 
 /// Where a wait stands: its deadline, then the order of beginning.
-type Place = (Millis, u64);
+type WaitKey = (Millis, u64);
 
 impl VirtualClock {
     /// A clock that stands at this time.
@@ -173,7 +173,7 @@ impl Clock for VirtualClock {
 #[must_use = "a wait that is dropped is cancelled"]
 pub struct Sleep {
     clock: VirtualClock,
-    place: Place,
+    place: WaitKey,
 }
 
 impl Future for Sleep {

@@ -16,12 +16,12 @@ use crate::{
     query,
     reader::Reader,
     record, schema,
-    writer::{Append, Writer},
+    writer::{Append, WriterThread},
 };
 
 /// What a journal may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct FileLimits {
     /// The largest that the database file may become, in bytes; appends that would make it larger fail. `None` = as
     /// large as the disk allows. Up to 16 MiB of write-ahead log come on top.
     pub max_bytes: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Limits {
 pub struct SqliteJournal {
     // Dropped in this order: the last connection to close tidies up, and only then the file is free for others.
     reader: Arc<Reader>,
-    writer: Writer,
+    writer: WriterThread,
     _lock: Arc<Lock>,
 }
 
@@ -44,18 +44,18 @@ impl SqliteJournal {
     /// # Errors
     /// When the file is in use, no journal, from a newer version, damaged, or cannot be written. It is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_within(path, Limits::default())
+        Self::open_within(path, FileLimits::default())
     }
 
     /// Opens it with limits to what it may take.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, OpenError> {
+    pub fn open_within(path: impl AsRef<Path>, limits: FileLimits) -> Result<Self, OpenError> {
         let path = lock::resolve(path.as_ref())?;
         let lock = Arc::new(Lock::take(&path)?);
         let connection = connect(&path, limits)?;
-        let writer = Writer::start(connection, &path)
+        let writer = WriterThread::start(connection, &path)
             .map_err(|cause| OpenError::Place { path: path.clone(), cause })?;
         let reader = Arc::new(Reader::new(path, lock.clone()));
         Ok(Self { reader, writer, _lock: lock })
@@ -75,7 +75,7 @@ impl SqliteJournal {
 const SOON_CHECKED: u64 = 64 << 20;
 
 /// The connection that writes.
-fn connect(path: &Path, limits: Limits) -> Result<Connection, OpenError> {
+fn connect(path: &Path, limits: FileLimits) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let left_over = left_over::write_again(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -89,7 +89,7 @@ fn connect(path: &Path, limits: Limits) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-fn configure(connection: &Connection, limits: Limits) -> rusqlite::Result<()> {
+fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
@@ -177,7 +177,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         let _lock = Lock::take(&path).unwrap();
-        let connection = connect(&path, Limits::default()).unwrap();
+        let connection = connect(&path, FileLimits::default()).unwrap();
         let setting =
             |name| connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
         assert_eq!(setting("journal_mode").unwrap(), "wal".to_owned().into());

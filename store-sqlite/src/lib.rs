@@ -21,5 +21,5 @@ mod writer;
 
 pub use archive::SqliteArchive;
 pub use error::OpenError;
-pub use journal::{Limits, SqliteJournal};
+pub use journal::{FileLimits, SqliteJournal};
 pub use retention::Retention;

@@ -22,20 +22,20 @@ const TOGETHER: usize = 64;
 
 /// The one thread that writes. Dropping it waits until what was accepted is done.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct WriterThread {
     path: PathBuf,
     /// Taken when it is dropped, which is what ends the thread.
-    inbox: Option<mpsc::Sender<Job>>,
+    inbox: Option<mpsc::Sender<Task>>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Job {
+enum Task {
     Append(Append),
     /// Needs the connection to itself.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
 }
 
-impl Writer {
+impl WriterThread {
     pub(crate) fn start(connection: Connection, path: &Path) -> io::Result<Self> {
         let (inbox, jobs) = mpsc::channel(TOGETHER);
         let owned = path.to_owned();
@@ -47,7 +47,7 @@ impl Writer {
 
     /// Hands an append over; its answer comes through its own channel.
     pub(crate) async fn append(&self, append: Append) -> Result<(), JournalError> {
-        self.send(Job::Append(append)).await
+        self.send(Task::Append(append)).await
     }
 
     /// Runs `work` between two groups of appends.
@@ -59,7 +59,7 @@ impl Writer {
         let job = move |connection: &mut Connection| {
             let _ = answer.send(work(connection));
         };
-        self.send(Job::Alone(Box::new(job))).await?;
+        self.send(Task::Alone(Box::new(job))).await?;
         let result = answered.await.map_err(|_| error::stopped(&self.path))?;
         result.map_err(|error| error::storage("write to", &self.path, &error))
     }
@@ -69,13 +69,13 @@ impl Writer {
         &self.path
     }
 
-    async fn send(&self, job: Job) -> Result<(), JournalError> {
+    async fn send(&self, job: Task) -> Result<(), JournalError> {
         let inbox = self.inbox.as_ref().ok_or_else(|| error::stopped(&self.path))?;
         inbox.send(job).await.map_err(|_| error::stopped(&self.path))
     }
 }
 
-impl Drop for Writer {
+impl Drop for WriterThread {
     fn drop(&mut self) {
         self.inbox = None;
         if let Some(thread) = self.thread.take() {
@@ -84,13 +84,13 @@ impl Drop for Writer {
     }
 }
 
-fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, path: &Path) {
+fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) {
     while let Some(first) = jobs.blocking_recv() {
         let (mut group, mut alone, mut next) = (Vec::new(), None, Some(first));
         while let Some(job) = next {
             match job {
-                Job::Append(append) => group.push(append),
-                Job::Alone(work) => alone = Some(work),
+                Task::Append(append) => group.push(append),
+                Task::Alone(work) => alone = Some(work),
             }
             let full = alone.is_some() || group.len() == TOGETHER;
             next = if full { None } else { jobs.try_recv().ok() };

@@ -12,7 +12,7 @@ use everturn_orchestrator::Orchestrator;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
-    Limits, Metrics,
+    CallLimits, Metrics,
     call::{chat, control, document, query},
     refusal::Refusal,
 };
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) orchestrator: Orchestrator,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CallLimits,
     pub(crate) metrics: Metrics,
     streams: Arc<Semaphore>,
     /// What request bodies that have not come whole may yet take, in bytes.
@@ -30,7 +30,7 @@ pub(crate) struct Api {
 
 /// Serves every call, and answers what is none of them: a router of which this becomes a part must have no fallback of
 /// its own.
-pub fn router(orchestrator: Orchestrator, limits: Limits, metrics: Metrics) -> Router {
+pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) -> Router {
     let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
     let bodies = Arc::new(Semaphore::new(limits.bodies.min(Semaphore::MAX_PERMITS)));
     Router::new()

@@ -21,5 +21,5 @@ mod relay;
 pub use api::router;
 pub use connection::{ConnectionLimits, serve};
 pub use guard::{Access, AccessError, Guard};
-pub use limits::Limits;
+pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};

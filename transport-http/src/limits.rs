@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a client may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// Longest request body, in bytes: a long message with some photos inside. A longer one is a 413.
     pub body: usize,
     /// Request bodies together that have not come whole, in bytes; what comes beyond that is refused with a 503.
@@ -27,7 +27,7 @@ pub struct Limits {
     pub heartbeat: Duration,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self {
             body: 16 << 20,

@@ -11,7 +11,7 @@ mod puppet;
 #[allow(dead_code, reason = "shared with the tests of the WebSocket transport")]
 mod world;
 
-use everturn_transport_http::{Limits, Metrics, router};
+use everturn_transport_http::{CallLimits, Metrics, router};
 use serde_json::json;
 
 use client::{get, post};
@@ -37,7 +37,8 @@ async fn shows(world: &World, lines: &[&str]) {
 async fn turns_waits_and_watchers_are_counted() {
     let metrics = Metrics::install().unwrap();
     assert!(Metrics::install().is_err());
-    let mut world = World::serve(|orchestrator, _| router(orchestrator, Limits::default(), metrics)).await;
+    let mut world =
+        World::serve(|orchestrator, _| router(orchestrator, CallLimits::default(), metrics)).await;
     let mut stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
     world.call().await.overloaded();
     while !stream.line().await.unwrap().contains("provider-retry") {}

@@ -18,5 +18,5 @@ mod status;
 mod under_way;
 mod watch;
 
-pub use limits::Limits;
+pub use limits::SocketLimits;
 pub use sockets::{SUBPROTOCOL, Sockets, router};

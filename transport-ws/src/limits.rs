@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a peer may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SocketLimits {
     /// Sockets at once; one more is refused with a 503.
     pub sockets: usize,
     /// Conversations that one socket may watch at once.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub ping_every: Duration,
 }
 
-impl Default for Limits {
+impl Default for SocketLimits {
     fn default() -> Self {
         Self {
             sockets: 1024,

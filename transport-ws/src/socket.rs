@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
 
 use crate::{
-    Limits, message,
+    SocketLimits, message,
     outbox::{Outbox, Stuck},
     sockets::DROPPED,
     status::StatusFeed,
@@ -27,7 +27,7 @@ pub(crate) struct Socket {
     statuses: StatusFeed,
     orchestrator: Orchestrator,
     under_way: UnderWay,
-    limits: Limits,
+    limits: SocketLimits,
     /// When the peer was last heard.
     heard: Instant,
     /// It was silent and asked whether it is there.
@@ -65,7 +65,7 @@ enum End {
 }
 
 impl Socket {
-    pub(crate) fn new(socket: WebSocket, orchestrator: Orchestrator, limits: Limits) -> Self {
+    pub(crate) fn new(socket: WebSocket, orchestrator: Orchestrator, limits: SocketLimits) -> Self {
         let (sink, source) = socket.split();
         Self {
             source,

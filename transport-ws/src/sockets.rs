@@ -17,7 +17,7 @@ use everturn_wire::ErrorBody;
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{Limits, socket::Socket};
+use crate::{SocketLimits, socket::Socket};
 
 /// The subprotocol that is answered to a client that offers it.
 pub const SUBPROTOCOL: &str = "everturn";
@@ -33,7 +33,7 @@ const REFUSED: &str = "everturn_websockets_refused_total";
 pub(crate) const DROPPED: &str = "everturn_websockets_dropped_total";
 
 /// Serves `GET /ws`.
-pub fn router(orchestrator: Orchestrator, limits: Limits) -> Router {
+pub fn router(orchestrator: Orchestrator, limits: SocketLimits) -> Router {
     Sockets::new(orchestrator, limits).router()
 }
 
@@ -41,18 +41,18 @@ pub fn router(orchestrator: Orchestrator, limits: Limits) -> Router {
 #[derive(Clone)]
 pub struct Sockets {
     orchestrator: Orchestrator,
-    limits: Limits,
+    limits: SocketLimits,
     places: Arc<Semaphore>,
     /// How many places there are.
     most: u32,
 }
 
 /// One socket's place among those allowed.
-struct Place(#[expect(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
+struct Permit(#[expect(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
 
 impl Sockets {
     /// None yet.
-    pub fn new(orchestrator: Orchestrator, limits: Limits) -> Self {
+    pub fn new(orchestrator: Orchestrator, limits: SocketLimits) -> Self {
         describe_gauge!(OPEN, "Open WebSockets");
         describe_counter!(REFUSED, "WebSockets refused as there were too many");
         describe_counter!(DROPPED, "WebSockets ended as the peer was slow or dead, by reason");
@@ -89,7 +89,7 @@ impl Sockets {
             let why = format!("the server has its {most} WebSockets already: try again later");
             return refuse(StatusCode::SERVICE_UNAVAILABLE, why);
         };
-        let place = Place::new(permit);
+        let place = Permit::new(permit);
         let (orchestrator, limits) = (self.orchestrator.clone(), self.limits);
         upgrade
             .protocols([SUBPROTOCOL])
@@ -105,14 +105,14 @@ impl Sockets {
     }
 }
 
-impl Place {
+impl Permit {
     fn new(permit: OwnedSemaphorePermit) -> Self {
         gauge!(OPEN).increment(1.0);
         Self(permit)
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         gauge!(OPEN).decrement(1.0);
     }

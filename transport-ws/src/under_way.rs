@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    Limits,
+    SocketLimits,
     command::{self, Outcome, Urgency, carry_out},
     message,
     watch::Watches,
@@ -32,7 +32,7 @@ const AFTERWARDS: Duration = Duration::from_secs(30);
 /// The commands of a socket that are under way: those of one conversation one after the other, but a stop at once.
 pub(crate) struct UnderWay {
     orchestrator: Orchestrator,
-    limits: Limits,
+    limits: SocketLimits,
     all: FuturesUnordered<BoxFuture<'static, Done>>,
     /// Of each conversation those that have not ended.
     lanes: HashMap<ConversationId, Vec<Ticket>>,
@@ -62,7 +62,7 @@ pub(crate) struct Done {
 }
 
 impl UnderWay {
-    pub(crate) fn new(orchestrator: Orchestrator, limits: Limits) -> Self {
+    pub(crate) fn new(orchestrator: Orchestrator, limits: SocketLimits) -> Self {
         Self {
             orchestrator,
             limits,

@@ -130,9 +130,9 @@ fn drive(story: &Story, mut parked: Box<Parked>, mut seated: Seated, patience: u
 fn settle(story: &Story, seated: &mut Seated) {
     loop {
         match seated.release() {
-            Rest::Nothing => return,
-            Rest::Turn(left) => drop(Story::add(&story.messages, left.messages.len())),
-            Rest::Status(status) => panic!("{status:?} is told already"),
+            AfterTurn::Nothing => return,
+            AfterTurn::Turn(left) => drop(Story::add(&story.messages, left.messages.len())),
+            AfterTurn::Status(status) => panic!("{status:?} is told already"),
         }
     }
 }

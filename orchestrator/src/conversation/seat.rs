@@ -29,7 +29,7 @@ use everturn_kernel::{Input, Millis, RestoreError, Turn, Wait};
 use everturn_wire::ConversationStatus;
 use tokio::sync::mpsc;
 
-use super::{Control, Inbox, Left, Rest, control::MAX_QUEUE, sync::Mutex};
+use super::{AfterTurn, Control, Inbox, LeftoverMessages, control::MAX_QUEUE, sync::Mutex};
 use crate::{Definition, shutdown::Shutdown};
 
 /// Who drives a conversation.
@@ -230,24 +230,24 @@ impl Seat {
     }
 
     /// Leaves it, unless there is something to do first. `status`: the conversation's, as it was told last.
-    pub(super) fn release(&self, inbox: &mut Inbox, status: ConversationStatus) -> Rest {
+    pub(super) fn release(&self, inbox: &mut Inbox, status: ConversationStatus) -> AfterTurn {
         let mut inner = self.inner.lock();
-        let Occupancy::Taken(occupant) = &mut inner.occupancy else { return Rest::Nothing };
-        let mut left = Left::default();
+        let Occupancy::Taken(occupant) = &mut inner.occupancy else { return AfterTurn::Nothing };
+        let mut left = LeftoverMessages::default();
         left.take_in(inbox);
         if !occupant.closing && !left.messages.is_empty() {
             occupant.sealed = false;
-            return Rest::Turn(left);
+            return AfterTurn::Turn(left);
         }
         let due = if occupant.closing { ConversationStatus::Closed } else { ConversationStatus::Idle };
         if !occupant.closing {
             left.answer();
         }
         if status == ConversationStatus::Active || (occupant.closing && status != due) {
-            return Rest::Status(due);
+            return AfterTurn::Status(due);
         }
         inner.occupancy = Occupancy::Empty;
-        Rest::Nothing
+        AfterTurn::Nothing
     }
 
     /// Whoever drove is gone without leaving.

@@ -6,7 +6,7 @@ use everturn_kernel::{Millis, Wait};
 use everturn_wire::ConversationId;
 
 use super::{
-    Control, Conversation, Inbox, Loss, Parked, Rest,
+    AfterTurn, Control, Conversation, Inbox, Loss, Parked,
     seat::{Refused, Sent},
 };
 use crate::{Error, JournalError};
@@ -135,7 +135,7 @@ impl Seated {
     }
 
     /// Leaves, unless there is something to do first.
-    pub(crate) fn release(&mut self) -> Rest {
+    pub(crate) fn release(&mut self) -> AfterTurn {
         let conversation = &self.conversation;
         // Only who has the seat changes these: so before it is left.
         let status = {
@@ -144,11 +144,11 @@ impl Seated {
             state.record.head.status
         };
         let rest = conversation.seat.release(&mut self.inbox, status);
-        if let Rest::Turn(left) = &rest {
+        if let AfterTurn::Turn(left) = &rest {
             // The first one is the next turn.
             conversation.state().live.queue = left.messages.iter().skip(1).cloned().collect();
         }
-        self.left = matches!(rest, Rest::Nothing);
+        self.left = matches!(rest, AfterTurn::Nothing);
         conversation.grew.notify_waiters();
         rest
     }

@@ -41,7 +41,7 @@ fn drive(mut parked: Box<Parked>, mut seated: Seated) -> usize {
         while let Some(control) = seated.inbox.take() {
             if matches!(control.input, Input::Abort) {
                 seated.conversation.seat.committed(true);
-                while !matches!(seated.release(), Rest::Nothing) {}
+                while !matches!(seated.release(), AfterTurn::Nothing) {}
                 return 1;
             }
         }

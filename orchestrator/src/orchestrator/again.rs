@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{Orchestrator, Started};
 use crate::{
     Error, new_id,
-    session::{self, Job, TurnSettings},
+    session::{self, TurnSettings, TurnTask},
 };
 
 impl Orchestrator {
@@ -41,7 +41,7 @@ impl Orchestrator {
         let settings = TurnSettings::new(&self.ports, model, None, supersedes);
         let (started, begun) = oneshot::channel();
         let again = new_id::turn();
-        let job = Job::retry(&self.ports, again.clone(), turn_id.clone(), settings, started);
+        let job = TurnTask::retry(&self.ports, again.clone(), turn_id.clone(), settings, started);
         session::begin(&self.ports, seated, job);
         match begun.await {
             Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id: again, from: from? }),

@@ -11,7 +11,7 @@ use crate::{
     Error,
     conversation::{Control, Conversation},
     new_id,
-    session::{self, Job, TurnSettings},
+    session::{self, TurnSettings, TurnTask},
 };
 
 /// Longest user message, in bytes.
@@ -50,7 +50,7 @@ impl Orchestrator {
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
         let settings = TurnSettings::new(&self.ports, model, start.reasoning_effort, None);
-        let job = Job::begin(&self.ports, turn_id.clone(), prompt, settings, started);
+        let job = TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started);
         session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();
         match begun.await {

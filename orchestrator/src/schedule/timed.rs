@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use everturn_kernel::{Retry, RetryStrategy, Schedule};
 
-use crate::{Clock, telemetry::Present};
+use crate::{Clock, telemetry::GaugeGuard};
 
 /// A schedule, the clock that waits for it, and the switches that turn retrying off.
 pub(crate) struct TimedRetry {
@@ -35,7 +35,7 @@ impl Schedule for TimedRetry {
 #[async_trait]
 impl RetryStrategy for TimedRetry {
     async fn sleep(&self, delay: Duration) {
-        let _waiting = Present::waiting_turn();
+        let _waiting = GaugeGuard::waiting_turn();
         self.clock.sleep(delay).await;
     }
 }

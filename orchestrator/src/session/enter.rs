@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Job, Ports, run};
+use super::{Ports, TurnTask, run};
 use crate::{
     conversation::{Command, Control, Conversation, Parked, Seated},
     error::Error,
 };
 
 /// Drives that turn, in a task of its own, for whoever has taken the seat.
-pub(crate) fn begin(ports: &Arc<Ports>, seated: Seated, job: Job) {
+pub(crate) fn begin(ports: &Arc<Ports>, seated: Seated, job: TurnTask) {
     tokio::spawn(run(ports.clone(), seated, job));
 }
 
@@ -52,7 +52,7 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
     let ports = ports.clone();
     tokio::spawn(async move {
         let model = seated.conversation.state().record.head.model.clone();
-        match Job::again(&ports, parked, model.as_deref()) {
+        match TurnTask::again(&ports, parked, model.as_deref()) {
             Ok(job) => run(ports, seated, job).await,
             // Models do not go: it was looked for one before the turn was taken up.
             Err(error) => {

@@ -16,10 +16,10 @@ use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::sync::mpsc;
 
-use super::{Job, Ports, TurnSettings, job::Owed, request};
+use super::{Ports, TurnSettings, TurnTask, request, turn_task::PendingReplies};
 use crate::{
     Invocation, JournalError, Output,
-    conversation::{Batch, Control, Conversation, Inbox, Left},
+    conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
     panic::panic_text,
     shutdown::Stage,
     telemetry,
@@ -46,9 +46,9 @@ pub(super) struct TurnHost<'s> {
     turn_id: TurnId,
     settings: TurnSettings,
     /// What is owed for its beginning; later, for the command just taken in.
-    owed: Owed,
+    owed: PendingReplies,
     /// The turn that follows, begun with the seal of this one.
-    next: Option<Job>,
+    next: Option<TurnTask>,
 }
 
 impl<'s> TurnHost<'s> {
@@ -58,13 +58,13 @@ impl<'s> TurnHost<'s> {
         control: &'s mut Inbox,
         turn_id: TurnId,
         settings: TurnSettings,
-        owed: Owed,
+        owed: PendingReplies,
     ) -> Self {
         Self { shared, conversation, control, output: None, asked: None, turn_id, settings, owed, next: None }
     }
 
     /// What is owed still.
-    pub(super) fn into_owed(self) -> Owed {
+    pub(super) fn into_owed(self) -> PendingReplies {
         self.owed
     }
 
@@ -90,14 +90,14 @@ impl<'s> TurnHost<'s> {
     /// What comes after a turn that is sealed: the next one when messages wait, saved with the seal, as a crash in
     /// between would lose them.
     fn follow(&mut self, batch: &mut Batch, turn: &Turn, closing: bool, now: Millis) {
-        let mut left = Left { messages: turn.queue().to_vec(), taken: Vec::new() };
+        let mut left = LeftoverMessages { messages: turn.queue().to_vec(), taken: Vec::new() };
         if left.take_in(self.control) || closing {
             return batch.status(ConversationStatus::Closed);
         }
         self.owed.taken.append(&mut left.taken);
-        self.next = Job::queued(self.shared, left, self.settings.clone());
+        self.next = TurnTask::queued(self.shared, left, self.settings.clone());
         match &mut self.next {
-            Some(Job { turn, effects, settings, .. }) => {
+            Some(TurnTask { turn, effects, settings, .. }) => {
                 batch.begin_next();
                 fill(batch, turn, effects, settings, now);
             }
@@ -113,7 +113,7 @@ impl<'s> TurnHost<'s> {
     }
 
     /// The turn that was begun with the seal of this one.
-    pub(super) fn take_next(&mut self) -> Option<Job> {
+    pub(super) fn take_next(&mut self) -> Option<TurnTask> {
         self.next.take()
     }
 }

@@ -3,7 +3,7 @@
 use everturn_kernel::{Effects, Input, NoRetry, Turn, Want};
 use everturn_wire::{Category, Failure};
 
-use super::{Job, Ports, TurnSettings, job::Owed};
+use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
 use crate::conversation::Conversation;
 
 /// The turn as it was saved last, ending with a failure: to try the same save again would fail the same way, and to ask the
@@ -13,7 +13,7 @@ pub(super) async fn end(
     conversation: &Conversation,
     settings: TurnSettings,
     why: &str,
-) -> Option<Job> {
+) -> Option<TurnTask> {
     let stored = ports.journal.load(&conversation.id).await.ok().flatten()?;
     // Someone else wrote: it is theirs.
     let is_ours = stored.version == conversation.state().record.version;
@@ -30,5 +30,5 @@ pub(super) async fn end(
         ..Failure::new(Category::Internal, false, format!("what came could not be saved: {why}"))
     };
     turn.handle(now, Input::Fault(failure), &NoRetry, &mut effects);
-    Some(Job { turn, effects, settings, owed: Owed::default() })
+    Some(TurnTask { turn, effects, settings, owed: PendingReplies::default() })
 }

@@ -6,7 +6,7 @@ use everturn_wire::ConversationStatus;
 
 use super::Ports;
 use crate::{
-    conversation::{Batch, Conversation, Left, Rest, Seated},
+    conversation::{AfterTurn, Batch, Conversation, LeftoverMessages, Seated},
     journal::{Entry, JournalError},
 };
 
@@ -23,12 +23,12 @@ pub(crate) async fn close_idle(ports: Arc<Ports>, mut seated: Seated) -> Result<
 }
 
 /// Leaves the seat, or says which messages wait for a next turn.
-pub(super) async fn settle(ports: &Ports, seated: &mut Seated) -> Result<Left, JournalError> {
+pub(super) async fn settle(ports: &Ports, seated: &mut Seated) -> Result<LeftoverMessages, JournalError> {
     loop {
         match seated.release() {
-            Rest::Nothing => return Ok(Left::default()),
-            Rest::Turn(left) => return Ok(left),
-            Rest::Status(status) => mark(ports, &seated.conversation, status).await?,
+            AfterTurn::Nothing => return Ok(LeftoverMessages::default()),
+            AfterTurn::Turn(left) => return Ok(left),
+            AfterTurn::Status(status) => mark(ports, &seated.conversation, status).await?,
         }
     }
 }

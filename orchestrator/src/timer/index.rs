@@ -10,7 +10,7 @@ use everturn_kernel::{Millis, Wait};
 use everturn_wire::ConversationId;
 
 use super::AT_ONCE;
-use crate::telemetry::Present;
+use crate::telemetry::GaugeGuard;
 
 /// Conversations whose turn is parked, the earliest first.
 #[derive(Default)]
@@ -18,8 +18,8 @@ pub(super) struct Index(Mutex<BTreeMap<(Millis, ConversationId), Parked>>);
 
 /// A parked turn counts as one that is active and waits.
 struct Parked {
-    _active: Present,
-    _waiting: Present,
+    _active: GaugeGuard,
+    _waiting: GaugeGuard,
 }
 
 impl Index {
@@ -27,8 +27,10 @@ impl Index {
     pub(super) fn insert(&self, at: Millis, id: ConversationId) -> bool {
         let mut parked = self.lock();
         let is_first = parked.first_key_value().is_none_or(|((first, _), _)| at < *first);
-        parked
-            .insert((at, id), Parked { _active: Present::active_turn(), _waiting: Present::waiting_turn() });
+        parked.insert(
+            (at, id),
+            Parked { _active: GaugeGuard::active_turn(), _waiting: GaugeGuard::waiting_turn() },
+        );
         is_first
     }
 

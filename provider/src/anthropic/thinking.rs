@@ -34,7 +34,7 @@ enum Way<'a> {
 impl<'a> Thinking<'a> {
     /// `origin` is who signed what is one's own; `extra` are fields that go before all others.
     pub(super) fn of(request: &'a Request, origin: &'a str, extra: &Map<String, Value>) -> Self {
-        let place = Place::of(&request.messages);
+        let place = CurrentTurn::of(&request.messages);
         let effort = request.reasoning_effort.as_deref();
         let way = match effort.map(str::parse) {
             None | Some(Err(_)) => Way::Own(effort),
@@ -100,14 +100,14 @@ impl<'a> Thinking<'a> {
 }
 
 /// Where a request stands.
-struct Place {
+struct CurrentTurn {
     /// The message that the turn begins with: the last one of a person that does not go with tool results.
     begin: usize,
     /// Whether tool results, perhaps with a message of a person, come last.
     after_results: bool,
 }
 
-impl Place {
+impl CurrentTurn {
     fn of(messages: &[Message]) -> Self {
         let mut place = Self { begin: 0, after_results: false };
         for (index, message) in messages.iter().enumerate() {

@@ -3,7 +3,7 @@
 use everturn_kernel::StreamEvent;
 
 use super::{Body, Facts, Flaw, Reader, Reading};
-use crate::{Limits, answer::Answer, anthropic, chat, gemini, responses};
+use crate::{AnswerLimits, answer::Answer, anthropic, chat, gemini, responses};
 
 /// The APIs whose streams can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum Ending {
 /// [`everturn_kernel::Request`].
 pub fn replay<'a>(
     dialect: Dialect,
-    limits: Limits,
+    limits: AnswerLimits,
     eager_calls: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<StreamEvent>, Ending) {

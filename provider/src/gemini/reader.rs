@@ -4,8 +4,8 @@ use everturn_wire::Echo;
 use serde_json::json;
 
 use super::{
+    echo_data::EchoData,
     frame::{Candidate, Counts, Ending, Frame, FunctionCall, Part},
-    keepsake::Keepsake,
 };
 use crate::{
     SseEvent,
@@ -74,7 +74,7 @@ impl GeminiReader {
             self.answer.text(text, facts)?;
         }
         let Some(thought_signature) = thought_signature else { return Ok(()) };
-        let kept = Keepsake { thought, thought_signature: Some(thought_signature), id: None };
+        let kept = EchoData { thought, thought_signature: Some(thought_signature), id: None };
         self.answer.echo(self.echo(&kept), facts)
     }
 
@@ -87,8 +87,8 @@ impl GeminiReader {
         let index = self.calls;
         self.calls += 1;
         let arguments = call.args.map(|args| json!(args).to_string()).unwrap_or_default();
-        let kept = Keepsake { thought: false, thought_signature, id: call.id.filter(|id| !id.is_empty()) };
-        let echo = (kept != Keepsake::default()).then(|| self.echo(&kept));
+        let kept = EchoData { thought: false, thought_signature, id: call.id.filter(|id| !id.is_empty()) };
+        let echo = (kept != EchoData::default()).then(|| self.echo(&kept));
         self.answer.call(Fragment {
             index: Some(index),
             id: kept.id.as_deref().unwrap_or_default(),
@@ -100,7 +100,7 @@ impl GeminiReader {
         Ok(())
     }
 
-    fn echo(&self, kept: &Keepsake) -> Echo {
+    fn echo(&self, kept: &EchoData) -> Echo {
         Echo { origin: self.origin.clone(), data: json!(kept) }
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use tokio::time::timeout;
 
-use super::Fault;
+use super::ConnectionError;
 
 /// What is read of a body that is no stream, in bytes.
 pub(crate) const BODY_LIMIT: usize = 64 << 10;
@@ -38,7 +38,7 @@ impl Response {
     }
 
     /// The body's next piece; `None` at its proper end. Loses nothing when it is dropped.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         Ok(self.inner.chunk().await?)
     }
 

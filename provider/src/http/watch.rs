@@ -8,7 +8,7 @@ use everturn_diagnosis::Transport;
 use everturn_kernel::Silence;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Fault, Timeouts};
+use super::{ConnectionError, Timeouts};
 
 /// How often a silence that lasts is told again, and for how long a sign of life counts as one.
 const REPEAT: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ pub(crate) enum Notice {
     /// Nothing of the answer has come for a while.
     Silent(Silence),
     /// The call is given up.
-    Over(Fault),
+    Over(ConnectionError),
 }
 
 /// Watches one call, from its request to the end of its answer.
@@ -128,7 +128,7 @@ impl Watch {
     }
 
     /// When the call is given up unless something comes, and why.
-    fn end(&self) -> (Instant, impl Fn() -> Fault) {
+    fn end(&self) -> (Instant, impl Fn() -> ConnectionError) {
         let Timeouts { first_byte, idle, .. } = self.timeouts;
         let progress = self.timeouts.progress();
         let (end, kind, what, limit) = match self.head_at {
@@ -149,7 +149,7 @@ impl Watch {
                 }
             }
         };
-        (end, move || Fault::silent(kind, what, limit))
+        (end, move || ConnectionError::silent(kind, what, limit))
     }
 
     /// When the silence is told next.

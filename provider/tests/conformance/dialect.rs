@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Op, Provider, Request, StreamEvent, ToolCall};
-use everturn_provider::{Limits, Secret, Timeouts};
+use everturn_provider::{AnswerLimits, Secret, Timeouts};
 use everturn_wire::{Chunk, Echo, Failure, Message, Role, Value};
 use futures_util::StreamExt as _;
 
@@ -75,7 +75,7 @@ pub(crate) struct Setup {
     pub(crate) key: Secret,
     pub(crate) headers: Vec<(String, Secret)>,
     pub(crate) timeouts: Timeouts,
-    pub(crate) limits: Limits,
+    pub(crate) limits: AnswerLimits,
 }
 
 impl Setup {
@@ -86,7 +86,7 @@ impl Setup {
             key: KEY.into(),
             headers: vec![(HEADER.0.to_owned(), HEADER.1.into())],
             timeouts: Timeouts::default(),
-            limits: Limits::default(),
+            limits: AnswerLimits::default(),
         }
     }
 }

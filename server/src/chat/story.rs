@@ -15,7 +15,7 @@ use super::{
     clock::Clock,
     view::{Count, Line, Silence, Status, View, Wait},
 };
-use crate::{aftermath::Aftermath, moment::Calendar, wording};
+use crate::{calendar::Calendar, failure_summary::FailureSummary, wording};
 pub(super) use ending::Ending;
 
 /// The most characters that are shown of a tool's arguments, and of its result.
@@ -59,7 +59,7 @@ pub(super) struct Story {
     /// The running tools, by their calls.
     calls: HashMap<String, String>,
     error: String,
-    aftermath: Aftermath,
+    failure_summary: FailureSummary,
     reason: Option<DoneReason>,
     took: Option<Duration>,
     /// Messages of this terminal that wait for their turn.
@@ -84,7 +84,7 @@ impl Story {
             outcome: None,
             calls: HashMap::new(),
             error: String::new(),
-            aftermath: Aftermath::default(),
+            failure_summary: FailureSummary::default(),
             reason: None,
             took: None,
             queued: VecDeque::new(),
@@ -234,7 +234,7 @@ impl Story {
                 Ok(())
             }
             EventBody::Error(report) => {
-                self.aftermath = Aftermath::of(&report);
+                self.failure_summary = FailureSummary::of(&report);
                 self.error = report.message;
                 Ok(())
             }

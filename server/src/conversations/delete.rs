@@ -13,7 +13,7 @@ use everturn_wire::{ConversationId, ConversationStatus};
 
 use super::selection;
 use crate::{
-    paper::{Ink, Paper},
+    printer::{Ink, Printer},
     wording,
 };
 
@@ -29,12 +29,12 @@ pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<Exit
         writeln!(io::stderr(), "Nothing was deleted.")?;
         return Ok(ExitCode::FAILURE);
     }
-    let mut paper = Paper::of_stdout();
+    let mut printer = Printer::of_stdout();
     for (id, head) in chosen {
         journal.delete(id).await?;
         // What was done stays done, whoever reads it.
-        let _ = paper.line(Ink::Plain, &format!("Deleted {}", described(id, head)));
-        let _ = paper.flush();
+        let _ = printer.line(Ink::Plain, &format!("Deleted {}", described(id, head)));
+        let _ = printer.flush();
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,8 +11,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{pending, selection};
 use crate::{
-    moment::Calendar,
-    paper::{self, Ink, Paper},
+    calendar::Calendar,
+    printer::{self, Ink, Printer},
     visible, wording,
 };
 
@@ -24,16 +24,20 @@ const LONGEST: usize = 200;
 const GAP: &str = "  ";
 
 /// Prints all of them.
-pub(super) fn run(archive: &SqliteArchive, json: bool, paper: &mut Paper<impl Write>) -> Result<ExitCode> {
+pub(super) fn run(
+    archive: &SqliteArchive,
+    json: bool,
+    printer: &mut Printer<impl Write>,
+) -> Result<ExitCode> {
     let all = archive.conversations()?;
     if json {
         let listed = all.iter().map(|(id, head)| Listed::of(id, head, turn(archive, id, head)?.as_ref()));
         let listed = listed.collect::<Result<Vec<_>>>()?;
-        paper.line(Ink::Plain, &visible::json(&serde_json::to_string(&listed)?))?;
+        printer.line(Ink::Plain, &visible::json(&serde_json::to_string(&listed)?))?;
     } else {
-        table(archive, &all, &Calendar::of_process(), paper)?;
+        table(archive, &all, &Calendar::of_process(), printer)?;
     }
-    paper.flush()?;
+    printer.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,10 +93,10 @@ fn table(
     archive: &SqliteArchive,
     all: &[(ConversationId, Head)],
     calendar: &Calendar,
-    paper: &mut Paper<impl Write>,
+    printer: &mut Printer<impl Write>,
 ) -> Result<()> {
     if all.is_empty() {
-        return Ok(paper.line(Ink::Plain, "No conversations yet.")?);
+        return Ok(printer.line(Ink::Plain, "No conversations yet.")?);
     }
     let rows = all.iter().map(|(id, head)| {
         let turn = turn(archive, id, head)?;
@@ -109,35 +113,35 @@ fn table(
     let rest =
         widest(&rows, |row| &row.when).max(4) + widest(&rows, |row| &row.status).max(6) + 3 * GAP.len();
     let is_narrow = |columns| widest(&rows, |row| &row.id) + rest + TITLE > columns;
-    if paper.columns().is_some_and(is_narrow) {
+    if printer.columns().is_some_and(is_narrow) {
         let cells = selection::telling(all) + 1;
-        rows.iter_mut().for_each(|row| row.id = paper::cut(&row.id, cells));
+        rows.iter_mut().for_each(|row| row.id = printer::cut(&row.id, cells));
     }
-    print(&rows, rest, paper)
+    print(&rows, rest, printer)
 }
 
-fn print(rows: &[Row], rest: usize, paper: &mut Paper<impl Write>) -> Result<()> {
+fn print(rows: &[Row], rest: usize, printer: &mut Printer<impl Write>) -> Result<()> {
     let id = widest(rows, |row| &row.id).max("ID".len());
     let when = widest(rows, |row| &row.when).max("WHEN".len());
     let status = widest(rows, |row| &row.status).max("STATUS".len());
-    let columns = paper.columns().unwrap_or(usize::MAX);
+    let columns = printer.columns().unwrap_or(usize::MAX);
     let title = columns.saturating_sub(id + rest);
     let is_narrow = title < NARROW;
-    let mut head = vec![paper::pad("ID", id), paper::pad("WHEN", when), paper::pad("STATUS", status)];
+    let mut head = vec![printer::pad("ID", id), printer::pad("WHEN", when), printer::pad("STATUS", status)];
     head.extend((!is_narrow).then(|| "TITLE".to_owned()));
-    paper.line(Ink::Faint, head.join(GAP).trim_end())?;
+    printer.line(Ink::Faint, head.join(GAP).trim_end())?;
     for row in rows {
-        paper.write(
+        printer.write(
             Ink::Plain,
-            &format!("{}{GAP}{}{GAP}", paper::pad(&row.id, id), paper::pad(&row.when, when)),
+            &format!("{}{GAP}{}{GAP}", printer::pad(&row.id, id), printer::pad(&row.when, when)),
         )?;
         let ink = if row.is_busy { Ink::Warning } else { Ink::Faint };
-        paper.write(ink, &paper::pad(&row.status, status))?;
+        printer.write(ink, &printer::pad(&row.status, status))?;
         let title = match is_narrow {
-            true => format!("\n{GAP}{}", paper::cut(&row.title, columns - GAP.len())),
-            false => format!("{GAP}{}", paper::cut(&row.title, title)),
+            true => format!("\n{GAP}{}", printer::cut(&row.title, columns - GAP.len())),
+            false => format!("{GAP}{}", printer::cut(&row.title, title)),
         };
-        paper.line(Ink::Plain, title.trim_end_matches(' '))?;
+        printer.line(Ink::Plain, title.trim_end_matches(' '))?;
     }
     Ok(())
 }

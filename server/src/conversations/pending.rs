@@ -5,7 +5,7 @@ use everturn_orchestrator::{Cursor, TurnRecord, Wait};
 use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryState};
 
-use crate::{moment::Calendar, wording};
+use crate::{calendar::Calendar, wording};
 
 /// The events that are looked through for the reason of a wait, at a time.
 const EVENTS: usize = 512;

@@ -9,9 +9,9 @@ use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value};
 
 use super::{export, pending, selection};
 use crate::{
-    aftermath::Aftermath,
-    moment::Calendar,
-    paper::{Ink, Paper},
+    calendar::Calendar,
+    failure_summary::FailureSummary,
+    printer::{Ink, Printer},
     wording,
 };
 
@@ -26,24 +26,24 @@ pub(super) fn run(
     asked: &str,
     full: bool,
     calendar: &Calendar,
-    paper: &mut Paper<impl Write>,
+    printer: &mut Printer<impl Write>,
 ) -> Result<ExitCode> {
     let all = archive.conversations()?;
     let (id, _) = selection::one(&all, asked)?;
     let stored = archive.load(id)?.context("it was deleted just now")?;
-    let mut transcript = Transcript { paper, lines: if full { usize::MAX } else { LINES }, speaker: None };
+    let mut transcript = Transcript { printer, lines: if full { usize::MAX } else { LINES }, speaker: None };
     transcript.head(id, &stored.head, calendar)?;
     export::each_chunk(archive, id, stored.head.last_seq, |chunk| transcript.chunk(chunk))?;
     if let Some(turn) = &stored.turn {
         transcript.pending(&pending::words(turn, calendar), pending::failure(archive, id, turn)?, turn)?;
     }
-    transcript.paper.flush()?;
+    transcript.printer.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A conversation as it is read.
 struct Transcript<'a, W: Write> {
-    paper: &'a mut Paper<W>,
+    printer: &'a mut Printer<W>,
     lines: usize,
     /// Who spoke last.
     speaker: Option<&'static str>,
@@ -51,11 +51,11 @@ struct Transcript<'a, W: Write> {
 
 impl<W: Write> Transcript<'_, W> {
     fn head(&mut self, id: &ConversationId, head: &Head, calendar: &Calendar) -> Result<()> {
-        self.paper.block(Ink::Strong, "", &wording::one_line(&head.title, usize::MAX))?;
+        self.printer.block(Ink::Strong, "", &wording::one_line(&head.title, usize::MAX))?;
         let mut facts = vec![id.to_string(), calendar.brief(head.created_at.0)];
         facts.extend(head.model.clone());
         facts.push(wording::count(head.last_seq, "chunk"));
-        Ok(self.paper.block(Ink::Faint, "", &facts.join(" \u{b7} "))?)
+        Ok(self.printer.block(Ink::Faint, "", &facts.join(" \u{b7} "))?)
     }
 
     fn chunk(&mut self, stored: &StoredChunk) -> Result<()> {
@@ -68,28 +68,29 @@ impl<W: Write> Transcript<'_, W> {
         };
         if self.speaker.replace(speaker) != Some(speaker) {
             let ink = if speaker == "Error" { Ink::Bad } else { Ink::Strong };
-            self.paper.line(Ink::Plain, "")?;
-            self.paper.line(ink, speaker)?;
+            self.printer.line(Ink::Plain, "")?;
+            self.printer.line(ink, speaker)?;
         }
         match &*stored.chunk {
-            Chunk::Text { text } | Chunk::System { text } => self.paper.block(Ink::Plain, MARGIN, text)?,
+            Chunk::Text { text } | Chunk::System { text } => self.printer.block(Ink::Plain, MARGIN, text)?,
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
             Chunk::ToolResult { tool_name, content, is_error, .. } => {
                 self.result(tool_name, content, *is_error)?;
             }
             Chunk::Error(report) => {
-                self.paper.block(Ink::Bad, MARGIN, &report.message)?;
-                let aftermath = Aftermath::of(report);
-                let lines: Vec<String> = aftermath.tried().into_iter().chain(aftermath.next()).collect();
-                self.paper.block(Ink::Faint, MARGIN, &lines.join("\n"))?;
+                self.printer.block(Ink::Bad, MARGIN, &report.message)?;
+                let failure_summary = FailureSummary::of(report);
+                let lines: Vec<String> =
+                    failure_summary.tried().into_iter().chain(failure_summary.next()).collect();
+                self.printer.block(Ink::Faint, MARGIN, &lines.join("\n"))?;
             }
             Chunk::Image { url, mime_type } => {
                 let place = if url.starts_with("data:") { "inside the message" } else { url };
                 let kind = mime_type.as_deref().unwrap_or("an image");
-                self.paper.block(Ink::Faint, MARGIN, &format!("[{kind}, {place}]"))?;
+                self.printer.block(Ink::Faint, MARGIN, &format!("[{kind}, {place}]"))?;
             }
-            _ => self.paper.block(Ink::Faint, MARGIN, "[written by a newer version of Everturn]")?,
+            _ => self.printer.block(Ink::Faint, MARGIN, "[written by a newer version of Everturn]")?,
         }
         Ok(())
     }
@@ -116,34 +117,34 @@ impl<W: Write> Transcript<'_, W> {
     fn short(&mut self, ink: Ink, margin: &str, text: &str) -> Result<()> {
         let all = text.lines().count();
         let shown: Vec<&str> = text.lines().take(self.lines).collect();
-        self.paper.block(ink, margin, &shown.join("\n"))?;
+        self.printer.block(ink, margin, &shown.join("\n"))?;
         if all > self.lines {
             let more = wording::count((all - self.lines) as u64, "more line");
-            self.paper.block(Ink::Faint, margin, &format!("... {more} (--full shows all)"))?;
+            self.printer.block(Ink::Faint, margin, &format!("... {more} (--full shows all)"))?;
         }
         Ok(())
     }
 
     /// What an unsealed turn is about.
     fn pending(&mut self, words: &str, failure: Option<(String, String)>, turn: &TurnRecord) -> Result<()> {
-        self.paper.line(Ink::Plain, "")?;
+        self.printer.line(Ink::Plain, "")?;
         match failure.filter(|_| pending::wait(turn).is_some()) {
             Some((name, message)) => {
                 let comma = if name.is_empty() { "" } else { ", " };
-                self.paper.block(Ink::Warning, "", &format!("The turn {words}{comma}{name}"))?;
-                self.paper.block(Ink::Faint, MARGIN, &wording::brief(&message))?;
+                self.printer.block(Ink::Warning, "", &format!("The turn {words}{comma}{name}"))?;
+                self.printer.block(Ink::Faint, MARGIN, &wording::brief(&message))?;
             }
             None if pending::wait(turn).is_some() || matches!(turn.wait, Wait::Person { .. }) => {
-                self.paper.block(Ink::Warning, "", &format!("The turn {words}"))?;
+                self.printer.block(Ink::Warning, "", &format!("The turn {words}"))?;
             }
             None => {
                 let words = "The turn is unfinished: a server is at it, or goes on with it when one starts.";
-                self.paper.block(Ink::Warning, "", words)?;
+                self.printer.block(Ink::Warning, "", words)?;
             }
         }
         for message in turn.snapshot.queue() {
             let text = wording::one_line(&message.text, 200);
-            self.paper.block(Ink::Faint, "", &format!("Queued: {text}"))?;
+            self.printer.block(Ink::Faint, "", &format!("Queued: {text}"))?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
-use everturn_provider::{Dialect, Ending, Limits, SseDecoder, replay};
+use everturn_provider::{AnswerLimits, Dialect, Ending, SseDecoder, replay};
 
 use super::paste::{Paste, client};
 use crate::{cli, wording};
@@ -147,7 +147,7 @@ fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage
 /// Whether a stream is a complete answer in some API.
 fn is_answer(stream: &str) -> bool {
     let stream = format!("{stream}\n\n");
-    let read = |dialect: &Dialect| replay(*dialect, Limits::default(), false, [stream.as_bytes()]);
+    let read = |dialect: &Dialect| replay(*dialect, AnswerLimits::default(), false, [stream.as_bytes()]);
     Dialect::ALL.iter().any(|dialect| matches!(read(dialect), (_, Ending::Complete)))
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{case::Case, forecast::Forecast};
 use crate::{
     config::{Retry, Schedule},
-    paper::{Ink, Paper, pad},
+    printer::{Ink, Printer, pad},
     wording,
 };
 
@@ -27,32 +27,32 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(super) fn text(&self, paper: &mut Paper<impl Write>) -> Result<()> {
+    pub(super) fn text(&self, printer: &mut Printer<impl Write>) -> Result<()> {
         let failure = &self.explanation.failure;
         let waits = &self.forecast.waits_ms;
         let said = wording::brief(&failure.message);
         let said = said.trim_end_matches([':', ' ']);
         if !said.is_empty() {
-            paper.block(Ink::Strong, "", said)?;
-            paper.line(Ink::Plain, "")?;
+            printer.block(Ink::Strong, "", said)?;
+            printer.line(Ink::Plain, "")?;
         }
-        fact(paper, Ink::Plain, "read as", &self.case.described())?;
+        fact(printer, Ink::Plain, "read as", &self.case.described())?;
         let ink = if waits.is_empty() { Ink::Bad } else { Ink::Warning };
-        fact(paper, ink, "category", &wording::category(failure.category))?;
-        fact(paper, Ink::Plain, "because", &without_keys(&self.explanation.category.join("\n")))?;
-        fact(paper, ink, "retried", &self.retried())?;
+        fact(printer, ink, "category", &wording::category(failure.category))?;
+        fact(printer, Ink::Plain, "because", &without_keys(&self.explanation.category.join("\n")))?;
+        fact(printer, ink, "retried", &self.retried())?;
         if let (Some(reason), Some(_)) = (&self.explanation.hint, failure.hint_ms) {
-            fact(paper, Ink::Plain, "because", &without_keys(reason))?;
+            fact(printer, Ink::Plain, "because", &without_keys(reason))?;
         }
         if !waits.is_empty() {
-            fact(paper, Ink::Plain, "waits", &self.waits())?;
-            fact(paper, Ink::Plain, "in all", &self.total())?;
+            fact(printer, Ink::Plain, "waits", &self.waits())?;
+            fact(printer, Ink::Plain, "in all", &self.total())?;
         }
         if let Some(advice) = &failure.advice {
-            fact(paper, Ink::Plain, "you can", advice)?;
+            fact(printer, Ink::Plain, "you can", advice)?;
         }
-        fact(paper, Ink::Plain, "said by", concat!("everturn ", env!("CARGO_PKG_VERSION")))?;
-        Ok(paper.flush()?)
+        fact(printer, Ink::Plain, "said by", concat!("everturn ", env!("CARGO_PKG_VERSION")))?;
+        Ok(printer.flush()?)
     }
 
     /// Whether, and when first.
@@ -105,7 +105,7 @@ impl Report<'_> {
         format!("{retries}{cut} over {total}, by {schedule} and a budget of {budget}")
     }
 
-    pub(super) fn json(&self, paper: &mut Paper<impl Write>) -> Result<()> {
+    pub(super) fn json(&self, printer: &mut Printer<impl Write>) -> Result<()> {
         let Explanation { failure, category, hint, .. } = &self.explanation;
         let mut object = json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -124,8 +124,8 @@ impl Report<'_> {
         if let Some(end) = &self.forecast.end {
             object["retry"]["end"] = json!(end);
         }
-        paper.line(Ink::Plain, &serde_json::to_string(&object)?)?;
-        Ok(paper.flush()?)
+        printer.line(Ink::Plain, &serde_json::to_string(&object)?)?;
+        Ok(printer.flush()?)
     }
 }
 
@@ -135,13 +135,13 @@ fn without_keys(reason: &str) -> String {
 }
 
 /// A name and what there is to say; each further line is below the first.
-fn fact(paper: &mut Paper<impl Write>, ink: Ink, name: &str, text: &str) -> Result<()> {
+fn fact(printer: &mut Printer<impl Write>, ink: Ink, name: &str, text: &str) -> Result<()> {
     let margin = " ".repeat(NAMES);
     let mut first = true;
-    for row in paper.rows(&margin, text) {
+    for row in printer.rows(&margin, text) {
         let name = if std::mem::take(&mut first) { pad(name, NAMES) } else { margin.clone() };
-        paper.write(Ink::Faint, &name)?;
-        paper.line(ink, &row)?;
+        printer.write(Ink::Faint, &name)?;
+        printer.line(ink, &row)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::{
-    paper::{Ink, Paper},
+    printer::{Ink, Printer},
     wording,
 };
 
@@ -45,7 +45,7 @@ impl Verdict {
     }
 
     /// Says so. `said`: what the input says.
-    pub(super) fn write(self, paper: &mut Paper<impl Write>, said: &str, json: bool) -> Result<()> {
+    pub(super) fn write(self, printer: &mut Printer<impl Write>, said: &str, json: bool) -> Result<()> {
         if json {
             let object = json!({
                 "version": env!("CARGO_PKG_VERSION"),
@@ -53,15 +53,15 @@ impl Verdict {
                 "message": self.words(),
                 "advice": self.advice(),
             });
-            paper.line(Ink::Plain, &serde_json::to_string(&object)?)?;
+            printer.line(Ink::Plain, &serde_json::to_string(&object)?)?;
         } else {
             if self == Self::Unrecognised && !said.is_empty() {
-                paper.block(Ink::Strong, "", &wording::brief(said))?;
-                paper.line(Ink::Plain, "")?;
+                printer.block(Ink::Strong, "", &wording::brief(said))?;
+                printer.line(Ink::Plain, "")?;
             }
-            paper.block(Ink::Plain, "", self.words())?;
-            paper.block(Ink::Plain, "", self.advice())?;
+            printer.block(Ink::Plain, "", self.words())?;
+            printer.block(Ink::Plain, "", self.advice())?;
         }
-        Ok(paper.flush()?)
+        Ok(printer.flush()?)
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     client::{get, post},
-    fault::Fault,
+    fault::Injection,
     home::{Home, SHORT, Server},
 };
 
@@ -57,7 +57,7 @@ impl Waiting {
 
     async fn go_on(&self, clock: i64) -> Server {
         let mut command = self.home.command(&["--listen", "127.0.0.1:0"]);
-        Fault::none().clock(clock).inject(&mut command, &self.home);
+        Injection::none().clock(clock).inject(&mut command, &self.home);
         self.home.launch(command).await.unwrap()
     }
 

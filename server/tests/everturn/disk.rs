@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::{
     client::{Socket, get, post},
-    fault::Fault,
+    fault::Injection,
     home::{DEADLINE, Home, SHORT, Server, stderr, stdout},
 };
 
@@ -22,14 +22,14 @@ const EROFS: i32 = 30;
 struct Sick {
     home: Home,
     switch: PathBuf,
-    fault: Fault,
+    fault: Injection,
 }
 
 impl Sick {
     fn new(provider: &Loopback, kinds: &str, errno: i32, times: Option<usize>) -> Self {
         let home = Home::with_provider(provider, SHORT);
         let switch = home.place("sick");
-        let fault = Fault::none().failing(kinds, errno, &switch, times);
+        let fault = Injection::none().failing(kinds, errno, &switch, times);
         Self { home, switch, fault }
     }
 
@@ -179,14 +179,14 @@ async fn nothing_is_built_on_what_a_failed_flush_left_behind() {
     assert_eq!(status, 200);
     let before = (texts(&server, "c1").await, texts(&server, "c2").await);
     server.child.kill().await.unwrap();
-    Fault::cut_power(&sick.home, &image);
+    Injection::cut_power(&sick.home, &image);
 
     let server = sick.serve().await;
     assert_eq!((texts(&server, "c1").await, texts(&server, "c2").await), before);
 }
 
 /// Runs it where it cannot start.
-async fn refused(home: &Home, words: &[&str], fault: Fault) -> String {
+async fn refused(home: &Home, words: &[&str], fault: Injection) -> String {
     let mut command = home.command(&[&["--listen", "127.0.0.1:0"], words].concat());
     fault.inject(&mut command, home);
     let output = timeout(DEADLINE, command.output()).await.expect("it ends").unwrap();
@@ -208,7 +208,7 @@ async fn a_place_that_may_not_be_written_is_named() {
         ("o", EACCES, "everturn.db", "Permission denied"),
         ("w", ENOSPC, "everturn.db", "free space"),
     ] {
-        let said = refused(&home, &[], Fault::none().failing(kinds, errno, &switch, None)).await;
+        let said = refused(&home, &[], Injection::none().failing(kinds, errno, &switch, None)).await;
         assert!(said.contains(file) && said.contains(why), "{said}");
         assert!(said.contains("choose another file") || errno == ENOSPC, "{said}");
     }
@@ -224,7 +224,7 @@ async fn a_place_that_cannot_be_is_named() {
     let below = file.join("below/everturn.db");
     for place in [home.place(""), below, "/proc/everturn.db".into()] {
         let place = place.to_str().unwrap();
-        let said = refused(&home, &["--data", place], Fault::none()).await;
+        let said = refused(&home, &["--data", place], Injection::none()).await;
         assert!(said.contains(place.trim_end_matches("/everturn.db").trim_end_matches('/')), "{said}");
         assert!(said.contains("choose another"), "{said}");
     }
@@ -257,7 +257,7 @@ async fn a_file_that_is_spoilt_is_named_and_left_alone() {
         let mut spoilt = sound.clone();
         spoilt[from..to].fill(0xa5);
         fs::write(&journal, &spoilt).unwrap();
-        let said = refused(&home, &[], Fault::none()).await;
+        let said = refused(&home, &[], Injection::none()).await;
         assert!(said.contains("everturn.db") && said.contains(expected), "{what}: {said}");
         assert!(said.contains("move it away") || said.contains("restore it from a backup"), "{what}: {said}");
         assert_eq!(fs::read(&journal).unwrap(), spoilt, "{what}");

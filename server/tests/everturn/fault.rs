@@ -13,7 +13,7 @@ use crate::home::Home;
 
 /// What goes wrong with the journal of one process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fault(Vec<(&'static str, String)>);
+pub(crate) struct Injection(Vec<(&'static str, String)>);
 
 /// When a process is killed, seen from one call on its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Moment {
     }
 }
 
-impl Fault {
+impl Injection {
     /// Nothing.
     pub(crate) fn none() -> Self {
         Self::default()

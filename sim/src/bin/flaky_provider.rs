@@ -20,7 +20,7 @@ struct Options {
     port: u16,
     /// What happens to the first requests, one each: a status, `close`, `reset`, `stall` or `cut`
     #[arg(long, value_delimiter = ',', value_name = "FAULT,...")]
-    fail: Vec<Fault>,
+    fail: Vec<Failure>,
     /// Seconds for the header `retry-after` of every failing status
     #[arg(long, value_name = "SECONDS")]
     retry_after: Option<u64>,
@@ -36,7 +36,7 @@ struct Options {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+enum Failure {
     Status(u16),
     /// The connection ends without an answer.
     Close,
@@ -47,7 +47,7 @@ enum Fault {
     Cut,
 }
 
-impl FromStr for Fault {
+impl FromStr for Failure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -89,11 +89,11 @@ impl Endpoint {
         let answer = || self.answer(request, number).paced(Duration::from_millis(self.options.delay_ms));
         match self.options.fail.get(number) {
             None => answer(),
-            Some(Fault::Status(status)) => fault::of_status(*status, self.options.retry_after),
-            Some(Fault::Close) => Reply::hang_up(),
-            Some(Fault::Reset) => Reply::reset(),
-            Some(Fault::Stall) => Reply::status(200).hold(&Gate::new()),
-            Some(Fault::Cut) => {
+            Some(Failure::Status(status)) => fault::of_status(*status, self.options.retry_after),
+            Some(Failure::Close) => Reply::hang_up(),
+            Some(Failure::Reset) => Reply::reset(),
+            Some(Failure::Stall) => Reply::status(200).hold(&Gate::new()),
+            Some(Failure::Cut) => {
                 let whole = answer();
                 let middle = whole.body_bytes().len() / 2;
                 whole.cut_at(middle)

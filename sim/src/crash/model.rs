@@ -13,7 +13,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use super::{
     book::Book,
     fuse::{Fuse, Point},
-    script::{Call, Cue, End, Place, Script},
+    script::{Call, Cue, End, Position, Script},
 };
 
 /// What every process of a world asks. Outlives them. Clones are the same model.
@@ -21,7 +21,7 @@ use super::{
 pub(super) struct Model {
     pub(super) script: Script,
     pub(super) book: Book,
-    places: Arc<Mutex<HashMap<Place, Asked>>>,
+    places: Arc<Mutex<HashMap<Position, Asked>>>,
 }
 
 /// What became of a place in the script.
@@ -45,7 +45,7 @@ impl Model {
         Line { model: self.clone(), fuse: fuse.clone() }
     }
 
-    pub(super) fn asked(&self, place: &Place) -> Asked {
+    pub(super) fn asked(&self, place: &Position) -> Asked {
         self.places().get(place).copied().unwrap_or_default()
     }
 
@@ -55,12 +55,12 @@ impl Model {
         places.iter().filter(|(place, _)| conversation(place) == *id).map(|(_, asked)| asked.calls).sum()
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<Place, Asked>> {
+    fn places(&self) -> MutexGuard<'_, HashMap<Position, Asked>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request came: the call that answers it.
-    fn take(&self, request: &Request) -> (ConversationId, Place, Call) {
+    fn take(&self, request: &Request) -> (ConversationId, Position, Call) {
         let place = place(&request.messages);
         let id = conversation(&place);
         let mut pages = self.book.pages();
@@ -87,7 +87,7 @@ impl Model {
     }
 
     /// A call is about to tell its end.
-    fn ends(&self, id: &ConversationId, place: &Place, end: End) {
+    fn ends(&self, id: &ConversationId, place: &Position, end: End) {
         let mut pages = self.book.pages();
         let mut places = self.places();
         let asked = places.entry(place.clone()).or_default();
@@ -152,15 +152,15 @@ impl Provider for Line {
 }
 
 /// A message begins with the name of its conversation.
-fn conversation(place: &Place) -> ConversationId {
+fn conversation(place: &Position) -> ConversationId {
     ConversationId::from(place.0.split('.').next().unwrap_or_default())
 }
 
 /// The last thing that a user said, and how often the model spoke since.
-fn place(messages: &[Message]) -> Place {
+fn place(messages: &[Message]) -> Position {
     let at = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     let said = messages.get(at).and_then(|message| message.iter().next_back());
-    let Some(Chunk::Text { text }) = said else { return Place::default() };
+    let Some(Chunk::Text { text }) = said else { return Position::default() };
     let spoken = messages[at..].iter().filter(|message| message.role == Role::Assistant).count();
     (text.clone(), spoken)
 }

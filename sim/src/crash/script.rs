@@ -13,7 +13,7 @@ pub(super) const BUDGET_MS: u64 = 8 * 3_600_000;
 const HOUR_MS: u64 = 3_600_000;
 
 /// A place in the script: the message that is answered, and how often the model spoke since.
-pub(super) type Place = (String, usize);
+pub(super) type Position = (String, usize);
 
 /// One thing that a call does.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Script {
 
 impl Script {
     /// The call of that number, from 0, at a place.
-    pub(super) fn call(self, place: &Place, number: usize) -> Call {
+    pub(super) fn call(self, place: &Position, number: usize) -> Call {
         let mut rng = self.rng(place);
         let passing = if rng.u8(0..3) == 0 { 0 } else { rng.u64(0..=MAX_PASSING) };
         let last = last(&mut rng);
@@ -70,7 +70,7 @@ impl Script {
         }
     }
 
-    fn rng(self, (text, step): &Place) -> fastrand::Rng {
+    fn rng(self, (text, step): &Position) -> fastrand::Rng {
         let mut hash = self.seed ^ 0x9E37_79B9_7F4A_7C15;
         for byte in text.bytes().chain([0xFF, *step as u8]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
@@ -150,7 +150,7 @@ fn cut(rng: &mut fastrand::Rng, answer: Call) -> Call {
 }
 
 /// What the model has to say at a place.
-fn answer(rng: &mut fastrand::Rng, place: &Place) -> Call {
+fn answer(rng: &mut fastrand::Rng, place: &Position) -> Call {
     let (text, step) = place;
     let mut cues = vec![Cue::Pause(rng.u64(1..2_000))];
     let mut say = |rng: &mut fastrand::Rng, event| {
@@ -185,7 +185,7 @@ fn answer(rng: &mut fastrand::Rng, place: &Place) -> Call {
     Call { cues, end: End::Well }
 }
 
-fn tool_call(rng: &mut fastrand::Rng, (text, step): &Place, number: usize) -> ToolCall {
+fn tool_call(rng: &mut fastrand::Rng, (text, step): &Position, number: usize) -> ToolCall {
     let name = ["charge", "charge", "lookup", "missing"][rng.usize(0..4)].to_owned();
     // Some models give all their calls one id.
     let id =

@@ -1,13 +1,13 @@
 //! Where no more fits, what was acknowledged stays, and smaller things go on.
 
 use everturn_orchestrator::{Journal as _, JournalError, Version};
-use everturn_store_sqlite::{Limits, SqliteJournal};
+use everturn_store_sqlite::{FileLimits, SqliteJournal};
 use everturn_wire::ConversationId;
 use futures_util::future::join_all;
 
 use super::support::{append, checked, numbered, version};
 
-const LIMITS: Limits = Limits { max_bytes: Some(256 << 10) };
+const LIMITS: FileLimits = FileLimits { max_bytes: Some(256 << 10) };
 
 fn id(text: &str) -> ConversationId {
     ConversationId::from(text)

@@ -10,7 +10,7 @@ use everturn_orchestrator::{
     Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
     Window, kernel::Millis,
 };
-use everturn_transport_http::{Limits, Metrics, router};
+use everturn_transport_http::{CallLimits, Metrics, router};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use serde_json::json;
 use tokio::task::yield_now;
@@ -77,7 +77,7 @@ impl Journal for Counting {
 #[tokio::test]
 async fn a_late_client_reads_nothing_twice() {
     let journal = Arc::new(Counting::default());
-    let app = |orchestrator, _| router(orchestrator, Limits::default(), Metrics::none());
+    let app = |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none());
     let mut world = World::serve_from(journal.clone(), app).await;
     // Far more than is kept in memory, in many small turns.
     let turns = 100;

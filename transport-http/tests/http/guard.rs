@@ -1,7 +1,7 @@
 //! Who is let in.
 
 use axum::{body::Body, routing::get};
-use everturn_transport_http::{Access, AccessError, Guard, Limits, Metrics, router};
+use everturn_transport_http::{Access, AccessError, CallLimits, Guard, Metrics, router};
 use hyper::{HeaderMap, Method, StatusCode, header::HOST};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ async fn world(rules: impl FnOnce(&mut Access)) -> World {
         rules(&mut access);
         let sockets = everturn_transport_ws::router(orchestrator.clone(), Default::default());
         let page = get(async || "page");
-        let app = router(orchestrator, Limits::default(), Metrics::none()).merge(sockets);
+        let app = router(orchestrator, CallLimits::default(), Metrics::none()).merge(sockets);
         let app = app.route("/", page.clone()).route("/page/app.js", page);
         Guard::new(access).unwrap().protect(app)
     })

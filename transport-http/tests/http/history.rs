@@ -1,6 +1,6 @@
 //! What is read about conversations.
 
-use everturn_transport_http::Limits;
+use everturn_transport_http::CallLimits;
 use everturn_wire::Value;
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn next(answer: &Answer) -> Option<String> {
 
 #[tokio::test]
 async fn conversations_are_listed_page_by_page() {
-    let mut world = world_with(Limits { list: 3, ..Limits::default() }).await;
+    let mut world = world_with(CallLimits { list: 3, ..CallLimits::default() }).await;
     for id in ["a", "b", "c", "d", "e", "f", "g"] {
         let stream = post(world.address, "/chat", json!({ "conversationId": id, "message": "Hi" })).await;
         world.call().await.answer("Hello");
@@ -134,7 +134,7 @@ async fn conversations_are_listed_page_by_page() {
 
 #[tokio::test]
 async fn history_without_a_limit_comes_in_parts() {
-    let mut world = world_with(Limits { chunks: 4, window: 1000, ..Limits::default() }).await;
+    let mut world = world_with(CallLimits { chunks: 4, window: 1000, ..CallLimits::default() }).await;
     conversation(&mut world).await;
     let address = world.address;
     let read = async |query: &str| {

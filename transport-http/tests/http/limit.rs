@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use everturn_transport_http::Limits;
+use everturn_transport_http::CallLimits;
 use futures_util::{StreamExt as _, stream};
 use hyper::{Method, StatusCode};
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn a_slow_reader_delays_nobody_and_misses_nothing() {
 
 #[tokio::test]
 async fn one_stream_too_many_is_refused_and_starts_nothing() {
-    let mut world = world_with(Limits { streams: 1, ..Limits::default() }).await;
+    let mut world = world_with(CallLimits { streams: 1, ..CallLimits::default() }).await;
     let stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
     for path in ["/chat", "/conversations/c/events"] {
         let answer = match path {
@@ -64,7 +64,7 @@ async fn one_stream_too_many_is_refused_and_starts_nothing() {
 
 #[tokio::test]
 async fn a_body_too_large_is_refused_announced_or_not() {
-    let world = world_with(Limits { body: 1000, ..Limits::default() }).await;
+    let world = world_with(CallLimits { body: 1000, ..CallLimits::default() }).await;
     let large = json!({ "message": "x".repeat(1000) }).to_string();
     let pieces =
         large.as_bytes().chunks(100).map(|piece| Ok::<_, std::io::Error>(Bytes::copy_from_slice(piece)));
@@ -89,7 +89,7 @@ fn unfinished(length: usize, pieces: impl IntoIterator<Item = &'static [u8]>) ->
 
 #[tokio::test]
 async fn unfinished_bodies_have_a_bound_together() {
-    let world = world_with(Limits { bodies: 1000, ..Limits::default() }).await;
+    let world = world_with(CallLimits { bodies: 1000, ..CallLimits::default() }).await;
     let post = async |body| {
         let request =
             request(Method::POST, world.address, "/chat").header("content-type", "application/json");
@@ -115,7 +115,7 @@ async fn unfinished_bodies_have_a_bound_together() {
 #[tokio::test]
 async fn a_body_that_does_not_come_in_time_is_refused() {
     crate::world::still_time();
-    let world = world_with(Limits::default()).await;
+    let world = world_with(CallLimits::default()).await;
     let drops = stream::unfold((), async |()| {
         tokio::time::sleep(std::time::Duration::from_secs(10)).await;
         Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))

@@ -26,14 +26,14 @@ mod world;
 #[allow(dead_code, reason = "shared with the tests of the orchestrator")]
 mod storage;
 
-use everturn_transport_http::{Limits, Metrics, router};
+use everturn_transport_http::{CallLimits, Metrics, router};
 use world::World;
 
 async fn world() -> World {
-    world_with(Limits::default()).await
+    world_with(CallLimits::default()).await
 }
 
-async fn world_with(limits: Limits) -> World {
+async fn world_with(limits: CallLimits) -> World {
     World::serve(|orchestrator, _| {
         let sockets = everturn_transport_ws::router(orchestrator.clone(), Default::default());
         router(orchestrator, limits, Metrics::none()).merge(sockets)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use everturn_transport_http::{Limits, Metrics, router};
+use everturn_transport_http::{CallLimits, Metrics, router};
 use everturn_wire::Value;
 use hyper::{Method, StatusCode};
 use serde_json::json;
@@ -213,7 +213,7 @@ async fn going_away_does_not_touch_the_turn() {
 /// The clock of the runtime moves by itself when everyone waits.
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_shows_that_it_lives() {
-    let limits = Limits::default();
+    let limits = CallLimits::default();
     let mut world = world_with(limits).await;
     told(&mut world).await;
     let mut stream = get(world.address, "/conversations/c/events").await;
@@ -229,7 +229,7 @@ async fn a_server_that_shuts_down_refuses_turns_and_ends_streams_in_good_order()
     let mut orchestrator = None;
     let mut world = World::serve(|shared, _| {
         orchestrator = Some(shared.clone());
-        router(shared, Limits::default(), Metrics::none())
+        router(shared, CallLimits::default(), Metrics::none())
     })
     .await;
     let orchestrator = orchestrator.unwrap();
@@ -267,7 +267,7 @@ async fn a_server_that_shuts_down_refuses_turns_and_ends_streams_in_good_order()
 async fn an_answer_whose_turn_cannot_be_saved_is_cut_off_and_the_turn_has_one_end() {
     let fails_once = Storage::new(|n| if n == 1 { Mishap::Fails } else { Mishap::Nothing });
     let mut world = World::serve_from(fails_once, |orchestrator, _| {
-        router(orchestrator, Limits::default(), Metrics::none())
+        router(orchestrator, CallLimits::default(), Metrics::none())
     })
     .await;
     let mut lines = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_transport_ws::{Limits, Sockets};
+use everturn_transport_ws::{SocketLimits, Sockets};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -29,7 +29,7 @@ const TOO_BIG: u16 = 1009;
 
 #[tokio::test]
 async fn a_broken_peer_is_told_why_and_the_server_lives() {
-    let mut world = world_with(Limits { command: 1000, ..Limits::default() }).await;
+    let mut world = world_with(SocketLimits { command: 1000, ..SocketLimits::default() }).await;
     let fragments =
         [frame_head(TEXT_BEGINS, 600), vec![b'x'; 600], frame_head(GOES_ON, 600), vec![b'x'; 600]];
     let table: [(&str, Vec<u8>, u16); 7] = [
@@ -70,7 +70,7 @@ async fn pings_are_answered_and_a_close_is_returned() {
 /// The clock moves by itself when everyone waits, so the server's patience passes at once.
 #[tokio::test(start_paused = true)]
 async fn a_silent_peer_is_asked_and_then_let_go() {
-    let limits = Limits { sockets: 1, ..Limits::default() };
+    let limits = SocketLimits { sockets: 1, ..SocketLimits::default() };
     let world = world_with(limits).await;
     let begun = tokio::time::Instant::now();
     let mut peer = RawPeer::connect(world.address).await;
@@ -83,7 +83,7 @@ async fn a_silent_peer_is_asked_and_then_let_go() {
 
 #[tokio::test]
 async fn a_peer_that_answers_pings_stays() {
-    let limits = Limits::default();
+    let limits = SocketLimits::default();
     let world = world_with(limits).await;
     let mut peer = RawPeer::connect(world.address).await;
     peer.send(PING, b"").await;
@@ -102,7 +102,7 @@ async fn a_peer_that_answers_pings_stays() {
 async fn a_server_that_shuts_down_says_goodbye() {
     let (mut orchestrator, mut sockets) = (None, None);
     let mut world = World::serve(|shared, _| {
-        let all = sockets.insert(Sockets::new(shared.clone(), Limits::default()));
+        let all = sockets.insert(Sockets::new(shared.clone(), SocketLimits::default()));
         orchestrator = Some(shared);
         all.router()
     })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Router, extract::Request, http::HeaderMap, response::IntoResponse as _, routing::get};
-use everturn_transport_ws::{Limits, Sockets};
+use everturn_transport_ws::{SocketLimits, Sockets};
 use everturn_wire::ErrorBody;
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -54,7 +54,7 @@ async fn a_slow_reader_delays_nobody_and_misses_nothing() {
 
 #[tokio::test]
 async fn a_reader_that_takes_nothing_is_dropped() {
-    let limits = Limits { sockets: 2, ..Limits::default() };
+    let limits = SocketLimits { sockets: 2, ..SocketLimits::default() };
     let mut world = world_with(limits).await;
     let mut stuck = Peer::connect_narrow(world.address).await;
     stuck.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
@@ -75,7 +75,7 @@ async fn a_reader_that_takes_nothing_is_dropped() {
 
 #[tokio::test]
 async fn one_socket_too_many_is_refused_until_another_leaves() {
-    let world = world_with(Limits { sockets: 2, ..Limits::default() }).await;
+    let world = world_with(SocketLimits { sockets: 2, ..SocketLimits::default() }).await;
     let first = Peer::connect(world.address).await;
     let _second = Peer::connect(world.address).await;
     let Err((status, body)) = Peer::open(world.address, request(world.address, "/ws")).await else {
@@ -89,7 +89,7 @@ async fn one_socket_too_many_is_refused_until_another_leaves() {
 
 #[tokio::test]
 async fn one_conversation_too_many_is_refused_until_another_is_left() {
-    let mut world = world_with(Limits { subscriptions: 2, ..Limits::default() }).await;
+    let mut world = world_with(SocketLimits { subscriptions: 2, ..SocketLimits::default() }).await;
     let mut peer = Peer::connect(world.address).await;
     for id in ["a", "b"] {
         peer.say(json!({ "type": "chat.send", "conversationId": id, "message": "Hi" })).await;
@@ -126,7 +126,7 @@ async fn what_is_no_upgrade_is_told_so() {
 #[tokio::test]
 async fn a_path_can_be_a_page_and_a_socket() {
     let mut world = World::serve(|orchestrator, _| {
-        let sockets = Sockets::new(orchestrator, Limits { sockets: 1, ..Limits::default() });
+        let sockets = Sockets::new(orchestrator, SocketLimits { sockets: 1, ..SocketLimits::default() });
         let root = sockets.clone();
         let either = async move |headers: HeaderMap, request: Request| {
             if Sockets::are_wanted(&headers) { root.upgrade(request).await } else { "page".into_response() }

@@ -16,13 +16,13 @@ mod world;
 #[allow(dead_code, reason = "shared with the tests of the orchestrator")]
 mod storage;
 
-use everturn_transport_ws::{Limits, router};
+use everturn_transport_ws::{SocketLimits, router};
 use world::World;
 
 async fn world() -> World {
-    world_with(Limits::default()).await
+    world_with(SocketLimits::default()).await
 }
 
-async fn world_with(limits: Limits) -> World {
+async fn world_with(limits: SocketLimits) -> World {
     World::serve(|orchestrator, _| router(orchestrator, limits)).await
 }

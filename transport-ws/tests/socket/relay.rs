@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_transport_ws::{Limits, router};
+use everturn_transport_ws::{SocketLimits, router};
 use serde_json::json;
 
 use crate::{
@@ -158,7 +158,7 @@ async fn closing_the_socket_does_not_touch_the_turn() {
 async fn a_turn_that_cannot_be_saved_is_told_so_and_then_its_one_end() {
     let fails_once = Storage::new(|n| if n == 1 { Mishap::Fails } else { Mishap::Nothing });
     let mut world =
-        World::serve_from(fails_once, |orchestrator, _| router(orchestrator, Limits::default())).await;
+        World::serve_from(fails_once, |orchestrator, _| router(orchestrator, SocketLimits::default())).await;
     let mut peer = Peer::connect(world.address).await;
     peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
     world.call().await.answer("Hel");

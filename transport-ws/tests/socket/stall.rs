@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use everturn_transport_ws::{Limits, router};
+use everturn_transport_ws::{SocketLimits, router};
 use serde_json::json;
 use tokio::{
     sync::Semaphore,
@@ -29,7 +29,7 @@ struct Stalling {
 }
 
 impl Stalling {
-    async fn with(limits: Limits) -> Self {
+    async fn with(limits: SocketLimits) -> Self {
         let (waiting, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
         let (left, opens) = (waiting.clone(), gate.clone());
         let storage = Storage::new(move |_| {
@@ -68,7 +68,7 @@ fn stop(id: &str) -> serde_json::Value {
 
 #[tokio::test]
 async fn a_stalled_command_holds_up_no_other_conversation_and_no_ping() {
-    let mut stalling = Stalling::with(Limits::default()).await;
+    let mut stalling = Stalling::with(SocketLimits::default()).await;
     let mut peer = Peer::connect(stalling.world.address).await;
     peer.say(send("stuck")).await;
     let stuck = stalling.world.call().await;
@@ -90,7 +90,7 @@ async fn a_stalled_command_holds_up_no_other_conversation_and_no_ping() {
 
 #[tokio::test]
 async fn commands_of_one_conversation_keep_their_order() {
-    let mut stalling = Stalling::with(Limits::default()).await;
+    let mut stalling = Stalling::with(SocketLimits::default()).await;
     let mut peer = Peer::connect(stalling.world.address).await;
     // Before the turn has begun there is no conversation that could be told anything.
     stalling.stall(&mut peer, send("c")).await;
@@ -114,7 +114,7 @@ async fn commands_of_one_conversation_keep_their_order() {
 
 #[tokio::test]
 async fn a_command_goes_on_when_its_socket_has_ended() {
-    let mut stalling = Stalling::with(Limits::default()).await;
+    let mut stalling = Stalling::with(SocketLimits::default()).await;
     let mut peer = Peer::connect(stalling.world.address).await;
     stalling.stall(&mut peer, send("c")).await;
     peer.say(queue("c")).await;
@@ -130,7 +130,7 @@ async fn a_command_goes_on_when_its_socket_has_ended() {
 #[tokio::test]
 async fn too_many_commands_are_refused_and_a_stop_is_not() {
     still_time();
-    let mut stalling = Stalling::with(Limits { commands: 2, ..Limits::default() }).await;
+    let mut stalling = Stalling::with(SocketLimits { commands: 2, ..SocketLimits::default() }).await;
     let mut peer = Peer::connect(stalling.world.address).await;
     for id in ["a", "b", "c"] {
         peer.say(send(id)).await;

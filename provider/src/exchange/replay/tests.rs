@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIMITS: Limits = Limits { event: 2000, answer: 2000 };
+const LIMITS: AnswerLimits = AnswerLimits { event: 2000, answer: 2000 };
 
 /// What streams of these APIs are made of, so that random ones reach beyond the first frame.
 const PIECES: &[&str] = &[
@@ -158,7 +158,7 @@ fn an_event_of_countless_values_is_not_read() {
     for dialect in Dialect::ALL {
         for value in &values {
             let event = format!("data: {value}\n\n");
-            let (facts, ending) = replay(*dialect, Limits::default(), false, [event.as_bytes()]);
+            let (facts, ending) = replay(*dialect, AnswerLimits::default(), false, [event.as_bytes()]);
             let Ending::Flawed(why) = ending else { panic!("{dialect:?} {ending:?}") };
             assert!(facts.is_empty() && why.contains("JSON values"), "{dialect:?} {why:.200}");
         }

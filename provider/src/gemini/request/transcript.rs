@@ -7,7 +7,7 @@ use everturn_wire::{Chunk, Echo, Message, Role, Value};
 use serde_json::json;
 
 use crate::{
-    gemini::keepsake::Keepsake,
+    gemini::echo_data::EchoData,
     past::{arguments, inline, name, text},
 };
 
@@ -109,7 +109,7 @@ impl<'a> Transcript<'a> {
     /// A signed thought goes back as it came. What was signed beside text goes back with the text: a part that has
     /// nothing but a signature is refused, and none but those of calls are insisted on.
     fn thought(&self, words: &str, echo: Option<&Echo>, parts: &mut Vec<Value>) {
-        let Some(Keepsake { thought_signature: Some(signature), thought, .. }) = self.own(echo) else {
+        let Some(EchoData { thought_signature: Some(signature), thought, .. }) = self.own(echo) else {
             return;
         };
         if thought {
@@ -121,8 +121,8 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    fn own(&self, echo: Option<&Echo>) -> Option<Keepsake> {
-        echo.filter(|echo| echo.origin == self.origin).map(|echo| Keepsake::read(&echo.data))
+    fn own(&self, echo: Option<&Echo>) -> Option<EchoData> {
+        echo.filter(|echo| echo.origin == self.origin).map(|echo| EchoData::read(&echo.data))
     }
 
     /// In the order of their calls, which is what tells them apart where the API gave no ids.

@@ -11,7 +11,7 @@ fn watch() -> Watch {
 }
 
 /// The next notice, and when it comes, in seconds from the beginning.
-async fn next(watch: &mut Watch, begun: Instant) -> (u64, Result<Silence, Fault>) {
+async fn next(watch: &mut Watch, begun: Instant) -> (u64, Result<Silence, ConnectionError>) {
     let notice = watch.notice().await;
     let said = match notice {
         Notice::Silent(silence) => Ok(silence),

@@ -1,7 +1,7 @@
 //! Answers that arrive, in every shape.
 
 use everturn_kernel::StreamEvent;
-use everturn_provider::Limits;
+use everturn_provider::AnswerLimits;
 use everturn_sim::{Loopback, Reply};
 use everturn_wire::Category;
 
@@ -69,7 +69,7 @@ pub(crate) async fn a_large_event<D: Dialect>() {
 pub(crate) async fn an_event_over_the_limit<D: Dialect>() {
     let server = Loopback::start([Reply::sse([D::text("a"), D::text(&"b".repeat(2000))])]).await;
     let mut setup = Setup::at(&server.base_url());
-    setup.limits = Limits { event: 2000, ..setup.limits };
+    setup.limits = AnswerLimits { event: 2000, ..setup.limits };
     let (told, failure) = failed(call(&D::provider(setup)).await);
     assert_eq!(told, [StreamEvent::Text("a".into())]);
     assert_eq!((failure.category, failure.retryable), (Category::InvalidResponse, false));
@@ -80,7 +80,7 @@ pub(crate) async fn an_answer_over_the_limit<D: Dialect>() {
     let endless = vec![D::text("0123456789"); 100];
     let server = Loopback::start([Reply::sse(endless)]).await;
     let mut setup = Setup::at(&server.base_url());
-    setup.limits = Limits { answer: 25, ..setup.limits };
+    setup.limits = AnswerLimits { answer: 25, ..setup.limits };
     let (told, failure) = failed(call(&D::provider(setup)).await);
     assert_eq!(told, vec![StreamEvent::Text("0123456789".into()); 2]);
     assert_eq!((failure.category, failure.retryable), (Category::InvalidResponse, false));

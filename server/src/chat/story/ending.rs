@@ -47,14 +47,15 @@ impl Story {
         let error = wording::brief(&self.error);
         let gave_up = matches!(self.outcome, Some(RetryOutcome::Exhausted | RetryOutcome::TooLong));
         // Of the step that failed: the steps before it recovered.
-        let retries = self.aftermath.retries().unwrap_or(self.step_retries);
+        let retries = self.failure_summary.retries().unwrap_or(self.step_retries);
         let first = match retries {
             1.. if gave_up => {
                 format!("Retry failed after {}: {error}", wording::count(retries.into(), "attempt"))
             }
             _ => error,
         };
-        let lines = [first].into_iter().chain(self.aftermath.tried()).chain(self.aftermath.next());
+        let lines =
+            [first].into_iter().chain(self.failure_summary.tried()).chain(self.failure_summary.next());
         lines.collect::<Vec<_>>().join("\n")
     }
 

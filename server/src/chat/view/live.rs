@@ -26,7 +26,7 @@ pub(crate) struct Live<W: Write> {
     /// Whether keys are listened to, and may be offered.
     has_keys: bool,
     show_reasoning: bool,
-    place: Place,
+    place: Section,
     wrap: Wrap,
     status: Status,
     since: Instant,
@@ -40,7 +40,7 @@ pub(crate) struct Live<W: Write> {
 
 /// What stands above the cursor, or left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Section {
     /// Nothing of this turn.
     Start,
     Line,
@@ -55,7 +55,7 @@ impl<W: Write> Live<W> {
             columns,
             has_keys,
             show_reasoning,
-            place: Place::Start,
+            place: Section::Start,
             wrap: Wrap::default(),
             status: Status::Quiet,
             since: Instant::now(),
@@ -99,10 +99,10 @@ impl<W: Write> Live<W> {
     }
 
     /// Goes where something of another kind begins: a blank row apart from what was there before.
-    fn enter(&mut self, place: Place) -> io::Result<()> {
+    fn enter(&mut self, place: Section) -> io::Result<()> {
         self.erase()?;
         let before = mem::replace(&mut self.place, place);
-        if before == place || before == Place::Start {
+        if before == place || before == Section::Start {
             return Ok(());
         }
         self.new_row()?;
@@ -194,14 +194,14 @@ impl<W: Write> Live<W> {
 
 impl<W: Write> View for Live<W> {
     fn begin(&mut self) -> io::Result<()> {
-        self.place = Place::Start;
+        self.place = Section::Start;
         self.wrap = Wrap::default();
         Ok(())
     }
 
     fn text(&mut self, delta: &str) -> io::Result<()> {
         self.status = Status::Quiet;
-        self.enter(Place::Text)?;
+        self.enter(Section::Text)?;
         self.print(delta)?;
         self.draw()
     }
@@ -211,13 +211,13 @@ impl<W: Write> View for Live<W> {
             return self.status(Status::Thinking);
         }
         self.status = Status::Quiet;
-        self.enter(Place::Reasoning)?;
+        self.enter(Section::Reasoning)?;
         self.dim(delta)?;
         self.draw()
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
-        self.enter(Place::Line)?;
+        self.enter(Section::Line)?;
         self.new_row()?;
         match line {
             Line::Failure(text) => self.colored(Color::Yellow, "! ", text)?,

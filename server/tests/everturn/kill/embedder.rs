@@ -71,8 +71,8 @@ async fn serves_until_it_is_told_to_end() {
         .journal(Arc::new(SqliteJournal::open(of(JOURNAL)).unwrap()))
         .build();
     orchestrator.resume().await.unwrap();
-    let http = everturn_transport_http::Limits::default();
-    let sockets = everturn_transport_ws::Limits::default();
+    let http = everturn_transport_http::CallLimits::default();
+    let sockets = everturn_transport_ws::SocketLimits::default();
     let app = everturn_transport_http::router(orchestrator.clone(), http, Metrics::none())
         .merge(everturn_transport_ws::router(orchestrator, sockets));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

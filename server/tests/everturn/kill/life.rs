@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     client::{get, post, try_send},
-    fault::Fault,
+    fault::Injection,
     home::{DEADLINE, Home, Server},
 };
 
@@ -90,13 +90,13 @@ impl World {
         }
         self.outcome.calls.push(fs::read_to_string(&log).unwrap_or_default());
         if self.plan.loss == Loss::Power && end.is_some() {
-            Fault::cut_power(&self.home, &self.home.place("image"));
+            Injection::cut_power(&self.home, &self.home.place("image"));
         }
     }
 
     /// Starts the next life. None when it does not live to say where it is.
     async fn start(&self, end: Option<End>, log: &std::path::Path) -> Option<Server> {
-        let mut fault = Fault::none().logged(log);
+        let mut fault = Injection::none().logged(log);
         if let Some(End::Call(moment, number)) = end {
             fault = fault.kill(number, moment);
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Kept as an echo's data, in the API's own names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Keepsake {
+pub(super) struct EchoData {
     /// Whether the part was a thought.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) thought: bool,
@@ -17,7 +17,7 @@ pub(super) struct Keepsake {
     pub(super) id: Option<String>,
 }
 
-impl Keepsake {
+impl EchoData {
     /// Nothing, where the data is none of ours.
     pub(super) fn read(data: &Value) -> Self {
         serde_json::from_value(data.clone()).unwrap_or_default()

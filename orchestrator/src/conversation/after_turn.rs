@@ -7,24 +7,24 @@ use tokio::sync::oneshot;
 use super::Inbox;
 
 /// What is left to do after a turn.
-pub(crate) enum Rest {
+pub(crate) enum AfterTurn {
     /// Nothing: the seat was left.
     Nothing,
     /// These messages came while the turn was being sealed: the first one is the next turn.
-    Turn(Left),
+    Turn(LeftoverMessages),
     /// The conversation's status is another one by now: commands came while the turn was being sealed.
     Status(ConversationStatus),
 }
 
 /// Messages that came too late for a turn.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct LeftoverMessages {
     pub(crate) messages: Vec<QueuedMessage>,
     /// To be answered when they are durable.
     pub(crate) taken: Vec<oneshot::Sender<()>>,
 }
 
-impl Left {
+impl LeftoverMessages {
     /// Takes in what came for the turn that is over: only messages matter any more. Says whether the conversation is to
     /// be closed.
     pub(crate) fn take_in(&mut self, inbox: &mut Inbox) -> bool {

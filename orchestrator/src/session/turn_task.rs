@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Ports;
 use crate::{
-    conversation::{Left, Parked},
+    conversation::{LeftoverMessages, Parked},
     cursor::Cursor,
     error::Error,
     journal::{Definition, JournalError},
@@ -23,23 +23,23 @@ use crate::{
 };
 
 /// A turn for a session to drive.
-pub(crate) struct Job {
+pub(crate) struct TurnTask {
     pub(super) turn: Turn,
     pub(super) effects: Effects,
     pub(super) settings: TurnSettings,
-    pub(super) owed: Owed,
+    pub(super) owed: PendingReplies,
 }
 
 /// What is owed when a turn begins.
 #[derive(Default)]
-pub(super) struct Owed {
+pub(super) struct PendingReplies {
     /// Told where the turn's events begin, once it is durable, or why it cannot be.
     pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
     /// Answered once what begins the turn is durable.
     pub(super) taken: Vec<oneshot::Sender<()>>,
 }
 
-impl Owed {
+impl PendingReplies {
     /// Tells who began the turn that it could not be saved, if it is not told yet that it has begun.
     pub(super) fn refuse(self, error: JournalError) {
         if let Some(started) = self.started {
@@ -103,7 +103,7 @@ impl TurnSettings {
     }
 }
 
-impl Job {
+impl TurnTask {
     /// A new turn.
     pub(crate) fn begin(
         ports: &Ports,
@@ -112,7 +112,7 @@ impl Job {
         settings: TurnSettings,
         started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
-        let owed = Owed { started: Some(started), ..Owed::default() };
+        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
         Self { owed, ..Self::new(ports, id, prompt, settings) }
     }
 
@@ -126,12 +126,17 @@ impl Job {
     ) -> Self {
         let mut effects = Effects::new();
         let turn = Turn::begin_again(id, ports.settings.clone(), again, ports.clock.now(), &mut effects);
-        Self { turn, effects, settings, owed: Owed { started: Some(started), ..Owed::default() } }
+        Self {
+            turn,
+            effects,
+            settings,
+            owed: PendingReplies { started: Some(started), ..PendingReplies::default() },
+        }
     }
 
     /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
-    pub(super) fn queued(ports: &Ports, left: Left, settings: TurnSettings) -> Option<Self> {
-        let Left { messages, taken } = left;
+    pub(super) fn queued(ports: &Ports, left: LeftoverMessages, settings: TurnSettings) -> Option<Self> {
+        let LeftoverMessages { messages, taken } = left;
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let effort = settings.definition.reasoning_effort;
@@ -162,13 +167,13 @@ impl Job {
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
             turn.handle(now, broke, &NoRetry, &mut effects);
         }
-        Ok(Self { turn, effects, settings, owed: Owed::default() })
+        Ok(Self { turn, effects, settings, owed: PendingReplies::default() })
     }
 
     fn new(ports: &Ports, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
         let mut effects = Effects::new();
         let turn = Turn::begin(id, ports.settings.clone(), prompt, ports.clock.now(), &mut effects);
-        Self { turn, effects, settings, owed: Owed::default() }
+        Self { turn, effects, settings, owed: PendingReplies::default() }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{HttpClient, HttpConfig};
 
 use super::*;
 
-async fn fault(address: &str) -> Fault {
+async fn fault(address: &str) -> ConnectionError {
     let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() }).unwrap();
     let address = format!("{address}/some/path?key=value");
     let request = Request::new(Method::POST, address.parse().unwrap());
@@ -32,7 +32,7 @@ async fn fault(address: &str) -> Fault {
 }
 
 /// Answers the first bytes of a TLS handshake with others, then ends the connection.
-async fn handshake_answered(bytes: &'static [u8]) -> Fault {
+async fn handshake_answered(bytes: &'static [u8]) -> ConnectionError {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {

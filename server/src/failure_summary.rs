@@ -8,7 +8,7 @@ use crate::wording;
 
 /// The facts that come with a turn's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Aftermath {
+pub(crate) struct FailureSummary {
     retries: Option<u32>,
     waited: Duration,
     outcome: Option<RetryOutcome>,
@@ -16,7 +16,7 @@ pub(crate) struct Aftermath {
     advice: Option<String>,
 }
 
-impl Aftermath {
+impl FailureSummary {
     pub(crate) fn of(report: &ErrorReport) -> Self {
         Self {
             retries: report.retries,
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn it_says_what_was_tried_and_what_to_do() {
-        let gave_up = Aftermath {
+        let gave_up = FailureSummary {
             retries: Some(21),
             waited: Duration::from_secs(27_105),
             outcome: Some(RetryOutcome::Exhausted),
@@ -68,11 +68,12 @@ mod tests {
         assert_eq!(gave_up.tried().unwrap(), "Gave up after 21 retries over 7 h 32 min.");
         assert_eq!(gave_up.next(), ["Wait."]);
         let detail = Some("the next attempt would be in 61 s, the budget leaves 60 s".to_owned());
-        let too_long = Aftermath { outcome: Some(RetryOutcome::TooLong), detail, ..Aftermath::default() };
+        let too_long =
+            FailureSummary { outcome: Some(RetryOutcome::TooLong), detail, ..FailureSummary::default() };
         assert_eq!(too_long.tried(), None);
         let said = "Not tried again: the next attempt would be in 61 s, the budget leaves 60 s.";
         assert_eq!(too_long.next(), [said]);
-        let refused = Aftermath { retries: Some(1), outcome: None, ..gave_up };
+        let refused = FailureSummary { retries: Some(1), outcome: None, ..gave_up };
         assert!(refused.tried().unwrap().starts_with("This came after 1 retry over 7 h 32 min; w"));
     }
 }

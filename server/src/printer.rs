@@ -29,14 +29,14 @@ pub(crate) enum Ink {
 }
 
 /// Text on its way out. Nothing that comes from a provider or a tool can steer a terminal.
-pub(crate) struct Paper<W: Write> {
+pub(crate) struct Printer<W: Write> {
     out: W,
     /// The cells of a row; none where rows have no end.
     columns: Option<usize>,
     has_ink: bool,
 }
 
-impl Paper<BufWriter<Stdout>> {
+impl Printer<BufWriter<Stdout>> {
     pub(crate) fn of_stdout() -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
@@ -53,7 +53,7 @@ pub(crate) fn columns() -> usize {
     known.map_or(80, |(columns, _)| columns.into())
 }
 
-impl<W: Write> Paper<W> {
+impl<W: Write> Printer<W> {
     #[cfg(test)]
     pub(crate) fn plain(out: W, columns: Option<usize>) -> Self {
         Self { out, columns, has_ink: false }
@@ -84,7 +84,7 @@ impl<W: Write> Paper<W> {
         self.out.write_all(b"\n")
     }
 
-    /// A text whose rows all begin with `margin`, broken between words where the paper has an end.
+    /// A text whose rows all begin with `margin`, broken between words where the output has a width.
     pub(crate) fn block(&mut self, ink: Ink, margin: &str, text: &str) -> io::Result<()> {
         for row in self.rows(margin, text) {
             self.line(ink, &format!("{margin}{row}"))?;
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn rows_end_between_words_and_steer_nothing() {
         let mut out = Vec::new();
-        let mut paper = Paper::plain(&mut out, Some(12));
-        paper.block(Ink::Plain, "  ", "one two three\n\n日本語日本語\u{1b}[2J").unwrap();
+        let mut printer = Printer::plain(&mut out, Some(12));
+        printer.block(Ink::Plain, "  ", "one two three\n\n日本語日本語\u{1b}[2J").unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "  one two\n  three\n  \n  日本語日本\n  語[2J\n");
     }
 }

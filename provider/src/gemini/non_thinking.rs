@@ -13,11 +13,11 @@ const MOST: usize = 1000;
 
 /// Those that were met in this process.
 #[derive(Debug, Default)]
-pub(super) struct Thoughtless {
+pub(super) struct NonThinkingModels {
     models: Mutex<HashSet<String>>,
 }
 
-impl Thoughtless {
+impl NonThinkingModels {
     /// Takes the wish for thoughts out of the request to such a model, unless it goes with an effort. Says whether it is
     /// left in it.
     pub(super) fn leave_out(&self, model: &str, body: &mut Value) -> bool {

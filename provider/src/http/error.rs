@@ -6,20 +6,20 @@ use everturn_diagnosis::Transport;
 
 /// A connection that could not be made or did not last.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ConnectionError {
     pub(crate) kind: Transport,
     /// What happened, without any address.
     pub(crate) text: String,
 }
 
-impl Fault {
+impl ConnectionError {
     /// `what` did not happen within `limit`.
     pub(super) fn silent(kind: Transport, what: &str, limit: Duration) -> Self {
         Self { kind, text: format!("{what} within {limit:?}") }
     }
 }
 
-impl From<reqwest::Error> for Fault {
+impl From<reqwest::Error> for ConnectionError {
     fn from(error: reqwest::Error) -> Self {
         let error = error.without_url();
         Self { kind: kind(&error), text: chain(&error) }
