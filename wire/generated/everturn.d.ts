@@ -7,7 +7,7 @@
 /** A `type` that is not listed here. No literal is one, so that comparing with a listed `type` rules it out. */
 export type UnknownType = `${string & { readonly newer: true }}`;
 
-/** One event, as every transport sends it. */
+/** An event, as every transport sends it. */
 export type AgentEvent =
   | StatusEvent
   | UserMessageEvent
@@ -36,69 +36,69 @@ export type AgentEvent =
   | ReviewCompletedEvent
   | UnknownEvent;
 
-/** Extension: a tool call waits for a person's permission. Transient. */
+/** Extension: a tool call needs a user's approval. Transient. */
 export interface ApprovalRequestedEvent {
   type: "approval-requested";
-  /** The step that asked. */
+  /** The step that made the call. */
   stepId: StepId;
-  /** The call. */
+  /** The id of the call. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
   /** The arguments: any JSON. */
   input: unknown;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** Why permission is needed, for people. */
+  /** Why approval is needed, for display. */
   reason?: string;
 }
 
-/** Extension: the wait for a person's permission is over. Transient. */
+/** Extension: the wait for a user's approval ended. Transient. */
 export interface ApprovalResolvedEvent {
   type: "approval-resolved";
-  /** The call. */
+  /** The id of the call. */
   toolCallId: string;
-  /** How it ended. */
+  /** The outcome. */
   verdict: Verdict;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** What kind of failure it is. Decides, together with `retryable`, what a turn does about it. */
+/** The category of a failure. */
 export type Category =
-  /** Our own rate limit at the provider; passes by itself. */
+  /** A rate limit of this client; temporary. */
   | "rate_limited"
-  /** The provider's capacity; passes by itself. */
+  /** The provider lacks capacity; temporary. */
   | "overloaded"
-  /** The provider broke. */
+  /** An internal error of the provider. */
   | "server_error"
-  /** The connection could not be made or was cut. */
+  /** The connection failed or was dropped. */
   | "network"
   /** Nothing arrived in time. */
   | "timeout"
-  /** The answer could not be understood, was cut short or was empty. */
+  /** The answer was malformed, truncated or empty. */
   | "invalid_response"
-  /** A plan, credit or daily wall; waiting in this turn does not help. */
+  /** A plan, credit or daily quota is used up; waiting within this turn does not help. */
   | "quota_exhausted"
-  /** The request has more tokens than the model takes. */
+  /** The request exceeds the model's context window. */
   | "context_overflow"
-  /** The provider refuses the request as it is. */
+  /** The provider rejects the request as invalid. */
   | "invalid_request"
-  /** No such model or address. */
+  /** The model or URL does not exist. */
   | "not_found"
-  /** Refused for what it says. */
+  /** The content was refused. */
   | "content_policy"
   /** The credential is missing, wrong or expired. */
   | "auth"
-  /** The credential is good but may not do this. */
+  /** The credential is valid but lacks the permission. */
   | "permission"
   /** Cancelled by the caller or the provider's operator. */
   | "cancelled"
-  /** A fault on our own side of the wire, such as a panic in a provider adapter. */
+  /** A fault in Everturn itself, such as a panic in a provider adapter. */
   | "internal"
   /** Not recognized, or a word of a newer version. */
   | "unknown"
@@ -110,20 +110,20 @@ export interface ChatDeltaMessage {
   type: "chat.delta";
   /** The event. */
   event: AgentEvent;
-  /** The place in the event stream right after it. */
+  /** The position in the event stream right after it. */
   cursor?: string;
 }
 
-/** A command about a conversation could not be carried out. */
+/** A command failed. */
 export interface ChatErrorMessage {
   type: "chat.error";
   /** What is wrong and what to do. */
   message: string;
-  /** The conversation, when one was named. */
+  /** The conversation, if the command named one. */
   conversationId?: ConversationId;
 }
 
-/** Take a queued message back. */
+/** Removes a queued message. */
 export interface ChatQueueCancelCommand {
   type: "chat.queue.cancel";
   /** The conversation. */
@@ -132,64 +132,64 @@ export interface ChatQueueCancelCommand {
   messageId: string;
 }
 
-/** Queue a user message: injected at the next tool-result boundary, or the next turn. */
+/** Queues a user message: it is injected at the next tool-result boundary or starts the next turn. */
 export interface ChatQueueCommand {
   type: "chat.queue";
   /** The conversation. */
   conversationId: ConversationId;
   /** The user message. */
   text: string;
-  /** A name of the client's choice for cancelling it; the server makes one when absent. */
+  /** An id chosen by the client, used to cancel the message; the server creates one if absent. */
   messageId?: string;
 }
 
-/** Ask again over the same history: for a turn that ended in an error or was stopped. Subscribes the sender. */
+/** Repeats a turn that ended in an error or was stopped, over the same history. Subscribes the sender. */
 export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
-  /** Its last turn; refused when that is another one by now. */
+  /** Its last turn; the command is refused if another one is the last by now. */
   turnId: TurnId;
-  /** Whether to be sent extension events too. */
+  /** Whether to send extension events too. */
   extensions?: boolean;
 }
 
-/** Start a turn; without a conversation, in a new one. Subscribes the sender. */
+/** Starts a turn, in a new conversation if none is given. Subscribes the sender. */
 export interface ChatSendCommand {
   type: "chat.send";
   /** The user message. */
   message: string;
-  /** The conversation; a new one when absent. */
+  /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
-  /** Whether to be sent extension events too. */
+  /** Whether to send extension events too. */
   extensions?: boolean;
-  /** Images that go with it. */
+  /** Images attached to the message. */
   images?: Array<Image>;
-  /** `credential/model`; the server's default when absent. */
+  /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
-  /** How hard the model should think, in the provider's words. */
+  /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
 }
 
-/** End the running turn. */
+/** Stops the running turn. */
 export interface ChatStopCommand {
   type: "chat.stop";
   /** The conversation. */
   conversationId: ConversationId;
 }
 
-/** Be sent a conversation's events: what follows the cursor, else the running turn from its start. */
+/** Subscribes to a conversation's events: those after the cursor, or else the running turn from its start. */
 export interface ChatSubscribeCommand {
   type: "chat.subscribe";
   /** The conversation. */
   conversationId: ConversationId;
-  /** The last cursor seen. */
+  /** The last cursor received. */
   cursor?: string;
-  /** Whether to be sent extension events too. */
+  /** Whether to send extension events too. */
   extensions?: boolean;
 }
 
-/** No longer be sent a conversation's events. */
+/** Unsubscribes from a conversation's events. */
 export interface ChatUnsubscribeCommand {
   type: "chat.unsubscribe";
   /** The conversation. */
@@ -210,17 +210,17 @@ export type Chunk =
 /** A stored chunk. */
 export interface ChunkLine {
   type: "chunk";
-  /** The conversation it is in. */
+  /** Its conversation. */
   conversationId: ConversationId;
-  /** Per conversation, starts at 1, never skips. */
+  /** Position in the conversation: starts at 1, has no gaps. */
   seq: number;
-  /** Who it is from. */
+  /** Its author. */
   role: Role;
   /** The chunk. */
   chunk: Chunk;
 }
 
-/** A frame from client to server. Of a stranger, read one with [`Command::parse`], which bounds what that costs. */
+/** A frame from client to server. Parse untrusted frames with [`Command::parse`], which bounds the memory used. */
 export type Command =
   | ChatSendCommand
   | ChatSubscribeCommand
@@ -233,7 +233,7 @@ export type Command =
   | RetryNowCommand
   | RetrySetCommand;
 
-/** Names a conversation: an append-only log of chunks with one writer. */
+/** The id of a conversation: an append-only log of chunks with one writer. */
 export type ConversationId = string;
 
 /** A conversation; its chunks follow. */
@@ -241,47 +241,47 @@ export interface ConversationLine {
   type: "conversation";
   /** The conversation. */
   id: ConversationId;
-  /** Epoch milliseconds. */
+  /** When it was created, in epoch milliseconds. */
   createdAt: number;
-  /** Epoch milliseconds of its latest chunk. */
+  /** When its latest chunk was added, in epoch milliseconds. */
   lastActivityAt: number;
   /** The beginning of its first message. */
   title: string;
   /** Its status. */
   status: ConversationStatus;
-  /** The `seq` of its last chunk, which is how many follow; 0 = none. */
+  /** The `seq` of its last chunk, which is also the number of chunks; 0 = none. */
   latestSeq: number;
-  /** The model of its last turn, as `credential/model`. */
+  /** The model of its last turn, as `provider/model`. */
   model?: string;
 }
 
 export type ConversationList = Array<ConversationSummary>;
 
-/** Answer of `GET /conversations/:id/status`. */
+/** Response of `GET /conversations/:id/status`. */
 export interface ConversationState {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether a turn runs or waits. */
+  /** Whether a turn is running or waiting. */
   isActive: boolean;
   /** Its status. */
   status: ConversationStatus;
-  /** Whether failures are retried by themselves. */
+  /** Whether failures are retried automatically. */
   autoRetry?: boolean;
-  /** The chain of retries that the running step is in. */
+  /** The retry in progress, if any. */
   retry?: RetryState;
-  /** The `seq` of the running turn's first chunk: what of the history a replay of the turn shows again. */
+  /** The `seq` of the running turn's first chunk: chunks from here on are also in a replay of the turn's events. */
   turnSeq?: number;
 }
 
 /** The status of a conversation. */
 export type ConversationStatus =
-  /** A turn runs or waits. */
+  /** A turn is running or waiting. */
   | "active"
-  /** A turn is wanted but has not begun. */
+  /** A turn is requested but has not begun. */
   | "queued"
-  /** Nothing runs. */
+  /** No turn is running. */
   | "idle"
-  /** Closed by someone; a new message opens it again. */
+  /** Closed; a new message reopens it. */
   | "closed"
   /** A word that only a newer server sends. */
   | (string & {});
@@ -291,7 +291,7 @@ export interface ConversationStatusChangedMessage {
   type: "conversation.statusChanged";
   /** The conversation. */
   conversationId: ConversationId;
-  /** What its status is now. */
+  /** Its new status. */
   status: ConversationStatus;
   /** The workspace it belongs to. */
   workspaceId: string;
@@ -301,9 +301,9 @@ export interface ConversationStatusChangedMessage {
 export interface ConversationSummary {
   /** The conversation. */
   id: ConversationId;
-  /** Epoch milliseconds. */
+  /** When it was created, in epoch milliseconds. */
   createdAt: number;
-  /** Epoch milliseconds of its latest chunk. */
+  /** When its latest chunk was added, in epoch milliseconds. */
   lastActivityAt: number;
   /** The beginning of its first message. */
   title: string;
@@ -313,25 +313,25 @@ export interface ConversationSummary {
   workspaceId: string;
 }
 
-/** The model finished. */
+/** The turn's work ended: the model finished, a failure ended it, or it was stopped. */
 export interface DoneEvent {
   type: "done";
-  /** Why. */
+  /** The reason. */
   reason: DoneReason;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** Input plus output tokens of the last step: what the next request starts from. */
+  /** Input plus output tokens of the last step: the context size from which the next request starts. */
   contextSize?: number;
-  /** From the start of the turn, in milliseconds. */
+  /** Time since the start of the turn, in milliseconds. */
   durationMs?: number;
   /**
-   * From the start of the turn to the first token shown, waits included, in milliseconds; absent where nothing
-   * was shown.
+   * Time from the start of the turn to the first token shown, including waits, in milliseconds; absent if
+   * nothing was shown.
    */
   firstTokenMs?: number;
-  /** Sum over the steps. */
+  /** Token counts, summed over the steps. */
   usage?: Usage;
 }
 
@@ -341,91 +341,97 @@ export type DoneReason =
   | (string & {});
 
 /**
- * What a provider wants back, unread, with the piece it came with: a signature or an encrypted form of reasoning.
- * It means nothing to anyone else.
+ * Opaque provider data, such as a signature or encrypted reasoning, that must be sent back with the piece it came
+ * with. It is meaningful only to the provider that issued it.
  */
 export interface Echo {
-  /** Who gave it, and alone may get it back: an API and a host, e.g. `anthropic api.anthropic.com`. */
+  /** Its issuer, and the only one it is sent back to: an API and a host, e.g. `anthropic api.anthropic.com`. */
   origin: string;
-  /** What it is, in the provider's own form. */
+  /** The data, as the provider sent it. */
   data: unknown;
 }
 
-/** Every answer that is not a success. */
+/** The body of every error response. */
 export interface ErrorBody {
   /** What is wrong and what to do. */
   error: string;
 }
 
-/** The failure that ended a turn. For people; never sent to a model. */
+/** The failure that ended a turn. Shown to users, never sent to a model. */
 export interface ErrorChunk {
   type: "error";
-  /** The failure, verbatim. */
+  /** The provider's error, verbatim. */
   message: string;
-  /** What a person can do about it, in one sentence. */
+  /** What the user can do about it, in one sentence. */
   advice?: string;
-  /** What kind of failure it was. */
+  /** The category of the failure. */
   category?: Category;
-  /** The HTTP code as text, when known. */
+  /** The HTTP status as text, if known. */
   code?: string;
-  /** More about that, for people. */
+  /** Details of that, for display. */
   detail?: string;
-  /** Why a retryable failure was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
+  /**
+   * Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
+   * retryable.
+   */
   outcome?: RetryOutcome;
-  /** How many retries its step had before; absent = none. */
+  /** Number of retries of the step before it; absent = none. */
   retries?: number;
-  /** The sum of the scheduled waits before them, in milliseconds; absent = none. */
+  /** Sum of their scheduled waits, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
-/** The failure that ends the turn; once, and persisted as an error chunk too. */
+/** The failure that ends the turn. Sent once, and persisted as an error chunk. */
 export interface ErrorEvent {
   type: "error";
-  /** The failure, verbatim. */
+  /** The provider's error, verbatim. */
   message: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** What a person can do about it, in one sentence. */
+  /** What the user can do about it, in one sentence. */
   advice?: string;
-  /** What kind of failure it was. */
+  /** The category of the failure. */
   category?: Category;
-  /** The HTTP code as text, when known. */
+  /** The HTTP status as text, if known. */
   code?: string;
-  /** More about that, for people. */
+  /** Details of that, for display. */
   detail?: string;
-  /** Why a retryable failure was not retried (again): `exhausted` or `too-long`. Absent where no retry helps. */
+  /**
+   * Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
+   * retryable.
+   */
   outcome?: RetryOutcome;
-  /** How many retries its step had before; absent = none. */
+  /** Number of retries of the step before it; absent = none. */
   retries?: number;
-  /** The sum of the scheduled waits before them, in milliseconds; absent = none. */
+  /** Sum of their scheduled waits, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
-/** A frame that could not be understood. */
+/** A frame could not be parsed. */
 export interface ErrorMessage {
   type: "error";
   /** What is wrong and what to do. */
   message: string;
 }
 
-/** One line of an export. Each conversation's line comes before those of its chunks, which ascend by `seq`. */
+/** One line of an export. Each conversation precedes its chunks, which are ordered by `seq`. */
 export type ExportLine =
   | ConversationLine
   | ChunkLine;
 
 /** A diagnosed provider error. */
 export interface Failure {
-  /** What kind of failure it is. */
+  /** Its category. */
   category: Category;
-  /** Whether the same request with the same credential can succeed later in the same turn. */
+  /** Whether the same request with the same credential can succeed later in the turn. */
   retryable: boolean;
   /** The provider's error, verbatim but capped and with secrets removed, e.g. `HTTP 429: {"error":...}`. */
   message: string;
-  /** What a person can do about it, in one sentence. */
+  /** What the user can do about it, in one sentence. */
   advice?: string;
-  /** The HTTP status as text, when one was received. */
+  /** The HTTP status as text, if one was received. */
   code?: string;
   /** The wait that the provider asked for, in milliseconds. */
   hintMs?: number;
@@ -433,66 +439,66 @@ export interface Failure {
   providerCode?: string;
 }
 
-/** Answer of `GET /health`. */
+/** Response of `GET /health`. */
 export interface Health {
   /** Always true: a server that cannot serve does not answer. */
   ok: boolean;
 }
 
-/** Answer of `GET /conversations/:id`. */
+/** Response of `GET /conversations/:id`. */
 export interface HistoryWindow {
-  /** Ascending by `seq`. */
+  /** The chunks, in order of `seq`. */
   chunks: Array<StoredChunk>;
-  /** The last chunk's `seq`; the asked-for `sinceSeq` when there is none. */
+  /** The last chunk's `seq`; the requested `sinceSeq` if there are no chunks. */
   latestSeq: number;
-  /** True where the window was cut by a limit of the server and there are more chunks after its last one. */
+  /** True if a server limit cut the window and more chunks follow its last one. */
   more?: boolean;
-  /** The sealed turns that these chunks are of, oldest first; absent where none of them is known. */
+  /** The sealed turns that these chunks belong to, oldest first; absent if none is known. */
   turns?: Array<TurnMetrics>;
 }
 
-/** An image that goes with a message. */
+/** An image attached to a message. */
 export interface Image {
-  /** Where it is: `https:` or `data:`. */
+  /** Its URL: `https:` or `data:`. */
   url: string;
-  /** Its media type, when known. */
+  /** Its media type, if known. */
   mimeType?: string;
 }
 
-/** An image of the person. */
+/** An image from the user. */
 export interface ImageChunk {
   type: "image";
-  /** Where it is: `https:` or `data:`. */
+  /** Its URL: `https:` or `data:`. */
   url: string;
-  /** Its media type, when known. */
+  /** Its media type, if known. */
   mimeType?: string;
 }
 
 /** Consecutive chunks of one role. */
 export interface Message {
-  /** Who it is from. */
+  /** Its author. */
   role: Role;
-  /** Its pieces, in order. */
+  /** Its chunks, in order. */
   chunks: Array<Chunk>;
 }
 
-/** What is known about a model. */
+/** Details of a model. */
 export interface ModelInfo {
-  /** The most tokens a request may have. */
+  /** Maximum number of tokens in a request. */
   contextWindow?: number;
-  /** The most tokens an answer may have. */
+  /** Maximum number of tokens in an answer. */
   maxOutputTokens?: number;
 }
 
-/** Answer of `GET /models`. */
+/** Response of `GET /models`. */
 export interface Models {
-  /** Each as `credential/model`; the first is the default. */
+  /** The models, each as `provider/model`; the first is the default. */
   models: Array<string>;
-  /** What is known about them, by the same names. */
+  /** Details of the models, by the same names. */
   modelInfo?: Record<string, ModelInfo>;
 }
 
-/** Which stream of a tool. */
+/** The output stream of a tool. */
 export type OutputStream =
   /** Standard output. */
   | "stdout"
@@ -504,279 +510,276 @@ export type OutputStream =
 /** A retry was scheduled: sent once per retry, before its wait. Transient. */
 export interface ProviderRetryEvent {
   type: "provider-retry";
-  /** 0-based: the Nth retry of this step that is about to happen. */
+  /** 0-based number of this retry within its step. */
   attempt: number;
   /** The scheduled wait, in milliseconds. */
   delayMs: number;
   /** The provider's error, verbatim. */
   message: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** What is left of the cumulative wait after this one, in milliseconds. */
+  /** Remaining retry budget after this wait, in milliseconds. */
   budgetLeftMs?: number;
-  /** What kind of failure it was. */
+  /** The category of the failure. */
   category?: Category;
-  /** The HTTP code as text, when known. */
+  /** The HTTP status as text, if known. */
   code?: string;
-  /** True when the provider asked for this wait. */
+  /** True if the provider asked for this wait. */
   hinted?: boolean;
-  /** How many retries the schedule has in all, when it is bounded. */
+  /** Maximum number of retries in the schedule; absent if unbounded. */
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
   nextAt?: number;
-  /** Who is asked next, as `credential/model`. */
+  /** The target of the retry, as `provider/model`. */
   target?: string;
 }
 
 /**
- * Extension: nothing of the answer has arrived for a while; sent again as the silence goes on. Over when anything of
- * the step is told. While nothing was shown of the step, `retry.now` asks again at once. Transient.
+ * Extension: nothing of the answer has arrived for a while. Repeated during the silence, which ends with the
+ * step's next event. If nothing of the step has been shown, `retry.now` repeats the call at once. Transient.
  */
 export interface ProviderSilentEvent {
   type: "provider-silent";
   /** The step. */
   stepId: StepId;
-  /** How long nothing of the answer has arrived, in milliseconds. */
+  /** Length of the silence so far, in milliseconds. */
   silentMs: number;
-  /** Whether the connection shows signs of life, such as comments that keep it open. */
+  /** True if the connection shows signs of life, such as keep-alive comments. */
   alive: boolean;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** When the call is given up if it stays like this, in epoch milliseconds. */
+  /** When the call times out if the silence continues, in epoch milliseconds. */
   givesUpAt?: number;
 }
 
-/** Answer of `DELETE /conversations/:id/queue/:messageId`. */
+/** Response of `DELETE /conversations/:id/queue/:messageId`. */
 export interface QueueCancelled {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether the message was still waiting. */
+  /** Whether the message was still queued. */
   cancelled: boolean;
-  /** All that waits now, oldest first. */
+  /** All queued messages, oldest first. */
   queue: Array<QueuedMessage>;
 }
 
-/** Extension: the messages that wait for the next tool-result boundary changed. Transient. */
+/** Extension: the queue of user messages for the next tool-result boundary changed. Transient. */
 export interface QueueChangedEvent {
   type: "queue-changed";
-  /** All that wait now, oldest first. */
+  /** All queued messages, oldest first. */
   queue: Array<QueuedMessage>;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Body of `POST /conversations/:id/queue`. */
+/** Request body of `POST /conversations/:id/queue`. */
 export interface QueueRequest {
   /** The user message. */
   text: string;
-  /** A name of the client's choice for cancelling it; the server makes one when absent. */
+  /** An id chosen by the client, used to cancel the message; the server creates one if absent. */
   messageId?: string;
 }
 
-/** Answer of `POST /conversations/:id/queue`. */
+/** Response of `POST /conversations/:id/queue`. */
 export interface Queued {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether nothing was running, so that the message started a turn at once. */
+  /** True if no turn was running and the message started one at once. */
   startedTurn: boolean;
-  /** All that waits now, oldest first. */
+  /** All queued messages, oldest first. */
   queue: Array<QueuedMessage>;
 }
 
-/** A user message that waits for the next tool-result boundary, or for the end of the turn. */
+/** A user message queued for the next tool-result boundary or the end of the turn. */
 export interface QueuedMessage {
-  /** Names it for cancelling. */
+  /** Its id, used to cancel it. */
   messageId: string;
   /** Its text. */
   text: string;
 }
 
-/** Thinking. */
+/** A piece of the model's reasoning. */
 export interface ReasoningDeltaEvent {
   type: "reasoning-delta";
-  /** The next piece. */
+  /** The piece. */
   delta: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Answer of `POST /conversations/:id/retry`. */
+/** Response of `POST /conversations/:id/retry`. */
 export interface Retried {
   /** The conversation. */
   conversationId: ConversationId;
-  /** The turn that has begun. */
+  /** The new turn. */
   turnId: TurnId;
-  /** The place in the event stream where it begins. */
+  /** The position in the event stream where it begins. */
   cursor: string;
 }
 
-/** End the running turn if its step is being retried: it waits, or was asked again and has shown nothing yet. */
+/** Stops the running turn if its step is being retried: the retry is waiting, or has shown nothing yet. */
 export interface RetryAbortCommand {
   type: "retry.abort";
   /** The conversation. */
   conversationId: ConversationId;
 }
 
-/** Answer of `POST /conversations/:id/retry/abort` and `/retry/now`. */
+/** Response of `POST /conversations/:id/retry/abort` and `/retry/now`. */
 export interface RetryControl {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether there was a retry to skip to or to end: one that waits, or, for `abort`, one that is being asked. */
+  /** Whether there was a retry to skip to or to cancel: a waiting one or, for `abort`, one in phase `asking`. */
   wasRetrying: boolean;
 }
 
-/** Extension: a series of retries is over. Transient. */
+/** Extension: a series of retries ended. Transient. */
 export interface RetryEndedEvent {
   type: "retry-ended";
-  /** How many retries there were. */
+  /** Number of retries made. */
   attempts: number;
-  /** How it ended. */
+  /** The outcome. */
   outcome: RetryOutcome;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** More about it, for people. */
+  /** Details, for display. */
   message?: string;
 }
 
-/** Skip the wait for the next retry; or ask again at once where the provider is silent and nothing was shown. */
+/** Skips the wait for the next retry. Also repeats the call of a silent provider, if nothing was shown. */
 export interface RetryNowCommand {
   type: "retry.now";
   /** The conversation. */
   conversationId: ConversationId;
 }
 
-/** How a series of retries ended. */
+/** The outcome of a series of retries. */
 export type RetryOutcome =
   /** The provider answered. */
   | "recovered"
-  /** The schedule or the budget has no further retry. */
+  /** The schedule has no further retry. */
   | "exhausted"
-  /** Someone ended the wait. */
+  /** A user cancelled the wait. */
   | "cancelled"
-  /** The next wait would be longer than is allowed. */
+  /** The next wait would exceed the budget. */
   | "too-long"
-  /** The next failure was of a kind that waiting does not cure. */
+  /** The next failure was not retryable. */
   | "not-retryable"
   /** A word that only a newer server sends. */
   | (string & {});
 
-/** Where in a chain of retries a step is. */
+/** The phase of a retry. */
 export type RetryPhase =
-  /** The next retry waits for its time. */
+  /** The wait before the retry is in progress. */
   | "waiting"
-  /** The provider is being asked and has shown nothing yet. */
+  /** The provider has been called and nothing of its answer has been shown. */
   | "asking"
   /** A word that only a newer server sends. */
   | (string & {});
 
-/** Body of `POST /conversations/:id/retry`. */
+/** Request body of `POST /conversations/:id/retry`. */
 export interface RetryRequest {
-  /** The turn to try again: the conversation's last one, which ended in an error or was stopped. */
+  /** The turn to repeat: the conversation's last one, which ended in an error or was stopped. */
   turnId: TurnId;
 }
 
-/** Turn automatic retries on or off, for one conversation or for all. */
+/** Turns automatic retries on or off, for one conversation or for all. */
 export interface RetrySetCommand {
   type: "retry.set";
   /** Whether failures are retried. */
   enabled: boolean;
-  /** The conversation; all of them when absent. */
+  /** The conversation; all of them if absent. */
   conversationId?: ConversationId;
 }
 
-/**
- * The chain of retries that a step is in: from its first failure until something of an answer is shown, or it is given
- * up.
- */
+/** The retry series of a step: from its first failure until part of an answer is shown or the step is given up. */
 export interface RetryState {
-  /** Whether the retry is still to come or the provider is being asked. */
+  /** Whether the retry is waiting or the provider has been called. */
   phase: RetryPhase;
-  /** 0-based number of the retry in its step. */
+  /** 0-based number of the retry within its step. */
   attempt: number;
-  /** How long the wait before it was decided to be, in milliseconds. */
+  /** Scheduled length of the wait before it, in milliseconds. */
   delayMs: number;
-  /** What kind of failure it was. */
+  /** The category of the failure. */
   category?: Category;
-  /** The HTTP code as text, when known. */
+  /** The HTTP status as text, if known. */
   code?: string;
-  /** How many retries the schedule has in all, when it is bounded. */
+  /** Maximum number of retries in the schedule; absent if unbounded. */
   maxAttempts?: number;
-  /** The provider's error, verbatim; absent where a turn was saved by a version that did not keep it. */
+  /** The provider's error, verbatim; absent if the turn was saved by a version that did not store it. */
   message?: string;
-  /** When a waiting retry comes, in epoch milliseconds; absent once the provider is being asked. */
+  /** When the wait ends, in epoch milliseconds; absent while `asking`. */
   nextAt?: number;
 }
 
-/** Extension: the review is over; once per `review-started`. Transient. */
+/** Extension: the review ended; sent once per `review-started`. Transient. */
 export interface ReviewCompletedEvent {
   type: "review-completed";
-  /** The call. */
+  /** The id of the call. */
   toolCallId: string;
-  /** How it ended. */
+  /** The outcome. */
   verdict: Verdict;
-  /** How often the reviewer was asked. */
+  /** Number of calls of the reviewer. */
   attemptCount: number;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** Why it decided so. */
+  /** The reviewer's reason. */
   rationale?: string;
-  /** How dangerous the reviewer thinks the call is, in its own word. */
+  /** The reviewer's rating of the risk, in its own word. */
   riskLevel?: string;
-  /** How far the reviewer thinks the person asked for it, in its own word. */
+  /** The reviewer's rating of how far the user asked for the call, in its own word. */
   userAuthorization?: string;
 }
 
-/** Extension: a reviewer model looks at a tool call before it runs. Transient. */
+/** Extension: a reviewer model started to review a tool call before it runs. Transient. */
 export interface ReviewStartedEvent {
   type: "review-started";
-  /** The call. */
+  /** The id of the call. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Who a message is from. */
+/** The author of a message. */
 export type Role =
-  /** Instructions of the embedder. */
+  /** The embedder's instructions. */
   | "system"
-  /** The person. */
+  /** The user. */
   | "user"
   /** The model. */
   | "assistant"
-  /** Results of tools. */
+  /** Tool results. */
   | "tool"
   /** A word that only a newer server sends. */
   | (string & {});
 
-/** Body of `POST /chat`. */
+/** Request body of `POST /chat`. */
 export interface SendRequest {
   /** The user message. */
   message: string;
-  /** The conversation; a new one when absent. */
+  /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
-  /** Whether to be sent extension events too. */
+  /** Whether to send extension events too. */
   extensions?: boolean;
-  /** Images that go with it. */
+  /** Images attached to the message. */
   images?: Array<Image>;
-  /** `credential/model`; the server's default when absent. */
+  /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
-  /** How hard the model should think, in the provider's words. */
+  /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
 }
 
@@ -788,16 +791,16 @@ export type ServerMessage =
   | ErrorMessage
   | UnknownMessage;
 
-/** The conversation's status changed, or a retry of its turn went from waiting to asking. */
+/** The conversation's status changed, or its retry went from `waiting` to `asking`. */
 export interface StatusEvent {
   type: "status";
-  /** What it is now. */
+  /** The new status. */
   status: ConversationStatus;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** The retry under way: sent, with an unchanged status, when a wait is over and the provider is asked again. */
+  /** The retry in progress. Sent with an unchanged status when a wait ends and the provider is called again. */
   retry?: RetryState;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId?: TurnId;
 }
 
@@ -806,30 +809,30 @@ export interface SteeringEvent {
   type: "steering";
   /** Its text. */
   text: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** After the step's stream ended. */
+/** The step's stream ended. */
 export interface StepCompleteEvent {
   type: "step-complete";
   /** The step. */
   stepId: StepId;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** From the first token to the end of the stream, in milliseconds. */
+  /** Time from the first token to the end of the stream, in milliseconds. */
   decodeMs?: number;
-  /** `ttftMs + decodeMs` when a first token was seen. */
+  /** `ttftMs + decodeMs`; absent without a first token. */
   genTotalMs?: number;
-  /** From the provider call to its first token, in milliseconds. */
+  /** Time from the provider call to its first token, in milliseconds. */
   ttftMs?: number;
 }
 
-/** Names a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step. */
+/** The id of a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step. */
 export type StepId = string;
 
 /** Extension: drop what was shown of this step; it will be streamed again. Transient. */
@@ -837,15 +840,15 @@ export interface StepRewoundEvent {
   type: "step-rewound";
   /** The step. */
   stepId: StepId;
-  /** Why, for people. */
+  /** The reason, for display. */
   reason: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Answer of `POST /conversations/:id/stop` and `/close`. */
+/** Response of `POST /conversations/:id/stop` and `/close`. */
 export interface Stopped {
   /** The conversation. */
   conversationId: ConversationId;
@@ -853,51 +856,51 @@ export interface Stopped {
   abortedTurn: boolean;
 }
 
-/** A chunk with its place in the conversation. */
+/** A chunk with its position in the conversation. */
 export interface StoredChunk {
-  /** Per conversation, starts at 1, never skips, in append order. */
+  /** Position in the conversation: starts at 1, has no gaps, in append order. */
   seq: number;
-  /** Who it is from. */
+  /** Its author. */
   role: Role;
   /** The chunk. */
   chunk: Chunk;
   /**
-   * Chunks from this `seq` up to this chunk are superseded: people can still read them, a model is no longer sent
-   * them. Set on the first chunk of a turn that tries another one again.
+   * Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
+   * model. Set on the first chunk of a turn that repeats another one.
    */
   supersedes?: number;
 }
 
-/** Text of the embedder for the model. */
+/** The embedder's text for the model. */
 export interface SystemChunk {
   type: "system";
   /** The text. */
   text: string;
 }
 
-/** Extension: the turn is back at the target it prefers. Transient. */
+/** Extension: the turn returned to its preferred target. Transient. */
 export interface TargetRestoredEvent {
   type: "target-restored";
-  /** The target, as `credential/model`. */
+  /** The target, as `provider/model`. */
   to: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Extension: the turn asks another target from now on. Transient. */
+/** Extension: the turn switched to another target. Transient. */
 export interface TargetSwitchedEvent {
   type: "target-switched";
-  /** The target that failed, as `credential/model`. */
+  /** The target that failed, as `provider/model`. */
   from: string;
-  /** The target asked next, as `credential/model`. */
+  /** The new target, as `provider/model`. */
   to: string;
-  /** Why, for people. */
+  /** The reason, for display. */
   reason: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
@@ -908,45 +911,45 @@ export interface TextChunk {
   text: string;
 }
 
-/** Visible text. */
+/** A piece of visible text. */
 export interface TextDeltaEvent {
   type: "text-delta";
-  /** The next piece. */
+  /** The piece. */
   delta: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
 /** The model's reasoning. */
 export interface ThinkingChunk {
   type: "thinking";
-  /** The text. Empty where the provider hides it and only wants its echo: then there is nothing to show. */
+  /** The text. Empty if the provider hides it and only requires its echo. */
   text: string;
-  /** What the provider wants back with it. */
+  /** Opaque provider data that must be sent back with it. */
   echo?: Echo;
 }
 
-/** The model asked for a tool. Has exactly one `tool-result` in the same history. */
+/** A tool call by the model. The same history has exactly one `tool-result` for it. */
 export interface ToolCallChunk {
   type: "tool-call";
-  /** The provider's id of the call, unique in its step. */
+  /** The provider's id of the call, unique within its step. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** The arguments: any JSON; the raw text where they did not parse. */
+  /** The arguments: any JSON, or the raw text if they did not parse. */
   input: unknown;
-  /** What the provider wants back with it. */
+  /** Opaque provider data that must be sent back with it. */
   echo?: Echo;
-  /** The step that asked. */
+  /** The step that made the call. */
   stepId?: StepId;
 }
 
-/** The model asked for a tool; the arguments are complete. */
+/** The model called a tool; the arguments are complete. */
 export interface ToolCallEvent {
   type: "tool-call";
-  /** The step that asked. */
+  /** The step that made the call. */
   stepId: StepId;
   /** The provider's id of the call. */
   toolCallId: string;
@@ -954,123 +957,123 @@ export interface ToolCallEvent {
   toolName: string;
   /** The arguments: any JSON. */
   input: unknown;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
 /** Live output of a running tool. Transient. */
 export interface ToolOutputEvent {
   type: "tool-output";
-  /** The call. */
+  /** The id of the call. */
   toolCallId: string;
-  /** The next piece. */
+  /** The piece. */
   data: string;
-  /** Which of its streams. */
+  /** The output stream. */
   stream: OutputStream;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** The step that asked. */
+  /** The step that made the call. */
   stepId?: StepId;
 }
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface ToolResultChunk {
   type: "tool-result";
-  /** The call that this answers. */
+  /** The id of the call. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** What the model is told. */
+  /** The text that the model receives. */
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
-  /** The step that asked. */
+  /** The step that made the call. */
   stepId?: StepId;
 }
 
-/** What a tool answered: exactly one per call. */
+/** The result of a tool call: exactly one per call. */
 export interface ToolResultEvent {
   type: "tool-result";
-  /** The step that asked. */
+  /** The step that made the call. */
   stepId: StepId;
-  /** The call that this answers. */
+  /** The id of the call. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
-  /** What the model is told. */
+  /** The text that the model receives. */
   content: string;
-  /** Whether the tool failed, was interrupted or could not be run. */
+  /** True if the tool failed, was interrupted or could not be run. */
   isError: boolean;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** How long it ran, in milliseconds. */
+  /** How long the tool ran, in milliseconds. */
   durationMs?: number;
 }
 
-/** Names a turn: one user message until sealed. */
+/** The id of a turn: one user message until sealed. */
 export type TurnId = string;
 
-/** One turn's figures. */
+/** Metrics of one turn. */
 export interface TurnMetrics {
   /** The turn. */
   turnId: TurnId;
-  /** Sum over its steps. */
+  /** Token counts, summed over its steps. */
   usage: Usage;
-  /** Model round trips. */
+  /** Number of steps (model round trips). */
   steps: number;
-  /** What kind of failure ended it, when one did. */
+  /** The category of the failure that ended it, if one did. */
   category?: Category;
   /** Input plus output tokens of its last step. */
   contextSize?: number;
-  /** From start to seal, in milliseconds; absent while it runs. */
+  /** Time from start to seal, in milliseconds; absent while it runs. */
   durationMs?: number;
   /** The `seq` of its first chunk. */
   firstSeq?: number;
-  /** From its start to the first token shown, waits included, in milliseconds; absent where nothing was shown. */
+  /** Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown. */
   firstTokenMs?: number;
   /** The `seq` of its last chunk. */
   lastSeq?: number;
-  /** The model that answered last, as `credential/model`. */
+  /** The model that answered last, as `provider/model`. */
   model?: string;
   /** Why it ended. */
   reason?: DoneReason;
-  /** Retries of all its steps; absent = none. */
+  /** Number of retries in all its steps; absent = none. */
   retries?: number;
-  /** The turn that it tried again. */
+  /** The turn that it repeated. */
   retryOf?: TurnId;
-  /** The sum of the waits before them, in milliseconds; absent = none. */
+  /** Sum of the waits before them, in milliseconds; absent = none. */
   waitedMs?: number;
 }
 
-/** Answer of `GET /conversations/:id/metrics`. */
+/** Response of `GET /conversations/:id/metrics`. */
 export interface TurnMetricsList {
   /** Sealed turns, oldest first. */
   turns: Array<TurnMetrics>;
 }
 
-/** All chunks are persisted, history is final. The last event of every turn. */
+/** All chunks are persisted and history is final. The last event of every turn. */
 export interface TurnSealedEvent {
   type: "turn-sealed";
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** Before the first step. */
+/** The turn begins its first step. */
 export interface TurnStartEvent {
   type: "turn-start";
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** The turn that this one tries again: same history, no new message, so no `user-message` comes before it. */
+  /** The turn that this one repeats: same history, no new message, so no `user-message` precedes it. */
   retryOf?: TurnId;
 }
 
@@ -1082,9 +1085,9 @@ export interface UnknownChunk {
 /** What only a newer server sends: pass it over. It has further fields. */
 export interface UnknownEvent {
   type: UnknownType;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId?: TurnId;
 }
 
@@ -1095,13 +1098,13 @@ export interface UnknownMessage {
 
 /** Token counts. */
 export interface Usage {
-  /** Tokens of the request, those read from a cache included. */
+  /** Tokens of the request, including those read from a cache. */
   inputTokens: number;
-  /** Tokens of the answer, reasoning included. */
+  /** Tokens of the answer, including reasoning. */
   outputTokens: number;
-  /** Of the request's tokens, those read from a cache. */
+  /** Tokens of the request that were read from a cache. */
   cacheReadTokens?: number;
-  /** Of the request's tokens, those written to a cache. */
+  /** Tokens of the request that were written to a cache. */
   cacheWriteTokens?: number;
 }
 
@@ -1110,36 +1113,36 @@ export interface UsageEvent {
   type: "usage";
   /** The counts. */
   usage: Usage;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
   /** The step. */
   stepId?: StepId;
 }
 
-/** The prompt: first event of a turn, so that a pure watcher sees it. */
+/** The prompt: the first event of a turn, so that other subscribers see it. */
 export interface UserMessageEvent {
   type: "user-message";
   /** The prompt's text. */
   text: string;
-  /** Where it happened. */
+  /** The conversation. */
   conversationId: ConversationId;
-  /** In which turn; absent on `status` only. */
+  /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
 
-/** How a question for permission ended. Only `allowed` lets the tool run. */
+/** The outcome of an approval request. Only `allowed` lets the tool run. */
 export type Verdict =
   /** The tool may run. */
   | "allowed"
   /** The tool may not run. */
   | "denied"
-  /** Nobody could decide: the reviewer broke. */
+  /** No decision: the reviewer failed. */
   | "failed"
-  /** Nobody decided in time. */
+  /** No decision in time. */
   | "timed-out"
-  /** The turn was ended first. */
+  /** The turn ended first. */
   | "cancelled"
   /** A word that only a newer server sends. */
   | (string & {});
