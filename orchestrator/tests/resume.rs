@@ -265,7 +265,7 @@ fn a_restart_with_another_configuration_changes_nothing_about_a_turn_that_waits(
         let still = (seen[0].0.clone(), vec!["kept".to_owned()], Some(40));
         assert_eq!((&seen[1], &seen[2]), (&still, &still));
         // The next turn has what is configured now.
-        let start = StartTurn { conversation_id: Some(id), text: "more".into(), ..StartTurn::default() };
+        let start = StartTurn::new("more").conversation(id);
         second.start(start).await.unwrap();
         until(&mut events, |event| *event == EventBody::TurnSealed).await;
         let (prompt, tools, most) = told(&asked.lock().unwrap()[3]);

@@ -127,7 +127,7 @@ pub(crate) fn chunk(row: &Row<'_>, column: usize) -> rusqlite::Result<Chunk> {
 }
 
 /// The place of a word in the list of those that are kept.
-fn code<T: PartialEq + Debug>(word: T, all: &[T]) -> rusqlite::Result<i64> {
+fn code<T: Copy + PartialEq + Debug>(word: T, all: &[T]) -> rusqlite::Result<i64> {
     let unknown = || Error::ToSqlConversionFailure(format!("{word:?} cannot be kept").into());
     let place = all.iter().position(|known| *known == word).ok_or_else(unknown)?;
     i64::try_from(place).map_err(|error| Error::ToSqlConversionFailure(error.into()))
