@@ -110,9 +110,15 @@ impl Storm {
         loop {
             let unsealed = self.journal.unsealed(Millis(u64::MAX)).await.unwrap();
             if unsealed.iter().all(|(_, wait)| matches!(wait, Wait::Until(_))) {
-                return;
+                break;
             }
             tokio::task::yield_now().await;
+        }
+        // Saved is not yet told, and nobody cancels a wait that he was not told of.
+        for id in ids {
+            while self.orchestrator.status(id).await.unwrap().retry.is_none() {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
