@@ -81,7 +81,7 @@ impl Batch {
     /// What is added from here on is of the turn that follows.
     pub(crate) fn begin_next(&mut self) {
         (self.from, self.first_seq) = (self.head.end, self.head.last_seq + 1);
-        self.is_next = true;
+        (self.is_next, self.supersedes) = (true, None);
     }
 
     /// Changes the conversation's status, if it is another one. Before the turn's first event, its start moves along.

@@ -37,7 +37,7 @@ impl Orchestrator {
         }
         let model = self.ports.models.choose(None, last_model.as_deref())?;
         let seated = conversation.claim_since(vacancy)?;
-        let supersedes = loose_end(&chunks, last.first_seq.unwrap_or(1));
+        let supersedes = loose_end(&chunks);
         let settings = TurnSettings::new(&self.ports, model, None, supersedes);
         let (started, begun) = oneshot::channel();
         let again = new_id::turn();
@@ -50,8 +50,8 @@ impl Orchestrator {
     }
 }
 
-/// Where that begins which a turn said after the person's message and its last tool result: what trying again replaces.
-fn loose_end(chunks: &[Arc<StoredChunk>], first_seq: u64) -> Option<u64> {
-    let said = chunks.iter().rev().take_while(|stored| stored.seq >= first_seq);
-    said.take_while(|stored| stored.role == Role::Assistant).last().map(|stored| stored.seq)
+/// Where the model's output after the last user message or tool result begins: what trying again replaces. It may be that of
+/// an earlier try, where the last one was stopped before it said anything.
+fn loose_end(chunks: &[Arc<StoredChunk>]) -> Option<u64> {
+    chunks.iter().rev().take_while(|stored| stored.role == Role::Assistant).last().map(|stored| stored.seq)
 }

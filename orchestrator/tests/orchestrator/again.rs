@@ -139,3 +139,27 @@ async fn a_stopped_turn_is_tried_again_and_its_first_chunk_says_so() {
     assert!(lines(&frames).contains(&"done stop".to_owned()));
     assert_eq!(world.chunks().await[2].supersedes, Some(2));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_said_nothing_leaves_the_mark_to_the_next() {
+    let half = vec![text("Half"), fails()];
+    let provider = Noting::new([half, vec![Cue::Hang], vec![Cue::Hang], answer("Whole")]);
+    let world = World::new(provider.clone());
+    world.say("Question").await.turn().await;
+    // Stopped twice before a word; the second time with a message that waits.
+    let mut watcher = world.watch(None).await;
+    for is_last in [false, true] {
+        let last = last_turn(&world).await.turn_id;
+        world.orchestrator.retry(&world.id, &last).await.unwrap();
+        assert_eq!(provider.last(), ["User Question"], "the half answer is not sent");
+        if is_last {
+            world.enqueue("And now?").await;
+        }
+        assert!(world.stop().await);
+        watcher.until("turn-sealed").await;
+    }
+    watcher.until("turn-sealed").await;
+    // Nobody replaced it: it is part of the conversation, and the message that followed replaces nothing.
+    assert_eq!(provider.last(), ["User Question", "Assistant Half", "User And now?"]);
+    assert!(world.chunks().await.iter().all(|stored| stored.supersedes.is_none()));
+}
