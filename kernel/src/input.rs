@@ -48,6 +48,9 @@ pub enum Input {
     },
     /// An internal fault, such as a panic in a tool. Ends the turn with this failure.
     Fault(Failure),
+    /// The next save was refused for good, and the turn restored as it was saved last. Takes back what was published
+    /// since, and ends the turn with this failure.
+    Unsaved(Failure),
     /// The process is about to shut down: saves all that is known so far.
     Checkpoint,
     /// The turn was restored after its process ended. Always the first input of a restored turn.

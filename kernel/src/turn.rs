@@ -117,6 +117,7 @@ impl Turn {
             Input::Steer(message) => self.on_steer(message, fx),
             Input::Unsteer { message_id } => self.on_unsteer(&message_id, fx),
             Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled.into(), fx),
+            Input::Unsaved(failure) => self.on_unsaved(now, failure, fx),
             Input::Checkpoint => self.on_checkpoint(),
             Input::Recover => self.on_recover(now, fx),
         }

@@ -100,6 +100,7 @@ fn name(input: &Input) -> &'static str {
         Input::Steer(_) => "steer",
         Input::Unsteer { .. } => "unsteer",
         Input::Fault(_) => "fault",
+        Input::Unsaved(_) => "unsaved",
         Input::Checkpoint => "checkpoint",
         Input::Recover => "recover",
         _ => "another input",

@@ -23,6 +23,16 @@ impl Turn {
         }
     }
 
+    /// Subscribers drop what was published since the last save, and see again what it holds: that is kept.
+    pub(super) fn on_unsaved(&mut self, now: Millis, failure: Failure, fx: &mut Effects) {
+        if let Phase::Streaming(streaming) = &self.phase {
+            let step_id = self.step_id(streaming.op.step);
+            fx.tell(EventBody::StepRewound { step_id, reason: failure.message.clone() });
+            self.tell_again(fx);
+        }
+        self.fail(now, failure, RetryOutcome::Cancelled.into(), fx);
+    }
+
     pub(super) fn on_recover(&mut self, now: Millis, fx: &mut Effects) {
         match &mut self.phase {
             Phase::Streaming(_) => self.recover_stream(now, fx),

@@ -232,7 +232,7 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
             Input::Steer(message) => !queued(&message.message_id) && !message.text.is_empty(),
             Input::Unsteer { message_id } => queued(message_id),
             Input::Checkpoint => !waits,
-            Input::Abort | Input::Fault(_) | Input::Recover => true,
+            Input::Abort | Input::Fault(_) | Input::Unsaved(_) | Input::Recover => true,
             _ => panic!("a new input: {input:?}"),
         }
 }

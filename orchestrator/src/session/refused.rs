@@ -1,6 +1,6 @@
 //! A turn whose next save the journal refuses for good: it ends with that, once, and is not asked for again.
 
-use everturn_kernel::{Effects, Input, NoRetry, Turn, Want};
+use everturn_kernel::{Effects, Input, NoRetry, Turn};
 use everturn_wire::{Category, Failure};
 
 use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
@@ -20,15 +20,10 @@ pub(super) async fn end(
     let mut turn = Turn::restore(stored.turn.filter(|_| is_ours)?.snapshot).ok()?;
     conversation.drop_told();
     let (mut effects, now) = (Effects::new(), ports.clock.now());
-    if let Want::Stream(_) = turn.want() {
-        // Watchers drop the text that was told and not saved. No process ended: none is counted.
-        turn.handle(now, Input::Checkpoint, &NoRetry, &mut effects);
-        turn.handle(now, Input::Recover, &NoRetry, &mut effects);
-    }
     let failure = Failure {
         advice: Some("Ask for a shorter answer, or split the request.".to_owned()),
         ..Failure::new(Category::Internal, false, format!("what came could not be saved: {why}"))
     };
-    turn.handle(now, Input::Fault(failure), &NoRetry, &mut effects);
+    turn.handle(now, Input::Unsaved(failure), &NoRetry, &mut effects);
     Some(TurnTask { turn, effects, settings, owed: PendingReplies::default() })
 }

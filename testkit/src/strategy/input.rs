@@ -23,6 +23,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         2 => Just(Input::RetryNow),
         2 => any_steering(),
         1 => any_failure().prop_map(Input::Fault),
+        1 => any_failure().prop_map(Input::Unsaved),
         1 => Just(Input::Checkpoint),
         3 => Just(Input::Recover),
     ]
