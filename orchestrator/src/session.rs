@@ -30,6 +30,7 @@ use turn_task::PendingReplies;
 
 pub(crate) use enter::{begin, go_on_if_due, send};
 pub(crate) use ports::Ports;
+pub(crate) use request::standing;
 pub(crate) use settle::close_idle;
 pub(crate) use turn_task::{TurnSettings, TurnTask};
 

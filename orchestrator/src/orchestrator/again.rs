@@ -51,7 +51,9 @@ impl Orchestrator {
 }
 
 /// Where the model's output after the last user message or tool result begins: what trying again replaces. It may be that of
-/// an earlier try, where the last one was stopped before it said anything.
+/// an earlier try, where the last one was stopped before it said anything. Looked for in what still stands, since what a
+/// try has replaced cannot be replaced again.
 fn loose_end(chunks: &[Arc<StoredChunk>]) -> Option<u64> {
-    chunks.iter().rev().take_while(|stored| stored.role == Role::Assistant).last().map(|stored| stored.seq)
+    let standing = session::standing(chunks, None);
+    standing.iter().rev().take_while(|stored| stored.role == Role::Assistant).last().map(|stored| stored.seq)
 }

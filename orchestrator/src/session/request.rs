@@ -18,8 +18,8 @@ pub(super) fn messages(
             chunks: vec![Arc::new(Chunk::System { text: text.to_owned() })],
         });
     }
-    let valid = valid(chunks, supersedes);
-    for stored in valid.into_iter().filter(|stored| !matches!(*stored.chunk, Chunk::Error { .. })) {
+    let standing = standing(chunks, supersedes);
+    for stored in standing.into_iter().filter(|stored| !matches!(*stored.chunk, Chunk::Error { .. })) {
         match messages.last_mut() {
             Some(last) if last.role == stored.role => last.chunks.push(stored.chunk.clone()),
             _ => messages.push(Message { role: stored.role, chunks: vec![stored.chunk.clone()] }),
@@ -28,24 +28,24 @@ pub(super) fn messages(
     messages
 }
 
-/// Chunks that none after them supersedes.
-fn valid(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<&StoredChunk> {
-    let mut valid: Vec<&StoredChunk> = Vec::with_capacity(chunks.len());
-    let drop_from = |valid: &mut Vec<&StoredChunk>, from: u64| {
-        valid.truncate(valid.partition_point(|stored| stored.seq < from));
+/// The chunks that no later one supersedes.
+pub(crate) fn standing(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<&StoredChunk> {
+    let mut standing: Vec<&StoredChunk> = Vec::with_capacity(chunks.len());
+    let drop_from = |standing: &mut Vec<&StoredChunk>, from: u64| {
+        standing.truncate(standing.partition_point(|stored| stored.seq < from));
     };
     let marked = |from: u64| chunks.iter().any(|stored| stored.supersedes == Some(from));
     for stored in chunks {
         if let Some(from) = stored.supersedes {
-            drop_from(&mut valid, from);
+            drop_from(&mut standing, from);
         }
-        valid.push(stored);
+        standing.push(stored);
     }
     // Once it has chunks of its own, the first of them says so.
     if let Some(from) = supersedes.filter(|from| !marked(*from)) {
-        drop_from(&mut valid, from);
+        drop_from(&mut standing, from);
     }
-    valid
+    standing
 }
 
 #[cfg(test)]

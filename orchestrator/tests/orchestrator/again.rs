@@ -163,3 +163,20 @@ async fn a_try_that_said_nothing_leaves_the_mark_to_the_next() {
     assert_eq!(provider.last(), ["User Question", "Assistant Half", "User And now?"]);
     assert!(world.chunks().await.iter().all(|stored| stored.supersedes.is_none()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_try_replaces_what_the_one_before_it_said() {
+    let half = |word: &str| vec![text(word), fails()];
+    let provider =
+        Noting::new([vec![fails()], half("One"), half("Two"), half("Three"), answer("Done"), answer("Bye")]);
+    let world = World::new(provider.clone());
+    world.say("Question").await.turn().await;
+    for _ in 0..4 {
+        let failed = last_turn(&world).await;
+        let started = world.orchestrator.retry(&world.id, &failed.turn_id).await.unwrap();
+        world.watch(Some(started.from)).await.turn().await;
+        assert_eq!(provider.last(), ["User Question"], "no half answer is sent");
+    }
+    world.say("Thanks").await.turn().await;
+    assert_eq!(provider.last(), ["User Question", "Assistant Done", "User Thanks"]);
+}
