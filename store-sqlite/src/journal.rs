@@ -100,8 +100,15 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     Ok(())
 }
 
-/// Drops definitions that no unsealed turn has any more.
+/// Unused definitions that may stay: looking for them reads every conversation.
+const UNUSED: i64 = 256;
+
+/// Drops definitions that no unsealed turn has any more, when there are many definitions.
 fn tidy(connection: &Connection) -> rusqlite::Result<()> {
+    let kept: i64 = connection.query_row("SELECT count(*) FROM definition", [], |row| row.get(0))?;
+    if kept <= UNUSED {
+        return Ok(());
+    }
     let unused = "DELETE FROM definition WHERE key NOT IN
         (SELECT definition FROM conversation WHERE definition IS NOT NULL)";
     connection.execute(unused, []).map(drop)
