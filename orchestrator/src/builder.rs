@@ -7,7 +7,7 @@ use everturn_kernel::{Provider, Schedule, Settings};
 use crate::{
     Clock, Journal, MemoryJournal, Orchestrator, Patient, SystemClock, Tool,
     clock::Steady,
-    journal::Guarded,
+    journal::{Configured, Guarded},
     model::{Model, Models},
     session::Ports,
     status::StatusChanges,
@@ -151,6 +151,12 @@ impl Builder {
             let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
             settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
         }
+        let configured = Arc::new(Configured {
+            max_output_tokens: self.max_output_tokens,
+            system_prompt: self.system_prompt,
+            tools: Some(tools.names().map(str::to_owned).collect()),
+            schedule: self.schedule.saved(),
+        });
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
         Orchestrator::new(journal.clone(), clock.clone(), |timers, shutdown| Ports {
@@ -160,8 +166,7 @@ impl Builder {
             journal,
             clock,
             settings,
-            system_prompt: self.system_prompt,
-            max_output_tokens: self.max_output_tokens,
+            configured,
             max_tool_result: self.max_tool_result,
             max_live_output: self.max_live_output,
             auto_retry: Arc::new(AtomicBool::new(true)),

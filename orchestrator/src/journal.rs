@@ -17,7 +17,7 @@ use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics
 
 use crate::Cursor;
 
-pub use definition::Definition;
+pub use definition::{Configured, Definition};
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
 pub use page::{ListCursor, Page};

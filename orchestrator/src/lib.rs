@@ -35,8 +35,8 @@ pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
-    Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page, Room, Stored,
-    StoredEvent, Take, TurnRecord, Version, Window,
+    Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page, Room,
+    Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
 pub use orchestrator::{Orchestrator, StartTurn, Started};
 pub use schedule::{Exponential, Patient};

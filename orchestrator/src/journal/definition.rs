@@ -1,5 +1,7 @@
 //! What defines a turn beside its state.
 
+use std::sync::Arc;
+
 use everturn_wire::Value;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,19 @@ pub struct Definition {
     /// How hard it is to think, in the provider's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
+    /// The turn replaces what the history has from this `seq` on, up to its own first chunk: the model is not sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<u64>,
+    /// What the orchestrator was configured with. Shared by the turns that it began.
+    #[serde(flatten)]
+    pub configured: Arc<Configured>,
+}
+
+/// The part of a definition that comes from the configuration, the same for every turn of an orchestrator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Configured {
     /// The most tokens that an answer may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
@@ -32,9 +47,6 @@ pub struct Definition {
     /// The schedule, by name and figures ([`everturn_kernel::Schedule::saved`]). `None` = the one that is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Value>,
-    /// The turn replaces what the history has from this `seq` on, up to its own first chunk: the model is not sent it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub supersedes: Option<u64>,
 }
 
 impl Default for Definition {
@@ -43,11 +55,8 @@ impl Default for Definition {
             version: VERSION,
             model: String::new(),
             reasoning_effort: None,
-            max_output_tokens: None,
-            system_prompt: None,
-            tools: None,
-            schedule: None,
             supersedes: None,
+            configured: Arc::default(),
         }
     }
 }

@@ -176,16 +176,16 @@ impl Host for TurnHost<'_> {
         self.asked = Some(op);
         // Shared with the history, and put together without its lock.
         let chunks = self.conversation.state().record.chunks.clone();
-        let (prompt, supersedes) =
-            (self.settings.definition.system_prompt.as_deref(), self.settings.definition.supersedes);
-        let messages = request::messages(prompt, &chunks, supersedes);
+        let definition = &self.settings.definition;
+        let configured = &definition.configured;
+        let messages = request::messages(configured.system_prompt.as_deref(), &chunks, definition.supersedes);
         let request = Request {
             op,
             model: self.settings.model.name.clone(),
             messages,
             tools: self.settings.tools.specs(),
-            max_output_tokens: self.settings.definition.max_output_tokens,
-            reasoning_effort: self.settings.definition.reasoning_effort.clone(),
+            max_output_tokens: configured.max_output_tokens,
+            reasoning_effort: definition.reasoning_effort.clone(),
             eager_calls: turn.settings().eager_tools,
         };
         telemetry::provider_called(&self.settings.model.id);

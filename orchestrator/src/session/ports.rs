@@ -7,7 +7,7 @@ use everturn_wire::ConversationId;
 
 use crate::{
     clock::Clock,
-    journal::{Entry, Journal, JournalError, Version},
+    journal::{Configured, Entry, Journal, JournalError, Version},
     model::Models,
     shutdown::Shutdown,
     status::StatusChanges,
@@ -23,8 +23,8 @@ pub(crate) struct Ports {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
-    pub(crate) system_prompt: Option<String>,
-    pub(crate) max_output_tokens: Option<u32>,
+    /// What turns that begin now are defined by.
+    pub(crate) configured: Arc<Configured>,
     /// In bytes.
     pub(crate) max_tool_result: usize,
     /// In bytes, for each call.

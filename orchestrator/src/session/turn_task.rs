@@ -71,11 +71,8 @@ impl TurnSettings {
         let (tools, schedule) = (ports.tools.clone(), ports.schedule.clone());
         let definition = Definition {
             reasoning_effort,
-            max_output_tokens: ports.max_output_tokens,
-            system_prompt: ports.system_prompt.clone(),
-            tools: Some(tools.names().map(str::to_owned).collect()),
-            schedule: schedule.saved(),
             supersedes,
+            configured: ports.configured.clone(),
             ..Definition::new(&model.id)
         };
         Self { model, tools, schedule, definition, tell_queue: false }
@@ -83,11 +80,12 @@ impl TurnSettings {
 
     /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.
     fn restore(ports: &Ports, model: Model, definition: Definition) -> (Self, Option<String>) {
+        let configured = &definition.configured;
         let is_gone = model.id != definition.model && !definition.model.is_empty();
         let mut gone =
             is_gone.then(|| format!("the model {} of this turn is no longer configured", definition.model));
         let schedule =
-            definition.schedule.as_ref().map(schedule::restore).transpose().unwrap_or_else(|name| {
+            configured.schedule.as_ref().map(schedule::restore).transpose().unwrap_or_else(|name| {
                 gone.get_or_insert_with(|| format!("the schedule of this turn is not known here: {name}"));
                 None
             });
@@ -97,7 +95,7 @@ impl TurnSettings {
             });
         }
         let tools =
-            definition.tools.as_ref().map_or_else(|| ports.tools.clone(), |names| ports.tools.only(names));
+            configured.tools.as_ref().map_or_else(|| ports.tools.clone(), |names| ports.tools.only(names));
         let schedule = schedule.unwrap_or_else(|| ports.schedule.clone());
         (Self { model, tools, schedule, definition, tell_queue: false }, gone)
     }
