@@ -100,7 +100,7 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     Ok(())
 }
 
-/// Unused definitions that may stay: looking for them reads every conversation.
+/// The number of definitions up to which unused ones are not searched for, since the search reads every conversation.
 const UNUSED: i64 = 256;
 
 /// Drops definitions that no unsealed turn has any more, when there are many definitions.

@@ -35,7 +35,11 @@ impl Append {
     }
 
     /// Writes it inside the transaction at hand. A stale one writes nothing.
-    pub(super) fn write(&self, on: &Connection) -> Result<std::result::Result<Version, JournalError>> {
+    pub(super) fn write<'g>(
+        &'g self,
+        on: &Connection,
+        last: &mut LastDefinition<'g>,
+    ) -> Result<std::result::Result<Version, JournalError>> {
         let known = find(on, &self.id)?;
         let found = known.map(|(_, version)| version).unwrap_or_default();
         if found != self.expected {
@@ -52,7 +56,7 @@ impl Append {
             match entry {
                 Entry::Chunk(chunk) => self::chunk(on, key, chunk)?,
                 Entry::Event(event) => self::event(on, key, event)?,
-                Entry::Turn(turn) => self::turn(on, key, turn)?,
+                Entry::Turn(turn) => self::turn(on, key, turn, last.key_of(on, &turn.definition)?)?,
                 Entry::Sealed(figures) => sealed(on, key, figures, self.time())?,
                 Entry::Head(head) => self::head(on, key, head)?,
             }
@@ -101,7 +105,7 @@ fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
     Ok(())
 }
 
-fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
+fn turn(on: &Connection, key: i64, turn: &TurnRecord, definition: i64) -> Result<()> {
     let sql = "UPDATE conversation
         SET turn = ?2, wake_at = ?3, wait_ms = ?4, for_person = ?5, turn_begins = ?6, turn_seq = ?7,
         definition = ?8 WHERE key = ?1";
@@ -114,21 +118,39 @@ fn turn(on: &Connection, key: i64, turn: &TurnRecord) -> Result<()> {
         matches!(turn.wait, Wait::Person { .. }),
         integer(turn.from.value()),
         integer(turn.first_seq),
-        definition(on, &turn.definition)?,
+        definition,
     ])?;
     Ok(())
 }
 
 /// The key of a definition, which is kept once however many turns have it.
-fn definition(on: &Connection, definition: &Definition) -> Result<i64> {
-    let json = to_json(definition)?;
+/// The definition written last in this transaction. Turns of one orchestrator mostly have the same, and to look one up
+/// means to write it as JSON, system prompt included.
+#[derive(Default)]
+pub(super) struct LastDefinition<'g>(Option<(&'g Definition, i64)>);
+
+impl<'g> LastDefinition<'g> {
+    /// Returns the key of a definition, which is inserted if there is none like it.
+    fn key_of(&mut self, on: &Connection, definition: &'g Definition) -> Result<i64> {
+        match self.0 {
+            Some((last, key)) if last == definition => Ok(key),
+            _ => {
+                let key = find_or_insert(on, &to_json(definition)?)?;
+                self.0 = Some((definition, key));
+                Ok(key)
+            }
+        }
+    }
+}
+
+fn find_or_insert(on: &Connection, definition: &str) -> Result<i64> {
     let known = on
         .prepare_cached("SELECT key FROM definition WHERE json = ?1")?
-        .query_row([&json], |row| row.get(0))
+        .query_row([definition], |row| row.get(0))
         .optional()?;
     match known {
         Some(key) => Ok(key),
-        None => on.prepare_cached("INSERT INTO definition (json) VALUES (?1)")?.insert([&json]),
+        None => on.prepare_cached("INSERT INTO definition (json) VALUES (?1)")?.insert([definition]),
     }
 }
 

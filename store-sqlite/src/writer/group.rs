@@ -5,7 +5,7 @@ use std::path::Path;
 use everturn_orchestrator::{JournalError, Version};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::Append;
+use super::append::{Append, LastDefinition};
 use crate::error;
 
 type Answer = Result<Version, JournalError>;
@@ -42,7 +42,9 @@ fn commit(connection: &mut Connection, group: &[Append]) -> rusqlite::Result<Vec
         connection.execute_batch("ROLLBACK")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let answers = group.iter().map(|append| append.write(&transaction)).collect::<Result<_, _>>()?;
+    let mut last = LastDefinition::default();
+    let answers =
+        group.iter().map(|append| append.write(&transaction, &mut last)).collect::<Result<_, _>>()?;
     transaction.commit()?;
     Ok(answers)
 }

@@ -57,6 +57,27 @@ async fn it_is_the_same_after_it_was_closed() {
 }
 
 #[tokio::test]
+async fn turns_written_together_keep_their_own_definitions() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let turns: Vec<_> =
+        (0..40).map(|n| (ConversationId::from(format!("c{n}")), format!("m/{}", n / 2 % 3))).collect();
+    let appends = turns.iter().map(|(id, model)| {
+        let record = TurnRecord { definition: Definition::new(model), ..turn() };
+        let mut entries = numbered(1, "1".to_owned());
+        entries.push(Entry::Turn(Box::new(record)));
+        journal.append(id, Version(0), entries)
+    });
+    for appended in join_all(appends).await {
+        appended.unwrap();
+    }
+    for (id, model) in &turns {
+        let stored = journal.load(id).await.unwrap().unwrap();
+        assert_eq!(&stored.turn.unwrap().definition.model, model);
+    }
+}
+
+#[tokio::test]
 async fn closing_waits_for_what_was_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
