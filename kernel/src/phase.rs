@@ -129,6 +129,8 @@ pub(crate) struct Tools {
 pub(crate) struct Tally {
     /// Retries scheduled so far = the 0-based number of the next one.
     pub(crate) retries: u32,
+    /// How many of them a person asked for while the provider was silent: these use up nothing of the schedule.
+    pub(crate) asked: u32,
     /// Sum of their waits, in milliseconds.
     pub(crate) waited_ms: u64,
     /// The last scheduled retry, as published. Boxed, because most calls have none.

@@ -5,10 +5,10 @@ mod phase;
 use alloc::vec::Vec;
 use core::fmt;
 
-use everturn_wire::{QueuedMessage, RetryState, TurnId, Usage};
+use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn, Wait};
+use crate::{Millis, Settings, Turn};
 use phase::PhaseRecord;
 
 /// The current format version. Older ones can still be read.
@@ -51,16 +51,6 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 }
 
 impl Snapshot {
-    /// Returns the retry in progress, like [`Turn::retry`].
-    pub fn retry(&self) -> Option<RetryState> {
-        self.phase.retry()
-    }
-
-    /// Returns what the turn waits for, like [`Turn::wait`].
-    pub fn wait(&self) -> Wait {
-        self.phase.wait()
-    }
-
     /// Returns the queued user messages.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue

@@ -102,6 +102,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
         ("streaming-recovered", told(false, [speech(), vec![Input::Recover]].concat())),
         ("streaming-retried", told(false, vec![failed.clone(), Input::RetryNow])),
         ("streaming-silent", told(false, vec![says(StreamEvent::Silent(silence))])),
+        ("streaming-asked-again", told(false, vec![says(StreamEvent::Silent(silence)), Input::RetryNow])),
         ("retry-of", again()),
         ("backoff", told(false, vec![failed])),
         ("tools", told(false, [speech(), vec![finished.clone(), done]].concat())),

@@ -2,12 +2,12 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, DoneReason, Echo, Failure, RetryState, Usage, Value};
+use everturn_wire::{Category, DoneReason, Echo, Failure, Usage, Value};
 use serde::{Deserialize, Serialize};
 
 use super::is_zero;
 use crate::{
-    Arguments, Millis, Moment, Op, Outcome, ToolAnswer, ToolCall, Wait,
+    Arguments, Millis, Op, Outcome, ToolAnswer, ToolCall,
     call::{CallState, OpenCall},
     phase::{Backoff, Phase, Piece, Scheduled, Streaming, Tally, Tools},
 };
@@ -18,6 +18,8 @@ pub(super) enum PhaseRecord {
     Streaming {
         op: Op,
         retries: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        asked: u32,
         waited_ms: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_retry: Option<Box<RetryRecord>>,
@@ -36,6 +38,8 @@ pub(super) enum PhaseRecord {
     Backoff {
         op: Op,
         retries: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        asked: u32,
         waited_ms: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_retry: Option<Box<RetryRecord>>,
@@ -117,6 +121,7 @@ impl From<&Phase> for PhaseRecord {
                 Self::Streaming {
                     op,
                     retries: tally.retries,
+                    asked: tally.asked,
                     waited_ms: tally.waited_ms,
                     last_retry: tally.last.map(Into::into),
                     since,
@@ -130,6 +135,7 @@ impl From<&Phase> for PhaseRecord {
             Phase::Backoff(Backoff { op, tally, resume_at, decided_ms }) => Self::Backoff {
                 op,
                 retries: tally.retries,
+                asked: tally.asked,
                 waited_ms: tally.waited_ms,
                 last_retry: tally.last.map(Into::into),
                 resume_at,
@@ -143,41 +149,14 @@ impl From<&Phase> for PhaseRecord {
     }
 }
 
-fn tally(retries: u32, waited_ms: u64, last: Option<Box<RetryRecord>>) -> Tally {
-    Tally { retries, waited_ms, last: last.map(Into::into) }
-}
-
 impl PhaseRecord {
-    /// Returns the retry in progress.
-    pub(super) fn retry(&self) -> Option<RetryState> {
-        let (retries, waited_ms, last, next_at) = match self {
-            Self::Backoff { retries, waited_ms, last_retry, resume_at, .. } => {
-                (retries, waited_ms, last_retry, Some(*resume_at))
-            }
-            Self::Streaming { retries, waited_ms, last_retry, first_token_at: None, .. } if *retries > 0 => {
-                (retries, waited_ms, last_retry, None)
-            }
-            _ => return None,
-        };
-        Some(tally(*retries, *waited_ms, last.clone()).state(next_at))
-    }
-
-    /// Returns what a turn in this state waits for.
-    pub(super) fn wait(&self) -> Wait {
-        match self {
-            Self::Backoff { resume_at, decided_ms, .. } => {
-                Wait::Until(Moment { at: *resume_at, decided_ms: *decided_ms })
-            }
-            Self::Streaming { .. } | Self::Tools { .. } | Self::Sealed { .. } | Self::Unknown => Wait::Now,
-        }
-    }
-
     /// Returns the phase; `None` if it is of a later format.
     pub(super) fn into_phase(self) -> Option<Phase> {
         Some(match self {
             Self::Streaming {
                 op,
                 retries,
+                asked,
                 waited_ms,
                 last_retry,
                 since,
@@ -186,16 +165,19 @@ impl PhaseRecord {
                 calls,
                 usage,
                 is_silent,
-            } => Phase::Streaming(Streaming {
-                first_token_at,
-                pieces: pieces.into_iter().map(Into::into).collect(),
-                calls: calls.into_iter().map(Into::into).collect(),
-                usage,
-                is_silent,
-                ..Streaming::new(op, tally(retries, waited_ms, last_retry), since)
-            }),
-            Self::Backoff { op, retries, waited_ms, last_retry, resume_at, decided_ms } => {
-                let tally = tally(retries, waited_ms, last_retry);
+            } => {
+                let tally = Tally { retries, asked, waited_ms, last: last_retry.map(Into::into) };
+                Phase::Streaming(Streaming {
+                    first_token_at,
+                    pieces: pieces.into_iter().map(Into::into).collect(),
+                    calls: calls.into_iter().map(Into::into).collect(),
+                    usage,
+                    is_silent,
+                    ..Streaming::new(op, tally, since)
+                })
+            }
+            Self::Backoff { op, retries, asked, waited_ms, last_retry, resume_at, decided_ms } => {
+                let tally = Tally { retries, asked, waited_ms, last: last_retry.map(Into::into) };
                 Phase::Backoff(Backoff { op, tally, resume_at, decided_ms })
             }
             Self::Tools { step, calls } => {

@@ -30,7 +30,8 @@ impl Turn {
             // Only after subscribers were told of the silence: otherwise a second "retry now" would cancel the call of
             // the first.
             Phase::Streaming(streaming) if self.takes_retry_now() => {
-                let (op, tally) = (streaming.op, streaming.tally.clone());
+                let (op, mut tally) = (streaming.op, streaming.tally.clone());
+                tally.asked = tally.asked.saturating_add(1);
                 let waited_s = now.since(streaming.since) / 1000;
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);

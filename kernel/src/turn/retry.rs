@@ -58,7 +58,7 @@ impl Turn {
         if !failure.retryable {
             return Err(RetryOutcome::NotRetryable.into());
         }
-        let question = Retry::new(tally.retries, failure).of_turn(&self.id);
+        let question = Retry::new(tally.retries.saturating_sub(tally.asked), failure).of_turn(&self.id);
         let delay = schedule.delay_for(&question).ok_or(RetryOutcome::Exhausted)?;
         // A hint only extends a wait: asking earlier produces another refusal.
         let delay_ms = wait_ms(delay).max(failure.hint_ms.unwrap_or(0)).min(LONGEST_WAIT_MS);
@@ -84,6 +84,7 @@ impl Turn {
         let waited_ms = backoff.tally.waited_ms;
         self.retries = self.retries.saturating_add(1);
         self.waited_ms = self.waited_ms.saturating_add(delay_ms);
+        let max_attempts = max_attempts.map(|max| max.saturating_add(backoff.tally.asked));
         backoff.tally.last = Some(Box::new(Scheduled {
             delay_ms,
             max_attempts,
@@ -114,7 +115,7 @@ impl Backoff {
             tally: Tally {
                 retries: tally.retries.saturating_add(1),
                 waited_ms: tally.waited_ms.saturating_add(delay_ms),
-                last: tally.last,
+                ..tally
             },
             resume_at: now.plus(delay_ms),
             decided_ms: delay_ms,

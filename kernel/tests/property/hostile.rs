@@ -150,7 +150,8 @@ impl Trial {
         if let (Want::Stream(failed), Want::Wake(next, at)) = (before.want(), self.turn.want()) {
             assert_eq!(next, Op { step: failed.step, attempt: failed.attempt + 1 });
             let attempt = self.turn.retry().expect("a waiting turn knows its retry").attempt;
-            let scheduled = self.schedule.get(attempt).expect("it was scheduled");
+            // Those that a person asked for are none of the schedule's.
+            let scheduled = self.schedule.get(attempt - asked(&self.turn)).expect("it was scheduled");
             let hint = match input {
                 Input::Provider(_, StreamEvent::Failed(failure)) => {
                     assert!(failure.retryable, "a failure that stays is retried");
@@ -241,6 +242,12 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
 fn is_silent(turn: &Turn) -> bool {
     let phase = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON")["phase"].take();
     phase["isSilent"] == true && phase["firstTokenAt"].is_null() && phase["usage"].is_null()
+}
+
+/// How many retries of the step a person asked for while the provider was silent.
+fn asked(turn: &Turn) -> u32 {
+    let phase = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON")["phase"].take();
+    phase["asked"].as_u64().unwrap_or(0).try_into().expect("few")
 }
 
 /// The saved form without what is streamed again after a crash.

@@ -26,7 +26,7 @@ fn a_person_asks_again_instead_of_waiting() {
         0 > call 0.0
     20000 provider-silent alive=false givesUpAt=1700000300000 silentMs=20000
     30000 > retry now
-    30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=21 message="no answer for 30 s; asked again by a person"
+    30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=22 message="no answer for 30 s; asked again by a person"
     30000 status retry=asking/0 status="active"
     30000 > call 0.1
     30000 > retry now
@@ -36,6 +36,23 @@ fn a_person_asks_again_instead_of_waiting() {
     30000 | Assistant text text="Hello"
     30000 done durationMs=30000 firstTokenMs=30000 reason="stop"
     30000 turn-sealed
+    "#);
+}
+
+#[test]
+fn what_a_person_asks_for_uses_up_nothing_of_the_schedule() {
+    let answers = vec![silent(), overloaded(), overloaded(), says("Hello")];
+    let outside = vec![(30_000, Input::RetryNow)];
+    let story = play(&Script { steps: vec![answers], outside, ..Script::default() });
+    let lines: Vec<_> =
+        story.lines().filter(|line| line.contains("sleep") || line.contains("attempt")).collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+    30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=22 message="no answer for 30 s; asked again by a person"
+    30000 provider-retry attempt=1 category="overloaded" code="429" delayMs=5000 maxAttempts=22 message="HTTP 429: busy"
+    30000 > sleep 5000
+    35000 provider-retry attempt=2 category="overloaded" code="429" delayMs=10000 maxAttempts=22 message="HTTP 429: busy"
+    35000 > sleep 10000
+    45000 retry-ended attempts=3 outcome="recovered"
     "#);
 }
 
