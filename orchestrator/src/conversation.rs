@@ -17,12 +17,13 @@ mod stress;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool};
 
-use everturn_kernel::{Millis, Turn, Wait};
-use everturn_wire::{ConversationId, ConversationStatus, RetryPhase, StoredChunk};
+use everturn_kernel::{Millis, RestoreError, Turn, Wait};
+use everturn_wire::{ConversationId, ConversationStatus, StoredChunk};
 use tokio::sync::Notify;
 
 use crate::{
-    Cursor, Error, Head, JournalError, Stored, Version, log::EventLog, shutdown::Shutdown, timer::Timers,
+    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, shutdown::Shutdown,
+    timer::Timers,
 };
 use seat::Seat;
 
@@ -111,16 +112,8 @@ impl Conversation {
         let streamed = turn.as_ref().is_some_and(|turn| turn.wait == Wait::Now);
         let lost = if streamed { TOLD_AND_LOST } else { 0 };
         let end = Cursor::from_value(head.end.value() + lost);
-        let running = turn.as_ref().map(|turn| {
-            let retry = turn.snapshot.retry();
-            let takes_retry_now = retry.as_ref().is_some_and(|retry| retry.phase == RetryPhase::Waiting);
-            RunningTurn { from: turn.from, first_seq: turn.first_seq, retry, takes_retry_now }
-        });
         let queue = turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
-        let parked = turn.map(|record| {
-            let (wait, definition) = (record.wait, record.definition);
-            Turn::restore(record.snapshot).map(|turn| Parked { turn, wait, definition })
-        });
+        let (running, parked) = turn.map(from_record).unzip();
         let state = State {
             record: Record { version, head, chunks },
             live: Live { log: EventLog::new(end), journaled: end, running, queue },
@@ -201,5 +194,14 @@ impl Record {
     fn grow(&mut self, version: Version, head: Head, chunks: Vec<Arc<StoredChunk>>) {
         (self.version, self.head) = (version, head);
         self.chunks.extend(chunks);
+    }
+}
+
+/// What a saved turn is for those who watch, and for who takes it up. One that cannot be restored shows no retry.
+fn from_record(record: TurnRecord) -> (RunningTurn, Result<Parked, RestoreError>) {
+    let TurnRecord { snapshot, wait, from, first_seq, definition } = record;
+    match Turn::restore(snapshot) {
+        Ok(turn) => (RunningTurn::new(&turn, from, first_seq), Ok(Parked { turn, wait, definition })),
+        Err(error) => (RunningTurn { from, first_seq, retry: None, takes_retry_now: false }, Err(error)),
     }
 }

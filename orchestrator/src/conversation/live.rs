@@ -30,6 +30,12 @@ pub(crate) struct RunningTurn {
     pub(crate) takes_retry_now: bool,
 }
 
+impl RunningTurn {
+    pub(crate) fn new(turn: &Turn, from: Cursor, first_seq: u64) -> Self {
+        Self { from, first_seq, retry: turn.retry(), takes_retry_now: turn.takes_retry_now() }
+    }
+}
+
 impl Live {
     fn push(&mut self, frames: Vec<Frame>) {
         for frame in frames {
@@ -64,12 +70,7 @@ impl Conversation {
         live.push(batch.frames);
         let running = next.or_else(|| turn.outcome().is_none().then_some(turn));
         live.queue = running.unwrap_or(turn).queue().to_vec();
-        live.running = running.map(|turn| RunningTurn {
-            from: batch.from,
-            first_seq: batch.first_seq,
-            retry: turn.retry(),
-            takes_retry_now: turn.takes_retry_now(),
-        });
+        live.running = running.map(|turn| RunningTurn::new(turn, batch.from, batch.first_seq));
         // Who is further behind reads the journal, also of the running turn.
         live.log.trim();
         // Before anyone can see it: who has seen the end of a turn must not have a command sent to it.

@@ -1,7 +1,7 @@
 //! What an unsealed turn is about.
 
 use anyhow::Result;
-use everturn_orchestrator::{Cursor, TurnRecord, Wait};
+use everturn_orchestrator::{Cursor, TurnRecord, Wait, kernel::Turn};
 use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryState};
 
@@ -12,7 +12,8 @@ const EVENTS: usize = 512;
 
 /// The wait of a turn, where it waits.
 pub(super) fn wait(turn: &TurnRecord) -> Option<RetryState> {
-    turn.snapshot.retry().filter(|retry| retry.phase == RetryPhase::Waiting)
+    let turn = Turn::restore(turn.snapshot.clone()).ok()?;
+    turn.retry().filter(|retry| retry.phase == RetryPhase::Waiting)
 }
 
 /// `waits until 12:03:10, 3rd retry`, or that it waits no longer; `needs you`, where it waits for a person.
