@@ -61,9 +61,13 @@ fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
              that holds the key, never the key itself"
         ),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Ok(Err(Missing(format!("its key is missing: there is no `api_key_file` {path}"))))
+            let place = if is_surely_path(path) { path } else { "of that name" };
+            Ok(Err(Missing(format!("its key is missing: there is no `api_key_file` {place}"))))
         }
-        Err(error) => Err(error).with_context(|| format!("cannot read `api_key_file` {path}")),
+        Err(error) if is_surely_path(path) => {
+            Err(error).with_context(|| format!("cannot read `api_key_file` {path}"))
+        }
+        Err(error) => Err(error).context("cannot read the file that `api_key_file` names"),
     }
 }
 
@@ -74,10 +78,15 @@ fn is_variable_name(name: &str) -> bool {
     begins && name.chars().all(is_usual) && name.split('_').all(|word| word.len() <= LONGEST_WORD)
 }
 
-/// Whether this may be shown as a path.
+/// Whether this can be a path, and not only a key in the wrong place.
 fn is_path(text: &str) -> bool {
     let path = Path::new(text);
     path.extension().is_some() || path.components().count() > 1 || text.len() <= LONGEST_WORD
+}
+
+/// Whether this may be shown although there is no such file: keys, too, may contain slashes and dots.
+fn is_surely_path(text: &str) -> bool {
+    Path::new(text).is_absolute() || ["./", "../", "~/"].iter().any(|start| text.starts_with(start))
 }
 
 #[cfg(test)]

@@ -262,6 +262,8 @@ fn a_key_comes_from_one_place() {
         ("api_key_file = \"/nowhere/key\"", "there is no `api_key_file` /nowhere/key"),
         ("api_key_env = \"sk-s3cret\"", "`api_key_env` does not look like the name of a variable"),
         ("api_key_env = \"gsk_s3cret\"", "never the key itself"),
+        ("api_key_file = \"./nowhere\"", "there is no `api_key_file` ./nowhere"),
+        ("api_key_file = \"sk-s3cret/s3cret.s3cret\"", "there is no `api_key_file` of that name"),
         ("api_key_file = \"sk-s3cret-s3cret-s3cret\"", "does not look like a path"),
         ("api_key = \"sk-s3cret\"\napi_key_env = \"MY_KEY\"", "keep one of"),
         ("api_key = \" \"", "`api_key` is empty"),
