@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_wire::{ConversationId, ConversationList, DoneReason, TurnId, TurnMetricsList};
-use reqwest::{StatusCode, redirect, retry};
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, LINK},
+    redirect, retry,
+};
 use serde::de::DeserializeOwned;
 
 use super::address::Address;
@@ -12,6 +16,9 @@ use crate::{config::Hidden, conversations::selection};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The most pages of conversations that are searched for a prefix; a page of our server has 500.
+const PAGES: usize = 200;
 
 /// The conversations of a server.
 pub(super) struct Directory<'a> {
@@ -41,8 +48,8 @@ impl<'a> Directory<'a> {
         {
             return Ok(id);
         }
-        let all: ConversationList = self.get("/conversations").await?.context("the server has no list")?;
-        let ids: Vec<&str> = all.iter().map(|conversation| conversation.id.as_str()).collect();
+        let ids = self.ids().await?;
+        let ids: Vec<&str> = ids.iter().map(ConversationId::as_str).collect();
         let found = selection::among(&ids, start)?.with_context(|| {
             format!(
                 "the server has no conversation whose id begins with {start}: check the id, or begin one of that name \
@@ -72,6 +79,20 @@ impl<'a> Directory<'a> {
         Ok(last.filter(|turn| turn.reason.as_ref().is_some_and(has_failed)).map(|turn| turn.turn_id))
     }
 
+    /// The ids of all conversations, the most recently used first.
+    async fn ids(&self) -> Result<Vec<ConversationId>> {
+        let mut ids = Vec::new();
+        let mut next = Some("/conversations".to_owned());
+        for _ in 0..PAGES {
+            let Some(path) = next.take() else { return Ok(ids) };
+            let mut answer = self.ask(&path).await?.context("the server has no list")?;
+            next = answer.next.take();
+            let page: ConversationList = answer.read()?;
+            ids.extend(page.into_iter().map(|conversation| conversation.id));
+        }
+        bail!("the server has too many conversations to search them: write the whole id");
+    }
+
     async fn has(&self, id: &ConversationId) -> Result<bool> {
         let found: Option<serde_json::Value> = self.get(&format!("/conversations/{id}/status")).await?;
         Ok(found.is_some())
@@ -79,6 +100,10 @@ impl<'a> Directory<'a> {
 
     /// What a call answers; none where there is no such thing.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
+        self.ask(path).await?.map(Answer::read).transpose()
+    }
+
+    async fn ask(&self, path: &str) -> Result<Option<Answer>> {
         let call = self.address.call(path);
         let request = self.client.get(&call);
         let request = match self.token {
@@ -89,11 +114,31 @@ impl<'a> Directory<'a> {
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
             StatusCode::OK => {
+                let next = next_page(response.headers());
                 let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
-                let answer = serde_json::from_slice(&body);
-                Ok(Some(answer.with_context(|| format!("{call} answered something else"))?))
+                Ok(Some(Answer { call, next, body: body.into() }))
             }
             status => Err(anyhow!("{call} answered {status}")),
         }
     }
+}
+
+/// What a call answered.
+struct Answer {
+    call: String,
+    /// The path of the next page.
+    next: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn read<T: DeserializeOwned>(self) -> Result<T> {
+        serde_json::from_slice(&self.body).with_context(|| format!("{} answered something else", self.call))
+    }
+}
+
+/// The path of the next page, from the `Link` header. Only a path: the token must not go to another server.
+fn next_page(headers: &HeaderMap) -> Option<String> {
+    let (path, relation) = headers.get(LINK)?.to_str().ok()?.strip_prefix('<')?.split_once('>')?;
+    (path.starts_with('/') && relation.contains(r#"rel="next""#)).then(|| path.to_owned())
 }

@@ -2,7 +2,10 @@
 
 use std::process::Stdio;
 
+use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, Version, kernel::Millis};
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
+use everturn_store_sqlite::SqliteJournal;
+use everturn_wire::{ConversationId, ConversationStatus};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
@@ -184,6 +187,33 @@ async fn a_conversation_is_found_by_a_prefix_and_never_made_by_mistake() {
     }
     let list = crate::client::get(&server, "/conversations").await.json().await;
     assert_eq!(list.as_array().unwrap().len(), 4, "{list}");
+}
+
+#[tokio::test]
+async fn a_prefix_is_searched_for_in_all_pages_of_conversations() {
+    let provider = Loopback::start([said("ok")]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    let head = |at| Head {
+        created_at: Millis(at),
+        last_activity_at: Millis(at),
+        title: String::new(),
+        status: ConversationStatus::Idle,
+        model: None,
+        end: Cursor::default(),
+        last_seq: 0,
+    };
+    {
+        std::fs::create_dir_all(home.journal().parent().unwrap()).unwrap();
+        let journal = SqliteJournal::open(home.journal()).unwrap();
+        let ids = ["old-1".to_owned()].into_iter().chain((0..1_000).map(|n| format!("new-{n}")));
+        for (at, id) in (1..).zip(ids) {
+            journal.append(&ConversationId::from(id), Version(0), vec![Entry::Head(head(at))]).await.unwrap();
+        }
+    }
+    let server = home.serve().await;
+    let output =
+        Home::empty().run(&["chat", "--server", &server.url, "--conversation", "old", "hello"]).await;
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "ok\n".to_owned()), "{}", stderr(&output));
 }
 
 #[tokio::test]
