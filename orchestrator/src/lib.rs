@@ -38,7 +38,7 @@ pub use journal::{
     Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page, Room,
     Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
-pub use orchestrator::{Orchestrator, StartTurn, Started};
+pub use orchestrator::{MAX_MESSAGE, Orchestrator, StartTurn, Started};
 pub use schedule::{Exponential, Patient};
 pub use status::StatusChange;
 pub use subscription::Subscription;

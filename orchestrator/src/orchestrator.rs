@@ -16,6 +16,7 @@ use crate::{
     Clock, Cursor, Journal, conversation::Home, registry::Registry, session::Ports, shutdown::Shutdown,
     status::StatusChange, timer::Timers,
 };
+pub use command::MAX_MESSAGE;
 use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.

@@ -1,9 +1,6 @@
 //! Files that other users of the machine may read although they should not.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use crate::config::Config;
 
@@ -13,7 +10,7 @@ const OF_OTHERS: u32 = 0o077;
 
 /// A line about each file with conversations or secrets that is open to others, and how to close it.
 pub(crate) fn warnings(config: &Config) -> Vec<String> {
-    let data = config.data.iter().flat_map(|path| ["", "-wal", "-shm", ".lock"].map(|end| beside(path, end)));
+    let data = config.data.iter().flat_map(|path| everturn_store_sqlite::files(path));
     let open = |what: &str, path: &Path| {
         let mode = open_mode(path)?;
         let place = path.display();
@@ -35,10 +32,4 @@ fn open_mode(path: &Path) -> Option<u32> {
 #[cfg(not(unix))]
 fn open_mode(_: &Path) -> Option<u32> {
     None
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(end);
-    name.into()
 }

@@ -22,4 +22,5 @@ mod writer;
 pub use archive::SqliteArchive;
 pub use error::OpenError;
 pub use journal::{FileLimits, SqliteJournal};
+pub use lock::files;
 pub use retention::Retention;

@@ -30,6 +30,11 @@ impl Lock {
     }
 }
 
+/// The files of a journal, whether they are there now or not: the database, its log with its index, and its lock.
+pub fn files(database: &Path) -> [PathBuf; 4] {
+    ["", "-wal", "-shm", ".lock"].map(|suffix| beside(database, suffix))
+}
+
 /// The file of that name with `suffix` added.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);

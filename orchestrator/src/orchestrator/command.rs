@@ -14,8 +14,8 @@ use crate::{
     session::{self, TurnSettings, TurnTask},
 };
 
-/// Longest user message, in bytes.
-const MAX_MESSAGE: usize = 1 << 20;
+/// The longest user message that an orchestrator takes, in bytes.
+pub const MAX_MESSAGE: usize = 1 << 20;
 /// Most images of a message, and the longest of them, in bytes of its URL.
 const MAX_IMAGES: usize = 16;
 const MAX_IMAGE: usize = 16 << 20;

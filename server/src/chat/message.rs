@@ -3,11 +3,9 @@
 use std::io::{self, IsTerminal as _, Read};
 
 use anyhow::{Context as _, Result, bail};
+use everturn_orchestrator::MAX_MESSAGE;
 
 use crate::cli;
-
-/// The longest message that a server takes, in bytes.
-const LONGEST: usize = 1 << 20;
 
 /// The message of the command line, with what is piped in after it; none where it is to be typed.
 ///
@@ -29,9 +27,9 @@ pub(super) fn of(args: &cli::Chat, is_live: bool) -> Result<Option<String>> {
 /// A message with an input after it, apart from it by an empty line.
 fn with_input(message: Option<String>, input: &mut impl Read) -> Result<String> {
     let mut text = String::new();
-    let most = u64::try_from(LONGEST).unwrap_or(u64::MAX);
+    let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
     let read = input.take(most + 1).read_to_string(&mut text);
-    if text.len() > LONGEST {
+    if text.len() > MAX_MESSAGE {
         bail!("standard input is too long: a message may have 1 MB; pipe in a part of it");
     }
     read.context("standard input is not UTF-8 text")?;
@@ -44,9 +42,9 @@ fn with_input(message: Option<String>, input: &mut impl Read) -> Result<String> 
 }
 
 fn check(message: String) -> Result<String> {
-    if message.len() > LONGEST {
+    if message.len() > MAX_MESSAGE {
         #[expect(clippy::cast_precision_loss, reason = "of a figure with two digits")]
-        let megabytes = message.len() as f64 / LONGEST as f64;
+        let megabytes = message.len() as f64 / MAX_MESSAGE as f64;
         bail!("message too long: {megabytes:.1} MB (limit 1 MB)");
     }
     Ok(message)
@@ -73,16 +71,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_is_told_apart() {
-        let long = vec![b'a'; LONGEST + 1];
+        let long = vec![b'a'; MAX_MESSAGE + 1];
         for (message, input, expected) in [
             (None, &b"\n"[..], "standard input is empty"),
             (None, &long, "standard input is too long"),
-            (Some("review"), &long[..LONGEST], "message too long: 1.0 MB (limit 1 MB)"),
+            (Some("review"), &long[..MAX_MESSAGE], "message too long: 1.0 MB (limit 1 MB)"),
             (None, b"\xff\xfe", "not UTF-8"),
         ] {
             let problem = said(message, input).unwrap_err().to_string();
             assert!(problem.contains(expected), "{problem}");
         }
-        assert_eq!(said(None, &long[..LONGEST]).unwrap().len(), LONGEST);
+        assert_eq!(said(None, &long[..MAX_MESSAGE]).unwrap().len(), MAX_MESSAGE);
     }
 }
