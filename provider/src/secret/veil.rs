@@ -1,7 +1,8 @@
 //! Takes what is known of secrets out of texts, however an endpoint writes them.
 //!
 //! Any eight characters of a secret that stand together are hidden, so that one that was cut short is found too. They are
-//! looked for in the text as it stands, percent-encoded, with JSON's escapes, with both, and in base64.
+//! looked for in the text as it stands, percent-encoded, with JSON's escapes, with both, and in base64. A secret of four to
+//! seven characters is hidden only whole, and only if it is not letters alone.
 
 mod spelling;
 
@@ -9,7 +10,7 @@ use std::{collections::HashSet, ops::Range};
 
 use base64::{
     Engine as _,
-    engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE},
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
 };
 
 use spelling::{Letter, Spelling, letters};
@@ -17,8 +18,8 @@ use spelling::{Letter, Spelling, letters};
 /// What stands in a secret's place.
 const MARK: &str = "[redacted]";
 
-/// The bytes of a secret that are looked for together. A shorter secret is hidden as a whole word alone: parts of it would
-/// blank out plain words.
+/// The number of bytes of a secret that are searched for together. A shorter secret is hidden only as a whole word, since
+/// parts of it would blank out plain words.
 const WINDOW: usize = 8;
 
 /// The shortest secret that is hidden at all, in bytes.
@@ -57,7 +58,8 @@ impl Veil {
     /// What a credential in base64 says: `user:password`.
     fn add_decoded(&mut self, part: &str) {
         let part = part.trim_end_matches('=');
-        let decoded = STANDARD_NO_PAD.decode(part).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let decoded = STANDARD_NO_PAD.decode(part).or_else(|_| URL_SAFE_NO_PAD.decode(part));
+        let decoded = decoded.ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let is_text = |text: &String| text.len() >= SHORTEST && !text.contains(char::is_control);
         if let Some(decoded) = decoded.filter(is_text) {
             self.add_text(&decoded);

@@ -123,10 +123,12 @@ proptest! {
 #[test]
 fn every_part_of_a_credential_is_secret() {
     let basic = format!("Basic {}", STANDARD.encode("someone:hush-hush-9"));
+    let in_url = URL_SAFE.encode("someone:hush?hush>9");
     for (secret, text, clean) in [
         ("Bearer tok-12345678", "no tok-12345678!", "no [redacted]!"),
         ("Bearer tok-12345678", "no tok-12345...", "no [redacted]..."),
         (&basic, "user someone, password hush-hush-9", "user someone, password [redacted]"),
+        (&in_url, "password hush?hush>9", "password [redacted]"),
         ("session=abc123def456; Path=/", "the session abc123def456 ended", "the session [redacted] ended"),
         ("correct horse battery staple", "Incorrect API key", "Incorrect API key"),
         ("correct horse battery staple", "no correct horse ba...", "no c[redacted]..."),
