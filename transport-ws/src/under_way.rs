@@ -39,7 +39,7 @@ pub(crate) struct UnderWay {
     next: u64,
     /// Conversations that will be watched when these are done, and were not before.
     promised: usize,
-    /// Bytes of the frames that these came in.
+    /// Bytes of the frames that these came in, but for the urgent ones.
     bytes: usize,
     full_since: Option<Instant>,
 }
@@ -97,8 +97,7 @@ impl UnderWay {
             Err(invalid) => return Some(message::refusal(None, &invalid.to_string())),
         };
         let urgency = command::urgency(&command);
-        let urgent = if urgency == Urgency::Urgent { URGENT } else { 0 };
-        if self.is_full(urgent) {
+        if self.is_full(urgency) {
             let why = "too many commands of this socket are under way: wait until some are done";
             return Some(message::refusal(id, why));
         }
@@ -110,7 +109,9 @@ impl UnderWay {
                 format!("this socket watches {limit} conversations already: unsubscribe from some first");
             return Some(message::refusal(id, &why));
         }
-        self.push(command, urgency, id, promised, frame.len());
+        // An urgent one holds no more than the name of its conversation, however long its frame was.
+        let bytes = if urgency == Urgency::Urgent { 0 } else { frame.len() };
+        self.push(command, urgency, id, promised, bytes);
         None
     }
 
@@ -230,13 +231,17 @@ impl UnderWay {
         self.next
     }
 
-    fn is_full(&self, urgent: usize) -> bool {
+    /// Whether there is no room for one more that stands so to the others.
+    fn is_full(&self, urgency: Urgency) -> bool {
+        if urgency == Urgency::Urgent {
+            return self.all.len() >= self.limits.commands + URGENT;
+        }
         // Twice the longest command, so that one that is long never waits for a short one.
-        self.all.len() >= self.limits.commands + urgent || self.bytes >= 2 * self.limits.command
+        self.all.len() >= self.limits.commands || self.bytes >= 2 * self.limits.command
     }
 
     fn look(&mut self) {
-        self.full_since = self.is_full(0).then(|| self.full_since.unwrap_or_else(Instant::now));
+        self.full_since = self.is_full(Urgency::Ordered).then(|| self.full_since.unwrap_or_else(Instant::now));
     }
 }
 
