@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::{Cursor, Error, Orchestrator};
+use everturn_orchestrator::{Error, Orchestrator};
 use everturn_wire::{Command, CommandError, ConversationId};
 use futures_util::{
     FutureExt as _, StreamExt as _,
@@ -162,19 +162,6 @@ impl UnderWay {
         self.look();
     }
 
-    /// Watches a conversation from there once more, with or without extensions.
-    fn watch_again(&mut self, id: ConversationId, from: Cursor, extensions: bool) {
-        let (orchestrator, number) = (self.orchestrator.clone(), self.number());
-        self.promised += 1;
-        self.all.push(
-            async move {
-                let outcome = command::watch(&orchestrator, id, Some(from), extensions).await;
-                Done { number, id: None, promised: true, bytes: 0, outcome }
-            }
-            .boxed(),
-        );
-    }
-
     /// The next command that ends. Pending while none is under way. May be dropped at any time.
     pub(crate) async fn next(&mut self) -> Done {
         match self.all.next().await {
@@ -204,12 +191,12 @@ impl UnderWay {
                 watches.insert(id, subscription, extensions);
             }
             Ok(Outcome::Follow { id, subscription, extensions }) => {
-                let watched = watches.get(&id).map(|watch| (watch.cursor, watch.extensions));
-                match (watched, extensions) {
+                match (watches.get(&id), extensions) {
                     (None, _) => watches.insert(id, subscription, extensions.unwrap_or(false)),
-                    (Some((cursor, before)), Some(extensions)) if before != extensions => {
-                        watches.remove(&id);
-                        self.watch_again(id, cursor, extensions);
+                    // At once, so that no command behind this one is undone by it.
+                    (Some(watch), Some(extensions)) if watch.extensions != extensions => {
+                        let subscription = subscription.after(watch.cursor);
+                        watches.insert(id, subscription, extensions);
                     }
                     (Some(_), _) => {}
                 }

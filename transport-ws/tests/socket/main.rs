@@ -5,6 +5,7 @@ mod command;
 mod end;
 mod limit;
 mod peer;
+mod pipeline;
 mod place;
 mod puppet;
 mod raw;
