@@ -10,6 +10,7 @@ mod place;
 mod puppet;
 mod raw;
 mod relay;
+mod slow;
 mod stall;
 mod world;
 
