@@ -48,6 +48,13 @@ impl Subscription {
         Self { conversation, source, next, taken, extensions, lost: false, _present: present }
     }
 
+    /// Goes on from there instead. A cursor beyond the end counts as the end.
+    #[must_use]
+    pub fn after(self, cursor: Cursor) -> Self {
+        let next = cursor.min(self.conversation.state().live.log.end());
+        Self { next, taken: VecDeque::new(), ..self }
+    }
+
     /// The place right after the last event that was handed out.
     pub fn cursor(&self) -> Cursor {
         self.next

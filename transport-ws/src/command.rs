@@ -39,7 +39,9 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
         }
         Command::ChatSubscribe { conversation_id: id, cursor, extensions } => {
             let cursor = cursor.map(|cursor| cursor.parse::<Cursor>().map_err(Error::from)).transpose()?;
-            return watch(orchestrator, id, cursor, extensions.unwrap_or(false)).await;
+            let extensions = extensions.unwrap_or(false);
+            let subscription = orchestrator.subscribe(&id, cursor, extensions).await?;
+            return Ok(Outcome::Watch { id, subscription, extensions });
         }
         Command::ChatUnsubscribe { conversation_id: id } => return Ok(Outcome::Unwatch(id)),
         Command::ChatQueue { conversation_id: id, text, message_id } => {
@@ -66,17 +68,6 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
 
 fn told(somebody: bool) -> Result<Outcome, Error> {
     Ok(if somebody { Outcome::Done } else { Outcome::Nobody })
-}
-
-/// Watches a conversation from there.
-pub(crate) async fn watch(
-    orchestrator: &Orchestrator,
-    id: ConversationId,
-    from: Option<Cursor>,
-    extensions: bool,
-) -> Result<Outcome, Error> {
-    let subscription = orchestrator.subscribe(&id, from, extensions).await?;
-    Ok(Outcome::Watch { id, subscription, extensions })
 }
 
 async fn follow(

@@ -11,7 +11,8 @@ use crate::{
     outbox::{Outbox, Stuck},
     sockets::DROPPED,
     status::StatusFeed,
-    under_way::{Done, UnderWay},
+    task::Done,
+    under_way::UnderWay,
     watch::Watches,
 };
 
@@ -88,7 +89,7 @@ impl Socket {
                 break end;
             }
         };
-        self.under_way.leave();
+        drop(self.under_way);
         let last = match end {
             End::Left => Vec::new(),
             End::Down => vec![message::close(CloseCode::Away.into(), SHUTTING_DOWN)],
@@ -115,6 +116,7 @@ impl Socket {
         tokio::select! {
             // A stop must get through however much there is to be told.
             biased;
+            // What has ended may need an answer. What has not goes on meanwhile.
             done = self.under_way.next(), if self.outbox.has_room() => Event::Done(done),
             heard = self.source.next(), if self.outbox.has_room() && self.under_way.has_room() => {
                 Event::Heard(heard)

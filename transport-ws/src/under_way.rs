@@ -3,22 +3,25 @@
 use std::collections::HashMap;
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::{Cursor, Error, Orchestrator};
+use everturn_orchestrator::Orchestrator;
 use everturn_wire::{Command, CommandError, ConversationId};
 use futures_util::{
-    FutureExt as _, StreamExt as _,
-    future::{BoxFuture, Shared, join_all},
-    stream::FuturesUnordered,
+    FutureExt as _,
+    future::{Shared, join_all, pending},
 };
 use tokio::{
-    sync::oneshot,
-    time::{Duration, Instant, timeout},
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        oneshot,
+    },
+    time::{Duration, Instant},
 };
 
 use crate::{
     SocketLimits,
     command::{self, Outcome, Urgency, carry_out},
     message,
+    task::{self, Begun, Done},
     watch::Watches,
 };
 
@@ -26,20 +29,21 @@ use crate::{
 const URGENT: usize = 16;
 /// How long no command is read while there are as many as there may be. Then one more is refused, so that a stop is read.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long commands may go on when their socket has ended.
-const AFTERWARDS: Duration = Duration::from_secs(30);
 
-/// The commands of a socket that are under way: those of one conversation one after the other, but a stop at once.
+/// The commands of a socket that are under way: those of one conversation one after the other, but a stop at once. They
+/// go on by themselves, also for a while when this is dropped.
 pub(crate) struct UnderWay {
     orchestrator: Orchestrator,
     limits: SocketLimits,
-    all: FuturesUnordered<BoxFuture<'static, Done>>,
+    count: usize,
+    /// Where they come in when they have ended; no more than there are under way.
+    done: (UnboundedSender<Done>, UnboundedReceiver<Done>),
     /// Of each conversation those that have not ended.
     lanes: HashMap<ConversationId, Vec<Ticket>>,
     next: u64,
     /// Conversations that will be watched when these are done, and were not before.
     promised: usize,
-    /// Bytes of the frames that these came in.
+    /// Bytes of the frames that these came in, but for the urgent ones.
     bytes: usize,
     full_since: Option<Instant>,
 }
@@ -48,25 +52,19 @@ pub(crate) struct UnderWay {
 struct Ticket {
     number: u64,
     starts: bool,
-    /// Says whether it did what it should.
-    ended: Shared<oneshot::Receiver<bool>>,
+    ended: Ended,
 }
 
-/// A command that has ended.
-pub(crate) struct Done {
-    number: u64,
-    id: Option<ConversationId>,
-    promised: bool,
-    bytes: usize,
-    outcome: Result<Outcome, Error>,
-}
+/// Says whether a command did what it should.
+type Ended = Shared<oneshot::Receiver<bool>>;
 
 impl UnderWay {
     pub(crate) fn new(orchestrator: Orchestrator, limits: SocketLimits) -> Self {
         Self {
             orchestrator,
             limits,
-            all: FuturesUnordered::new(),
+            count: 0,
+            done: unbounded_channel(),
             lanes: HashMap::new(),
             next: 0,
             promised: 0,
@@ -97,8 +95,7 @@ impl UnderWay {
             Err(invalid) => return Some(message::refusal(None, &invalid.to_string())),
         };
         let urgency = command::urgency(&command);
-        let urgent = if urgency == Urgency::Urgent { URGENT } else { 0 };
-        if self.is_full(urgent) {
+        if self.is_full(urgency) {
             let why = "too many commands of this socket are under way: wait until some are done";
             return Some(message::refusal(id, why));
         }
@@ -110,7 +107,9 @@ impl UnderWay {
                 format!("this socket watches {limit} conversations already: unsubscribe from some first");
             return Some(message::refusal(id, &why));
         }
-        self.push(command, urgency, id, promised, frame.len());
+        // An urgent one holds no more than the name of its conversation, however long its frame was.
+        let bytes = if urgency == Urgency::Urgent { 0 } else { frame.len() };
+        self.push(command, urgency, id, promised, bytes);
         None
     }
 
@@ -123,7 +122,8 @@ impl UnderWay {
         bytes: usize,
     ) {
         let (ended, is_ended) = oneshot::channel();
-        let number = self.number();
+        self.next += 1;
+        let number = self.next;
         let mut before = Vec::new();
         if let Some(id) = &id {
             let lane = self.lanes.entry(id.clone()).or_default();
@@ -134,7 +134,7 @@ impl UnderWay {
         let orchestrator = self.orchestrator.clone();
         let carried_out = async move {
             if urgency != Urgency::Urgent {
-                join_all(before).await;
+                all_ended(before).await;
                 return carry_out(&orchestrator, command).await;
             }
             let outcome = carry_out(&orchestrator, command.clone()).await;
@@ -142,49 +142,31 @@ impl UnderWay {
                 return outcome;
             }
             // Then a turn is meant that was about to begin.
-            match join_all(before).await.contains(&Ok(true)) {
+            match all_ended(before).await {
                 true => carry_out(&orchestrator, command).await,
                 false => outcome,
             }
         };
+        self.count += 1;
         self.promised += usize::from(promised);
         self.bytes += bytes;
-        self.all.push(
-            async move {
-                let outcome = carried_out.await;
-                // Nobody may wait for it.
-                let _ = ended.send(outcome.is_ok());
-                Done { number, id, promised, bytes, outcome }
-            }
-            .boxed(),
-        );
+        task::begin(carried_out, Begun { number, id, promised, bytes }, self.done.0.clone(), ended);
         self.look();
-    }
-
-    /// Watches a conversation from there once more, with or without extensions.
-    fn watch_again(&mut self, id: ConversationId, from: Cursor, extensions: bool) {
-        let (orchestrator, number) = (self.orchestrator.clone(), self.number());
-        self.promised += 1;
-        self.all.push(
-            async move {
-                let outcome = command::watch(&orchestrator, id, Some(from), extensions).await;
-                Done { number, id: None, promised: true, bytes: 0, outcome }
-            }
-            .boxed(),
-        );
     }
 
     /// The next command that ends. Pending while none is under way. May be dropped at any time.
     pub(crate) async fn next(&mut self) -> Done {
-        match self.all.next().await {
+        match self.done.1.recv().await {
             Some(done) => done,
-            None => std::future::pending().await,
+            // Never: the other end is beside it.
+            None => pending().await,
         }
     }
 
     /// Does for the socket what is left to do. An answer there is only when the command failed.
     pub(crate) fn end(&mut self, done: Done, watches: &mut Watches) -> Option<Message> {
-        let Done { number, id, promised, bytes, outcome } = done;
+        let Done { begun: Begun { number, id, promised, bytes }, outcome } = done;
+        self.count -= 1;
         self.promised -= usize::from(promised);
         self.bytes -= bytes;
         if let Some(id) = &id
@@ -203,41 +185,44 @@ impl UnderWay {
                 watches.insert(id, subscription, extensions);
             }
             Ok(Outcome::Follow { id, subscription, extensions }) => {
-                let watched = watches.get(&id).map(|watch| (watch.cursor, watch.extensions));
-                match (watched, extensions) {
+                match (watches.get(&id), extensions) {
                     (None, _) => watches.insert(id, subscription, extensions.unwrap_or(false)),
-                    (Some((cursor, before)), Some(extensions)) if before != extensions => {
-                        watches.remove(&id);
-                        self.watch_again(id, cursor, extensions);
+                    // At once, so that no command behind this one is undone by it.
+                    (Some(watch), Some(extensions)) if watch.extensions != extensions => {
+                        let subscription = subscription.after(watch.cursor);
+                        watches.insert(id, subscription, extensions);
                     }
                     (Some(_), _) => {}
                 }
             }
-            Err(error) => return Some(message::refusal(id, &error.to_string())),
+            Err(why) => return Some(message::refusal(id, &why)),
         }
         None
     }
 
-    /// Lets what is under way come to its end though the socket has ended: it was said, so it is done.
-    pub(crate) fn leave(self) {
-        if !self.all.is_empty() {
-            tokio::spawn(timeout(AFTERWARDS, self.all.for_each(async |_| {})));
+    /// Whether there is no room for one more that stands so to the others.
+    fn is_full(&self, urgency: Urgency) -> bool {
+        if urgency == Urgency::Urgent {
+            return self.count >= self.limits.commands + URGENT;
         }
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn is_full(&self, urgent: usize) -> bool {
         // Twice the longest command, so that one that is long never waits for a short one.
-        self.all.len() >= self.limits.commands + urgent || self.bytes >= 2 * self.limits.command
+        self.count >= self.limits.commands || self.bytes >= 2 * self.limits.command
     }
 
     fn look(&mut self) {
-        self.full_since = self.is_full(0).then(|| self.full_since.unwrap_or_else(Instant::now));
+        self.full_since =
+            self.is_full(Urgency::Ordered).then(|| self.full_since.unwrap_or_else(Instant::now));
     }
+}
+
+/// Waits until all of these have ended; says whether any did what it should.
+async fn all_ended(commands: Vec<Ended>) -> bool {
+    let ended = join_all(commands).await;
+    if ended.iter().any(Result::is_err) {
+        // It was given up as the socket is gone. So is who waits for it, rather than carried out without it.
+        return pending().await;
+    }
+    ended.contains(&Ok(true))
 }
 
 fn not_understood(error: &CommandError) -> Message {

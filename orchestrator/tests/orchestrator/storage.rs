@@ -47,6 +47,8 @@ pub(crate) struct Storage {
     pub(crate) breaks: AtomicBool,
     /// Loads of this one never end.
     pub(crate) stuck: Mutex<Option<ConversationId>>,
+    /// The next load waits to be let through.
+    pub(crate) held: Mutex<Option<Arc<Semaphore>>>,
 }
 
 impl Storage {
@@ -61,6 +63,7 @@ impl Storage {
             emptied: AtomicBool::new(false),
             breaks: AtomicBool::new(false),
             stuck: Mutex::default(),
+            held: Mutex::default(),
         })
     }
 
@@ -110,6 +113,10 @@ impl Journal for Storage {
         let is_stuck = self.stuck.lock().unwrap().as_ref() == Some(id);
         if is_stuck {
             pending::<()>().await;
+        }
+        let held = self.held.lock().unwrap().take();
+        if let Some(gate) = held {
+            gate.acquire().await.unwrap().forget();
         }
         if self.emptied.load(Ordering::Relaxed) { Ok(None) } else { self.inner.load(id).await }
     }

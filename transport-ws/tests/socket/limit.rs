@@ -22,7 +22,7 @@ const PIECES: usize = 1024;
 const PIECE: usize = 16 << 10;
 
 /// Runs a turn with a flood of text to its end, seen by someone who keeps up.
-async fn flood(world: &mut World) -> String {
+pub(crate) async fn flood(world: &mut World) -> String {
     let mut quick = Peer::connect(world.address).await;
     quick.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Much" })).await;
     let call = world.call().await;

@@ -5,10 +5,12 @@ mod command;
 mod end;
 mod limit;
 mod peer;
+mod pipeline;
 mod place;
 mod puppet;
 mod raw;
 mod relay;
+mod slow;
 mod stall;
 mod world;
 

@@ -53,6 +53,14 @@ impl Peer {
         self.send(Message::text(command.to_string())).await;
     }
 
+    /// Sends commands without a pause between them.
+    pub(crate) async fn say_all(&mut self, commands: impl IntoIterator<Item = Value>) {
+        for command in commands {
+            self.socket.feed(Message::text(command.to_string())).await.unwrap();
+        }
+        self.socket.flush().await.unwrap();
+    }
+
     pub(crate) async fn send(&mut self, message: Message) {
         self.socket.send(message).await.unwrap();
     }

@@ -160,3 +160,31 @@ async fn too_many_commands_are_refused_and_a_stop_is_not() {
     assert!(events.iter().any(|event| event["type"] == "done" && event["reason"] == "aborted"), "{events:?}");
     stalling.gate.add_permits(2);
 }
+
+#[tokio::test]
+async fn too_many_bytes_are_refused_and_a_stop_is_not() {
+    still_time();
+    let limits = SocketLimits { command: 1000, ..SocketLimits::default() };
+    let mut stalling = Stalling::with(limits).await;
+    let mut peer = Peer::connect(stalling.world.address).await;
+    peer.say(send("c")).await;
+    let _held = stalling.world.call().await;
+    peer.events_until("turn-start").await;
+    for id in ["a", "b"] {
+        let mut long = send(id);
+        let more = limits.command - long.to_string().len();
+        long["message"] = format!("Hi{}", "!".repeat(more)).into();
+        stalling.stall(&mut peer, long).await;
+    }
+    peer.say(queue("c")).await;
+    peer.say(stop("c")).await;
+    for _ in 0..1000 {
+        yield_now().await;
+    }
+    advance(Duration::from_secs(2)).await;
+    let refused = peer.hear().await;
+    assert!(refused["message"].as_str().is_some_and(|why| why.contains("too many commands")), "{refused}");
+    let events = peer.events_until("turn-sealed").await;
+    assert!(events.iter().any(|event| event["type"] == "done" && event["reason"] == "aborted"), "{events:?}");
+    stalling.gate.add_permits(2);
+}

@@ -1,0 +1,108 @@
+//! A command in a task of its own: others may wait for what it holds, so it must not wait for its own peer.
+
+use std::{any::Any, panic::AssertUnwindSafe};
+
+use everturn_orchestrator::Error;
+use everturn_wire::ConversationId;
+use futures_util::FutureExt as _;
+use tokio::{
+    sync::{mpsc::UnboundedSender, oneshot},
+    time::{Duration, sleep},
+};
+
+use crate::command::Outcome;
+
+/// How long commands may go on when their socket has ended.
+const AFTERWARDS: Duration = Duration::from_secs(30);
+const BROKE: &str = "the command broke off; the server's log says why";
+
+/// A command as its socket counts it.
+pub(crate) struct Begun {
+    pub(crate) number: u64,
+    pub(crate) id: Option<ConversationId>,
+    /// Its conversation will be watched when it is done, and was not before.
+    pub(crate) promised: bool,
+    pub(crate) bytes: usize,
+}
+
+/// A command that has ended.
+pub(crate) struct Done {
+    pub(crate) begun: Begun,
+    /// Else what its peer is told.
+    pub(crate) outcome: Result<Outcome, String>,
+}
+
+/// Carries out a command, also when its socket ends meanwhile: it was said, so it is done. Tells the socket, then those
+/// who wait for it, whether it did what it should.
+pub(crate) fn begin(
+    command: impl Future<Output = Result<Outcome, Error>> + Send + 'static,
+    begun: Begun,
+    socket: UnboundedSender<Done>,
+    ended: oneshot::Sender<bool>,
+) {
+    let mut command = AssertUnwindSafe(command).catch_unwind().boxed();
+    // Begins here: tasks begin in any order, and commands in the one in which they were read.
+    if let Some(outcome) = command.as_mut().now_or_never() {
+        return end(outcome, begun, &socket, ended);
+    }
+    tokio::spawn(async move {
+        let given_up = async {
+            socket.closed().await;
+            sleep(AFTERWARDS).await;
+        };
+        tokio::select! {
+            outcome = command => end(outcome, begun, &socket, ended),
+            () = given_up => {}
+        }
+    });
+}
+
+fn end(
+    outcome: Result<Result<Outcome, Error>, Box<dyn Any + Send>>,
+    begun: Begun,
+    socket: &UnboundedSender<Done>,
+    ended: oneshot::Sender<bool>,
+) {
+    let outcome = match outcome {
+        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Err(_) => {
+            tracing::error!(
+                conversation = begun.id.as_ref().map(ConversationId::as_str),
+                "a command panicked"
+            );
+            Err(BROKE.to_owned())
+        }
+    };
+    let is_ok = outcome.is_ok();
+    // The socket first: it learns of the commands of a conversation in their order. It may have ended, and nobody may
+    // wait.
+    let _ = socket.send(Done { begun, outcome });
+    let _ = ended.send(is_ok);
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{sync::mpsc::unbounded_channel, task::yield_now};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_command_that_panics_has_ended_like_any_other() {
+        for turns in [0, 1] {
+            let (socket, mut dones) = unbounded_channel();
+            let (ended, is_ended) = oneshot::channel();
+            let begun = Begun { number: 7, id: Some("c".into()), promised: true, bytes: 5 };
+            let command = async move {
+                for _ in 0..turns {
+                    yield_now().await;
+                }
+                panic!("it broke")
+            };
+            begin(command, begun, socket, ended);
+            let Done { begun, outcome } = dones.recv().await.unwrap();
+            assert_eq!((begun.number, begun.id, begun.promised, begun.bytes), (7, Some("c".into()), true, 5));
+            assert_eq!(outcome.err().as_deref(), Some(BROKE));
+            assert_eq!(is_ended.await, Ok(false));
+        }
+    }
+}
