@@ -7,7 +7,10 @@ use std::{
 
 use everturn_orchestrator::JournalError;
 use rusqlite::{Connection, OpenFlags};
-use tokio::{sync::Semaphore, task};
+use tokio::{
+    sync::Semaphore,
+    task::{self, JoinSet},
+};
 
 use crate::{error, lock::Lock};
 
@@ -29,20 +32,26 @@ impl Reader {
         Self { path, idle: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)), _lock: lock }
     }
 
-    /// Runs `read` on a thread where it may block.
+    /// Runs `read` on a thread where it may block. Waits for its turn in a task of its own: an asker that is not polled
+    /// must not keep a place from the others.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let place = self.places.clone().acquire_owned().await.map_err(|_| error::stopped(&self.path))?;
         let reader = self.clone();
-        let work = move || {
-            let _place = place;
-            reader.with_connection(read)
-        };
-        match task::spawn_blocking(work).await {
-            Ok(result) => result.map_err(|error| error::storage("read from", &self.path, &error)),
-            Err(_) => Err(error::stopped(&self.path)),
+        // Dropped with the asker, it gives up its turn.
+        let mut turn = JoinSet::new();
+        turn.spawn(async move {
+            let place = reader.places.clone().acquire_owned().await;
+            let work = move || {
+                let _place = place;
+                reader.with_connection(read)
+            };
+            task::spawn_blocking(work).await
+        });
+        match turn.join_next().await {
+            Some(Ok(Ok(result))) => result.map_err(|error| error::storage("read from", &self.path, &error)),
+            Some(Ok(Err(_)) | Err(_)) | None => Err(error::stopped(&self.path)),
         }
     }
 

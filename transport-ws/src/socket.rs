@@ -127,7 +127,8 @@ impl Socket {
             },
             () = self.orchestrator.down() => Event::Down,
             () = sleep_until(room_at.unwrap_or(quiet_at)), if room_at.is_some() => Event::Room,
-            () = sleep_until(quiet_at) => Event::Quiet,
+            // A ping must not take the place of an answer that waits. Until that is sent, the outbox's patience counts.
+            () = sleep_until(quiet_at), if self.outbox.has_room() => Event::Quiet,
         }
     }
 

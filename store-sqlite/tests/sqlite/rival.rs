@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::JournalError;
+use everturn_orchestrator::{Journal as _, JournalError};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::ConversationId;
+use futures_util::{FutureExt as _, future::join_all};
 
 use super::support::{append, checked, version};
 
@@ -42,4 +43,17 @@ async fn no_update_is_lost_among_many_tasks() {
     for n in 0..CONVERSATIONS {
         assert_eq!(checked(&journal, &id(n)).await, TASKS / CONVERSATIONS * EACH);
     }
+}
+
+#[tokio::test]
+async fn reads_that_nobody_polls_keep_no_place_from_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let id = ConversationId::from("a");
+    append(&journal, &id, 1).await.unwrap();
+    // Polled once: far more than there are places, so that most of them wait for one.
+    let mut halted = join_all((0..200).map(|_| journal.load(&id)));
+    assert!((&mut halted).now_or_never().is_none());
+    assert_eq!(version(&journal, &id).await, 1);
+    drop(halted);
 }
