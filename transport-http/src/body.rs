@@ -14,6 +14,9 @@ use tokio::{
 
 use crate::{api::Api, refusal::Refusal};
 
+/// What of a body takes no room that all share, in bytes: a small request is not refused because others are large.
+const OWN_ROOM: usize = 16 << 10;
+
 /// A JSON body; what is wrong with one is said in our own dialect.
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -55,7 +58,8 @@ async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePer
         if bytes.len() + piece.len() > limits.body {
             return Err(too_long());
         }
-        let more = api.body_room(piece.len())?;
+        let had = bytes.len().max(OWN_ROOM);
+        let more = api.body_room((bytes.len() + piece.len()).saturating_sub(had))?;
         match &mut room {
             Some(room) => room.merge(more),
             None => room = Some(more),
