@@ -24,7 +24,7 @@ pub(crate) struct Api {
     pub(crate) limits: CallLimits,
     pub(crate) metrics: Metrics,
     streams: Arc<Semaphore>,
-    /// What request bodies that have not come whole may yet take, in bytes.
+    /// What request bodies that have not come whole may yet take together, in bytes.
     bodies: Arc<Semaphore>,
 }
 

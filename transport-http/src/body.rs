@@ -14,6 +14,9 @@ use tokio::{
 
 use crate::{api::Api, refusal::Refusal};
 
+/// What of a body takes no room that all share, in bytes: a small request is not refused because others are large.
+const OWN_ROOM: usize = 16 << 10;
+
 /// A JSON body; what is wrong with one is said in our own dialect.
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -24,6 +27,13 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
         let (head, body) = request.into_parts();
         // The room that it takes is free when it was read.
         let (bytes, _room) = whole(body, api).await?;
+        // Serde would quote all of a string, escaped, which takes many times its size.
+        if bytes.trim_ascii_start().starts_with(b"\"") {
+            return Err(Refusal::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "the request body must be a JSON object, and it is a string",
+            ));
+        }
         let request = Request::from_parts(head, Body::from(bytes));
         let axum::Json(body) = axum::Json::from_request(request, api).await?;
         Ok(Self(body))
@@ -55,7 +65,8 @@ async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePer
         if bytes.len() + piece.len() > limits.body {
             return Err(too_long());
         }
-        let more = api.body_room(piece.len())?;
+        let had = bytes.len().max(OWN_ROOM);
+        let more = api.body_room((bytes.len() + piece.len()).saturating_sub(had))?;
         match &mut room {
             Some(room) => room.merge(more),
             None => room = Some(more),

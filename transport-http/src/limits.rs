@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct CallLimits {
     /// Longest request body, in bytes: a long message with some photos inside. A longer one is a 413.
     pub body: usize,
-    /// Request bodies together that have not come whole, in bytes; what comes beyond that is refused with a 503.
+    /// Request bodies together that have not come whole, in bytes, without the first 16 KiB of each; what comes beyond
+    /// that is refused with a 503. Together they hold at most this and 16 KiB for each connection.
     pub bodies: usize,
     /// How long a request body may pause; then it is refused with a 408.
     pub body_pause: Duration,

@@ -1,11 +1,17 @@
 //! Limits on untrusted input.
+//!
+//! Where a string stands in the place of something else, serde quotes all of it in the error, escaped, which takes many
+//! times its size. What is read here says only what it is.
 
 use alloc::{format, vec::Vec};
 use core::fmt;
 
 use serde::{
-    Deserializer,
-    de::{Error, SeqAccess, Visitor},
+    Deserialize, Deserializer,
+    de::{
+        Error, Expected, MapAccess, SeqAccess, Visitor,
+        value::{MapAccessDeserializer, SeqAccessDeserializer},
+    },
 };
 
 use crate::Image;
@@ -15,7 +21,17 @@ const MAX_IMAGES: usize = 64;
 
 /// Reads the images of a message, if any.
 pub(crate) fn images<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<Image>>, D::Error> {
-    value.deserialize_option(Images)
+    value.deserialize_any(Images)
+}
+
+/// Reads true or false.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+    maybe_flag(value)?.ok_or_else(|| D::Error::custom("expected true or false, got null"))
+}
+
+/// Reads true or false, if it is there.
+pub(crate) fn maybe_flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<bool>, D::Error> {
+    value.deserialize_any(Flag)
 }
 
 struct Images;
@@ -27,21 +43,17 @@ impl<'de> Visitor<'de> for Images {
         f.write_str("a list of images")
     }
 
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
         Ok(None)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<Self::Value, D::Error> {
-        value.deserialize_seq(self)
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Err(a_string(&self))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut images = Vec::new();
-        while let Some(image) = seq.next_element()? {
+        while let Some(Element(image)) = seq.next_element()? {
             if images.len() == MAX_IMAGES {
                 return Err(A::Error::custom(format!("more than {MAX_IMAGES} images")));
             }
@@ -49,4 +61,61 @@ impl<'de> Visitor<'de> for Images {
         }
         Ok(Some(images))
     }
+}
+
+/// An image of a message.
+struct Element(Image);
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(ElementVisitor)
+    }
+}
+
+struct ElementVisitor;
+
+impl<'de> Visitor<'de> for ElementVisitor {
+    type Value = Element;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an image")
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Err(a_string(&self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        Image::deserialize(MapAccessDeserializer::new(map)).map(Element)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        Image::deserialize(SeqAccessDeserializer::new(seq)).map(Element)
+    }
+}
+
+struct Flag;
+
+impl Visitor<'_> for Flag {
+    type Value = Option<bool>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("true or false")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Some(flag))
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Err(a_string(&self))
+    }
+}
+
+fn a_string<'de, E: Error>(expected: &impl Visitor<'de>) -> E {
+    E::custom(format_args!("expected {}, got a string", expected as &dyn Expected))
 }

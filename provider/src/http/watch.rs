@@ -84,13 +84,14 @@ impl Watch {
             }
             return None;
         }
-        if now.duration_since(self.said_at) >= LULL {
+        let is_sign = now.duration_since(self.said_at) >= LULL;
+        if is_sign {
             self.sign_at = Some(now);
         }
         // A peer that never pauses would otherwise keep the alarm from being looked at.
         match self.over(now) {
             Some(over) => Some(over),
-            None => matches!(self.told, Some((_, false))).then(|| self.silent(now)),
+            None => (is_sign && matches!(self.told, Some((_, false)))).then(|| self.silent(now)),
         }
     }
 

@@ -43,6 +43,16 @@ struct Now {
     stalled: Option<Instant>,
 }
 
+impl Now {
+    fn rank(&self) -> Option<(u8, Instant)> {
+        match self.phase {
+            Phase::Silent | Phase::Head | Phase::Idle if self.stalled.is_none() => Some((0, self.since)),
+            Phase::Silent | Phase::Head | Phase::Idle | Phase::Body => Some((1, self.since)),
+            Phase::Answering | Phase::Upgraded | Phase::Evicted => None,
+        }
+    }
+}
+
 impl Activity {
     pub(super) fn new() -> Self {
         let now = Now { phase: Phase::Silent, since: Instant::now(), stalled: None };
@@ -57,18 +67,22 @@ impl Activity {
         }
     }
 
-    pub(super) fn enter(&self, phase: Phase) {
+    /// It does that from now on. `false` when it makes room already, so that nothing may be begun.
+    pub(super) fn enter(&self, phase: Phase) -> bool {
         let mut now = self.lock();
         if !matches!(now.phase, Phase::Upgraded | Phase::Evicted) {
             (now.phase, now.since) = (phase, Instant::now());
         }
+        now.phase != Phase::Evicted
     }
 
-    /// The body of the request has come, or nobody wants the rest of it.
-    pub(super) fn has_body(&self) {
-        if self.lock().phase == Phase::Body {
-            self.enter(Phase::Answering);
+    /// The body of the request has come, or nobody wants the rest of it. `false` when it makes room already.
+    pub(super) fn has_body(&self) -> bool {
+        let mut now = self.lock();
+        if now.phase == Phase::Body {
+            (now.phase, now.since) = (Phase::Answering, Instant::now());
         }
+        now.phase != Phase::Evicted
     }
 
     /// Whether nothing has come yet, so that nobody waits for anything.
@@ -99,18 +113,18 @@ impl Activity {
 
     /// How readily it makes room for another one: the least goes first. `None` while it is being served.
     pub(super) fn rank(&self) -> Option<(u8, Instant)> {
-        let now = *self.lock();
-        match now.phase {
-            Phase::Silent | Phase::Head | Phase::Idle if now.stalled.is_none() => Some((0, now.since)),
-            Phase::Silent | Phase::Head | Phase::Idle | Phase::Body => Some((1, now.since)),
-            Phase::Answering | Phase::Upgraded | Phase::Evicted => None,
-        }
+        self.lock().rank()
     }
 
-    /// Has it make room for another one.
-    pub(super) fn evict(&self) {
-        self.enter(Phase::Evicted);
-        self.evicted.notify_one();
+    /// Has it make room for another one. `false` when it is being served, which may have begun since it was ranked.
+    pub(super) fn evict(&self) -> bool {
+        let mut now = self.lock();
+        let may = now.rank().is_some();
+        if may {
+            now.phase = Phase::Evicted;
+            self.evicted.notify_one();
+        }
+        may
     }
 
     /// Waits until it must make room.
@@ -120,5 +134,36 @@ impl Activity {
 
     fn lock(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_began_to_be_served_since_it_was_ranked_is_not_evicted() {
+        for (phase, makes_room) in [
+            (Phase::Silent, true),
+            (Phase::Head, true),
+            (Phase::Body, true),
+            (Phase::Idle, true),
+            (Phase::Answering, false),
+            (Phase::Upgraded, false),
+        ] {
+            let activity = Activity::new();
+            assert!(activity.rank().is_some());
+            assert!(activity.enter(phase));
+            assert_eq!(activity.evict(), makes_room, "{phase:?}");
+            assert!(!(makes_room && activity.evict()), "it gives one place");
+            assert_eq!(activity.enter(Phase::Answering), !makes_room, "{phase:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_comes_whole_too_late_is_not_served() {
+        let activity = Activity::new();
+        assert!(activity.enter(Phase::Body) && activity.has_body() && !activity.evict());
+        assert!(activity.enter(Phase::Body) && activity.evict() && !activity.has_body());
     }
 }

@@ -1,6 +1,6 @@
 //! Serving one connection, for as long as it may stay.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, future::pending};
 
 use axum::{Router, body::Body, extract::Request};
 use hyper::{
@@ -38,8 +38,11 @@ pub(super) async fn drive(
     let serving = activity.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let activity = serving.clone();
-        let answer = router.call(request.map(|body| Taken::body(body, &activity)));
+        let (head, body) = request.into_parts();
+        let answer = Taken::body(body, &activity).map(|body| router.call(Request::from_parts(head, body)));
         async move {
+            // Where it makes room, the request is never begun: it would be cut.
+            let Some(answer) = answer else { return pending().await };
             let answer = answer.await?;
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                 activity.enter(Phase::Upgraded);
@@ -58,13 +61,14 @@ pub(super) async fn drive(
         let deadline = activity.deadline(&limits);
         let closed_for = tokio::select! {
             biased;
+            // Before the connection, which could take another request.
+            () = activity.evicted() => "room",
             ended = &mut connection => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended");
                 }
                 return;
             }
-            () = activity.evicted() => "room",
             () = sleep_until(deadline.map_or(look, |(deadline, _)| deadline.min(look))) => {
                 match activity.deadline(&limits) {
                     Some((deadline, why)) if deadline <= Instant::now() => why,
@@ -84,3 +88,6 @@ pub(super) async fn drive(
         return;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,10 +56,16 @@ impl Open {
 
     /// Has the connection that was idle for longest closed. `false` when all are being served.
     pub(super) fn evict(&self) -> bool {
-        let ranked = self.lock();
-        let ranked = ranked.values().filter_map(|activity| Some((activity.rank()?, activity)));
-        let longest = ranked.min_by_key(|(rank, _)| *rank).map(|(_, activity)| activity.clone());
-        longest.inspect(|activity| activity.evict()).is_some()
+        let all = self.lock();
+        loop {
+            let ranked = all.values().filter_map(|activity| Some((activity.rank()?, activity)));
+            match ranked.min_by_key(|(rank, _)| *rank) {
+                None => return false,
+                Some((_, longest)) if longest.evict() => return true,
+                // It is being served by now, and another one may not be.
+                Some(_) => {}
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {

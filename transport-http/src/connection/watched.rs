@@ -87,13 +87,12 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    pub(super) fn body(body: Incoming, activity: &Arc<Activity>) -> Body {
+    /// `None` when its connection makes room for another one.
+    pub(super) fn body(body: Incoming, activity: &Arc<Activity>) -> Option<Body> {
         if body.is_end_stream() {
-            activity.enter(Phase::Answering);
-            return Body::empty();
+            return activity.enter(Phase::Answering).then(Body::empty);
         }
-        activity.enter(Phase::Body);
-        Body::new(Self { body, activity: activity.clone() })
+        activity.enter(Phase::Body).then(|| Body::new(Self { body, activity: activity.clone() }))
     }
 }
 
@@ -106,8 +105,10 @@ impl HttpBody for Taken {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if frame.is_none() || self.body.is_end_stream() {
-            self.activity.has_body();
+        let is_whole = frame.is_none() || self.body.is_end_stream();
+        if is_whole && !self.activity.has_body() {
+            // Nothing may begin that would be cut. The connection is dropped, and this with it.
+            return Poll::Pending;
         }
         Poll::Ready(frame)
     }

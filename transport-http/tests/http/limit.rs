@@ -90,12 +90,14 @@ fn unfinished(length: usize, pieces: impl IntoIterator<Item = &'static [u8]>) ->
 #[tokio::test]
 async fn unfinished_bodies_have_a_bound_together() {
     let world = world_with(CallLimits { bodies: 1000, ..CallLimits::default() }).await;
+    // The first 16 KiB of a body are not counted.
+    const HALF: &[u8] = &[b' '; (16 << 10) + 600];
     let post = async |body| {
         let request =
             request(Method::POST, world.address, "/chat").header("content-type", "application/json");
         call(world.address, request.body(body).unwrap()).await
     };
-    let half_of_two = || post(unfinished(2000, [&[b' '; 600][..]]));
+    let half_of_two = || post(unfinished(2 * HALF.len(), [HALF]));
     // There is room for either, and not for both.
     let answer = tokio::select! {
         answer = half_of_two() => answer,
@@ -105,10 +107,31 @@ async fn unfinished_bodies_have_a_bound_together() {
     assert!(answer.error().await.contains("try again later"));
     // The room is given back when a client leaves.
     loop {
-        let whole = json!({ "message": "x".repeat(900) }).to_string();
+        let whole = json!({ "message": "x".repeat((16 << 10) + 900) }).to_string();
         if post(Body::from(whole)).await.status == StatusCode::OK {
             break;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_small_body_is_not_refused_for_the_large_ones_of_others() {
+    for (room, length, status) in [
+        // As if others had taken all of it.
+        (0, 16 << 10, StatusCode::OK),
+        (0, (16 << 10) + 1, StatusCode::SERVICE_UNAVAILABLE),
+        (4 << 10, 20 << 10, StatusCode::OK),
+        (4 << 10, (20 << 10) + 1, StatusCode::SERVICE_UNAVAILABLE),
+    ] {
+        let world = world_with(CallLimits { bodies: room, ..CallLimits::default() }).await;
+        let body = json!({ "message": "x".repeat(length - r#"{"message":""}"#.len()) }).to_string();
+        assert_eq!(body.len(), length);
+        let pieces = body.as_bytes().chunks(1000).map(Bytes::copy_from_slice).map(Ok::<_, std::io::Error>);
+        let pieces = Body::from_stream(stream::iter(pieces.collect::<Vec<_>>()));
+        let request =
+            request(Method::POST, world.address, "/chat").header("content-type", "application/json");
+        let answer = call(world.address, request.body(pieces).unwrap()).await;
+        assert_eq!(answer.status, status, "{length} bytes where there is room for {room}");
     }
 }
 

@@ -24,6 +24,7 @@ async fn whatever_is_wrong_is_said() {
         ("POST", "/chat", JSON, "", 400, "EOF"),
         ("POST", "/chat", JSON, "\u{feff}{}", 400, "line 1"),
         ("POST", "/chat", JSON, "[]", 422, "invalid length"),
+        ("POST", "/chat", JSON, " \"text\"", 422, "must be a JSON object"),
         ("POST", "/chat", JSON, "{}", 422, "missing field `message`"),
         ("POST", "/chat", JSON, r#"{"message":7}"#, 422, "message"),
         ("POST", "/chat", JSON, r#"{"message":""}"#, 400, "it is empty"),

@@ -139,7 +139,7 @@ async fn what_cannot_be_done_is_said_and_the_socket_goes_on() {
         (
             json!({ "type": "chat.send", "message": "Hi", "extensions": long }),
             None,
-            "chat.send: invalid type",
+            "chat.send: expected true or false, got a string",
         ),
         (json!({ "type": "chat.subscribe", "conversationId": "x" }), Some("x"), "there is no conversation x"),
         (json!({ "type": "chat.subscribe", "conversationId": "c", "cursor": "-1" }), Some("c"), "no cursor"),

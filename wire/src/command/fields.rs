@@ -27,7 +27,7 @@ enum Fields {
         images: Option<Vec<Image>>,
         #[serde(default)]
         reasoning_effort: Option<String>,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },
     #[serde(rename = "chat.subscribe")]
@@ -35,7 +35,7 @@ enum Fields {
         conversation_id: ConversationId,
         #[serde(default)]
         cursor: Option<String>,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },
     #[serde(rename = "chat.unsubscribe")]
@@ -55,7 +55,7 @@ enum Fields {
     ChatRetry {
         conversation_id: ConversationId,
         turn_id: TurnId,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },
     #[serde(rename = "retry.abort")]
@@ -66,6 +66,7 @@ enum Fields {
     RetrySet {
         #[serde(default)]
         conversation_id: Option<ConversationId>,
+        #[serde(deserialize_with = "crate::bound::flag")]
         enabled: bool,
     },
 }

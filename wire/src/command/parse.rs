@@ -37,7 +37,7 @@ pub enum CommandError {
         kind: String,
         /// What is wrong with it.
         detail: String,
-        /// The conversation it names, so that the answer can name it too.
+        /// The conversation it names, if that is a valid name, so that the answer can name it too.
         conversation_id: Option<ConversationId>,
     },
 }
@@ -57,7 +57,8 @@ impl Command {
         "retry.set",
     ];
 
-    /// Parses one frame. Uses no more memory than the frame has bytes, whatever it contains.
+    /// Parses one frame. Takes at most four times the memory of the frame, whatever it contains: a string with an escape
+    /// in it is put together before it is copied.
     ///
     /// # Errors
     /// When the frame is not JSON, has no or an unknown `type`, or lacks a field.
@@ -67,19 +68,24 @@ impl Command {
         if !Self::TYPES.contains(&kind.as_ref()) {
             return Err(CommandError::UnknownType { kind: kind.chars().take(64).collect() });
         }
+        // What is no valid name may be long, and would be held twice as the fields are read.
+        let conversation_id = head.conversation_id.0.and_then(|id| ConversationId::parse(&id).ok());
         fields::read(&kind, frame).map_err(|e| CommandError::BadFields {
             kind: kind.into_owned(),
             detail: detail(&e),
-            conversation_id: head.conversation_id.0.map(|id| ConversationId::from(id.as_ref())),
+            conversation_id,
         })
     }
 }
+
+/// Longest problem that is told, in characters: serde may quote what it does not expect, however long that is.
+const MAX_DETAIL: usize = 256;
 
 /// The problem without its position: a frame is one line, and its author knows the fields.
 fn detail(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).map(ToString::to_string).unwrap_or(text)
+    text.strip_suffix(&place).unwrap_or(&text).chars().take(MAX_DETAIL).collect()
 }
 
 /// The parts of a frame that are needed before its fields can be read or rejected. Nothing else is kept.
@@ -217,6 +223,34 @@ mod tests {
             Command::parse(r#"{"type":"chat.stop","conversationId":"c"}x"#),
             Err(CommandError::NotJson(_))
         ));
+    }
+
+    #[test]
+    fn what_is_in_the_place_of_something_else_is_not_quoted_at_length() {
+        let long = "x".repeat(1000);
+        for (fields, why) in [
+            (r#""extensions":"LONG""#, "chat.send: expected true or false, got a string"),
+            (r#""images":"LONG""#, "chat.send: expected a list of images, got a string"),
+            (r#""images":["LONG"]"#, "chat.send: expected an image, got a string"),
+            (r#""images":7"#, "chat.send: invalid type: integer `7`, expected a list of images"),
+        ] {
+            let frame = format!(r#"{{"type":"chat.send","message":"",{}}}"#, fields.replace("LONG", &long));
+            assert_eq!(Command::parse(&frame).unwrap_err().to_string(), why);
+        }
+        let null = Command::parse(r#"{"type":"retry.set","enabled":null}"#).unwrap_err();
+        assert_eq!(null.to_string(), "retry.set: expected true or false, got null");
+    }
+
+    #[test]
+    fn a_long_problem_is_cut_between_characters() {
+        let long = <serde_json::Error as serde::de::Error>::custom("ä".repeat(1000));
+        assert_eq!(detail(&long), "ä".repeat(256));
+    }
+
+    #[test]
+    fn what_may_be_absent_may_be_null() {
+        let with = r#"{"type":"chat.send","message":"","images":null,"extensions":null}"#;
+        assert_eq!(Command::parse(with), Command::parse(r#"{"type":"chat.send","message":""}"#));
     }
 
     #[test]

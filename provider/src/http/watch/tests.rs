@@ -120,6 +120,26 @@ async fn the_end_of_an_event_is_no_sign_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_silence_shorter_than_a_lull_is_told_once_of_each_kind() {
+    let mut watch = Watch::begin(Timeouts { silence: SECOND / 10, ..Timeouts::default() });
+    let begun = Instant::now();
+    watch.answered();
+    let mut told = Vec::new();
+    while begun.elapsed() < 2 * SECOND {
+        let notice = match timeout(SECOND / 100, watch.notice()).await {
+            Ok(notice) => Some(notice),
+            Err(_) => watch.heard(false),
+        };
+        match notice {
+            Some(Notice::Silent(silence)) => told.push((begun.elapsed().as_millis() / 100, silence.alive)),
+            Some(Notice::Over(fault)) => panic!("{fault:?}"),
+            None => {}
+        }
+    }
+    assert_eq!(told, [(1, false), (10, true)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_embedder_may_have_it_otherwise() {
     let timeouts = Timeouts { silence: Duration::ZERO, idle: 900 * SECOND, ..Timeouts::default() };
     let (mut patient, begun) = (Watch::begin(timeouts), Instant::now());
