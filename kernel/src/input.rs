@@ -53,7 +53,8 @@ pub enum Input {
     Unsaved(Failure),
     /// The process is about to shut down: saves all that is known so far.
     Checkpoint,
-    /// The turn was restored after its process ended. Always the first input of a restored turn.
+    /// The turn was restored after its process ended. Always the first input of a restored turn. A new step may begin with
+    /// it: hand in the turn's own policy.
     Recover,
 }
 

@@ -16,28 +16,38 @@
 extern crate alloc;
 
 mod call;
+mod directive;
 mod driver;
 mod effect;
+mod health;
 mod input;
+mod ledger;
 mod millis;
 mod op;
 mod phase;
+mod preset;
 mod provider;
 mod retry;
+mod route;
 mod settings;
 mod snapshot;
 mod turn;
 mod wait;
 mod want;
 
+pub use directive::{Ask, Directive, GiveUp, Question, StepStart};
 pub use driver::{Ended, Host, run_turn};
 pub use effect::{Effect, Effects};
+pub use health::{Health, Mark, USUAL_MARK_MS};
 pub use input::{Input, ToolAnswer};
+pub use ledger::{Ledger, Seen};
 pub use millis::Millis;
 pub use op::Op;
 pub use phase::Outcome;
+pub use preset::{Cycling, Handover, Interactive};
 pub use provider::{Arguments, FinishReason, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
+pub use route::Target;
 pub use settings::{Budget, Settings};
 pub use snapshot::{RestoreError, Snapshot};
 pub use turn::{Prompt, Turn};

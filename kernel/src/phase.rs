@@ -15,11 +15,11 @@
 //!    all results there
 //! ```
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
-use everturn_wire::{Category, Chunk, DoneReason, Echo, Failure, RetryPhase, RetryState, Usage};
+use everturn_wire::{Chunk, DoneReason, Echo, Failure, Usage};
 
-use crate::{Millis, Op, call::OpenCall};
+use crate::{Ledger, Millis, Op, call::OpenCall};
 
 /// What a turn waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,8 @@ pub(crate) enum Phase {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Streaming {
     pub(crate) op: Op,
-    pub(crate) tally: Tally,
-    /// When this call was first wanted.
+    pub(crate) ledger: Ledger,
+    /// When this call was wanted.
     pub(crate) since: Millis,
     /// When its first token arrived; set once content has arrived.
     pub(crate) first_token_at: Option<Millis>,
@@ -54,10 +54,10 @@ pub(crate) struct Streaming {
 }
 
 impl Streaming {
-    pub(crate) fn new(op: Op, tally: Tally, now: Millis) -> Self {
+    pub(crate) fn new(op: Op, ledger: Ledger, now: Millis) -> Self {
         Self {
             op,
-            tally,
+            ledger,
             since: now,
             first_token_at: None,
             pieces: Vec::new(),
@@ -69,7 +69,7 @@ impl Streaming {
 
     /// Whether this is a retry that has shown nothing yet.
     pub(crate) fn is_retry(&self) -> bool {
-        self.tally.retries > 0 && self.first_token_at.is_none()
+        self.ledger.retries > 0 && self.first_token_at.is_none()
     }
 
     /// Whether anything arrived that a client may have seen: a retry would show it twice.
@@ -110,7 +110,7 @@ impl Piece {
 pub(crate) struct Backoff {
     /// The call that comes after the wait.
     pub(crate) op: Op,
-    pub(crate) tally: Tally,
+    pub(crate) ledger: Ledger,
     /// When the wait ends.
     pub(crate) resume_at: Millis,
     /// Decided length of the wait, in milliseconds: a clock that was set back cannot make it longer.
@@ -122,47 +122,6 @@ pub(crate) struct Backoff {
 pub(crate) struct Tools {
     pub(crate) step: u32,
     pub(crate) calls: Vec<OpenCall>,
-}
-
-/// The retries of a step so far. Reset with each step.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    /// Retries scheduled so far = the 0-based number of the next one.
-    pub(crate) retries: u32,
-    /// How many of them a person asked for while the provider was silent: these use up nothing of the schedule.
-    pub(crate) asked: u32,
-    /// Sum of their waits, in milliseconds.
-    pub(crate) waited_ms: u64,
-    /// The last scheduled retry, as published. Boxed, because most calls have none.
-    pub(crate) last: Option<Box<Scheduled>>,
-}
-
-/// A scheduled retry, kept for display while the series lasts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scheduled {
-    /// Decided length of the wait, in milliseconds.
-    pub(crate) delay_ms: u64,
-    pub(crate) max_attempts: Option<u32>,
-    pub(crate) category: Category,
-    pub(crate) message: String,
-    pub(crate) code: Option<String>,
-}
-
-impl Tally {
-    /// Returns the retry in progress for display: waiting until `next_at`, or asking.
-    pub(crate) fn state(&self, next_at: Option<Millis>) -> RetryState {
-        let last = self.last.as_deref();
-        RetryState {
-            phase: if next_at.is_some() { RetryPhase::Waiting } else { RetryPhase::Asking },
-            attempt: self.retries.saturating_sub(1),
-            delay_ms: last.map_or(0, |last| last.delay_ms),
-            next_at: next_at.map(|at| at.0),
-            max_attempts: last.and_then(|last| last.max_attempts),
-            category: last.map(|last| last.category),
-            message: last.map(|last| last.message.clone()),
-            code: last.and_then(|last| last.code.clone()),
-        }
-    }
 }
 
 /// The outcome of a turn.

@@ -1,10 +1,12 @@
 //! Retrying, split into two parts: deciding how long to wait, and waiting.
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, sync::Arc};
 use core::time::Duration;
 
 use async_trait::async_trait;
-use everturn_wire::{Failure, TurnId, Value};
+use everturn_wire::{Failure, RetryOutcome, TurnId, Value};
+
+use crate::{Ask, Directive, Question, StepStart};
 
 /// The input of a [`Schedule`]: a retry, and the turn that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,31 @@ pub trait Schedule {
     /// Called only for retryable failures. The kernel extends the result to the provider's hint.
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration>;
 
+    /// What to do about a failure, where there are several targets or more to say than a wait: overridden by policies.
+    ///
+    /// By default the same target is asked again after [`Self::delay_for`], and a failure that is not retryable ends the
+    /// turn. Pure: what is known of the targets is part of the question.
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        let Question { failure, ledger, key, .. } = *question;
+        if !failure.retryable {
+            return RetryOutcome::NotRetryable.into();
+        }
+        match self.delay_for(&Retry { attempt: ledger.counted(), failure, key }) {
+            Some(wait) => Ask::new(ledger.target, wait).into(),
+            None => RetryOutcome::Exhausted.into(),
+        }
+    }
+
+    /// The target that a step begins with, as an index: by default the one that was asked last.
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        step.current
+    }
+
+    /// Whether it decides between targets. One that does not is wrapped in a [`crate::Handover`] where it is put over several.
+    fn chooses_targets(&self) -> bool {
+        false
+    }
+
     /// Returns its name and figures, from which another process makes the same schedule; `None` if it has no such form.
     fn saved(&self) -> Option<Value> {
         None
@@ -52,7 +79,41 @@ pub trait Schedule {
     }
 }
 
-/// A schedule and the one effect that retrying needs: `sleep`.
+/// A schedule behind a pointer, with all that it overrides.
+macro_rules! behind {
+    ($pointer:ty) => {
+        impl<S: Schedule + ?Sized> Schedule for $pointer {
+            fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+                (**self).delay_for(retry)
+            }
+
+            fn decide(&self, question: &Question<'_>) -> Directive {
+                (**self).decide(question)
+            }
+
+            fn next_target(&self, step: &StepStart<'_>) -> usize {
+                (**self).next_target(step)
+            }
+
+            fn chooses_targets(&self) -> bool {
+                (**self).chooses_targets()
+            }
+
+            fn saved(&self) -> Option<Value> {
+                (**self).saved()
+            }
+
+            fn max_retries(&self) -> Option<u32> {
+                (**self).max_retries()
+            }
+        }
+    };
+}
+
+behind!(&S);
+behind!(Arc<S>);
+
+/// What a turn is given in order to retry: a schedule, and the only effect it needs.
 ///
 /// `sleep` may return early: the driver sleeps again for the rest, by [`crate::Host::now`]. It may be dropped half-way,
 /// or never return: a stop or "retry now" still ends the wait.

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Millis;
+use crate::{Millis, Target};
 
 /// Settings of a turn, fixed when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,10 @@ pub struct Settings {
     pub max_recoveries: u32,
     /// Bounds on all waiting of a step, beside its schedule.
     pub budget: Budget,
+    /// Where attempts may go: the first one is asked first, policies choose among them. Empty = there is one, without a
+    /// name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
 }
 
 impl Default for Settings {
@@ -34,6 +38,7 @@ impl Default for Settings {
             idempotent_tools: Vec::new(),
             max_recoveries: 5,
             budget: Budget::default(),
+            targets: Vec::new(),
         }
     }
 }

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::{Millis, Settings, Turn};
 use phase::PhaseRecord;
 
-/// The current format version. Older ones can still be read.
-const VERSION: u32 = 1;
+/// The latest version. Older ones are still read.
+const VERSION: u32 = 2;
+
+/// What a turn without targets is written as: earlier versions of this program can go on with it, too.
+const WITHOUT_TARGETS: u32 = 1;
 
 /// The saved form of a turn. Serialize it with any serde format; golden files pin its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +32,8 @@ pub struct Snapshot {
     started_at: Millis,
     #[serde(default)]
     steps: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    target: usize,
     #[serde(default, skip_serializing_if = "is_zero")]
     retries: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -92,7 +97,7 @@ impl Turn {
     /// Returns the saved form of the turn.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            version: VERSION,
+            version: if self.settings.targets.is_empty() { WITHOUT_TARGETS } else { VERSION },
             id: self.id.clone(),
             retry_of: self.retry_of.clone(),
             settings: self.settings.clone(),
@@ -100,6 +105,7 @@ impl Turn {
             revision: self.revision,
             started_at: self.started_at,
             steps: self.steps,
+            target: self.target,
             retries: self.retries,
             waited_ms: self.waited_ms,
             first_token_at: self.first_token_at,
@@ -118,14 +124,19 @@ impl Turn {
         if snapshot.version > VERSION {
             return Err(RestoreError::TooNew { found: snapshot.version, known: VERSION });
         }
+        let (target, targets) = (snapshot.target, snapshot.settings.targets.len().max(1));
+        if target >= targets || !snapshot.phase.fits(targets) {
+            return Err(RestoreError::UnknownPhase);
+        }
         Ok(Self {
             id: snapshot.id,
             retry_of: snapshot.retry_of,
             settings: snapshot.settings,
-            phase: snapshot.phase.into_phase().ok_or(RestoreError::UnknownPhase)?,
+            phase: snapshot.phase.into_phase(target).ok_or(RestoreError::UnknownPhase)?,
             revision: snapshot.revision,
             started_at: snapshot.started_at,
             steps: snapshot.steps,
+            target,
             retries: snapshot.retries,
             waited_ms: snapshot.waited_ms,
             first_token_at: snapshot.first_token_at,

@@ -15,9 +15,9 @@ use everturn_wire::{
 };
 
 use crate::{
-    Effects, Input, Millis, Moment, Op, Outcome, Schedule, Settings, ToolCall, Wait, Want,
+    Effects, Input, Ledger, Millis, Moment, Op, Outcome, Schedule, Settings, Target, ToolCall, Wait, Want,
     call::OpenCall,
-    phase::{Backoff, Phase, Streaming, Tally},
+    phase::{Backoff, Phase, Streaming},
 };
 
 /// One turn, as a value.
@@ -37,6 +37,8 @@ pub struct Turn {
     pub(crate) started_at: Millis,
     /// Number of streams that ended, successfully or not.
     pub(crate) steps: u32,
+    /// The target that is asked, or was asked last, as an index into those of the settings.
+    pub(crate) target: usize,
     /// Retries scheduled so far, over all steps, and the sum of their waits.
     pub(crate) retries: u32,
     pub(crate) waited_ms: u64,
@@ -76,12 +78,24 @@ impl Turn {
         Self::new(id, settings, now)
     }
 
+    /// Chooses the target that the turn begins with, where it has several. For right after [`Self::begin`]: later it changes
+    /// nothing, since each further step chooses its own.
+    pub fn choose_first_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+        let is_first = |streaming: &Streaming| streaming.op == Op::default() && !streaming.has_content();
+        if matches!(&self.phase, Phase::Streaming(streaming) if is_first(streaming)) {
+            self.choose_target(now, schedule, fx);
+            let ledger = Ledger::new(self.target);
+            self.phase = Phase::Streaming(Streaming::new(Op::default(), ledger, now));
+        }
+    }
+
     fn new(id: TurnId, settings: Settings, now: Millis) -> Self {
         Self {
             id,
             retry_of: None,
             settings,
-            phase: Phase::Streaming(Streaming::new(Op::default(), Tally::default(), now)),
+            phase: Phase::Streaming(Streaming::new(Op::default(), Ledger::default(), now)),
+            target: 0,
             revision: 1,
             started_at: now,
             steps: 0,
@@ -109,7 +123,9 @@ impl Turn {
         match input {
             Input::Provider(op, event) => self.on_provider(now, op, event, schedule, fx),
             Input::ToolOutput { call_id, stream, data } => self.on_tool_output(call_id, stream, data, fx),
-            Input::ToolDone { step, call_id, answer } => self.on_tool_done(now, step, &call_id, answer, fx),
+            Input::ToolDone { step, call_id, answer } => {
+                self.on_tool_done(now, step, &call_id, answer, schedule, fx);
+            }
             Input::Tick(op) => self.on_tick(now, op, fx),
             Input::RetryNow => self.on_retry_now(now, schedule, fx),
             Input::Abort => self.abort(now, None, fx),
@@ -119,7 +135,7 @@ impl Turn {
             Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled.into(), fx),
             Input::Unsaved(failure) => self.on_unsaved(now, failure, fx),
             Input::Checkpoint => self.on_checkpoint(),
-            Input::Recover => self.on_recover(now, fx),
+            Input::Recover => self.on_recover(now, schedule, fx),
         }
     }
 
@@ -148,11 +164,12 @@ impl Turn {
 
     /// Returns the retry in progress: one that is waiting, or whose call has shown nothing yet.
     pub fn retry(&self) -> Option<RetryState> {
-        match &self.phase {
-            Phase::Backoff(backoff) => Some(backoff.tally.state(Some(backoff.resume_at))),
-            Phase::Streaming(streaming) if streaming.is_retry() => Some(streaming.tally.state(None)),
-            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => None,
-        }
+        let state = match &self.phase {
+            Phase::Backoff(backoff) => backoff.ledger.state(Some(backoff.resume_at)),
+            Phase::Streaming(streaming) if streaming.is_retry() => streaming.ledger.state(None),
+            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => return None,
+        };
+        Some(RetryState { target: self.target_name(self.target), ..state })
     }
 
     /// Whether [`Input::RetryNow`] would call the provider at once: the turn is waiting for a retry, or subscribers
@@ -175,7 +192,16 @@ impl Turn {
         }
     }
 
-    /// Returns the turn's id.
+    /// The target that is asked, will be asked next, or was asked last; `None` where the turn has no targets by name.
+    pub fn target(&self) -> Option<&Target> {
+        self.settings.targets.get(self.target)
+    }
+
+    fn target_name(&self, index: usize) -> Option<String> {
+        self.settings.targets.get(index).map(|target| target.name.clone())
+    }
+
+    /// The turn's id.
     pub fn id(&self) -> &TurnId {
         &self.id
     }

@@ -2,4 +2,5 @@
 
 mod every_point;
 mod recovery;
+mod route;
 mod wait;

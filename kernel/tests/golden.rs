@@ -6,8 +6,8 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Arguments, Budget, Effects, FinishReason, Input, NoRetry, Op, Prompt, RestoreError, Settings, Silence,
-    Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn,
+    Arguments, Budget, Cycling, Effects, FinishReason, Input, NoRetry, Op, Prompt, RestoreError, Schedule,
+    Settings, Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
@@ -24,17 +24,28 @@ fn settings(eager_tools: bool) -> Settings {
         idempotent_tools: vec!["read".into()],
         max_recoveries: 3,
         budget: Budget { max_wait_ms: Some(100_000), deadline: Some(START.plus(3_600_000)) },
+        ..Settings::default()
     }
 }
 
 /// A turn that was told all this, a millisecond after another.
 fn told(eager_tools: bool, inputs: Vec<Input>) -> Turn {
-    let patient = Delays::patient();
+    tell(settings(eager_tools), &Delays::patient(), inputs)
+}
+
+/// A turn over three targets that was told all this.
+fn routed(inputs: Vec<Input>) -> Turn {
+    let targets = ["a", "b", "c"].map(|model| Target::new("work", model)).to_vec();
+    let cycling = Cycling { max_attempts: 9, clamp_hints: true };
+    tell(Settings { targets, ..settings(false) }, &cycling, inputs)
+}
+
+fn tell(settings: Settings, schedule: &dyn Schedule, inputs: Vec<Input>) -> Turn {
     let (id, prompt, mut fx) =
         (TurnId::from("t-1"), Prompt { text: "Hi".into(), ..Prompt::default() }, Effects::new());
-    let mut turn = Turn::begin(id, settings(eager_tools), prompt, START, &mut fx);
+    let mut turn = Turn::begin(id, settings, prompt, START, &mut fx);
     for (ms, input) in (1..).zip(inputs) {
-        turn.handle(START.plus(ms), input, &patient, &mut fx);
+        turn.handle(START.plus(ms), input, schedule, &mut fx);
     }
     turn
 }
@@ -118,10 +129,43 @@ fn turns() -> Vec<(&'static str, Turn)> {
         ),
         ("sealed-failed", told(false, vec![says(StreamEvent::Failed(refused))])),
     ]
+    .into_iter()
+    .chain(routed_turns())
+    .collect()
 }
 
-/// The newest format.
-const TODAY: &str = "v1.1";
+/// A turn over a route in each phase: a target is out, a cycle is over, another one has begun.
+fn routed_turns() -> Vec<(&'static str, Turn)> {
+    let fails = |attempt, failure| {
+        let op = Op { step: 0, attempt };
+        [Input::Provider(op, StreamEvent::Failed(failure)), Input::RetryNow]
+    };
+    let speaks = |event| Input::Provider(Op { step: 0, attempt: 4 }, event);
+    let refused = Failure::new(Category::Auth, false, "HTTP 401: who are you?");
+    let failures =
+        [fails(0, refused), fails(1, limited()), fails(2, limited()), fails(3, limited())].concat();
+    let waits = failures[..failures.len() - 1].to_vec();
+    let arguments = Arguments::Parsed(json!({}));
+    let call = ToolCall { id: "a".into(), name: "read".into(), arguments, echo: None };
+    let asks =
+        vec![speaks(StreamEvent::ToolCall(call)), speaks(StreamEvent::Finished(FinishReason::ToolCalls))];
+    let answers =
+        vec![speaks(StreamEvent::Text("Hello".into())), speaks(StreamEvent::Finished(FinishReason::Stop))];
+    vec![
+        ("routed-backoff", routed(waits)),
+        ("routed-streaming", routed(failures.clone())),
+        ("routed-tools", routed([failures.clone(), asks].concat())),
+        ("routed-sealed", routed([failures, answers].concat())),
+    ]
+}
+
+/// The newest format of turns with one target, and of turns over a route.
+const TODAY: [&str; 2] = ["v1.1", "v2"];
+
+/// The format that a turn is saved in today.
+fn today(name: &str) -> &'static str {
+    TODAY[usize::from(name.starts_with("routed"))]
+}
 
 fn file(format: &str, name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{format}/{name}.json"))
@@ -134,7 +178,8 @@ fn read(format: &str, name: &str) -> String {
 
 /// The formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
-    ["v1", TODAY].into_iter().filter(move |format| *format == TODAY || file(format, name).exists())
+    let older = ["v1"].into_iter().filter(move |format| file(format, name).exists());
+    older.chain([today(name)])
 }
 
 #[test]
@@ -142,9 +187,9 @@ fn todays_turns_are_saved_as_ever() {
     for (name, turn) in turns() {
         let text = serde_json::to_string_pretty(&turn.snapshot()).expect("a snapshot is JSON") + "\n";
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(file(TODAY, name), &text).expect("the golden file is written");
+            fs::write(file(today(name), name), &text).expect("the golden file is written");
         }
-        assert_eq!(text, read(TODAY, name), "{name}");
+        assert_eq!(text, read(today(name), name), "{name}");
     }
 }
 
@@ -154,7 +199,7 @@ fn old_turns_are_read_and_saved_again_the_same() {
         for format in formats(name) {
             let snapshot: Snapshot = serde_json::from_str(&read(format, name)).expect(name);
             let restored = Turn::restore(snapshot).expect(name);
-            assert!(restored == turn || format != TODAY, "{name}: {restored:?}");
+            assert!(restored == turn || format != today(name), "{name}: {restored:?}");
             let again = serde_json::to_value(restored.snapshot()).expect(name);
             assert_eq!(
                 again,
@@ -191,18 +236,29 @@ fn every_old_turn_goes_on() {
 #[test]
 fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
     let mut json: Value = serde_json::from_str(&read("v1", "backoff")).expect("it is JSON");
-    json["version"] = json!(2);
+    json["version"] = json!(3);
     for state in ["backoff", "a-state-of-tomorrow"] {
         json["phase"]["state"] = json!(state);
         let snapshot: Snapshot = serde_json::from_value(json.clone()).expect("it is read");
         let error = Turn::restore(snapshot).expect_err("it is refused");
-        assert_eq!(error, RestoreError::TooNew { found: 2, known: 1 });
+        assert_eq!(error, RestoreError::TooNew { found: 3, known: 2 });
         assert_eq!(
             error.to_string(),
-            "the turn was saved in format 2 by a newer version of Everturn; this one reads up to 1: upgrade it"
+            "the turn was saved in format 3 by a newer version of Everturn; this one reads up to 2: upgrade it"
         );
     }
     json["version"] = json!(1);
     let snapshot: Snapshot = serde_json::from_value(json).expect("it is read");
     assert_eq!(Turn::restore(snapshot), Err(RestoreError::UnknownPhase));
+}
+
+/// What policies look up by index must be there: such a record is refused, not restored to panic later.
+#[test]
+fn a_turn_whose_targets_are_not_its_own_is_refused() {
+    for (place, index) in [("/target", 3), ("/phase/failures/0/target", 3), ("/phase/out/0", 7)] {
+        let mut json: Value = serde_json::from_str(&read("v2", "routed-backoff")).expect("it is JSON");
+        *json.pointer_mut(place).expect(place) = json!(index);
+        let snapshot: Snapshot = serde_json::from_value(json).expect("it is read");
+        assert_eq!(Turn::restore(snapshot), Err(RestoreError::UnknownPhase), "{place}");
+    }
 }

@@ -4,5 +4,6 @@
 
 mod crash;
 mod golden;
+mod preset;
 mod property;
 mod scenario;

@@ -1,23 +1,31 @@
 //! Putting an orchestrator together.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::AtomicBool},
+};
 
-use everturn_kernel::{Provider, Schedule, Settings};
+use everturn_kernel::{Provider, Schedule, Settings, Target};
 
 use crate::{
     Clock, Journal, MemoryJournal, Orchestrator, Patient, SystemClock, Tool,
     clock::Steady,
     journal::{Configured, Guarded},
     model::{Model, Models},
+    route::{PREFIX, Route, on_route},
     session::Ports,
     status::StatusChanges,
     telemetry,
     tool::ToolSet,
 };
 
+type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
+
 /// Puts an [`Orchestrator`] together. Everything has a default but the models.
 pub struct Builder {
     models: Models,
+    /// The ids of routes, their targets by id, and their schedules; `None` = that of all turns.
+    routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
     tools: Vec<Arc<dyn Tool>>,
     schedule: Arc<dyn Schedule + Send + Sync>,
     journal: Arc<dyn Journal>,
@@ -47,6 +55,7 @@ impl Builder {
     fn new() -> Self {
         Self {
             models: Models::default(),
+            routes: Vec::new(),
             tools: Vec::new(),
             schedule: Arc::new(Patient),
             journal: Arc::new(MemoryJournal::new()),
@@ -64,7 +73,51 @@ impl Builder {
     /// default.
     #[must_use]
     pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
-        self.models.0.push(Model { id: format!("{credential}/{name}"), name: name.to_owned(), provider });
+        self.models.models.push(Model {
+            id: format!("{credential}/{name}"),
+            name: name.to_owned(),
+            provider,
+            sibling_of: None,
+        });
+        self
+    }
+
+    /// Adds another credential for a model that was added: a turn on that model goes on with it when the first one is used
+    /// up or refused. `of` is the id of the model, as `credential/name`; one that was not added makes a model of its own.
+    #[must_use]
+    pub fn credential(mut self, of: &str, credential: &str, provider: Arc<dyn Provider>) -> Self {
+        let name = of.split_once('/').map_or(of, |(_, name)| name);
+        let is_known = self.models.models.iter().any(|model| model.id == of);
+        self.models.models.push(Model {
+            id: format!("{credential}/{name}"),
+            name: name.to_owned(),
+            provider,
+            sibling_of: is_known.then(|| of.to_owned()),
+        });
+        self
+    }
+
+    /// Offers several models as one, which clients name `route/name`: a turn asks the first, and moves as the schedule says.
+    /// A schedule that does not choose between targets is wrapped in a [`Handover`](everturn_kernel::Handover).
+    ///
+    /// The targets are ids of models, as `credential/name`, each taken once, with all its credentials. One that is not there
+    /// counts as one that failed for good. A route without targets is not offered.
+    #[must_use]
+    pub fn route<T: Into<String>>(
+        mut self,
+        name: &str,
+        targets: impl IntoIterator<Item = T>,
+        schedule: impl Schedule + Send + Sync + 'static,
+    ) -> Self {
+        let targets = targets.into_iter().map(Into::into).collect();
+        self.routes.push((format!("{PREFIX}{name}"), targets, Some(Arc::new(schedule))));
+        self
+    }
+
+    /// The model or route that turns use where nobody asks for one. Default: the first model.
+    #[must_use]
+    pub fn default_model(mut self, id: impl Into<String>) -> Self {
+        self.models.default = Some(id.into());
         self
     }
 
@@ -157,10 +210,22 @@ impl Builder {
             tools: Some(tools.names().map(str::to_owned).collect()),
             schedule: self.schedule.saved(),
         });
+        let mut models = self.models;
+        let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
+        let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
+        for (id, targets, schedule) in self.routes.into_iter().chain(several) {
+            let schedule = on_route(schedule.unwrap_or_else(|| self.schedule.clone()));
+            let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
+            let targets = targets_of(&models, &targets);
+            if !targets.is_empty() {
+                models.routes.push(Arc::new(Route { id, targets, schedule, configured }));
+            }
+        }
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
         Orchestrator::new(journal.clone(), clock.clone(), |timers, shutdown| Ports {
-            models: self.models,
+            models,
+            health: Arc::default(),
             tools,
             schedule: self.schedule,
             journal,
@@ -175,4 +240,26 @@ impl Builder {
             status: StatusChanges::default(),
         })
     }
+}
+
+/// The targets behind these ids of models, each once. An id that is not there stays: who asks it is told so.
+fn targets_of(models: &Models, ids: &[String]) -> Vec<Target> {
+    let mut targets: Vec<Target> = Vec::new();
+    for id in ids {
+        let mut found = models.targets(id);
+        if found.is_empty() {
+            let (credential, name) = id.split_once('/').unwrap_or((id, id));
+            found.push(Target {
+                name: id.clone(),
+                credential: credential.to_owned(),
+                model: name.to_owned(),
+            });
+        }
+        for target in found {
+            if !targets.iter().any(|known| known.name == target.name) {
+                targets.push(target);
+            }
+        }
+    }
+    targets
 }

@@ -1,15 +1,19 @@
-//! Models: what a turn can be run with.
+//! Models and routes: what a turn can be run with.
 
 use std::sync::Arc;
 
-use everturn_kernel::Provider;
+use everturn_kernel::{Provider, Target};
+use everturn_wire::{Category, Failure};
 
-use crate::Error;
+use crate::{
+    Error,
+    route::{self, Route},
+};
 
 /// How much of an unknown name is shown, in characters.
 const SHOWN: usize = 128;
 
-/// A model that turns can be run with.
+/// A model that turns can be run with, by one credential.
 #[derive(Clone)]
 pub(crate) struct Model {
     /// `credential/model`: how clients name it.
@@ -17,32 +21,129 @@ pub(crate) struct Model {
     /// How the provider names it.
     pub(crate) name: String,
     pub(crate) provider: Arc<dyn Provider>,
+    /// The model that this is another credential for, by its id. Clients ask for that one.
+    pub(crate) sibling_of: Option<String>,
 }
 
-/// All models; the first is the default.
+impl Model {
+    /// The target that a turn asks with it. Siblings have the same model. Models of one name at different hosts have not:
+    /// that one of them is overloaded says nothing of the others.
+    pub(crate) fn target(&self) -> Target {
+        let credential = self.id.split_once('/').map_or(self.id.as_str(), |(credential, _)| credential);
+        Target {
+            name: self.id.clone(),
+            credential: credential.to_owned(),
+            model: self.sibling_of.clone().unwrap_or_else(|| self.id.clone()),
+        }
+    }
+
+    /// Whether it is the model of this id, by whichever credential.
+    fn is_of(&self, id: &str) -> bool {
+        self.sibling_of.as_deref().unwrap_or(&self.id) == id
+    }
+}
+
+/// What a turn is run with: one model, or a route over several.
+#[derive(Clone)]
+pub(crate) struct Choice {
+    /// How clients name it.
+    pub(crate) id: String,
+    asks: Asks,
+}
+
+#[derive(Clone)]
+enum Asks {
+    Model(Model),
+    Route(Arc<Route>),
+}
+
+impl Choice {
+    fn model(model: Model) -> Self {
+        Self { id: model.id.clone(), asks: Asks::Model(model) }
+    }
+
+    pub(crate) fn route(route: Arc<Route>) -> Self {
+        Self { id: route.id.clone(), asks: Asks::Route(route) }
+    }
+
+    /// The route, if it is one.
+    pub(crate) fn as_route(&self) -> Option<&Route> {
+        match &self.asks {
+            Asks::Model(_) => None,
+            Asks::Route(route) => Some(route),
+        }
+    }
+}
+
+/// All models and routes.
 #[derive(Clone, Default)]
-pub(crate) struct Models(pub(crate) Vec<Model>);
+pub(crate) struct Models {
+    pub(crate) models: Vec<Model>,
+    /// One of the id of a model goes before that model.
+    pub(crate) routes: Vec<Arc<Route>>,
+    /// The id of the default; else it is the first model.
+    pub(crate) default: Option<String>,
+}
 
 impl Models {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.models.is_empty()
     }
 
+    /// All names that clients may ask for, the default first.
     pub(crate) fn ids(&self) -> Vec<String> {
-        self.0.iter().map(|model| model.id.clone()).collect()
+        let models = self.models.iter().filter(|model| model.sibling_of.is_none()).map(|model| &model.id);
+        let routes = self.routes.iter().map(|route| &route.id).filter(|id| id.starts_with(route::PREFIX));
+        let mut ids: Vec<String> = models.chain(routes).cloned().collect();
+        if let Some(at) = ids.iter().position(|id| Some(id) == self.default.as_ref()) {
+            ids[..=at].rotate_right(1);
+        }
+        ids
     }
 
-    /// The model that was asked for; else the one used last, if it is still there; else the default.
-    pub(crate) fn choose(&self, asked: Option<&str>, last: Option<&str>) -> Result<Model, Error> {
-        let find = |id: &str| self.0.iter().find(|model| model.id == id);
+    /// The targets behind the id of a model: one for each of its credentials.
+    pub(crate) fn targets(&self, id: &str) -> Vec<Target> {
+        self.models.iter().filter(|model| model.is_of(id)).map(Model::target).collect()
+    }
+
+    /// The model or route that was asked for; else the one used last, if it is still there; else the default.
+    pub(crate) fn choose(&self, asked: Option<&str>, last: Option<&str>) -> Result<Choice, Error> {
         let chosen = match asked {
-            Some(asked) => find(asked),
-            None => last.and_then(find).or(self.0.first()),
+            Some(asked) => self.find(asked),
+            None => {
+                let of = |id: Option<&str>| id.and_then(|id| self.find(id));
+                let first = || of(self.models.first().map(|model| model.id.as_str()));
+                of(last).or_else(|| of(self.default.as_deref())).or_else(first)
+            }
         };
-        let unknown = || Error::UnknownModel {
+        chosen.ok_or_else(|| Error::UnknownModel {
             model: asked.unwrap_or_default().chars().take(SHOWN).collect(),
             known: self.ids(),
+        })
+    }
+
+    /// The model to ask for a turn: that of its target.
+    ///
+    /// # Errors
+    /// When it is no longer configured: to the turn, a target that fails for good.
+    pub(crate) fn asked(&self, choice: &Choice, target: Option<&Target>) -> Result<Model, Failure> {
+        let id = match (&choice.asks, target) {
+            (Asks::Model(model), None) => return Ok(model.clone()),
+            (_, Some(target)) => &target.name,
+            (Asks::Route(route), None) => &route.id,
         };
-        chosen.cloned().ok_or_else(unknown)
+        self.model(id).cloned().ok_or_else(|| {
+            let text = format!("the model {id} of this route is not configured");
+            Failure::new(Category::NotFound, false, text)
+        })
+    }
+
+    fn model(&self, id: &str) -> Option<&Model> {
+        self.models.iter().find(|model| model.id == id)
+    }
+
+    fn find(&self, id: &str) -> Option<Choice> {
+        let route = self.routes.iter().find(|route| route.id == id).cloned().map(Choice::route);
+        route.or_else(|| self.model(id).cloned().map(Choice::model))
     }
 }

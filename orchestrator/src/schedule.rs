@@ -1,15 +1,17 @@
 //! Schedules: how long to wait before each retry. Pure.
 
 mod exponential;
+mod informed;
 mod patient;
 mod timed;
 
 use std::sync::Arc;
 
-use everturn_kernel::Schedule;
+use everturn_kernel::{Cycling, Handover, Interactive, Schedule};
 use everturn_wire::Value;
 
 pub use exponential::Exponential;
+pub(crate) use informed::Informed;
 pub use patient::Patient;
 pub(crate) use timed::TimedRetry;
 
@@ -18,15 +20,19 @@ pub(crate) use timed::TimedRetry;
 /// # Errors
 /// Its name, when this program has none of it, or not with such figures.
 pub(crate) fn restore(saved: &Value) -> Result<Arc<dyn Schedule + Send + Sync>, String> {
-    match saved["name"].as_str() {
-        Some(Patient::NAME) => Ok(Arc::new(Patient)),
-        Some(Exponential::NAME) => match Exponential::restore(saved) {
-            Some(schedule) => Ok(Arc::new(schedule)),
-            None => Err(format!("{} with the figures {saved}", Exponential::NAME)),
-        },
-        Some(name) => Err(name.to_owned()),
-        None => Err(saved.to_string()),
+    fn shared(schedule: impl Schedule + Send + Sync + 'static) -> Arc<dyn Schedule + Send + Sync> {
+        Arc::new(schedule)
     }
+    let Some(name) = saved["name"].as_str() else { return Err(saved.to_string()) };
+    let schedule = match name {
+        Patient::NAME => Some(shared(Patient)),
+        Exponential::NAME => Exponential::restore(saved).map(shared),
+        Interactive::NAME => Interactive::restore(saved).map(shared),
+        Cycling::NAME => Cycling::restore(saved).map(shared),
+        Handover::NAME => return Ok(shared(Handover(restore(&saved["schedule"])?))),
+        _ => return Err(name.to_owned()),
+    };
+    schedule.ok_or_else(|| format!("{name} with the figures {saved}"))
 }
 
 #[cfg(test)]
@@ -47,12 +53,22 @@ mod tests {
             jitter: 0.25,
             seed: u64::MAX,
         };
-        let all: [Box<dyn Schedule>; 3] =
-            [Box::new(Patient), Box::<Exponential>::default(), Box::new(spread)];
+        let quick =
+            Interactive { base: Duration::from_millis(5), max_delay: None, max_retries: 9, reverts: false };
+        let all: [Box<dyn Schedule>; 7] = [
+            Box::new(Patient),
+            Box::<Exponential>::default(),
+            Box::new(spread),
+            Box::<Interactive>::default(),
+            Box::new(quick),
+            Box::new(Cycling { max_attempts: 7, clamp_hints: false }),
+            Box::new(Handover(spread)),
+        ];
         let failure = Failure::new(Category::Overloaded, true, "");
         for schedule in all {
             let again = restore(&schedule.saved().unwrap()).unwrap();
             assert_eq!(again.max_retries(), schedule.max_retries());
+            assert_eq!(again.chooses_targets(), schedule.chooses_targets());
             for attempt in 0..25 {
                 let retry = Retry::new(attempt, &failure).of_turn(&"t".into());
                 assert_eq!(again.delay_for(&retry), schedule.delay_for(&retry), "retry {attempt}");

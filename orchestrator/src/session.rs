@@ -51,7 +51,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
             owed,
         );
         let retry = TimedRetry {
-            schedule: settings.schedule.clone(),
+            schedule: ports.informed(settings.schedule.clone()),
             clock: ports.clock.clone(),
             enabled: [ports.auto_retry.clone(), conversation.auto_retry.clone()],
         };

@@ -8,7 +8,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::{FinishReason, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolSpec};
+use everturn_kernel::{
+    FinishReason, Interactive, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolSpec,
+};
 use everturn_orchestrator::{
     Clock, Cursor, Exponential, Invocation, MemoryJournal, Orchestrator, StartTurn, Subscription,
     SystemClock, Tool,
@@ -270,5 +272,46 @@ fn a_restart_with_another_configuration_changes_nothing_about_a_turn_that_waits(
         until(&mut events, |event| *event == EventBody::TurnSealed).await;
         let (prompt, tools, most) = told(&asked.lock().unwrap()[3]);
         assert!(prompt.contains("Be verbose.") && tools == ["kept", "new"] && most == Some(7), "{prompt}");
+    });
+}
+
+#[test]
+fn a_turn_on_a_route_keeps_its_targets_in_a_process_that_has_no_such_route() {
+    let (journal, first, second) =
+        (Arc::default(), Scripted::new([overloaded()]), Scripted::new([overloaded(), answer("done")]));
+    let id = process().block_on(async {
+        let orchestrator = Orchestrator::builder()
+            .model("a", "m", Arc::new(first.clone()))
+            .model("b", "m", Arc::new(second.clone()))
+            .route("r", ["a/m", "b/m"], Interactive::default())
+            .journal(Arc::<MemoryJournal>::clone(&journal))
+            .clock(Arc::new(From(BEGIN, Instant::now())))
+            .build();
+        let start = StartTurn::new("hello").model("route/r");
+        let turn = orchestrator.start(start).await.unwrap();
+        let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), true).await.unwrap();
+        let waits = |event: &EventBody| matches!(event, EventBody::ProviderRetry { delay_ms: 4_000, .. });
+        until(&mut events, waits).await;
+        turn.conversation_id
+    });
+    assert_eq!((first.calls(), second.calls()), (1, 1));
+    process().block_on(async {
+        // The target that the turn waits for is there; the first one is not, nor is the route.
+        let next = Orchestrator::builder()
+            .model("b", "m", Arc::new(second.clone()))
+            .journal(journal.clone())
+            .clock(Arc::new(From(BEGIN.plus(1_000), Instant::now())))
+            .build();
+        next.resume().await.unwrap();
+        let begun = Instant::now();
+        let mut events = next.subscribe(&id, Some(Cursor::default()), true).await.unwrap();
+        let all = until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        assert_eq!(shown(&all), "done");
+        assert_eq!(begun.elapsed(), Duration::from_secs(3), "what is left of the wait");
+        assert_eq!((first.calls(), second.calls()), (1, 2));
+        let recovered = |event: &EventBody| {
+            matches!(event, EventBody::RetryEnded { target: Some(target), .. } if target == "b/m")
+        };
+        assert!(all.iter().any(recovered), "{all:?}");
     });
 }

@@ -4,12 +4,12 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use everturn_kernel::Provider as ModelApi;
-use everturn_orchestrator::{Builder, Orchestrator, Patient};
+use everturn_orchestrator::{Builder, Orchestrator};
 use everturn_provider::{Anthropic, ChatCompletions, Demo, Gemini, HttpClient, Responses};
 use everturn_store_sqlite::SqliteJournal;
 
 use crate::{
-    config::{Api, Config, Provider, Schedule},
+    config::{Api, Config, Provider, Route},
     dice::Dice,
 };
 
@@ -19,10 +19,7 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
     if let Some(journal) = journal {
         builder = builder.journal(journal);
     }
-    builder = match &config.retry.schedule {
-        Schedule::Patient => builder.schedule(Patient),
-        Schedule::Exponential(schedule) => builder.schedule(*schedule),
-    };
+    builder = builder.schedule(config.retry.schedule.made());
     if let Some(prompt) = &config.system_prompt {
         builder = builder.system_prompt(prompt);
     }
@@ -35,7 +32,14 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
     let all = config.providers.iter().try_fold(builder, |builder, provider| {
         add(builder, provider).with_context(|| format!("provider {:?}", provider.name))
     });
-    all.map(Builder::build)
+    let mut builder = all?;
+    for Route { name, targets, schedule } in &config.routes {
+        builder = builder.route(name, targets, schedule.made());
+    }
+    if let Some(model) = &config.default_model {
+        builder = builder.default_model(model);
+    }
+    Ok(builder.build())
 }
 
 /// The file that conversations are kept in, made where there is none yet.
@@ -53,13 +57,25 @@ pub(crate) fn journal(path: &Path) -> Result<Arc<SqliteJournal>> {
 }
 
 fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
+    let first = model_api(provider, &provider.api)?;
+    let models = || provider.models.iter();
+    let mut builder =
+        models().fold(builder, |builder, model| builder.model(&provider.name, model, first.clone()));
+    for (credential, api) in &provider.credentials {
+        let api = model_api(provider, api)?;
+        for model in models() {
+            builder = builder.credential(&format!("{}/{model}", provider.name), credential, api.clone());
+        }
+    }
+    Ok(builder)
+}
+
+fn model_api(provider: &Provider, api: &Api) -> Result<Arc<dyn ModelApi>> {
     let http = HttpClient::new(provider.http)?;
-    let api: Arc<dyn ModelApi> = match &provider.api {
+    Ok(match api {
         Api::OpenAiChat(chat) => Arc::new(ChatCompletions::new(http, chat.clone())?),
         Api::OpenAiResponses(responses) => Arc::new(Responses::new(http, responses.clone())?),
         Api::Anthropic(messages) => Arc::new(Anthropic::new(http, messages.clone())?),
         Api::Gemini(gemini) => Arc::new(Gemini::new(http, gemini.clone())?),
-    };
-    let models = provider.models.iter();
-    Ok(models.fold(builder, |builder, model| builder.model(&provider.name, model, api.clone())))
+    })
 }

@@ -4,9 +4,11 @@ mod environment;
 mod file;
 mod hidden;
 mod key;
+mod one_or_more;
 mod provider;
 mod retention;
 mod retry;
+mod route;
 
 use std::{
     collections::BTreeSet,
@@ -22,8 +24,10 @@ pub(crate) use hidden::Hidden;
 pub(crate) use provider::{Api, Provider};
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
+pub(crate) use route::Route;
 
 use file::File;
+use route::Known;
 
 /// The most model round trips of a turn unless told otherwise: a model that asks for tools for ever ends.
 const DEFAULT_MAX_STEPS: u32 = 200;
@@ -55,8 +59,11 @@ pub(crate) struct Config {
     pub(crate) allowed_origins: Vec<String>,
     /// None: the built-in demo.
     pub(crate) providers: Vec<Provider>,
-    /// Providers that cannot be asked because their key is missing: each with its name and what to do about it.
+    /// Providers and keys that cannot be used because a key is missing, and what routes lack for that: a line about each.
     pub(crate) off: Vec<String>,
+    pub(crate) routes: Vec<Route>,
+    /// The model or route that is used where nobody asks for one; none: the first model.
+    pub(crate) default_model: Option<String>,
     /// Files with secrets in them: keys, and this configuration where it has any.
     pub(crate) secret_files: Vec<PathBuf>,
     pub(crate) retry: Retry,
@@ -92,8 +99,13 @@ impl Config {
         };
         settings.max_parallel_tools = file.max_parallel_tools.unwrap_or(settings.max_parallel_tools);
         settings.budget.max_wait_ms = Some(retry.max_wait_ms);
-        let (providers, off) = providers(file.providers, environment)?;
-        let config = Self {
+        let (providers, mut off) = providers(&file.providers, environment)?;
+        check_names(&providers)?;
+        let known = known(&providers, &file.providers);
+        let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
+        off.extend(lacking);
+        let default_model = default_model(file.default_model, &known, &routes)?;
+        Ok(Self {
             file: path,
             listen,
             data,
@@ -104,14 +116,14 @@ impl Config {
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             providers,
             off,
+            routes,
+            default_model,
             secret_files,
             retry,
             keep: Keep::resolve(&file.retention),
             settings,
             system_prompt: file.system_prompt,
-        };
-        config.check_names()?;
-        Ok(config)
+        })
     }
 
     /// Only where conversations are kept: to look at them takes no key of any provider.
@@ -146,14 +158,37 @@ impl Config {
         }
         Ok(())
     }
+}
 
-    fn check_names(&self) -> Result<()> {
-        let mut names = BTreeSet::new();
-        match self.providers.iter().find(|provider| !names.insert(&provider.name)) {
-            Some(twice) => bail!("two providers are named {:?}: give each its own name", twice.name),
-            None => Ok(()),
-        }
+fn check_names(providers: &[Provider]) -> Result<()> {
+    let mut names = BTreeSet::new();
+    match providers.iter().find(|provider| !names.insert(&provider.name)) {
+        Some(twice) => bail!("two providers are named {:?}: give each its own name", twice.name),
+        None => Ok(()),
     }
+}
+
+/// The ids of all models, whether they can be asked or not.
+fn known(providers: &[Provider], tables: &[file::ProviderTable]) -> Known {
+    let ids = |name: &str, models: &[String]| -> Vec<String> {
+        models.iter().map(|model| format!("{name}/{model}")).collect()
+    };
+    let on: BTreeSet<String> =
+        providers.iter().flat_map(|provider| ids(&provider.name, &provider.models)).collect();
+    let all = tables.iter().flat_map(|table| ids(&table.name, &table.models));
+    Known { off: all.filter(|id| !on.contains(id)).collect(), on }
+}
+
+fn default_model(asked: Option<String>, known: &Known, routes: &[Route]) -> Result<Option<String>> {
+    let Some(asked) = asked else { return Ok(None) };
+    let is_route =
+        asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
+    if !is_route && !known.on.contains(&asked) {
+        bail!(
+            "`default_model` is {asked:?}, which cannot be asked: name a model as NAME/MODEL, or a route as route/NAME"
+        );
+    }
+    Ok(Some(asked))
 }
 
 /// The file that conversations are kept in; none: in memory.
@@ -172,7 +207,7 @@ fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -
 /// The providers that can be asked, and a line about each whose key is missing. With none left, that is an error: the demo
 /// would hide it.
 fn providers(
-    tables: Vec<file::ProviderTable>,
+    tables: &[file::ProviderTable],
     environment: &Environment<'_>,
 ) -> Result<(Vec<Provider>, Vec<String>)> {
     if tables.is_empty() {
@@ -180,11 +215,11 @@ fn providers(
     }
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for table in tables {
-        let name = table.name.clone();
-        match Provider::resolve(table, environment).with_context(|| format!("provider {name:?}"))? {
-            Ok(provider) => on.push(provider),
-            Err(missing) => off.push(format!("provider {name:?}: {missing}")),
-        }
+        let name = &table.name;
+        let resolved = Provider::resolve(table, environment);
+        let (provider, missing) = resolved.with_context(|| format!("provider {name:?}"))?;
+        on.extend(provider);
+        off.extend(missing.iter().map(|missing| format!("provider {name:?}: {missing}")));
     }
     if on.is_empty() {
         bail!("{}", off.join("; "));
@@ -193,7 +228,8 @@ fn providers(
 }
 
 fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
-    let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref().map(PathBuf::from));
+    let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref());
+    let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
     let has_secret = |table: &file::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
     let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).collect()

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
     }
     let mut settings = Settings::default();
     settings.budget.max_wait_ms = Some(retry.max_wait_ms);
-    let forecast = Forecast::of(&explanation.failure, retry.schedule.exact().as_ref(), settings, now);
+    let forecast = Forecast::of(&explanation.failure, retry.schedule.exact().made().as_ref(), settings, now);
     let report = Report { case: &case, explanation, forecast, retry: &retry };
     let mut printer = Printer::of_stdout();
     let written = match args.json {

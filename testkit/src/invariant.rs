@@ -50,7 +50,7 @@ impl error::Error for Violation {}
 /// - the text and reasoning shown are those that are kept, and an error that is told is kept;
 /// - every call that is shown or kept has exactly one result, and has it before a provider is asked again;
 /// - provider calls are consecutive, and so are the retries of a step;
-/// - a retry comes before content, waits at least as long as the provider's hint, and fits the budget; its wait is slept
+/// - a retry comes before content, waits at least as long as the hint of the target that is asked (unless it is told to be clamped), and fits the budget; its wait is slept
 ///   and not cut short, unless somebody said so; the end of a series of retries is told;
 /// - a tool starts after that was saved and after the end of the stream (unless tools are eager), at most once for each
 ///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow.
@@ -210,9 +210,13 @@ impl Invariants {
                 self.rewinds += 1;
                 self.chain.rewind();
             }
-            EventBody::ProviderRetry { attempt, delay_ms, next_at, .. } => {
+            EventBody::ProviderRetry { attempt, delay_ms, next_at, clamped, .. } => {
                 ensure!(self.errors == 0, "a retry after the error");
-                self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis))?;
+                self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis), *clamped == Some(true))?;
+            }
+            EventBody::TargetSwitched { from, to, .. } => {
+                ensure!(from != to, "a switch from {from} to itself");
+                self.chain.moved();
             }
             EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,

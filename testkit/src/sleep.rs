@@ -3,7 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use everturn_kernel::{Retry, RetryStrategy, Schedule};
+use everturn_kernel::{Directive, Question, Retry, RetryStrategy, Schedule, StepStart};
 
 use crate::{Clock, Fact, Log};
 
@@ -67,6 +67,14 @@ impl FakeSleep {
 impl Schedule for FakeSleep {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
         self.schedule.delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        self.schedule.decide(question)
+    }
+
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        self.schedule.next_target(step)
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -159,7 +159,10 @@ impl World {
         let Some(saved) = self.saved() else { return self.begin() };
         let mut turn = Turn::restore(saved).expect("today's snapshot is restored");
         let mut effects = Effects::new();
-        turn.handle(self.clock.now(), Input::Recover, &NoRetry, &mut effects);
+        match &self.schedule {
+            Some(schedule) => turn.handle(self.clock.now(), Input::Recover, schedule.as_ref(), &mut effects),
+            None => turn.handle(self.clock.now(), Input::Recover, &NoRetry, &mut effects),
+        }
         self.drive(turn, effects)
     }
 

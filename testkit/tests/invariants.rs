@@ -162,6 +162,14 @@ fn waits() {
     };
     breaks(|facts| instead(facts, told(retry), other(7_999)), "a wait of 7999 ms after a hint of 8000 ms");
     breaks(|facts| instead(facts, told(retry), other(8_001)), "add up to 8001 ms");
+    // The policy may ask earlier on purpose, if it says so.
+    let (settings, facts) = story();
+    let clamp = |_: &mut Millis, fact: &mut Fact| {
+        if let Fact::Told(EventBody::ProviderRetry { delay_ms, clamped, .. }) = fact {
+            (*delay_ms, *clamped) = (7_999, Some(true));
+        }
+    };
+    assert_eq!(check(&settings, &instead(facts, told(retry), clamp)), Ok(()));
     let sleep = |fact: &Fact| matches!(fact, Fact::Slept(_));
     breaks(
         |facts| instead(facts, sleep, |_, fact| *fact = Fact::Slept(7_000)),

@@ -498,7 +498,7 @@ export interface Models {
   modelInfo?: Record<string, ModelInfo>;
 }
 
-/** The output stream of a tool. */
+/** Which stream of a tool. */
 export type OutputStream =
   /** Standard output. */
   | "stdout"
@@ -524,6 +524,8 @@ export interface ProviderRetryEvent {
   budgetLeftMs?: number;
   /** The category of the failure. */
   category?: Category;
+  /** True when the target asked for a longer wait, which the policy cut short on purpose. */
+  clamped?: boolean;
   /** The HTTP status as text, if known. */
   code?: string;
   /** True if the provider asked for this wait. */
@@ -652,6 +654,8 @@ export interface RetryEndedEvent {
   turnId: TurnId;
   /** Details, for display. */
   message?: string;
+  /** The target that answered, when the retries recovered. */
+  target?: string;
 }
 
 /** Skips the wait for the next retry. Also repeats the call of a silent provider, if nothing was shown. */
@@ -718,6 +722,8 @@ export interface RetryState {
   message?: string;
   /** When the wait ends, in epoch milliseconds; absent while `asking`. */
   nextAt?: number;
+  /** The target that the retry asks, as `provider/model`; absent if the turn has only one. */
+  target?: string;
 }
 
 /** Extension: the review ended; sent once per `review-started`. Transient. */
@@ -883,11 +889,24 @@ export interface TargetRestoredEvent {
   type: "target-restored";
   /** The target, as `provider/model`. */
   to: string;
+  /** What the target is asked for. */
+  role: TargetRole;
   /** The conversation. */
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
+
+/** What a target is asked for. */
+export type TargetRole =
+  /** To answer the person. */
+  | "main"
+  /** To review tool calls. */
+  | "reviewer"
+  /** To summarize a long history. */
+  | "compactor"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** Extension: the turn switched to another target. Transient. */
 export interface TargetSwitchedEvent {
@@ -896,7 +915,9 @@ export interface TargetSwitchedEvent {
   from: string;
   /** The new target, as `provider/model`. */
   to: string;
-  /** The reason, for display. */
+  /** What the target is asked for. */
+  role: TargetRole;
+  /** Why, for people. */
   reason: string;
   /** The conversation. */
   conversationId: ConversationId;

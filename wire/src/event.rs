@@ -159,6 +159,9 @@ pub enum EventBody {
         /// True if the provider asked for this wait.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hinted: Option<bool>,
+        /// True when the target asked for a longer wait, which the policy cut short on purpose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clamped: Option<bool>,
     },
     /// The failure that ends the turn. Sent once, and persisted as an error chunk.
     Error(ErrorReport),
@@ -204,6 +207,9 @@ pub enum EventBody {
         /// Details, for display.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// The target that answered, when the retries recovered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
     },
     /// Extension: nothing of the answer has arrived for a while. Repeated during the silence, which ends with the
     /// step's next event. If nothing of the step has been shown, `retry.now` repeats the call at once. Transient.
@@ -229,13 +235,17 @@ pub enum EventBody {
         from: String,
         /// The new target, as `provider/model`.
         to: String,
-        /// The reason, for display.
+        /// What the target is asked for.
+        role: TargetRole,
+        /// Why, for people.
         reason: String,
     },
     /// Extension: the turn returned to its preferred target. Transient.
     TargetRestored {
         /// The target, as `provider/model`.
         to: String,
+        /// What the target is asked for.
+        role: TargetRole,
     },
     /// Extension: a tool call needs a user's approval. Transient.
     ApprovalRequested {
@@ -363,7 +373,25 @@ pub enum ConversationStatus {
     Unknown,
 }
 
-/// The output stream of a tool.
+/// What a target is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TargetRole {
+    /// To answer the person.
+    Main,
+    /// To review tool calls.
+    Reviewer,
+    /// To summarize a long history.
+    Compactor,
+    /// A word that only a newer server sends.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
+}
+
+/// Which stream of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -29,7 +29,7 @@ pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{
     AgentEvent, ConversationStatus, DoneReason, ErrorReport, EventBody, OutputStream, QueuedMessage,
-    RetryOutcome, RetryPhase, RetryState, Usage, Verdict,
+    RetryOutcome, RetryPhase, RetryState, TargetRole, Usage, Verdict,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure};

@@ -38,8 +38,16 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 7] =
-    ["Category", "ConversationStatus", "OutputStream", "RetryOutcome", "RetryPhase", "Role", "Verdict"];
+const OPEN_WORDS: [&str; 8] = [
+    "Category",
+    "ConversationStatus",
+    "OutputStream",
+    "RetryOutcome",
+    "RetryPhase",
+    "Role",
+    "TargetRole",
+    "Verdict",
+];
 
 /// The generated documents: file name and content.
 pub fn generated() -> [(&'static str, String); 4] {

@@ -9,8 +9,9 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("cursor", &[]),
+    ("health", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -21,11 +22,12 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("journal", &["cursor", "panic"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
-    ("schedule", &["clock", "telemetry"]),
+    ("schedule", &["clock", "health", "telemetry"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
     ("log", &["cursor", "frame"]),
-    ("model", &["error"]),
+    ("route", &["journal"]),
+    ("model", &["error", "route"]),
     ("shutdown", &["error"]),
     ("conversation", &["cursor", "error", "frame", "journal", "log", "shutdown", "telemetry", "timer"]),
     ("registry", &["conversation", "error", "journal"]),
@@ -38,11 +40,13 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "cursor",
             "error",
             "frame",
+            "health",
             "journal",
             "log",
             "model",
             "new_id",
             "panic",
+            "route",
             "schedule",
             "shutdown",
             "status",
@@ -85,7 +89,18 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ),
     (
         "builder",
-        &["clock", "journal", "model", "orchestrator", "schedule", "session", "status", "telemetry", "tool"],
+        &[
+            "clock",
+            "journal",
+            "model",
+            "orchestrator",
+            "route",
+            "schedule",
+            "session",
+            "status",
+            "telemetry",
+            "tool",
+        ],
     ),
 ];
 

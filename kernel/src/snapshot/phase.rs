@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::is_zero;
 use crate::{
-    Arguments, Millis, Op, Outcome, ToolAnswer, ToolCall,
+    Arguments, Ledger, Millis, Op, Outcome, ToolAnswer, ToolCall,
     call::{CallState, OpenCall},
-    phase::{Backoff, Phase, Piece, Scheduled, Streaming, Tally, Tools},
+    ledger::{Scheduled, Seen},
+    phase::{Backoff, Phase, Piece, Streaming, Tools},
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,10 +20,12 @@ pub(super) enum PhaseRecord {
         op: Op,
         retries: u32,
         #[serde(default, skip_serializing_if = "is_zero")]
-        asked: u32,
+        uncounted: u32,
         waited_ms: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_retry: Option<Box<RetryRecord>>,
+        #[serde(flatten)]
+        route: RouteRecord,
         since: Millis,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_at: Option<Millis>,
@@ -39,10 +42,12 @@ pub(super) enum PhaseRecord {
         op: Op,
         retries: u32,
         #[serde(default, skip_serializing_if = "is_zero")]
-        asked: u32,
+        uncounted: u32,
         waited_ms: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_retry: Option<Box<RetryRecord>>,
+        #[serde(flatten)]
+        route: RouteRecord,
         resume_at: Millis,
         decided_ms: u64,
     },
@@ -60,7 +65,30 @@ pub(super) enum PhaseRecord {
     Unknown,
 }
 
-/// The last scheduled retry.
+/// Where a step of a turn with several targets is on its route. A turn with one says nothing here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RouteRecord {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<SeenRecord>,
+    #[serde(skip_serializing_if = "is_zero")]
+    cycle_start: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    out: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeenRecord {
+    at: Millis,
+    target: usize,
+    retries: u32,
+    category: Category,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint_ms: Option<u64>,
+}
+
+/// The retry that was scheduled last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RetryRecord {
@@ -116,14 +144,15 @@ impl From<&Phase> for PhaseRecord {
     fn from(phase: &Phase) -> Self {
         match phase.clone() {
             Phase::Streaming(streaming) => {
-                let Streaming { op, tally, since, first_token_at, pieces, calls, usage, is_silent } =
+                let Streaming { op, ledger, since, first_token_at, pieces, calls, usage, is_silent } =
                     streaming;
                 Self::Streaming {
                     op,
-                    retries: tally.retries,
-                    asked: tally.asked,
-                    waited_ms: tally.waited_ms,
-                    last_retry: tally.last.map(Into::into),
+                    retries: ledger.retries,
+                    uncounted: ledger.uncounted,
+                    waited_ms: ledger.waited_ms,
+                    route: RouteRecord::of(&ledger),
+                    last_retry: ledger.last.map(Into::into),
                     since,
                     first_token_at,
                     pieces: pieces.into_iter().map(Into::into).collect(),
@@ -132,12 +161,13 @@ impl From<&Phase> for PhaseRecord {
                     is_silent,
                 }
             }
-            Phase::Backoff(Backoff { op, tally, resume_at, decided_ms }) => Self::Backoff {
+            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms }) => Self::Backoff {
                 op,
-                retries: tally.retries,
-                asked: tally.asked,
-                waited_ms: tally.waited_ms,
-                last_retry: tally.last.map(Into::into),
+                retries: ledger.retries,
+                uncounted: ledger.uncounted,
+                waited_ms: ledger.waited_ms,
+                route: RouteRecord::of(&ledger),
+                last_retry: ledger.last.map(Into::into),
                 resume_at,
                 decided_ms,
             },
@@ -149,16 +179,59 @@ impl From<&Phase> for PhaseRecord {
     }
 }
 
+/// The ledger of a step, but for its counts: those of the target with this index.
+fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> Ledger {
+    let RouteRecord { failures, cycle_start, out } = route;
+    let failures = failures.into_iter().map(Into::into).collect();
+    Ledger { failures, cycle_start, out, last: last.map(Into::into), ..Ledger::new(target) }
+}
+
+impl RouteRecord {
+    fn of(ledger: &Ledger) -> Self {
+        Self {
+            failures: ledger.failures.iter().copied().map(Into::into).collect(),
+            cycle_start: ledger.cycle_start,
+            out: ledger.out.clone(),
+        }
+    }
+
+    /// Whether all of it is about one of so many targets.
+    fn fits(&self, targets: usize) -> bool {
+        self.failures.iter().map(|seen| seen.target).chain(self.out.iter().copied()).all(|at| at < targets)
+    }
+}
+
+impl From<Seen> for SeenRecord {
+    fn from(Seen { at, target, retries, category, hint_ms }: Seen) -> Self {
+        Self { at, target, retries, category, hint_ms }
+    }
+}
+
+impl From<SeenRecord> for Seen {
+    fn from(SeenRecord { at, target, retries, category, hint_ms }: SeenRecord) -> Self {
+        Self { at, target, retries, category, hint_ms }
+    }
+}
+
 impl PhaseRecord {
-    /// Returns the phase; `None` if it is of a later format.
-    pub(super) fn into_phase(self) -> Option<Phase> {
+    /// Whether what it says of targets is about those that the turn has.
+    pub(super) fn fits(&self, targets: usize) -> bool {
+        match self {
+            Self::Streaming { route, .. } | Self::Backoff { route, .. } => route.fits(targets),
+            Self::Tools { .. } | Self::Sealed { .. } | Self::Unknown => true,
+        }
+    }
+
+    /// The state, of a turn that asks the target with this index; `None` where it is of a later format.
+    pub(super) fn into_phase(self, target: usize) -> Option<Phase> {
         Some(match self {
             Self::Streaming {
                 op,
                 retries,
-                asked,
+                uncounted,
                 waited_ms,
                 last_retry,
+                route,
                 since,
                 first_token_at,
                 pieces,
@@ -166,19 +239,19 @@ impl PhaseRecord {
                 usage,
                 is_silent,
             } => {
-                let tally = Tally { retries, asked, waited_ms, last: last_retry.map(Into::into) };
+                let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
                 Phase::Streaming(Streaming {
                     first_token_at,
                     pieces: pieces.into_iter().map(Into::into).collect(),
                     calls: calls.into_iter().map(Into::into).collect(),
                     usage,
                     is_silent,
-                    ..Streaming::new(op, tally, since)
+                    ..Streaming::new(op, ledger, since)
                 })
             }
-            Self::Backoff { op, retries, asked, waited_ms, last_retry, resume_at, decided_ms } => {
-                let tally = Tally { retries, asked, waited_ms, last: last_retry.map(Into::into) };
-                Phase::Backoff(Backoff { op, tally, resume_at, decided_ms })
+            Self::Backoff { op, retries, uncounted, waited_ms, last_retry, route, resume_at, decided_ms } => {
+                let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
+                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms })
             }
             Self::Tools { step, calls } => {
                 Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })

@@ -30,12 +30,12 @@ impl Turn {
             // Only after subscribers were told of the silence: otherwise a second "retry now" would cancel the call of
             // the first.
             Phase::Streaming(streaming) if self.takes_retry_now() => {
-                let (op, mut tally) = (streaming.op, streaming.tally.clone());
-                tally.asked = tally.asked.saturating_add(1);
+                let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
+                ledger.uncounted = ledger.uncounted.saturating_add(1);
                 let waited_s = now.since(streaming.since) / 1000;
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);
-                self.back_off(Backoff::after(now, op, tally, 0), failure, schedule.max_retries(), fx);
+                self.back_off(Backoff::after(now, op, ledger, 0), failure, schedule.max_retries(), false, fx);
                 self.try_again(now, fx);
             }
             Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => {}
@@ -51,7 +51,7 @@ impl Turn {
     /// Calls the provider again and announces that the wait ended, since it may have been cut short.
     fn try_again(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
-        let again = Streaming::new(backoff.op, backoff.tally.clone(), now);
+        let again = Streaming::new(backoff.op, backoff.ledger.clone(), now);
         self.enter(Phase::Streaming(again));
         let retry = self.retry().map(Box::new);
         fx.tell(EventBody::Status { status: ConversationStatus::Active, retry });

@@ -6,7 +6,7 @@ use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
 
 use super::Turn;
 use crate::{
-    Effects, Millis, Op,
+    Effects, Millis, Op, Schedule,
     call::CallState,
     phase::{Phase, Piece, Streaming},
 };
@@ -33,9 +33,9 @@ impl Turn {
         self.fail(now, failure, RetryOutcome::Cancelled.into(), fx);
     }
 
-    pub(super) fn on_recover(&mut self, now: Millis, fx: &mut Effects) {
+    pub(super) fn on_recover(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         match &mut self.phase {
-            Phase::Streaming(_) => self.recover_stream(now, fx),
+            Phase::Streaming(_) => self.recover_stream(now, schedule, fx),
             Phase::Backoff(backoff) => {
                 // Keeps the rest of the wait; a clock that was set back cannot make it longer than decided.
                 let latest = now.plus(backoff.decided_ms);
@@ -46,15 +46,15 @@ impl Turn {
             }
             Phase::Tools(_) => {
                 if self.may_recover(now, fx) {
-                    self.recover_tools(now, fx);
+                    self.recover_tools(now, schedule, fx);
                 }
             }
             Phase::Sealed(_) => {}
         }
     }
 
-    /// Streams the step again from its start, unless tools of this step have already started.
-    fn recover_stream(&mut self, now: Millis, fx: &mut Effects) {
+    /// The text is streamed again from its start, unless tools of this very step were already started.
+    fn recover_stream(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let Op { step, attempt } = streaming.op;
         let tools_started = streaming.calls.iter().any(|open| open.state != CallState::Pending);
@@ -64,20 +64,20 @@ impl Turn {
             self.tell_again(fx);
             self.complete_step(now, fx);
             if self.may_recover(now, fx) {
-                self.recover_tools(now, fx);
+                self.recover_tools(now, schedule, fx);
             }
             return;
         }
         let op = Op { step, attempt: attempt.saturating_add(1) };
-        let fresh = Streaming::new(op, streaming.tally.clone(), now);
+        let fresh = Streaming::new(op, streaming.ledger.clone(), now);
         self.enter(Phase::Streaming(fresh));
         self.may_recover(now, fx);
     }
 
-    fn recover_tools(&mut self, now: Millis, fx: &mut Effects) {
+    fn recover_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let idempotent = self.settings.idempotent_tools.clone();
         self.answer_where(now, |open| open.after_crash(&idempotent), fx);
-        self.start_tools(now, fx);
+        self.start_tools(now, schedule, fx);
     }
 
     /// Counts the recoveries of a step. One too many ends the turn, so that a turn that kills its process is not

@@ -2,13 +2,14 @@
 
 use alloc::{boxed::Box, format};
 
-use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome};
+use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome, TargetRole};
 
-use super::{Turn, seal::GivenUp};
+use super::Turn;
 use crate::{
-    Effects, Millis, Op, Retry, Schedule,
+    Ask, Directive, Effects, GiveUp, Ledger, Millis, Op, Question, Retry, Schedule, Seen, Target,
+    ledger::Scheduled,
     millis::{LONGEST_WAIT_MS, wait_ms},
-    phase::{Backoff, Phase, Scheduled, Tally},
+    phase::{Backoff, Phase},
 };
 
 impl Turn {
@@ -23,11 +24,9 @@ impl Turn {
         if streaming.has_content() {
             return self.fail(now, failure, RetryOutcome::NotRetryable.into(), fx);
         }
-        let (op, tally) = (streaming.op, streaming.tally.clone());
-        match self.decide(now, &tally, &failure, schedule) {
-            Ok(delay_ms) => {
-                self.back_off(Backoff::after(now, op, tally, delay_ms), failure, schedule.max_retries(), fx);
-            }
+        let op = streaming.op;
+        match self.decide(now, &streaming.ledger, &failure, schedule) {
+            Ok(ask) => self.ask_again(now, op, ask, failure, schedule.max_retries(), fx),
             Err(given_up) => self.fail(now, failure, given_up, fx),
         }
     }
@@ -47,45 +46,88 @@ impl Turn {
         self.on_failed(now, emptiness(reason), schedule, fx);
     }
 
-    /// Returns the wait before the next retry in milliseconds, or why there is none.
+    /// What comes next, or why nothing does. The wait is as long as it will be.
     fn decide(
         &self,
         now: Millis,
-        tally: &Tally,
+        ledger: &Ledger,
         failure: &Failure,
         schedule: &dyn Schedule,
-    ) -> Result<u64, GivenUp> {
-        if !failure.retryable {
-            return Err(RetryOutcome::NotRetryable.into());
-        }
-        let question = Retry::new(tally.retries.saturating_sub(tally.asked), failure).of_turn(&self.id);
-        let delay = schedule.delay_for(&question).ok_or(RetryOutcome::Exhausted)?;
-        // A hint only extends a wait: asking earlier produces another refusal.
-        let delay_ms = wait_ms(delay).max(failure.hint_ms.unwrap_or(0)).min(LONGEST_WAIT_MS);
-        match self.settings.budget.left(now, tally.waited_ms) {
+    ) -> Result<Decided, GiveUp> {
+        let nameless = [Target::default()];
+        let targets = if self.settings.targets.is_empty() { &nameless[..] } else { &self.settings.targets };
+        let key = Retry::new(0, failure).of_turn(&self.id).key;
+        let question = Question { key, ..Question::new(now, failure, ledger, targets) };
+        let ask = match schedule.decide(&question) {
+            Directive::Ask(ask) => ask,
+            Directive::GiveUp(give_up) => return Err(give_up),
+        };
+        let Some(next) = targets.get(ask.target).filter(|_| !ledger.out.contains(&ask.target)) else {
+            let detail = Some("the retry policy chose a target that may not be asked in this step".into());
+            return Err(GiveUp { outcome: RetryOutcome::NotRetryable, detail });
+        };
+        // To send the same request earlier than told is to be refused again. The hint says nothing about other targets.
+        let is_same = targets.get(ledger.target).is_some_and(|failed| next.is_same_request(failed));
+        let hint_ms = failure.hint_ms.filter(|_| is_same && !ask.clamped).unwrap_or(0);
+        let delay_ms = wait_ms(ask.wait).max(hint_ms).min(LONGEST_WAIT_MS);
+        match self.settings.budget.left(now, ledger.waited_ms) {
             Some(left_ms) if delay_ms > left_ms => {
                 let (needed, left) = (delay_ms.div_ceil(1000), left_ms / 1000);
                 let detail = format!("the next attempt would be in {needed} s, the budget leaves {left} s");
-                Err(GivenUp { outcome: RetryOutcome::TooLong, detail: Some(detail) })
+                Err(GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) })
             }
-            _ => Ok(delay_ms),
+            _ => Ok(Decided { ask, delay_ms }),
         }
     }
 
-    /// Schedules a retry and announces it.
+    /// Goes on as was decided: notes it in the ledger, and tells a switch before its retry.
+    fn ask_again(
+        &mut self,
+        now: Millis,
+        op: Op,
+        decided: Decided,
+        failure: Failure,
+        max_attempts: Option<u32>,
+        fx: &mut Effects,
+    ) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        let Decided { ask, delay_ms } = decided;
+        let mut ledger = streaming.ledger.clone();
+        let failed = ledger.target;
+        if !self.settings.targets.is_empty() {
+            ledger.note(Seen::now(now, &ledger, &failure), ask.ends_cycle);
+        }
+        if ask.drops_failed && !ledger.out.contains(&failed) {
+            ledger.out.push(failed);
+        }
+        ledger.target = ask.target;
+        ledger.uncounted = ledger.uncounted.saturating_add(ask.uncounted.into());
+        if ask.target != failed
+            && let (Some(from), Some(to)) = (self.target_name(failed), self.target_name(ask.target))
+        {
+            let reason = ask.reason.into_owned();
+            fx.tell(EventBody::TargetSwitched { from, to, role: TargetRole::Main, reason });
+        }
+        self.target = ask.target;
+        let backoff = Backoff::after(now, op, ledger, delay_ms);
+        self.back_off(backoff, failure, max_attempts, ask.clamped, fx);
+    }
+
+    /// Schedules a retry and tells of it.
     pub(super) fn back_off(
         &mut self,
         mut backoff: Backoff,
         failure: Failure,
         max_attempts: Option<u32>,
+        clamped: bool,
         fx: &mut Effects,
     ) {
         let delay_ms = backoff.decided_ms;
-        let waited_ms = backoff.tally.waited_ms;
+        let waited_ms = backoff.ledger.waited_ms;
         self.retries = self.retries.saturating_add(1);
         self.waited_ms = self.waited_ms.saturating_add(delay_ms);
-        let max_attempts = max_attempts.map(|max| max.saturating_add(backoff.tally.asked));
-        backoff.tally.last = Some(Box::new(Scheduled {
+        let max_attempts = max_attempts.map(|max| max.saturating_add(backoff.ledger.uncounted));
+        backoff.ledger.last = Some(Box::new(Scheduled {
             delay_ms,
             max_attempts,
             category: failure.category,
@@ -93,7 +135,7 @@ impl Turn {
             code: failure.code.clone(),
         }));
         fx.tell(EventBody::ProviderRetry {
-            attempt: backoff.tally.retries.saturating_sub(1),
+            attempt: backoff.ledger.retries.saturating_sub(1),
             delay_ms,
             message: failure.message,
             code: failure.code,
@@ -101,21 +143,28 @@ impl Turn {
             category: Some(failure.category),
             max_attempts,
             budget_left_ms: self.settings.budget.max_wait_ms.map(|max| max.saturating_sub(waited_ms)),
-            target: None,
+            target: self.target_name(backoff.ledger.target),
             hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
+            clamped: clamped.then_some(true),
         });
         self.enter(Phase::Backoff(backoff));
     }
 }
 
+/// A directive that fits: with the wait as it will be, in milliseconds.
+struct Decided {
+    ask: Ask,
+    delay_ms: u64,
+}
+
 impl Backoff {
-    pub(super) fn after(now: Millis, failed: Op, tally: Tally, delay_ms: u64) -> Self {
+    pub(super) fn after(now: Millis, failed: Op, ledger: Ledger, delay_ms: u64) -> Self {
         Self {
             op: Op { step: failed.step, attempt: failed.attempt.saturating_add(1) },
-            tally: Tally {
-                retries: tally.retries.saturating_add(1),
-                waited_ms: tally.waited_ms.saturating_add(delay_ms),
-                ..tally
+            ledger: Ledger {
+                retries: ledger.retries.saturating_add(1),
+                waited_ms: ledger.waited_ms.saturating_add(delay_ms),
+                ..ledger
             },
             resume_at: now.plus(delay_ms),
             decided_ms: delay_ms,

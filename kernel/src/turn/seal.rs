@@ -1,29 +1,9 @@
 //! Ending a turn for good, from any phase.
 
-use alloc::string::String;
-
 use everturn_wire::{Chunk, DoneReason, ErrorReport, EventBody, Failure, RetryOutcome, Role};
 
 use super::Turn;
-use crate::{
-    Effects, Millis, Outcome, ToolAnswer,
-    call::INTERRUPTED,
-    phase::{Phase, Tally},
-};
-
-/// Why a failure is not retried.
-pub(super) struct GivenUp {
-    /// The outcome of the retries in progress.
-    pub(super) outcome: RetryOutcome,
-    /// Details, for display.
-    pub(super) detail: Option<String>,
-}
-
-impl From<RetryOutcome> for GivenUp {
-    fn from(outcome: RetryOutcome) -> Self {
-        Self { outcome, detail: None }
-    }
-}
+use crate::{Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phase};
 
 impl Turn {
     /// Stops the turn: no error, and its content stays.
@@ -32,8 +12,8 @@ impl Turn {
         self.seal(now, DoneReason::Aborted, None, fx);
     }
 
-    /// Ends the turn with a failure, published once and stored for users together with the retries made.
-    pub(super) fn fail(&mut self, now: Millis, failure: Failure, given_up: GivenUp, fx: &mut Effects) {
+    /// A failure ends the turn: told once and kept for people, with what was done about it.
+    pub(super) fn fail(&mut self, now: Millis, failure: Failure, given_up: GiveUp, fx: &mut Effects) {
         let step_complete = match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.timings(now, self.step_id(streaming.op.step))),
             Phase::Backoff(backoff) => {
@@ -44,10 +24,10 @@ impl Turn {
         };
         // Retries that an internal fault interrupts were not given up, so they are not reported.
         let is_given_up = given_up.outcome != RetryOutcome::Cancelled;
-        let tally = if is_given_up { self.tally() } else { Tally::default() };
-        let retries = Some(tally.retries).filter(|count| *count > 0);
-        let waited_ms = Some(tally.waited_ms).filter(|wait| *wait > 0);
-        let GivenUp { outcome: ended, detail } = given_up;
+        let ledger = if is_given_up { self.ledger() } else { Ledger::default() };
+        let retries = Some(ledger.retries).filter(|count| *count > 0);
+        let waited_ms = Some(ledger.waited_ms).filter(|wait| *wait > 0);
+        let GiveUp { outcome: ended, detail } = given_up;
         self.leave(now, ended, Some(detail.as_ref().unwrap_or(&failure.message)), fx);
         let outcome =
             Some(ended).filter(|_| matches!(ended, RetryOutcome::Exhausted | RetryOutcome::TooLong));
@@ -98,12 +78,12 @@ impl Turn {
         }
     }
 
-    /// Returns the retries of the current step.
-    fn tally(&self) -> Tally {
+    /// The retries of the step under way.
+    fn ledger(&self) -> Ledger {
         match &self.phase {
-            Phase::Streaming(streaming) => streaming.tally.clone(),
-            Phase::Backoff(backoff) => backoff.tally.clone(),
-            Phase::Tools(_) | Phase::Sealed(_) => Tally::default(),
+            Phase::Streaming(streaming) => streaming.ledger.clone(),
+            Phase::Backoff(backoff) => backoff.ledger.clone(),
+            Phase::Tools(_) | Phase::Sealed(_) => Ledger::default(),
         }
     }
 
@@ -112,12 +92,17 @@ impl Turn {
     fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         // A retry that is still waiting was scheduled but not made.
         let (is_chain, attempts) = match &self.phase {
-            Phase::Streaming(streaming) => (streaming.is_retry(), streaming.tally.retries),
-            Phase::Backoff(backoff) => (true, backoff.tally.retries.saturating_sub(1)),
+            Phase::Streaming(streaming) => (streaming.is_retry(), streaming.ledger.retries),
+            Phase::Backoff(backoff) => (true, backoff.ledger.retries.saturating_sub(1)),
             Phase::Tools(_) | Phase::Sealed(_) => return,
         };
         if is_chain || outcome == RetryOutcome::TooLong {
-            fx.tell(EventBody::RetryEnded { attempts, outcome, message: message.map(Into::into) });
+            fx.tell(EventBody::RetryEnded {
+                attempts,
+                outcome,
+                message: message.map(Into::into),
+                target: None,
+            });
         }
     }
 }

@@ -7,7 +7,7 @@ use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usa
 
 use super::Turn;
 use crate::{
-    Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, ToolAnswer, ToolCall,
+    Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target, ToolAnswer, ToolCall,
     call::{INTERRUPTED, OpenCall, promote, with_unique_id},
     phase::{Phase, Piece, Streaming, Tools},
 };
@@ -27,11 +27,13 @@ impl Turn {
         }
         match event {
             StreamEvent::Text(delta) => {
-                streaming.on_text(now, delta, fx);
+                let target = recovered(streaming, &self.settings.targets);
+                streaming.on_text(now, delta, target, fx);
                 self.note_first_token();
             }
             StreamEvent::Reasoning(delta) => {
-                streaming.on_reasoning(now, delta, fx);
+                let target = recovered(streaming, &self.settings.targets);
+                streaming.on_reasoning(now, delta, target, fx);
                 self.note_first_token();
             }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
@@ -60,7 +62,8 @@ impl Turn {
 
     fn on_tool_call(&mut self, now: Millis, call: ToolCall, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
-        streaming.saw_content(now, fx);
+        let target = recovered(streaming, &self.settings.targets);
+        streaming.saw_content(now, target, fx);
         let open = OpenCall::new(with_unique_id(call, &streaming.calls));
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
@@ -90,7 +93,7 @@ impl Turn {
                 self.answer_where(now, |open| Some(ToolAnswer::error(answer(open))), fx);
                 self.seal(now, reason, None, fx);
             }
-            _ => self.start_tools(now, fx),
+            _ => self.start_tools(now, schedule, fx),
         }
     }
 
@@ -139,7 +142,7 @@ impl Turn {
     /// Takes the streamed content out of the phase and settles its token counts. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
-        let empty = Streaming::new(streaming.op, streaming.tally.clone(), streaming.since);
+        let empty = Streaming::new(streaming.op, streaming.ledger.clone(), streaming.since);
         let streaming = mem::replace(streaming, empty);
         let step_id = self.step_id(streaming.op.step);
         self.steps += 1;
@@ -158,11 +161,11 @@ impl Turn {
 }
 
 impl Streaming {
-    fn on_text(&mut self, now: Millis, delta: String, fx: &mut Effects) {
+    fn on_text(&mut self, now: Millis, delta: String, target: Option<String>, fx: &mut Effects) {
         if delta.is_empty() {
             return;
         }
-        self.saw_content(now, fx);
+        self.saw_content(now, target, fx);
         match self.pieces.last_mut() {
             Some(Piece::Text(text)) => text.push_str(&delta),
             _ => self.pieces.push(Piece::Text(delta.clone())),
@@ -170,11 +173,11 @@ impl Streaming {
         fx.tell(EventBody::TextDelta { delta });
     }
 
-    fn on_reasoning(&mut self, now: Millis, delta: String, fx: &mut Effects) {
+    fn on_reasoning(&mut self, now: Millis, delta: String, target: Option<String>, fx: &mut Effects) {
         if delta.is_empty() {
             return;
         }
-        self.saw_content(now, fx);
+        self.saw_content(now, target, fx);
         match self.pieces.last_mut() {
             Some(Piece::Thinking { text, echo: None }) => text.push_str(&delta),
             _ => self.pieces.push(Piece::Thinking { text: delta.clone(), echo: None }),
@@ -194,15 +197,15 @@ impl Streaming {
         self.calls.is_empty() && self.pieces.iter().all(|piece| piece.words().is_empty())
     }
 
-    /// Records the first token. After retries, announces that they ended.
-    fn saw_content(&mut self, now: Millis, fx: &mut Effects) {
+    /// Notes the first token; after retries it says that they are over.
+    fn saw_content(&mut self, now: Millis, target: Option<String>, fx: &mut Effects) {
         if self.first_token_at.is_some() {
             return;
         }
         self.first_token_at = Some(now);
-        if self.tally.retries > 0 {
-            let (attempts, outcome) = (self.tally.retries, RetryOutcome::Recovered);
-            fx.tell(EventBody::RetryEnded { attempts, outcome, message: None });
+        if self.ledger.retries > 0 {
+            let (attempts, outcome) = (self.ledger.retries, RetryOutcome::Recovered);
+            fx.tell(EventBody::RetryEnded { attempts, outcome, message: None, target });
         }
     }
 
@@ -214,7 +217,14 @@ impl Streaming {
     }
 }
 
-/// Removes the echoes of reasoning that led to nothing: a provider accepts reasoning only with what it led to.
+/// The target to name when this call ends a chain of retries.
+fn recovered(streaming: &Streaming, targets: &[Target]) -> Option<String> {
+    // Looked up for the first token of a retried call only: this runs for every delta.
+    let target = if streaming.is_retry() { targets.get(streaming.ledger.target) } else { None };
+    target.map(|target| target.name.clone())
+}
+
+/// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.
 fn drop_idle_echoes(pieces: &mut Vec<Piece>) {
     for piece in pieces.iter_mut().rev() {
         match piece {

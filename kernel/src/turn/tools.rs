@@ -1,14 +1,15 @@
 //! Leaving `Tools`: every call has its result.
 
+use alloc::format;
 use core::mem;
 
-use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId};
+use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId, TargetRole};
 
 use super::Turn;
 use crate::{
-    Effects, Millis, Op, ToolAnswer,
+    Effects, Ledger, Millis, Op, Schedule, StepStart, ToolAnswer,
     call::{CallState, OpenCall, promote},
-    phase::{Phase, Streaming, Tally},
+    phase::{Phase, Streaming},
 };
 
 impl Turn {
@@ -18,6 +19,7 @@ impl Turn {
         step: u32,
         call_id: &str,
         answer: ToolAnswer,
+        schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
         let (current, calls, stream_ended) = match &mut self.phase {
@@ -37,13 +39,13 @@ impl Turn {
         }
         open.state = CallState::Done(answer);
         self.revision += 1;
-        self.advance_tools(now, fx);
+        self.advance_tools(now, schedule, fx);
     }
 
-    /// Runs right after the step's stream ended: answers calls that cannot be run and lets the others start.
-    pub(super) fn start_tools(&mut self, now: Millis, fx: &mut Effects) {
+    /// Right after the step's stream ended: calls that cannot be run are answered, the others may start.
+    pub(super) fn start_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         self.answer_where(now, OpenCall::refusal, fx);
-        self.advance_tools(now, fx);
+        self.advance_tools(now, schedule, fx);
     }
 
     /// Answers every call without a result.
@@ -73,8 +75,8 @@ impl Turn {
         self.revision += 1;
     }
 
-    /// Lets further calls run; starts the next step once all have a result.
-    pub(super) fn advance_tools(&mut self, now: Millis, fx: &mut Effects) {
+    /// Lets further calls run; when all have their result, goes on to the next step.
+    pub(super) fn advance_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let places = self.settings.max_parallel_tools;
         match &mut self.phase {
             Phase::Streaming(streaming) => promote(&mut streaming.calls, places, now),
@@ -82,14 +84,14 @@ impl Turn {
                 promote(&mut tools.calls, places, now);
                 if tools.calls.iter().all(|open| open.answer().is_some()) {
                     let step = tools.step.saturating_add(1);
-                    self.next_step(now, step, fx);
+                    self.next_step(now, step, schedule, fx);
                 }
             }
             Phase::Backoff(_) | Phase::Sealed(_) => {}
         }
     }
 
-    fn next_step(&mut self, now: Millis, step: u32, fx: &mut Effects) {
+    fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
         if self.settings.max_steps.is_some_and(|max| step >= max.max(1)) {
             return self.seal(now, DoneReason::MaxSteps, None, fx);
         }
@@ -102,6 +104,24 @@ impl Turn {
             fx.tell(EventBody::Steering { text: message.text });
         }
         self.recoveries = 0;
-        self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, Tally::default(), now)));
+        self.choose_target(now, schedule, fx);
+        let ledger = Ledger::new(self.target);
+        self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, ledger, now)));
+    }
+
+    /// The target that a step begins with: the policy may go back to one that it left, or avoid one that is walled.
+    pub(super) fn choose_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+        let next = schedule.next_target(&StepStart::new(now, self.target, &self.settings.targets));
+        let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(next)) else { return };
+        let role = TargetRole::Main;
+        match next {
+            _ if next == self.target => return,
+            0 => fx.tell(EventBody::TargetRestored { to, role }),
+            _ => {
+                let reason = format!("{from} is not free");
+                fx.tell(EventBody::TargetSwitched { from, to, role, reason });
+            }
+        }
+        self.target = next;
     }
 }

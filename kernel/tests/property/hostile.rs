@@ -247,7 +247,7 @@ fn is_silent(turn: &Turn) -> bool {
 /// How many retries of the step a person asked for while the provider was silent.
 fn asked(turn: &Turn) -> u32 {
     let phase = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON")["phase"].take();
-    phase["asked"].as_u64().unwrap_or(0).try_into().expect("few")
+    phase["uncounted"].as_u64().unwrap_or(0).try_into().expect("few")
 }
 
 /// The saved form without what is streamed again after a crash.

@@ -123,7 +123,8 @@ impl Orchestrator {
         Ok((all.into_iter().map(summary).collect(), next))
     }
 
-    /// The models there are, each as `credential/model`; the first is the default.
+    /// The models there are, each as `credential/model`, of which the first is the default; then the routes, each as
+    /// `route/name`.
     pub fn models(&self) -> Vec<String> {
         self.ports.models.ids()
     }

@@ -8,11 +8,11 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, Effect, Effects, Host, Input, Millis, Op, Request, StreamEvent, ToolAnswer, ToolCall, Turn,
-    Want,
+    Arguments, Effect, Effects, Host, Input, Millis, Op, Request, StreamEvent, Target, ToolAnswer, ToolCall,
+    Turn, Want,
 };
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
-use futures_core::{future::BoxFuture, stream::BoxStream};
+use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::sync::mpsc;
 
@@ -20,6 +20,7 @@ use super::{Ports, TurnSettings, TurnTask, request, turn_task::PendingReplies};
 use crate::{
     Invocation, JournalError, Output,
     conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
+    health,
     panic::panic_text,
     shutdown::Stage,
     telemetry,
@@ -112,6 +113,16 @@ impl<'s> TurnHost<'s> {
         }
     }
 
+    /// The events of a call to that target, whose health they tell of.
+    fn watched<S>(&self, events: S, target: Option<Target>) -> BoxStream<'static, StreamEvent>
+    where
+        S: Stream<Item = StreamEvent> + Send + Unpin + 'static,
+    {
+        let Some(target) = target else { return events.boxed() };
+        let clock = self.shared.clock.clone();
+        health::watched(events, target, self.shared.health.clone(), move || clock.now()).boxed()
+    }
+
     /// The turn that was begun with the seal of this one.
     pub(super) fn take_next(&mut self) -> Option<TurnTask> {
         self.next.take()
@@ -174,6 +185,11 @@ impl Host for TurnHost<'_> {
 
     fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
+        let target = turn.target().cloned();
+        let model = match self.shared.models.asked(&self.settings.model, target.as_ref()) {
+            Ok(model) => model,
+            Err(gone) => return self.watched(stream::once(future::ready(StreamEvent::Failed(gone))), target),
+        };
         // Shared with the history, and put together without its lock.
         let chunks = self.conversation.state().record.chunks.clone();
         let definition = &self.settings.definition;
@@ -181,23 +197,22 @@ impl Host for TurnHost<'_> {
         let messages = request::messages(configured.system_prompt.as_deref(), &chunks, definition.supersedes);
         let request = Request {
             op,
-            model: self.settings.model.name.clone(),
+            model: model.name,
             messages,
             tools: self.settings.tools.specs(),
             max_output_tokens: configured.max_output_tokens,
             reasoning_effort: definition.reasoning_effort.clone(),
             eager_calls: turn.settings().eager_tools,
         };
-        telemetry::provider_called(&self.settings.model.id);
-        let provider = self.settings.model.provider.clone();
-        let name = self.settings.model.id.clone();
+        telemetry::provider_called(&model.id);
+        let (provider, name) = (model.provider, model.id);
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
         let stream =
             started.unwrap_or_else(|panic| stream::once(future::ready(broke(&name, panic.as_ref()))).boxed());
-        AssertUnwindSafe(stream)
+        let stream = AssertUnwindSafe(stream)
             .catch_unwind()
-            .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())))
-            .boxed()
+            .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())));
+        self.watched(stream, target)
     }
 
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {

@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use everturn_kernel::{Schedule, Settings};
+use everturn_kernel::{Schedule, Settings, Target};
 use everturn_wire::ConversationId;
 
 use crate::{
     clock::Clock,
+    health::SharedHealth,
     journal::{Configured, Entry, Journal, JournalError, Version},
     model::Models,
+    route::{Route, on_route},
+    schedule::Informed,
     shutdown::Shutdown,
     status::StatusChanges,
     timer::Timers,
@@ -18,6 +21,7 @@ use crate::{
 /// What sessions run turns with. They find no conversation here but the one that they have.
 pub(crate) struct Ports {
     pub(crate) models: Models,
+    pub(crate) health: Arc<SharedHealth>,
     pub(crate) tools: ToolSet,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) journal: Arc<dyn Journal>,
@@ -37,6 +41,17 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
+    /// The route of a turn that was saved with these targets and goes on after its route is gone from the configuration.
+    pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {
+        let schedule = on_route(self.schedule.clone());
+        Route { id: id.to_owned(), targets: targets.to_vec(), configured: self.configured.clone(), schedule }
+    }
+
+    /// A turn's schedule, told what is known of the targets.
+    pub(crate) fn informed(&self, schedule: Arc<dyn Schedule + Send + Sync>) -> Informed {
+        Informed { schedule, health: self.health.clone() }
+    }
+
     /// Appends to the journal, and has the timer know whether it works.
     pub(crate) async fn append(
         &self,

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::{Effects, Input, NoRetry, Prompt, Schedule, Turn};
+use everturn_kernel::{Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
 use everturn_wire::{Category, Failure, TurnId};
 use tokio::sync::oneshot;
 
@@ -15,7 +15,7 @@ use crate::{
     cursor::Cursor,
     error::Error,
     journal::{Definition, JournalError},
-    model::Model,
+    model::Choice,
     new_id,
     panic::panic_text,
     schedule,
@@ -51,7 +51,7 @@ impl PendingReplies {
 /// What a turn is run with.
 #[derive(Clone)]
 pub(crate) struct TurnSettings {
-    pub(crate) model: Model,
+    pub(crate) model: Choice,
     pub(crate) tools: ToolSet,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     /// All of it by name, and what else was decided when the turn began.
@@ -64,24 +64,40 @@ impl TurnSettings {
     /// Those of a new turn, as it is configured now.
     pub(crate) fn new(
         ports: &Ports,
-        model: Model,
+        model: Choice,
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
     ) -> Self {
-        let (tools, schedule) = (ports.tools.clone(), ports.schedule.clone());
-        let definition = Definition {
-            reasoning_effort,
-            supersedes,
-            configured: ports.configured.clone(),
-            ..Definition::new(&model.id)
+        let (schedule, configured) = match model.as_route() {
+            Some(route) => (route.schedule.clone(), route.configured.clone()),
+            None => (ports.schedule.clone(), ports.configured.clone()),
         };
+        let tools = ports.tools.clone();
+        let definition =
+            Definition { reasoning_effort, supersedes, configured, ..Definition::new(&model.id) };
         Self { model, tools, schedule, definition, tell_queue: false }
     }
 
+    /// What the kernel is given for a new turn.
+    fn of_turn(&self, ports: &Ports) -> Settings {
+        let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
+        Settings { targets, ..ports.settings.clone() }
+    }
+
     /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.
-    fn restore(ports: &Ports, model: Model, definition: Definition) -> (Self, Option<String>) {
+    fn restore(
+        ports: &Ports,
+        turn: &Turn,
+        mut model: Choice,
+        definition: Definition,
+    ) -> (Self, Option<String>) {
         let configured = &definition.configured;
-        let is_gone = model.id != definition.model && !definition.model.is_empty();
+        let mut is_gone = model.id != definition.model && !definition.model.is_empty();
+        if is_gone && turn.target().is_some() {
+            // A route that is gone: its targets were saved with the turn.
+            let route = ports.route_of(&definition.model, &turn.settings().targets);
+            (model, is_gone) = (Choice::route(Arc::new(route)), false);
+        }
         let mut gone =
             is_gone.then(|| format!("the model {} of this turn is no longer configured", definition.model));
         let schedule =
@@ -96,7 +112,8 @@ impl TurnSettings {
         }
         let tools =
             configured.tools.as_ref().map_or_else(|| ports.tools.clone(), |names| ports.tools.only(names));
-        let schedule = schedule.unwrap_or_else(|| ports.schedule.clone());
+        let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
+        let schedule = schedule.unwrap_or_else(configured);
         (Self { model, tools, schedule, definition, tell_queue: false }, gone)
     }
 }
@@ -123,7 +140,9 @@ impl TurnTask {
         started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
         let mut effects = Effects::new();
-        let turn = Turn::begin_again(id, ports.settings.clone(), again, ports.clock.now(), &mut effects);
+        let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
+        let mut turn = Turn::begin_again(id, of_turn, again, now, &mut effects);
+        turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
         Self {
             turn,
             effects,
@@ -156,10 +175,12 @@ impl TurnTask {
         let Parked { mut turn, definition, .. } = parked;
         let asked = Some(definition.model.as_str()).filter(|model| !model.is_empty()).or(asked);
         let model = ports.models.choose(None, asked)?;
-        let (settings, gone) = TurnSettings::restore(ports, model, definition);
+        let (settings, gone) = TurnSettings::restore(ports, &turn, model, definition);
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
-        let recover = AssertUnwindSafe(|| turn.handle(now, input, &NoRetry, &mut effects));
+        // A new step may begin here, and its target is the policy's to say.
+        let policy = ports.informed(settings.schedule.clone());
+        let recover = AssertUnwindSafe(|| turn.handle(now, input, &policy, &mut effects));
         if let Err(panic) = catch_unwind(recover) {
             // As when it panics later: this turn ends, and no other.
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
@@ -170,7 +191,9 @@ impl TurnTask {
 
     fn new(ports: &Ports, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
         let mut effects = Effects::new();
-        let turn = Turn::begin(id, ports.settings.clone(), prompt, ports.clock.now(), &mut effects);
+        let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
+        let mut turn = Turn::begin(id, of_turn, prompt, now, &mut effects);
+        turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
         Self { turn, effects, settings, owed: PendingReplies::default() }
     }
 }

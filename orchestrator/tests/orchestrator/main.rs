@@ -9,6 +9,7 @@ mod panic;
 mod property;
 mod queue;
 mod retry;
+mod route;
 mod shutdown;
 mod storage;
 mod subscription;

@@ -250,6 +250,13 @@ impl Story {
                 view.line(&Line::Note(format!("The answer broke off and starts again ({reason}).")))?;
                 view.status(Status::Asking)
             }
+            EventBody::TargetSwitched { to, reason, .. } => {
+                let (to, reason) = (wording::one_line(&to, ARGUMENTS), wording::one_line(&reason, RESULT));
+                view.line(&Line::Note(format!("Switched to {to}: {reason}")))
+            }
+            EventBody::TargetRestored { to, .. } => {
+                view.line(&Line::Note(format!("Back to {}", wording::one_line(&to, ARGUMENTS))))
+            }
             EventBody::Done { reason, duration_ms, .. } => {
                 self.reason = Some(reason);
                 self.took = duration_ms.map(Duration::from_millis);

@@ -1,12 +1,17 @@
 //! The configuration file: its shape, and what is wrong with one.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result, anyhow};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toml::Spanned;
 
-use super::{Hidden, retention::Amount};
+use super::{Hidden, one_or_more::OneOrMore, retention::Amount};
 
 /// The whole file. Everything may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -18,10 +23,36 @@ pub(super) struct File {
     pub(super) tools: ToolTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
+    #[serde(rename = "route")]
+    pub(super) routes: Vec<RouteTable>,
+    pub(super) default_model: Option<String>,
     pub(super) max_steps: Option<u32>,
     pub(super) max_parallel_tools: Option<u32>,
     pub(super) eager_tools: Option<bool>,
     pub(super) system_prompt: Option<String>,
+    /// The name and text of the file, to say where something is.
+    #[serde(skip)]
+    pub(super) source: Source,
+}
+
+/// The name and text of a file.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// `FILE:LINE` of something that was read from it.
+    pub(super) fn place<T>(&self, of: &Spanned<T>) -> String {
+        let start = of.span().start.min(self.text.len());
+        format!("{}:{}", self.path.display(), line(&self.text, start))
+    }
+}
+
+/// The number of a line, from 1.
+fn line(text: &str, start: usize) -> usize {
+    text[..start].matches('\n').count() + 1
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,6 +73,9 @@ pub(super) struct RetryTable {
     pub(super) max_delay_ms: Option<u64>,
     pub(super) max_retries: Option<u32>,
     pub(super) jitter: Option<f64>,
+    pub(super) revert: Option<RevertName>,
+    pub(super) max_attempts: Option<u32>,
+    pub(super) clamp_hints: Option<bool>,
     pub(super) max_wait_ms: Option<u64>,
 }
 
@@ -64,18 +98,44 @@ pub(super) enum ScheduleName {
     #[default]
     Patient,
     Exponential,
+    Interactive,
+    Cycling,
 }
 
+/// When a turn goes back to the first target of its route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RevertName {
+    CooldownExpiry,
+    Never,
+}
+
+/// Several models offered as one.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RouteTable {
+    pub(super) name: Spanned<String>,
+    pub(super) targets: Vec<Spanned<String>>,
+    pub(super) schedule: Option<ScheduleName>,
+    pub(super) base_ms: Option<u64>,
+    pub(super) max_delay_ms: Option<u64>,
+    pub(super) max_retries: Option<u32>,
+    pub(super) jitter: Option<f64>,
+    pub(super) revert: Option<RevertName>,
+    pub(super) max_attempts: Option<u32>,
+    pub(super) clamp_hints: Option<bool>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderTable {
     pub(super) name: String,
     #[serde(default)]
     pub(super) kind: Kind,
     pub(super) base_url: Option<String>,
-    pub(super) api_key: Option<Hidden>,
-    pub(super) api_key_env: Option<String>,
-    pub(super) api_key_file: Option<String>,
+    pub(super) api_key: Option<OneOrMore<Hidden>>,
+    pub(super) api_key_env: Option<OneOrMore<String>>,
+    pub(super) api_key_file: Option<OneOrMore<String>>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, Hidden>,
     #[serde(default)]
@@ -137,7 +197,7 @@ pub(super) enum HistoryName {
     Mistral,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TimeoutTable {
     pub(super) connect_ms: Option<u64>,
@@ -152,7 +212,9 @@ impl File {
         let text = fs::read_to_string(path).with_context(|| {
             format!("cannot read the configuration {}: name another one with --config", path.display())
         })?;
-        toml::from_str(&text).map_err(|error| anyhow!("{}{}", path.display(), describe(&text, &error)))
+        let file: Self = toml::from_str(&text)
+            .map_err(|error| anyhow!("{}{}", path.display(), describe(&text, &error)))?;
+        Ok(Self { source: Source { path: path.to_owned(), text }, ..file })
     }
 }
 
@@ -160,12 +222,12 @@ impl File {
 /// repeated here.
 fn describe(text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map(|span| span.start.min(text.len()));
-    let place = start.map(|start| format!(":{}", text[..start].matches('\n').count() + 1));
-    let line = start.and_then(|start| {
+    let place = start.map(|start| format!(":{}", line(text, start)));
+    let words = start.and_then(|start| {
         let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
         text[begin..].lines().next()
     });
-    let key = line.and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
+    let key = words.and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
     let message = error.message();
     let about_value = ["invalid type", "invalid value", "unknown variant"];
     let expected = message.split_once(", expected ").map(|(_, expected)| expected);
@@ -202,7 +264,10 @@ mod tests {
     fn a_problem_names_its_line_and_key() {
         let cases = [
             ("\n[server]\nport = 1", ":3: unknown field `port`, expected one of"),
-            ("[retry]\nschedule = \"soon\"", ":2: `schedule` must be `patient` or `exponential`"),
+            (
+                "[retry]\nschedule = \"soon\"",
+                ":2: `schedule` must be one of `patient`, `exponential`, `interactive`, `cycling`",
+            ),
             ("max_steps = \"many\"", ":1: `max_steps` must be a whole number"),
             ("[[provider]]\nname = \"a\"", ": missing field `models`"),
             ("[retention]\nkeep_events_days = -1", ":2: `keep_events_days` must be a whole number from 0"),

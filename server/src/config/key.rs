@@ -18,31 +18,62 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The key from where the table says. The maker's own address is given its usual key, from `usual`; another address
+/// The keys of a provider.
+#[derive(Default)]
+pub(super) struct Keys {
+    /// Those that are there, each with its number in the configuration, from 1. `None` = it is asked without a key.
+    pub(super) found: Vec<(usize, Option<Hidden>)>,
+    pub(super) missing: Vec<Missing>,
+}
+
+/// The keys from where the table says. The maker's own address is given its usual key, from `usual`; another address
 /// never is.
 ///
 /// # Errors
-/// When the table contradicts itself or names no place. A key that is missing there is the inner error.
-pub(super) fn of_table(
-    table: &ProviderTable,
-    usual: &str,
-    environment: &Environment<'_>,
-) -> Result<Result<Option<Hidden>, Missing>> {
-    Ok(match (&table.api_key, &table.api_key_env, &table.api_key_file) {
-        (None, None, None) if table.base_url.is_some() => Ok(None),
-        (None, None, None) => of_variable(usual, environment).map(Some),
-        (Some(key), None, None) => Ok(Some(Hidden::new(key.reveal()).context("`api_key` is empty")?)),
-        (None, Some(name), None) => match environment.get(name).as_deref().and_then(Hidden::new) {
-            Some(key) => Ok(Some(key)),
-            None if is_variable_name(name) => of_variable(name, environment).map(Some),
-            None => bail!(
-                "the value of `api_key_env` does not look like the name of a variable: write the name of the environment \
-                 variable that holds the key, like {usual}, never the key itself"
-            ),
-        },
-        (None, None, Some(path)) => of_file(path)?.map(Some),
-        _ => bail!("it has more than one key: keep one of `api_key`, `api_key_env`, `api_key_file`"),
-    })
+/// When the table contradicts itself, names no place, or the same key twice.
+pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environment<'_>) -> Result<Keys> {
+    let read: Vec<Result<Hidden, Missing>> = match (&table.api_key, &table.api_key_env, &table.api_key_file) {
+        (None, None, None) if table.base_url.is_some() => {
+            return Ok(Keys { found: vec![(1, None)], ..Keys::default() });
+        }
+        (None, None, None) => vec![of_variable(usual, environment)],
+        (Some(keys), None, None) => {
+            let read = |key: &Hidden| Ok(Ok(Hidden::new(key.reveal()).context("`api_key` is empty")?));
+            keys.0.iter().map(read).collect::<Result<_>>()?
+        }
+        (None, Some(names), None) => {
+            names.0.iter().map(|name| of_name(name, usual, environment)).collect::<Result<_>>()?
+        }
+        (None, None, Some(paths)) => paths.0.iter().map(|path| of_file(path)).collect::<Result<_>>()?,
+        _ => bail!(
+            "it has several kinds of keys: keep one of `api_key`, `api_key_env`, `api_key_file`, which may be a list"
+        ),
+    };
+    if read.is_empty() {
+        bail!("its list of keys is empty: name at least one");
+    }
+    let mut keys = Keys::default();
+    for (number, key) in (1..).zip(read) {
+        match key {
+            Ok(key) if keys.found.iter().any(|(_, known)| known.as_ref() == Some(&key)) => {
+                bail!("its key {number} is the same as one before it: each key is one credential");
+            }
+            Ok(key) => keys.found.push((number, Some(key))),
+            Err(missing) => keys.missing.push(missing),
+        }
+    }
+    Ok(keys)
+}
+
+fn of_name(name: &str, usual: &str, environment: &Environment<'_>) -> Result<Result<Hidden, Missing>> {
+    match environment.get(name).as_deref().and_then(Hidden::new) {
+        Some(key) => Ok(Ok(key)),
+        None if is_variable_name(name) => Ok(of_variable(name, environment)),
+        None => bail!(
+            "the value of `api_key_env` does not look like the name of a variable: write the name of the environment \
+             variable that holds the key, like {usual}, never the key itself"
+        ),
+    }
 }
 
 fn of_variable(name: &str, environment: &Environment<'_>) -> Result<Hidden, Missing> {

@@ -9,9 +9,9 @@ use anyhow::{Result, bail};
 use everturn_provider::{EndpointConfig, HttpConfig, Timeouts};
 
 use super::{
-    Environment,
+    Environment, Hidden,
     file::{Kind, ProviderTable, TimeoutTable},
-    key::{self, Missing},
+    key::{self, Keys, Missing},
 };
 pub(crate) use api::Api;
 use maker::Maker;
@@ -24,6 +24,8 @@ const CALLS: [&str; 4] = ["/chat/completions", "/completions", "/responses", "/m
 pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) api: Api,
+    /// Further credentials, each with its name.
+    pub(crate) credentials: Vec<(String, Api)>,
     pub(crate) http: HttpConfig,
     /// In the provider's words; the first is the default.
     pub(crate) models: Vec<String>,
@@ -35,36 +37,49 @@ impl Provider {
         maker::of_environment(environment)
     }
 
-    /// What a table of the file says. The inner error: its key is missing.
+    /// What a table of the file says, and which keys are missing: with none left there is no provider.
     pub(super) fn resolve(
-        table: ProviderTable,
+        table: &ProviderTable,
         environment: &Environment<'_>,
-    ) -> Result<Result<Self, Missing>> {
-        check_names(&table)?;
+    ) -> Result<(Option<Self>, Vec<Missing>)> {
+        check_names(table)?;
         let maker = maker(table.kind);
         let base_url = table.base_url.clone().unwrap_or_else(|| maker.base_url.to_owned());
         check_base_url("`base_url`", &base_url)?;
-        let api_key = key::of_table(&table, maker.key_variable, environment)?;
-        let (api_key, missing) = match api_key {
-            Ok(key) => (key, None),
-            Err(missing) => (None, Some(missing)),
+        let Keys { found, missing } = key::of_table(table, maker.key_variable, environment)?;
+        let api = |key: Option<&Hidden>| {
+            let endpoint = EndpointConfig {
+                api_key: key.map(Hidden::secret),
+                headers: table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect(),
+                ..EndpointConfig::new(&base_url)
+            };
+            Api::resolve(table.clone(), endpoint)
         };
-        let endpoint = EndpointConfig {
-            api_key: api_key.map(|key| key.secret()),
-            headers: table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect(),
-            ..EndpointConfig::new(base_url)
+        let Some(((_, first), others)) = found.split_first() else {
+            // What else is wrong with the table is told first.
+            return api(None).map(|_| (None, missing));
         };
-        let http = HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() };
-        let (name, models) = (table.name.clone(), table.models.clone());
-        let provider = Self { name, api: Api::resolve(table, endpoint)?, http, models };
-        // What else is wrong with the table is told first.
-        Ok(missing.map_or(Ok(provider), Err))
+        let credential = |(number, key): &(usize, Option<Hidden>)| {
+            Ok((format!("{}#{number}", table.name), api(key.as_ref())?))
+        };
+        let provider = Self {
+            name: table.name.clone(),
+            api: api(first.as_ref())?,
+            credentials: others.iter().map(credential).collect::<Result<_>>()?,
+            http: HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() },
+            models: table.models.clone(),
+        };
+        Ok((Some(provider), missing))
     }
 }
 
 fn check_names(table: &ProviderTable) -> Result<()> {
-    if table.name.is_empty() || table.name.contains(|c: char| c == '/' || c.is_whitespace()) {
-        bail!("its name must be one word without a slash: clients name a model NAME/MODEL");
+    let is_odd = |c: char| matches!(c, '/' | '#') || c.is_whitespace();
+    if table.name.is_empty() || table.name.contains(is_odd) {
+        bail!("its name must be one word without a slash or #: clients name a model NAME/MODEL");
+    }
+    if table.name == "route" {
+        bail!("its name must not be `route`: clients name a route route/NAME");
     }
     if table.models.is_empty() {
         bail!("`models` is empty: name at least one model");

@@ -1,3 +1,5 @@
+mod route;
+
 use std::{collections::HashMap, fs};
 
 use everturn_orchestrator::Exponential;
@@ -368,7 +370,7 @@ fn a_schedule_is_made_of_its_figures() {
     assert_eq!(config.retry.max_wait_ms, 60_000);
     assert_eq!(config.settings.budget.max_wait_ms, Some(60_000));
     for (file, expected) in [
-        ("[retry]\nbase_ms = 1", "base_ms has no effect here"),
+        ("[retry]\nbase_ms = 1", "base_ms has no effect with schedule = \"patient\""),
         ("[retry]\nschedule = \"exponential\"\njitter = 2.0", "from 0 to 1"),
         (
             "[retry]\nschedule = \"exponential\"\nbase_ms = 9000\nmax_delay_ms = 5000",

@@ -95,11 +95,10 @@ impl Report<'_> {
         let cut = if self.forecast.is_cut { " and more" } else { "" };
         let budget = wording::span(self.retry.max_wait_ms);
         let schedule = match &self.retry.schedule {
-            Schedule::Patient => "the patient schedule".to_owned(),
             Schedule::Exponential(schedule) if schedule.jitter > 0.0 => {
                 format!("the exponential schedule, each wait up to {:.0} % off", schedule.jitter * 100.0)
             }
-            Schedule::Exponential(_) => "the exponential schedule".to_owned(),
+            other => format!("the {} schedule", other.name()),
         };
         let total = wording::span(self.forecast.total_ms());
         format!("{retries}{cut} over {total}, by {schedule} and a budget of {budget}")

@@ -24,6 +24,8 @@ pub(super) struct Chain {
     may_end_again: bool,
     /// What the provider asked for when the current call failed.
     hint_ms: Option<u64>,
+    /// Whether another target is asked since then, of which the hint says nothing.
+    has_moved: bool,
     due: Due,
 }
 
@@ -48,6 +50,7 @@ impl Chain {
             is_waiting: false,
             may_end_again: false,
             hint_ms: None,
+            has_moved: false,
             due: Due::Now,
         }
     }
@@ -56,18 +59,24 @@ impl Chain {
         self.hint_ms = failure.hint_ms;
     }
 
-    /// A retry was told.
+    /// Another target is asked from now on.
+    pub(super) fn moved(&mut self) {
+        self.has_moved = true;
+    }
+
+    /// A retry was told. A clamped one may come before the hint is over.
     pub(super) fn scheduled(
         &mut self,
         attempt: u32,
         delay_ms: u64,
         next_at: Option<Millis>,
+        clamped: bool,
     ) -> Result<(), Violation> {
         ensure!(!self.has_content, "a retry after content");
         let expected = self.retries;
         ensure!(attempt == expected, "retry {attempt} where retry {expected} of this step was next");
         ensure!(!self.is_waiting, "a retry while one waits");
-        let hint_ms = self.hint_ms.unwrap_or(0).min(LONGEST_WAIT_MS);
+        let hint_ms = self.hint_ms.filter(|_| !clamped && !self.has_moved).unwrap_or(0).min(LONGEST_WAIT_MS);
         ensure!(delay_ms >= hint_ms, "a wait of {delay_ms} ms after a hint of {hint_ms} ms");
         let Some(next_at) = next_at else {
             return Err(Violation::new("a retry does not say when it will be".into()));
@@ -135,7 +144,7 @@ impl Chain {
         if let Due::At(due) = self.due {
             ensure!(at >= due, "the provider is asked {} ms before the wait is over", due.since(at));
         }
-        (self.due, self.hint_ms) = (Due::Now, None);
+        (self.due, self.hint_ms, self.has_moved) = (Due::Now, None, false);
         Ok(())
     }
 

@@ -1,25 +1,43 @@
 //! Settings, schedules and moments.
 
-use everturn_kernel::{Budget, Millis, Settings};
+use everturn_kernel::{Budget, Millis, Settings, Target};
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{Delays, START};
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Settings with small bounds, so that scripts meet them. `again` is the one idempotent tool. Of the budget see
-/// [`any_budget`].
+/// Settings with small bounds, so that scripts meet them. `again` is the one idempotent tool. For the budget see
+/// [`any_budget`], for the targets [`any_targets`].
 pub fn any_settings() -> impl Strategy<Value = Settings> {
-    (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32, any_budget()).prop_map(
-        |(max_steps, max_parallel_tools, eager_tools, max_recoveries, budget)| Settings {
+    let bounds = (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32);
+    (bounds, any_budget(), any_targets()).prop_map(
+        |((max_steps, max_parallel_tools, eager_tools, max_recoveries), budget, targets)| Settings {
             max_steps,
             max_parallel_tools,
             eager_tools,
             idempotent_tools: vec!["again".into()],
             max_recoveries,
             budget,
+            targets,
         },
     )
+}
+
+/// No targets by name, or up to four of two credentials and three models, each once.
+pub fn any_targets() -> impl Strategy<Value = Vec<Target>> {
+    let target = (0..2usize, 0..3usize)
+        .prop_map(|(credential, model)| Target::new(["work", "home"][credential], ["a", "b", "c"][model]));
+    vec(target, 0..5).prop_map(|mut targets| {
+        let mut seen = Vec::new();
+        targets.retain(|target| {
+            !seen.contains(target) && {
+                seen.push(target.clone());
+                true
+            }
+        });
+        targets
+    })
 }
 
 /// A budget of up to 200 s for the waits of a step, or none; a deadline at [`any_moment`], or none.

@@ -32,6 +32,9 @@ pub struct RetryState {
     /// The HTTP status as text, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// The target that the retry asks, as `provider/model`; absent if the turn has only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
 /// The phase of a retry.

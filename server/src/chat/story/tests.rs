@@ -1,6 +1,6 @@
 mod wait;
 
-use everturn_wire::StepId;
+use everturn_wire::{StepId, TargetRole};
 use serde_json::json;
 
 use super::{super::view::Plain, *};
@@ -40,11 +40,12 @@ fn retry(attempt: u32) -> EventBody {
         budget_left_ms: None,
         target: None,
         hinted: None,
+        clamped: None,
     }
 }
 
 fn retry_ended(outcome: RetryOutcome) -> EventBody {
-    EventBody::RetryEnded { attempts: 3, outcome, message: None }
+    EventBody::RetryEnded { attempts: 3, outcome, message: None, target: None }
 }
 
 fn error(message: &str) -> EventBody {
@@ -64,6 +65,16 @@ fn done(reason: DoneReason) -> [EventBody; 2] {
         first_token_ms: None,
     };
     [done, EventBody::TurnSealed]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_of_targets_is_told() {
+    let (from, to, role) = ("a/m".to_owned(), "b/m".to_owned(), TargetRole::Main);
+    let reason = "a/m is overloaded".to_owned();
+    let back = EventBody::TargetRestored { to: from.clone(), role };
+    let switched = EventBody::TargetSwitched { from, to, role, reason };
+    let (_, err, _) = tell([switched, back, text("Hello")].into_iter().chain(done(DoneReason::Stop)));
+    assert!(err.starts_with("Switched to b/m: a/m is overloaded\nBack to a/m\n"), "{err}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,6 +176,7 @@ async fn a_wait_beyond_all_time_does_no_harm() {
             budget_left_ms: None,
             target: None,
             hinted: None,
+            clamped: None,
         },
         other => other,
     };

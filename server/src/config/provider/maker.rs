@@ -83,6 +83,7 @@ impl Maker {
         Ok(Some(Provider {
             name: self.name.to_owned(),
             api: (self.api)(endpoint),
+            credentials: Vec::new(),
             http: HttpConfig::default(),
             models: self.models.iter().map(|model| (*model).to_owned()).collect(),
         }))

@@ -2,7 +2,7 @@
 
 use everturn_wire::{
     AgentEvent, Category, ConversationStatus, DoneReason, ErrorReport, EventBody, OutputStream,
-    QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, Usage, Verdict,
+    QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -52,6 +52,7 @@ pub(crate) fn retries() -> [RetryState; 2] {
         category: Some(Category::Overloaded),
         message: Some("HTTP 529: busy".into()),
         code: Some("529".into()),
+        target: Some("sim/model".into()),
     };
     let asking = RetryState {
         phase: RetryPhase::Asking,
@@ -60,6 +61,7 @@ pub(crate) fn retries() -> [RetryState; 2] {
         category: None,
         message: None,
         code: None,
+        target: None,
         ..waiting.clone()
     };
     [waiting, asking]
@@ -151,6 +153,7 @@ fn trouble() -> Vec<EventBody> {
             budget_left_ms: None,
             target: None,
             hinted: None,
+            clamped: None,
         },
         EventBody::ProviderRetry {
             attempt: 20,
@@ -163,6 +166,7 @@ fn trouble() -> Vec<EventBody> {
             budget_left_ms: Some(1_695_000),
             target: Some("main/large".into()),
             hinted: Some(true),
+            clamped: Some(true),
         },
         EventBody::error("connection refused"),
         EventBody::Error(ErrorReport {
@@ -211,9 +215,10 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
         EventBody::TargetSwitched {
             from: "main/large".into(),
             to: "spare/large".into(),
-            reason: "HTTP 429".into(),
+            role: TargetRole::Main,
+            reason: "main/large is overloaded".into(),
         },
-        EventBody::TargetRestored { to: "main/large".into() },
+        EventBody::TargetRestored { to: "main/large".into(), role: TargetRole::Compactor },
     ];
     retries_ended().into_iter().chain(rest).chain(permission()).map(event).collect()
 }
@@ -227,8 +232,15 @@ fn retries_ended() -> Vec<EventBody> {
         attempts: 3,
         outcome,
         message: message.map(Into::into),
+        target: None,
     };
     vec![
+        EventBody::RetryEnded {
+            attempts: 1,
+            outcome: RetryOutcome::Recovered,
+            message: Some("answered by spare/large".into()),
+            target: Some("spare/large".into()),
+        },
         ended(RetryOutcome::Recovered, None),
         ended(RetryOutcome::Exhausted, Some("HTTP 529")),
         ended(RetryOutcome::Cancelled, None),

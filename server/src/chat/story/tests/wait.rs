@@ -12,6 +12,7 @@ fn asking(attempt: u32) -> EventBody {
         max_attempts: Some(3),
         category: None,
         message: None,
+        target: None,
         code: None,
     };
     EventBody::Status { status: ConversationStatus::Active, retry: Some(Box::new(retry)) }
@@ -79,6 +80,7 @@ async fn an_event_that_arrives_late_counts_down_what_is_left() {
                     budget_left_ms: None,
                     target: None,
                     hinted: None,
+                    clamped: None,
                 }
             }
             other => other,

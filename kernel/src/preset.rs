@@ -1,0 +1,78 @@
+//! Policies over several targets. Pure: what is known of the targets is part of each question.
+
+mod cycling;
+mod handover;
+mod interactive;
+
+pub use cycling::Cycling;
+pub use handover::Handover;
+pub use interactive::Interactive;
+
+use alloc::{format, string::String};
+
+use everturn_wire::Category;
+
+use crate::{
+    Health, Question,
+    health::{is_of_request, is_refusal},
+};
+
+/// Shared health plus the failures of this step, so that decisions do not depend on what others have reported yet.
+fn known(question: &Question<'_>) -> Health {
+    let mut known = question.health.clone();
+    for seen in &question.ledger.failures {
+        if let Some(target) = question.targets.get(seen.target) {
+            known.fail(seen.at, target, seen.category, seen.hint_ms);
+        }
+    }
+    known.note(question.now, question.failed(), question.failure);
+    known
+}
+
+/// Targets that may be asked instead of the failed one, as indexes. Excludes those that would send the same request; empty if
+/// the failure is about the request.
+fn others<'a>(question: &'a Question<'_>) -> impl Iterator<Item = usize> + 'a {
+    let moves = !is_of_request(question.failure.category);
+    let is_other = |index: &usize| !question.targets[*index].is_same_request(question.failed());
+    question.left().filter(move |index| moves && is_other(index))
+}
+
+/// The target that can be asked first, and in how many milliseconds. The one that failed counts with the wait `own_ms`,
+/// unless it failed for good; the others with their marks, and no earlier than the schedule says. One that refuses until
+/// somebody changes something is not waited for.
+fn earliest(
+    question: &Question<'_>,
+    known: &Health,
+    own_ms: Option<u64>,
+    scheduled_ms: u64,
+) -> Option<(u64, usize)> {
+    let unblock = |index: usize| {
+        let free_at = known.free_at(question.now, &question.targets[index]);
+        (free_at.since(question.now).max(scheduled_ms), index)
+    };
+    // Of equal waits the one for the target that failed: to stay is no news.
+    let own = own_ms.map(|own_ms| (own_ms, question.ledger.target));
+    let refuses = |index: &usize| {
+        let mark = known.mark(question.now, &question.targets[*index]);
+        mark.is_some_and(|mark| is_refusal(mark.category))
+    };
+    let other = others(question).filter(|index| !refuses(index)).map(unblock).min();
+    own.into_iter().chain(other).min_by_key(|(wait_ms, _)| *wait_ms)
+}
+
+/// Why a target is left, in words.
+fn reason(question: &Question<'_>) -> String {
+    let what = match question.failure.category {
+        Category::Overloaded => "is overloaded",
+        Category::RateLimited => "is rate limited",
+        Category::QuotaExhausted => "has reached its usage limit",
+        Category::Auth => "refused the credential",
+        Category::Permission => "does not permit this request",
+        Category::NotFound => "does not have the model",
+        Category::Network => "cannot be reached",
+        Category::Timeout => "did not answer in time",
+        Category::InvalidResponse => "sent an invalid answer",
+        _ => "failed",
+    };
+    format!("{} {what}", question.failed().name)
+}

@@ -1,0 +1,83 @@
+//! Adapts a schedule to several targets: one that fails for good, or would be waited for longer than a moment, is left at
+//! once for a free one.
+
+use core::time::Duration;
+
+use everturn_wire::{Category, RetryOutcome, Value};
+
+use super::{earliest, known, others, reason};
+use crate::{
+    Ask, Directive, Question, Retry, Schedule, StepStart,
+    health::{is_of_request, is_of_target},
+    millis::wait_ms,
+};
+
+/// The longest wait for a target while another one is free, in milliseconds: someone who watches still sits through it.
+const SHORT_MS: u64 = 10_000;
+
+/// A schedule for one target, over several: a target that fails for good, or would be waited for longer than 10 s, hands over
+/// to the next free one at once. If none is free, the one that is free first is waited for, as long as the schedule has waits:
+/// a handover uses up none of them. A step begins with a free target, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover<S>(
+    /// The waits.
+    pub S,
+);
+
+impl Handover<()> {
+    /// Its name where it is saved.
+    pub const NAME: &str = "handover";
+}
+
+impl<S: Schedule> Schedule for Handover<S> {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.0.delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        let Question { now, failure, ledger, key, .. } = *question;
+        // A usage limit with a known end can be waited for.
+        let is_wall = failure.category == Category::QuotaExhausted && failure.hint_ms.is_some();
+        let is_final = !failure.retryable && !is_wall;
+        if is_final && is_of_request(failure.category) {
+            return RetryOutcome::NotRetryable.into();
+        }
+        let attempt = ledger.counted();
+        let scheduled_ms = self.0.delay_for(&Retry { attempt, failure, key }).map(wait_ms);
+        let known = known(question);
+        let walled_ms =
+            known.walled_until(now, question.failed()).since(now).max(failure.hint_ms.unwrap_or(0));
+        let own_ms = scheduled_ms.filter(|_| !is_final).map(|scheduled_ms| scheduled_ms.max(walled_ms));
+        let is_free = |index: &usize| known.free_at(now, &question.targets[*index]) <= now;
+        // Where an account is the trouble, it is left without looking at the wait.
+        let stays = own_ms.is_some_and(|own_ms| own_ms <= SHORT_MS) && !is_of_target(failure.category);
+        if !stays && let Some(next) = others(question).find(is_free) {
+            let ask = Ask::new(next, Duration::ZERO).because(reason(question));
+            // The schedule counts waits.
+            return Ask { drops_failed: is_final, uncounted: true, ..ask }.into();
+        }
+        let Some(scheduled_ms) = scheduled_ms else { return RetryOutcome::Exhausted.into() };
+        let short = own_ms.filter(|_| stays).map(|own_ms| (own_ms, ledger.target));
+        let next = short.or_else(|| earliest(question, &known, own_ms, scheduled_ms));
+        let Some((wait_ms, target)) = next else { return RetryOutcome::NotRetryable.into() };
+        let ask = Ask::new(target, Duration::from_millis(wait_ms)).because(reason(question));
+        Ask { drops_failed: is_final, ..ask }.into()
+    }
+
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        step.current_or_free()
+    }
+
+    fn chooses_targets(&self) -> bool {
+        true
+    }
+
+    fn saved(&self) -> Option<Value> {
+        let schedule = self.0.saved()?;
+        Some(Value::from_iter([("name", Value::from(Handover::NAME)), ("schedule", schedule)]))
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.0.max_retries()
+    }
+}

@@ -1,0 +1,138 @@
+//! For interactive use: few, short retries, and another credential or model before any wait.
+
+use core::time::Duration;
+
+use everturn_wire::{Category, RetryOutcome, Value};
+
+use super::{earliest, known, others, reason};
+use crate::{
+    Ask, Directive, GiveUp, Health, Question, Retry, Schedule, StepStart, health::is_of_request,
+    millis::wait_ms,
+};
+
+/// `base`, 2 x `base`, 4 x `base`, exact. At a failure that another target may not have, in this order: another free
+/// credential of the same model (at a usage limit), the next free target of the route, else a wait, which fails at once
+/// where it would be longer than `max_delay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interactive {
+    /// The first wait.
+    pub base: Duration,
+    /// The longest wait; `None` = no limit.
+    pub max_delay: Option<Duration>,
+    /// How many retries a step has, switches included.
+    pub max_retries: u32,
+    /// Whether a step goes back to the first target once nothing is known against it any more.
+    pub reverts: bool,
+}
+
+impl Default for Interactive {
+    /// 2 s, 4 s, 8 s; 300 s at most; goes back when a cooldown has expired.
+    fn default() -> Self {
+        Self {
+            base: Duration::from_secs(2),
+            max_delay: Some(Duration::from_secs(300)),
+            max_retries: 3,
+            reverts: true,
+        }
+    }
+}
+
+impl Interactive {
+    /// Its name where it is saved.
+    pub const NAME: &str = "interactive";
+
+    /// The one that was saved in this form.
+    pub fn restore(saved: &Value) -> Option<Self> {
+        let max_delay = match &saved["maxDelayMs"] {
+            Value::Null => None,
+            ms => Some(Duration::from_millis(ms.as_u64()?)),
+        };
+        Some(Self {
+            base: Duration::from_millis(saved["baseMs"].as_u64()?),
+            max_delay,
+            max_retries: saved["maxRetries"].as_u64()?.try_into().ok()?,
+            reverts: saved["reverts"].as_bool()?,
+        })
+    }
+
+    /// The target to switch to at once: at a usage limit another credential of the same model goes before the route's order.
+    fn candidate(question: &Question<'_>, known: &Health) -> Option<usize> {
+        let now = question.now;
+        let is_free = |index: &usize| known.free_at(now, &question.targets[*index]) <= now;
+        let is_wall = question.failure.category == Category::QuotaExhausted;
+        let is_sibling = |index: &usize| is_wall && question.targets[*index].model == question.failed().model;
+        let sibling = others(question).filter(is_free).find(is_sibling);
+        sibling.or_else(|| others(question).find(is_free))
+    }
+
+    /// How long to wait before the target that failed is asked again; `None` if it failed for good. A usage limit passes,
+    /// whatever the failure says: it is waited for until its hint, or for as long as its mark lasts.
+    fn own_ms(question: &Question<'_>, known: &Health, scheduled_ms: u64) -> Option<u64> {
+        let (now, failed) = (question.now, question.failed());
+        let free_at = match question.failure.category {
+            Category::QuotaExhausted => known.free_at(now, failed),
+            _ if question.failure.retryable => known.walled_until(now, failed),
+            _ => return None,
+        };
+        Some(scheduled_ms.max(free_at.since(now)).max(question.failure.hint_ms.unwrap_or(0)))
+    }
+}
+
+impl Schedule for Interactive {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        let doubled = self.base.saturating_mul(2u32.saturating_pow(retry.attempt));
+        (retry.attempt < self.max_retries).then_some(doubled)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        let Question { failure, ledger, .. } = *question;
+        let is_final = !failure.retryable && failure.category != Category::QuotaExhausted;
+        let final_outcome = if is_final { RetryOutcome::NotRetryable } else { RetryOutcome::Exhausted };
+        if is_final && is_of_request(failure.category) {
+            return final_outcome.into();
+        }
+        let Some(scheduled) = self.delay_for(&Retry::new(ledger.counted(), failure)) else {
+            return final_outcome.into();
+        };
+        let known = known(question);
+        let drops_failed = is_final;
+        if let Some(target) = Self::candidate(question, &known) {
+            let ask = Ask::new(target, Duration::ZERO).because(reason(question));
+            return Ask { drops_failed, ..ask }.into();
+        }
+        let scheduled_ms = wait_ms(scheduled);
+        let own_ms = Self::own_ms(question, &known, scheduled_ms);
+        let Some((delay_ms, target)) = earliest(question, &known, own_ms, scheduled_ms) else {
+            return final_outcome.into();
+        };
+        match self.max_delay.map(wait_ms) {
+            Some(cap_ms) if delay_ms > cap_ms => GiveUp::too_long(delay_ms, cap_ms, failure).into(),
+            _ => {
+                let ask = Ask::new(target, Duration::from_millis(delay_ms)).because(reason(question));
+                Ask { drops_failed, ..ask }.into()
+            }
+        }
+    }
+
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        if self.reverts && step.is_free(0) { 0 } else { step.current_or_free() }
+    }
+
+    fn chooses_targets(&self) -> bool {
+        true
+    }
+
+    fn saved(&self) -> Option<Value> {
+        Some(Value::from_iter([
+            ("name", Value::from(Self::NAME)),
+            ("baseMs", wait_ms(self.base).into()),
+            ("maxDelayMs", self.max_delay.map(wait_ms).into()),
+            ("maxRetries", self.max_retries.into()),
+            ("reverts", self.reverts.into()),
+        ]))
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        Some(self.max_retries)
+    }
+}

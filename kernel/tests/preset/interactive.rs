@@ -1,0 +1,245 @@
+//! The preset `interactive`.
+
+use std::time::Duration;
+
+use everturn_kernel::{Directive, Health, Interactive, Question, Retry, Schedule};
+use everturn_wire::{Category, EventBody, Failure};
+
+use super::story::{Story, fails, refuses, story, targets};
+
+fn interactive() -> Interactive {
+    Interactive::default()
+}
+
+fn without_cap() -> Interactive {
+    Interactive { max_delay: None, ..interactive() }
+}
+
+fn played(names: &str, failures: impl IntoIterator<Item = everturn_wire::Failure>) -> String {
+    story(names, interactive(), failures).transcript()
+}
+
+#[test]
+fn two_four_and_eight_seconds_and_then_it_is_exhausted() {
+    let broken = || fails(Category::Network, None);
+    let told = story("a", interactive(), [broken(), broken(), broken(), broken()]);
+    assert_eq!(told.transcript(), "call a, 2000, call a, 4000, call a, 8000, call a, exhausted, error");
+    let numbers = told.retries().into_iter().map(|event| match event {
+        EventBody::ProviderRetry { attempt, max_attempts, .. } => (attempt, max_attempts),
+        _ => unreachable!(),
+    });
+    assert_eq!(numbers.collect::<Vec<_>>(), [(0, Some(3)), (1, Some(3)), (2, Some(3))]);
+}
+
+#[test]
+fn each_step_counts_anew() {
+    let mut told = Story::new(targets("a"), interactive());
+    for _ in 0..3 {
+        told.fail(fails(Category::Network, None));
+    }
+    told.step(0);
+    told.fail(fails(Category::Network, None));
+    told.answer();
+    assert!(
+        told.transcript().ends_with("recovered, call a, 2000, call a, recovered"),
+        "{}",
+        told.transcript()
+    );
+}
+
+#[test]
+fn a_hint_only_lengthens() {
+    assert_eq!(played("a", [fails(Category::RateLimited, 20_000)]), "call a, 20000, call a, recovered");
+    assert_eq!(played("a", [fails(Category::RateLimited, 1_000)]), "call a, 2000, call a, recovered");
+}
+
+#[test]
+fn a_hint_beyond_the_longest_wait_fails_fast() {
+    let told = story("a", interactive(), [fails(Category::Overloaded, 301_000)]);
+    assert_eq!(told.transcript(), "call a, too-long, error");
+    assert_eq!(told.now, everturn_testkit::START, "nothing is slept");
+    let message = told.happened.iter().find_map(|happened| match happened {
+        super::story::Happened::Told(EventBody::RetryEnded { message, .. }) => message.clone(),
+        _ => None,
+    });
+    let expected = "the next attempt would be in 301 s, longer than the limit of 300 s: HTTP 500: it broke";
+    assert_eq!(message.as_deref(), Some(expected));
+    let at_the_limit = played("a", [fails(Category::Overloaded, 300_000)]);
+    assert_eq!(at_the_limit, "call a, 300000, call a, recovered");
+}
+
+#[test]
+fn without_a_longest_wait_it_waits() {
+    let told = story("a", without_cap(), [fails(Category::Overloaded, 301_000)]);
+    assert_eq!(told.transcript(), "call a, 301000, call a, recovered");
+}
+
+#[test]
+fn another_credential_or_model_goes_before_any_wait() {
+    let walled = || fails(Category::QuotaExhausted, 301_000);
+    assert_eq!(played("work:m home:m", [walled()]), "call work:m, call home:m, recovered");
+    assert_eq!(played("a b", [fails(Category::Overloaded, 301_000)]), "call a, call b, recovered");
+    // The order of the route, but at a usage limit the same model first.
+    assert_eq!(played("work:m b home:m", [walled()]), "call work:m, call home:m, recovered");
+    assert_eq!(
+        played("work:m b home:m", [fails(Category::RateLimited, None)]),
+        "call work:m, call b, recovered"
+    );
+    // An overloaded model is overloaded for every credential, a used-up credential is so for every model.
+    assert_eq!(
+        played("work:m home:m", [fails(Category::Overloaded, 9_000)]),
+        "call work:m, 9000, call work:m, recovered"
+    );
+    assert_eq!(
+        played("work:m work:n", [fails(Category::QuotaExhausted, 9_000)]),
+        "call work:m, 9000, call work:m, recovered"
+    );
+}
+
+#[test]
+fn a_switch_is_a_retry_without_a_wait() {
+    let told = story("a b", interactive(), [fails(Category::Overloaded, None)]);
+    assert_eq!(told.switches(), ["a is overloaded"]);
+    let [EventBody::ProviderRetry { attempt, delay_ms, target, .. }] = &told.retries()[..] else {
+        panic!("one retry is told: {}", told.transcript())
+    };
+    assert_eq!((*attempt, *delay_ms, target.as_deref()), (0, 0, Some("b")));
+}
+
+#[test]
+fn of_two_credentials_at_their_limit_the_first_to_be_free_is_waited_for() {
+    let walls = || [fails(Category::QuotaExhausted, 90_000), fails(Category::QuotaExhausted, 40_000)];
+    assert_eq!(played("work:m home:m", walls()), "call work:m, call home:m, 40000, call home:m, recovered");
+    let [long, short] = walls();
+    assert_eq!(
+        played("work:m home:m", [short, long]),
+        "call work:m, call home:m, 40000, call work:m, recovered"
+    );
+    assert_eq!(played("work:m home:m c", walls()), "call work:m, call home:m, call c, recovered");
+    // Without a hint a usage limit is taken to last a minute.
+    assert_eq!(played("a", [fails(Category::QuotaExhausted, None)]), "call a, 60000, call a, recovered");
+}
+
+#[test]
+fn a_chain_is_walked_past_an_overload_and_a_refused_credential() {
+    let told = story("a b c", interactive(), [fails(Category::Overloaded, None), refuses(Category::Auth)]);
+    assert_eq!(told.transcript(), "call a, call b, call c, recovered");
+    assert_eq!(told.switches(), ["a is overloaded", "b refused the credential"]);
+}
+
+#[test]
+fn a_target_that_fails_for_good_is_not_asked_again() {
+    assert_eq!(played("a", [refuses(Category::Auth)]), "call a, error");
+    assert_eq!(
+        played("a b", [refuses(Category::Auth), refuses(Category::NotFound)]),
+        "call a, call b, not-retryable, error"
+    );
+    // The one that is left is waited for, though it is not free.
+    assert_eq!(
+        played("a b", [fails(Category::RateLimited, 30_000), refuses(Category::Auth)]),
+        "call a, call b, 30000, call a, recovered"
+    );
+}
+
+#[test]
+fn what_is_about_the_request_moves_nowhere() {
+    for category in [Category::InvalidRequest, Category::ContentPolicy, Category::ContextOverflow] {
+        assert_eq!(played("a b", [refuses(category)]), "call a, error", "{category:?}");
+    }
+}
+
+#[test]
+fn a_chain_that_leads_back_to_the_same_request_never_loops() {
+    let again = |hint_ms| fails(Category::Overloaded, hint_ms);
+    // The second target is the first one by another name.
+    let mut names = targets("a a b");
+    names[1].name = "also-a".into();
+    let mut told = Story::new(names, interactive());
+    told.fail(again(Some(0)));
+    told.fail(again(Some(0)));
+    told.fail(again(Some(0)));
+    assert_eq!(told.transcript(), "call a, call b, 4000, call b, call a");
+    assert_eq!(
+        played("a b", vec![again(Some(0)); 9]),
+        "call a, call b, 4000, call b, call a, exhausted, error"
+    );
+}
+
+/// What a step after the first does, so long after a switch from `a` to `b`.
+fn next_step(after_ms: u64, policy: Interactive) -> String {
+    let mut told = Story::new(targets("a b"), policy);
+    told.fail(fails(Category::Overloaded, 30_000));
+    told.step(after_ms);
+    told.answer();
+    told.transcript()
+}
+
+#[test]
+fn the_first_target_is_asked_again_when_its_cooldown_is_over() {
+    assert_eq!(next_step(29_999, interactive()), "call a, call b, recovered, call b");
+    assert_eq!(next_step(30_000, interactive()), "call a, call b, recovered, back to a, call a");
+    let never = Interactive { reverts: false, ..interactive() };
+    assert_eq!(next_step(30_000, never), "call a, call b, recovered, call b");
+}
+
+#[test]
+fn the_first_wait_and_the_number_of_retries_are_settings() {
+    let quick = Interactive { base: Duration::from_millis(10), max_retries: 1, ..Interactive::default() };
+    let told = story("a", quick, [fails(Category::Network, None), fails(Category::Network, None)]);
+    assert_eq!(told.transcript(), "call a, 10, call a, exhausted, error");
+}
+
+/// As after a restart that forgets the health: the ledger was saved with the turn.
+struct Forgetful(Interactive);
+
+impl Schedule for Forgetful {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.0.delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        self.0.decide(&question.knowing(&Health::new()))
+    }
+}
+
+#[test]
+fn what_the_step_saw_counts_where_nothing_else_is_known() {
+    let down = || fails(Category::Overloaded, None);
+    let told = story("a b", Forgetful(Interactive::default()), [down(), down()]);
+    assert_eq!(told.transcript(), "call a, call b, 4000, call b, recovered");
+}
+
+#[test]
+fn usage_limits_are_waited_for_until_the_first_ends() {
+    let used_up = |hint_ms| Failure { retryable: false, ..fails(Category::QuotaExhausted, hint_ms) };
+    let patient = Interactive { max_delay: None, ..Interactive::default() };
+    let told = story("work:m home:m", patient, [used_up(7_200_000), used_up(10_800_000)]);
+    assert_eq!(told.transcript(), "call work:m, call home:m, 7200000, call work:m, recovered");
+    let told = story("work:m home:m", interactive(), [used_up(7_200_000), used_up(10_800_000)]);
+    assert_eq!(told.transcript(), "call work:m, call home:m, too-long, error");
+}
+
+#[test]
+fn a_final_failure_of_a_target_moves_on_whatever_its_kind() {
+    for category in [Category::RateLimited, Category::Network, Category::ServerError, Category::Unknown] {
+        assert_eq!(played("a b", [refuses(category)]), "call a, call b, recovered", "{category:?}");
+    }
+    assert_eq!(played("work:m work:n", [refuses(Category::Auth)]), "call work:m, error");
+}
+
+/// What others were told by the provider counts like an own hint.
+#[test]
+fn a_wall_that_another_turn_met_is_respected() {
+    let mut told = Story::new(targets("a"), interactive());
+    let target = told.turn.target().unwrap().clone();
+    told.health.note(told.now, &target, &fails(Category::RateLimited, 100_000));
+    told.fail(fails(Category::Network, None));
+    told.answer();
+    assert_eq!(told.transcript(), "call a, 100000, call a, recovered");
+    // A newer hint replaces an older one.
+    let mut told = Story::new(targets("a"), interactive());
+    told.health.note(told.now, &target, &fails(Category::RateLimited, 100_000));
+    told.fail(fails(Category::RateLimited, 5_000));
+    told.answer();
+    assert_eq!(told.transcript(), "call a, 5000, call a, recovered");
+}

@@ -1,0 +1,220 @@
+//! What holds on any route, whatever fails and whatever is known.
+
+use std::time::Duration;
+
+use everturn_kernel::{
+    Cycling, Directive, Handover, Health, Interactive, Millis, Question, Retry, Schedule, StepStart, Target,
+};
+use everturn_testkit::{
+    Delays, START,
+    strategy::{any_failure, any_targets},
+};
+use everturn_wire::{Category, EventBody, Failure};
+use proptest::{collection::vec, option, prelude::*};
+
+use super::story::{Happened, Story};
+use crate::property::config;
+
+/// A preset with settings.
+#[derive(Clone, Debug)]
+pub(crate) enum Preset {
+    Interactive(Interactive),
+    Cycling(Cycling),
+    Handover(Handover<Delays>),
+}
+
+impl Preset {
+    fn schedule(&self) -> &dyn Schedule {
+        match self {
+            Self::Interactive(preset) => preset,
+            Self::Cycling(preset) => preset,
+            Self::Handover(preset) => preset,
+        }
+    }
+}
+
+impl Schedule for Preset {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.schedule().delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        self.schedule().decide(question)
+    }
+
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        self.schedule().next_target(step)
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.schedule().max_retries()
+    }
+}
+
+pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
+    let interactive = (1..5_000u64, option::weighted(0.8, 1_000..100_000u64), 0..8u32, any::<bool>())
+        .prop_map(|(base_ms, cap_ms, max_retries, reverts)| {
+            Preset::Interactive(Interactive {
+                base: Duration::from_millis(base_ms),
+                max_delay: cap_ms.map(Duration::from_millis),
+                max_retries,
+                reverts,
+            })
+        });
+    let cycling = (1..9u32, any::<bool>())
+        .prop_map(|(max_attempts, clamp_hints)| Preset::Cycling(Cycling { max_attempts, clamp_hints }));
+    let handover = vec(1..60_000u64, 0..8).prop_map(|delays| Preset::Handover(Handover(Delays::new(delays))));
+    prop_oneof![2 => interactive, 2 => cycling, 1 => handover]
+}
+
+/// Targets, at least one.
+pub(crate) fn any_route() -> impl Strategy<Value = Vec<Target>> {
+    any_targets().prop_map(|mut targets| {
+        if targets.is_empty() {
+            targets.push(Target::new("work", "a"));
+        }
+        targets
+    })
+}
+
+/// What other turns have told of targets.
+fn any_health() -> impl Strategy<Value = Vec<(Target, Failure)>> {
+    let target = any_route().prop_map(|targets| targets[0].clone());
+    vec((target, any_failure()), 0..4)
+}
+
+/// A story of one or two steps.
+fn any_failures() -> impl Strategy<Value = [Vec<Failure>; 2]> {
+    [vec(any_failure(), 0..10), vec(any_failure(), 0..10)]
+}
+
+proptest! {
+    #![proptest_config(config(20_000))]
+
+    #[test]
+    fn a_route_is_taken_by_its_rules(route in any_route(), preset in any_preset(), known in any_health(), failures in any_failures()) {
+        let mut story = Story::new(route, preset.clone());
+        for (target, failure) in &known {
+            story.health.note(START, target, failure);
+        }
+        let before = story.health.clone();
+        let [first, second] = failures;
+        if !first.into_iter().all(|failure| story.fail(failure)) {
+            check(&story, &preset, &before);
+            return Ok(());
+        }
+        check(&story, &preset, &before);
+        let first_step = story.happened.len();
+        story.step(1_000);
+        let health = story.health.clone();
+        if second.into_iter().all(|failure| story.fail(failure)) {
+            story.answer();
+        }
+        story.happened.drain(..first_step);
+        check(&story, &preset, &health);
+    }
+}
+
+/// Everything that must hold within a step, before which this was known.
+fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
+    let targets = &story.turn.settings().targets;
+    let happened = story.transcript();
+    let calls: Vec<(Millis, usize)> = story
+        .happened
+        .iter()
+        .filter_map(|fact| match fact {
+            Happened::Called { at, target } => Some((*at, *target)),
+            _ => None,
+        })
+        .collect();
+    if let Some(most) = preset.max_retries() {
+        let most = most as usize + 1;
+        // Handovers do not count: after each wait, and once the schedule is over, every target may be asked once.
+        let most = if matches!(preset, Preset::Handover(_)) { (most + 1) * targets.len() } else { most };
+        assert!(calls.len() <= most, "{} calls: {happened}", calls.len());
+    }
+    let mut seen: Vec<(Millis, usize, &Failure)> = Vec::new();
+    let (mut clamped, mut refused) = (false, Vec::new());
+    for fact in &story.happened {
+        match fact {
+            Happened::Told(EventBody::ProviderRetry { delay_ms, clamped: is_clamped, .. }) => {
+                clamped = *is_clamped == Some(true);
+                if let Preset::Interactive(Interactive { max_delay: Some(cap), .. }) = preset {
+                    assert!(u128::from(*delay_ms) <= cap.as_millis(), "a wait beyond the limit: {happened}");
+                }
+                let may_clamp = matches!(preset, Preset::Cycling(Cycling { clamp_hints: true, .. }));
+                assert!(!clamped || may_clamp, "clamped by {preset:?}");
+            }
+            Happened::Failed { at, target, failure } => {
+                if is_final(preset, failure) {
+                    refused.push(*target);
+                }
+                seen.push((*at, *target, failure));
+            }
+            Happened::Called { at, target } => {
+                assert!(
+                    !refused.contains(target),
+                    "a target that failed for good is asked again: {happened}"
+                );
+                for (failed_at, failed, failure) in &seen {
+                    let over = failed_at.plus(failure.hint_ms.unwrap_or(0).min(1 << 52));
+                    let is_due = *at >= over
+                        || clamped
+                        || !concerns(preset, failure, &targets[*failed], &targets[*target]);
+                    assert!(is_due, "{} is asked before its hint is over: {happened}", targets[*target].name);
+                }
+                check_move(preset, before, &seen, *at, *target, targets, &happened);
+                clamped = false;
+            }
+            Happened::Told(_) => {}
+        }
+    }
+}
+
+/// Whether the target that failed so is not asked again in the step. A usage limit passes, if it is known when.
+fn is_final(preset: &Preset, failure: &Failure) -> bool {
+    let is_wall = failure.category == Category::QuotaExhausted
+        && match preset {
+            Preset::Interactive(_) => true,
+            Preset::Handover(_) => failure.hint_ms.is_some(),
+            Preset::Cycling(_) => false,
+        };
+    !failure.retryable && !is_wall
+}
+
+/// Whether a failure of one target keeps the preset from asking another one.
+fn concerns(preset: &Preset, failure: &Failure, failed: &Target, next: &Target) -> bool {
+    match (preset, failure.category) {
+        (Preset::Cycling(_), _) => failed.is_same_request(next),
+        (_, Category::QuotaExhausted | Category::Auth) => failed.credential == next.credential,
+        (_, Category::Overloaded | Category::ServerError) => failed.model == next.model,
+        _ => failed.is_same_request(next),
+    }
+}
+
+/// A target that was not the last one is asked only where nothing is known against it, and not again without a wait.
+fn check_move(
+    preset: &Preset,
+    before: &Health,
+    seen: &[(Millis, usize, &Failure)],
+    at: Millis,
+    target: usize,
+    targets: &[Target],
+    happened: &str,
+) {
+    if matches!(preset, Preset::Cycling(_)) {
+        return;
+    }
+    let Some((_, last, _)) = seen.last() else { return };
+    // A newer hint replaces what was known before.
+    let is_renewed = seen.iter().any(|(_, failed, failure)| {
+        let (failed, next) = (&targets[*failed], &targets[target]);
+        failure.hint_ms.is_some() && (failed.credential == next.credential || failed.model == next.model)
+    });
+    if *last != target && !is_renewed {
+        let free_at = before.free_at(at, &targets[target]);
+        assert_eq!(free_at, at, "{} is asked though it is marked: {happened}", targets[target].name);
+    }
+    let again = seen.iter().find(|(failed_at, failed, _)| *failed == target && *failed_at == at);
+    assert!(again.is_none(), "{} is asked twice without a wait: {happened}", targets[target].name);
+}

@@ -1,0 +1,207 @@
+//! A turn on a route, told failures, without a runtime: the time passes only where it waits.
+
+use std::time::Duration;
+
+use everturn_kernel::{
+    Arguments, Directive, Effect, Effects, FinishReason, Health, Input, Millis, Op, Prompt, Question, Retry,
+    Schedule, Settings, StepStart, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
+};
+use everturn_testkit::START;
+use everturn_wire::{Category, EventBody, Failure, TurnId};
+
+/// A failure of this kind that can pass, with the provider's hint in milliseconds.
+pub(crate) fn fails(category: Category, hint_ms: impl Into<Option<u64>>) -> Failure {
+    Failure { hint_ms: hint_ms.into(), ..Failure::new(category, true, "HTTP 500: it broke") }
+}
+
+/// A failure of this kind that stays.
+pub(crate) fn refuses(category: Category) -> Failure {
+    Failure::new(category, false, "HTTP 400: no")
+}
+
+/// Targets by name: `a` is the model a of the credential a, `work:a` that of the credential `work`.
+pub(crate) fn targets(names: &str) -> Vec<Target> {
+    let target = |name: &str| {
+        let (credential, model) = name.split_once(':').unwrap_or((name, name));
+        Target { name: name.into(), credential: credential.into(), model: model.into() }
+    };
+    names.split_whitespace().map(target).collect()
+}
+
+/// Something that happened on the route.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Happened {
+    Called { at: Millis, target: usize },
+    Failed { at: Millis, target: usize, failure: Failure },
+    Told(EventBody),
+}
+
+/// A turn on a route. What is known of its targets is kept outside, as a shell does it.
+pub(crate) struct Story<P> {
+    policy: P,
+    pub(crate) health: Health,
+    pub(crate) turn: Turn,
+    pub(crate) now: Millis,
+    pub(crate) happened: Vec<Happened>,
+    fx: Effects,
+}
+
+/// A policy that is asked with what is known of the targets.
+struct Knowing<'a, P>(&'a P, &'a Health);
+
+impl<P: Schedule> Schedule for Knowing<'_, P> {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.0.delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        self.0.decide(&question.knowing(self.1))
+    }
+
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        self.0.next_target(&step.knowing(self.1))
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.0.max_retries()
+    }
+}
+
+impl<P: Schedule> Story<P> {
+    /// A turn over these targets.
+    pub(crate) fn new(targets: Vec<Target>, policy: P) -> Self {
+        let mut fx = Effects::new();
+        let settings = Settings { targets, ..Settings::default() };
+        let turn = Turn::begin(TurnId::from("t"), settings, Prompt::default(), START, &mut fx);
+        let mut story = Self { policy, health: Health::new(), turn, now: START, happened: Vec::new(), fx };
+        story.publish();
+        story.called();
+        story
+    }
+
+    fn index(&self) -> usize {
+        let target = self.turn.target().expect("the turn has targets");
+        self.turn.settings().targets.iter().position(|other| other == target).expect("it is one of them")
+    }
+
+    /// The call that is wanted fails, and the wait that follows passes. Returns whether the turn goes on.
+    pub(crate) fn fail(&mut self, failure: Failure) -> bool {
+        let Want::Stream(op) = self.turn.want() else { return false };
+        self.health.note(self.now, &self.turn.target().expect("it has targets").clone(), &failure);
+        self.happened.push(Happened::Failed { at: self.now, target: self.index(), failure: failure.clone() });
+        self.tell(Input::Provider(op, StreamEvent::Failed(failure)));
+        if let Want::Wake(op, at) = self.turn.want() {
+            self.now = at;
+            self.tell(Input::Tick(op));
+        }
+        self.turn.outcome().is_none()
+    }
+
+    /// The call that is wanted asks for a tool, which takes so long: the step ends.
+    pub(crate) fn step(&mut self, takes_ms: u64) {
+        let Want::Stream(op) = self.turn.want() else { panic!("no call is wanted") };
+        self.health.clear(self.now, &self.turn.target().expect("it has targets").clone());
+        let call = ToolCall {
+            id: "a".into(),
+            name: "read".into(),
+            arguments: Arguments::Parsed(serde_json::Value::Null),
+            echo: None,
+        };
+        self.tell(Input::Provider(op, StreamEvent::ToolCall(call)));
+        self.tell(Input::Provider(op, StreamEvent::Finished(FinishReason::ToolCalls)));
+        self.now = self.now.plus(takes_ms);
+        self.tell(Input::ToolDone { step: op.step, call_id: "a".into(), answer: ToolAnswer::ok("42") });
+    }
+
+    /// The call that is wanted answers.
+    pub(crate) fn answer(&mut self) {
+        let Want::Stream(op) = self.turn.want() else { panic!("no call is wanted") };
+        self.health.clear(self.now, &self.turn.target().expect("it has targets").clone());
+        self.tell(Input::Provider(op, StreamEvent::Text("Hello".into())));
+        self.tell(Input::Provider(op, StreamEvent::Finished(FinishReason::Stop)));
+    }
+
+    /// Tells the turn something. One that was saved and brought back before would have done the same.
+    fn tell(&mut self, input: Input) {
+        let before = self.turn.want();
+        let policy = Knowing(&self.policy, &self.health);
+        let saved = serde_json::to_string(&self.turn.snapshot()).expect("a snapshot is JSON");
+        let snapshot = serde_json::from_str(&saved).expect("a snapshot is read back");
+        let mut restored = Turn::restore(snapshot).expect("today's snapshot is restored");
+        let mut fx = Effects::new();
+        restored.handle(self.now, input.clone(), &policy, &mut fx);
+        self.turn.handle(self.now, input, &policy, &mut self.fx);
+        assert_eq!(restored, self.turn, "the same is decided after a restart");
+        self.publish();
+        if before != self.turn.want() {
+            self.called();
+        }
+    }
+
+    fn called(&mut self) {
+        if let Want::Stream(Op { .. }) = self.turn.want() {
+            self.happened.push(Happened::Called { at: self.now, target: self.index() });
+        }
+    }
+
+    fn publish(&mut self) {
+        self.happened.extend(self.fx.drain().filter_map(|effect| match effect {
+            Effect::Tell(event) => Some(Happened::Told(event)),
+            Effect::Keep(..) => None,
+        }));
+    }
+
+    /// What happened, in words: calls, the waits between them, switches and ends.
+    pub(crate) fn transcript(&self) -> String {
+        let word = |happened: &Happened| match happened {
+            Happened::Called { target, .. } => {
+                Some(format!("call {}", self.turn.settings().targets[*target].name))
+            }
+            Happened::Told(EventBody::ProviderRetry { delay_ms, clamped, .. }) => {
+                let clamped = if *clamped == Some(true) { " clamped" } else { "" };
+                (*delay_ms > 0 || !clamped.is_empty()).then(|| format!("{delay_ms}{clamped}"))
+            }
+            Happened::Told(EventBody::TargetRestored { to, .. }) => Some(format!("back to {to}")),
+            Happened::Told(EventBody::RetryEnded { outcome, .. }) => {
+                Some(serde_json::to_value(outcome).expect("JSON").as_str().expect("a word").to_owned())
+            }
+            Happened::Told(EventBody::Error(_)) => Some("error".into()),
+            _ => None,
+        };
+        self.happened.iter().filter_map(word).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the switches were told to be for.
+    pub(crate) fn switches(&self) -> Vec<String> {
+        let reason = |happened: &Happened| match happened {
+            Happened::Told(EventBody::TargetSwitched { reason, .. }) => Some(reason.clone()),
+            _ => None,
+        };
+        self.happened.iter().filter_map(reason).collect()
+    }
+
+    /// The retries that were told.
+    pub(crate) fn retries(&self) -> Vec<EventBody> {
+        let retry = |happened: &Happened| match happened {
+            Happened::Told(event @ EventBody::ProviderRetry { .. }) => Some(event.clone()),
+            _ => None,
+        };
+        self.happened.iter().filter_map(retry).collect()
+    }
+}
+
+/// The story of one step: these failures, then an answer where the turn still asks for one.
+pub(crate) fn story<P: Schedule>(
+    names: &str,
+    policy: P,
+    failures: impl IntoIterator<Item = Failure>,
+) -> Story<P> {
+    let mut story = Story::new(targets(names), policy);
+    for failure in failures {
+        story.fail(failure);
+    }
+    if story.turn.outcome().is_none() {
+        story.answer();
+    }
+    story
+}

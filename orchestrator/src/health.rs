@@ -1,0 +1,120 @@
+//! What is known about targets, shared by all turns of the process. Kept in memory.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use everturn_kernel::{Health, Millis, StreamEvent, Target};
+use everturn_wire::{Category, Failure};
+use futures_util::{Stream, StreamExt as _, stream};
+
+/// What is known about targets, shared by all turns.
+#[derive(Debug, Default)]
+pub(crate) struct SharedHealth(Mutex<Health>);
+
+impl SharedHealth {
+    fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
+        let mut health = self.lock();
+        health.tidy(now);
+        health.note(now, target, failure);
+    }
+
+    /// What is known now, for a policy.
+    pub(crate) fn copy(&self) -> Health {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        // Each change is one call: a panic leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes a call's events on, and notes how its target does. What the turn takes for a failure is one here, too: an end
+/// without content, and a stream without a terminal event.
+pub(crate) fn watched<S>(
+    events: S,
+    target: Target,
+    health: Arc<SharedHealth>,
+    now: impl Fn() -> Millis + Send + 'static,
+) -> impl Stream<Item = StreamEvent> + Send
+where
+    S: Stream<Item = StreamEvent> + Send + Unpin + 'static,
+{
+    let mut call = Call { asked_at: now(), has_content: false, is_over: false };
+    let end = stream::once(async {}).map(|()| None);
+    events.map(Some).chain(end).filter_map(move |event| {
+        match &event {
+            Some(StreamEvent::Failed(failure)) if !call.is_over => {
+                call.is_over = true;
+                health.failed(now(), &target, failure);
+            }
+            Some(StreamEvent::Finished(_)) if call.has_content => {
+                call.is_over = true;
+                health.lock().clear(call.asked_at, &target);
+            }
+            Some(StreamEvent::Text(text) | StreamEvent::Reasoning(text)) => {
+                call.has_content |= !text.is_empty();
+            }
+            Some(StreamEvent::ToolCall(_)) => call.has_content = true,
+            Some(StreamEvent::Finished(_)) | None if !call.is_over => {
+                call.is_over = true;
+                let failure =
+                    Failure::new(Category::InvalidResponse, true, "the answer had no content or no end");
+                health.failed(now(), &target, &failure);
+            }
+            _ => {}
+        }
+        std::future::ready(event)
+    })
+}
+
+/// A call, as far as its target's health is concerned.
+struct Call {
+    asked_at: Millis,
+    has_content: bool,
+    is_over: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use everturn_kernel::FinishReason;
+
+    use super::*;
+
+    /// What is known about a target after a call that took a millisecond for each event; `known`: told in between.
+    async fn after(events: Vec<StreamEvent>, known: Option<u64>) -> Option<(Millis, Category)> {
+        let (health, clock) = (Arc::<SharedHealth>::default(), Arc::new(AtomicU64::new(100)));
+        let target = Target::new("work", "m");
+        let limited = Failure::new(Category::RateLimited, true, "HTTP 429");
+        if let Some(at) = known {
+            health.failed(Millis(at), &target, &limited);
+        }
+        let now = move || Millis(clock.fetch_add(1, Ordering::Relaxed));
+        let events = watched(stream::iter(events), target.clone(), health.clone(), now);
+        events.for_each(|_| async {}).await;
+        health.copy().mark(Millis(200), &target).map(|mark| (mark.at, mark.category))
+    }
+
+    #[tokio::test]
+    async fn an_answer_clears_what_was_known_before_its_call() {
+        let answer = || vec![StreamEvent::Text("hi".into()), StreamEvent::Finished(FinishReason::Stop)];
+        assert_eq!(after(answer(), Some(100)).await, None);
+        let later = Some((Millis(101), Category::RateLimited));
+        assert_eq!(after(answer(), Some(101)).await, later, "it says nothing about what came since");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_answer_is_a_failure() {
+        let invalid = Some((Millis(101), Category::InvalidResponse));
+        assert_eq!(
+            after(vec![StreamEvent::Finished(FinishReason::Stop)], None).await,
+            invalid,
+            "nothing said"
+        );
+        assert_eq!(after(vec![StreamEvent::Text("hi".into())], None).await, invalid, "no end");
+        let failure = Failure::new(Category::Overloaded, true, "HTTP 529");
+        let failed = after(vec![StreamEvent::Failed(failure)], None).await;
+        assert_eq!(failed, Some((Millis(101), Category::Overloaded)));
+    }
+}

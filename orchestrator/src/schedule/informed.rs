@@ -1,0 +1,34 @@
+//! A schedule that is told what all turns of the process know of the targets.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_kernel::{Directive, Question, Retry, Schedule, StepStart};
+
+use crate::health::SharedHealth;
+
+/// A schedule that is told what all turns of the process know of the targets.
+pub(crate) struct Informed {
+    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(crate) health: Arc<SharedHealth>,
+}
+
+impl Schedule for Informed {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.schedule.delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        self.schedule.decide(&question.knowing(&self.health.copy()))
+    }
+
+    fn next_target(&self, step: &StepStart<'_>) -> usize {
+        match step.targets {
+            [] => step.current,
+            _ => self.schedule.next_target(&step.knowing(&self.health.copy())),
+        }
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.schedule.max_retries()
+    }
+}

@@ -1,0 +1,117 @@
+//! Routes: several models offered as one.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use toml::Spanned;
+
+use super::{
+    Schedule,
+    file::{RouteTable, Source},
+    retry::Figures,
+};
+
+/// Several models offered as one, as `route/NAME`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Route {
+    pub(crate) name: String,
+    /// Ids of models, as `NAME/MODEL`.
+    pub(crate) targets: Vec<String>,
+    pub(crate) schedule: Schedule,
+}
+
+/// The models that a route may name, by id.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Those that can be asked.
+    pub(super) on: BTreeSet<String>,
+    /// Those of providers that are off.
+    pub(super) off: BTreeSet<String>,
+}
+
+/// Checks the routes. Returns those that can be used, and a line about each target that cannot.
+pub(super) fn resolve(
+    tables: &[RouteTable],
+    usual: &Schedule,
+    known: &Known,
+    source: &Source,
+) -> Result<(Vec<Route>, Vec<String>)> {
+    let (mut routes, mut off, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for table in tables {
+        let name = table.name.get_ref();
+        let place = source.place(&table.name);
+        if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace()) {
+            bail!(
+                "{place}: the name of a route must be one word without a slash: clients name it route/NAME"
+            );
+        }
+        if !names.insert(name) {
+            bail!("{place}: two routes are named {name:?}: give each its own name");
+        }
+        if table.targets.is_empty() {
+            bail!("{place}: route {name:?} has no targets: name at least one model, as NAME/MODEL");
+        }
+        let schedule = schedule(table, usual)?;
+        let mut targets = Vec::new();
+        for target in &table.targets {
+            let id = target.get_ref();
+            check_target(name, target, &targets, known, source)?;
+            match known.on.contains(id) {
+                true => targets.push(id.clone()),
+                false => off.push(format!("route {name:?}: without {id}, whose provider is off")),
+            }
+        }
+        match targets.is_empty() {
+            true => off.push(format!("route {name:?}: all of its targets are off")),
+            false => routes.push(Route { name: name.clone(), targets, schedule }),
+        }
+    }
+    Ok((routes, off))
+}
+
+fn check_target(
+    name: &str,
+    target: &Spanned<String>,
+    before: &[String],
+    known: &Known,
+    source: &Source,
+) -> Result<()> {
+    let (id, place) = (target.get_ref(), source.place(target));
+    if id.starts_with("route/") {
+        bail!(
+            "{place}: route {name:?} names {id:?}: a route cannot contain a route, name its models instead"
+        );
+    }
+    if before.contains(id) {
+        bail!("{place}: route {name:?} names {id:?} twice: each target once, in the order to be asked");
+    }
+    if !known.on.contains(id) && !known.off.contains(id) {
+        let all: Vec<&str> = known.on.iter().chain(&known.off).map(String::as_str).collect();
+        bail!(
+            "{place}: route {name:?} names {id:?}, which is no model here; known models: {}",
+            all.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// The route's own schedule, else that of all turns.
+fn schedule(table: &RouteTable, usual: &Schedule) -> Result<Schedule> {
+    let figures = Figures {
+        base_ms: table.base_ms,
+        max_delay_ms: table.max_delay_ms,
+        max_retries: table.max_retries,
+        jitter: table.jitter,
+        revert: table.revert,
+        max_attempts: table.max_attempts,
+        clamp_hints: table.clamp_hints,
+    };
+    let of_route = format!("route {:?}", table.name.get_ref());
+    match table.schedule {
+        Some(name) => Schedule::resolve(&of_route, name, &figures),
+        None if figures.are_given() => {
+            bail!("{of_route} has figures but no schedule: add schedule = ... to it")
+        }
+        None => Ok(*usual),
+    }
+}
