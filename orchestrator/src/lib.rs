@@ -47,7 +47,7 @@ pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Tool};
 
 pub use everturn_kernel as kernel;
-pub use everturn_kernel::{Moment, Wait};
+pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};
 
 /// The README's example runs.
 #[cfg(doctest)]
