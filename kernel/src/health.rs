@@ -79,18 +79,16 @@ impl Health {
     }
 
     /// Notes that a target answered a call that was made at `asked_at`. Marks from before no longer hold; later ones do: a
-    /// long answer says nothing about how the target does now.
-    pub fn clear(&mut self, asked_at: Millis, target: &Target) {
+    /// long answer says nothing about how the target does now. Returns whether there were any.
+    pub fn clear(&mut self, asked_at: Millis, target: &Target) -> bool {
         let forget = |marks: &mut BTreeMap<String, Mark>, name: &str| {
-            if marks.get(name).is_some_and(|mark| mark.at <= asked_at) {
-                marks.remove(name);
-            }
+            marks.get(name).is_some_and(|mark| mark.at <= asked_at) && marks.remove(name).is_some()
         };
-        forget(&mut self.credentials, &target.credential);
-        forget(&mut self.models, &target.model);
-        if let Some(pairs) = self.pairs.get_mut(&target.credential) {
-            forget(pairs, &target.model);
-        }
+        let of_credential = forget(&mut self.credentials, &target.credential);
+        let of_model = forget(&mut self.models, &target.model);
+        let pairs = self.pairs.get_mut(&target.credential);
+        let of_pair = pairs.is_some_and(|pairs| forget(pairs, &target.model));
+        of_credential || of_model || of_pair
     }
 
     /// Returns the unexpired mark on a target that ends last, if any.

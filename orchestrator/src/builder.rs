@@ -8,7 +8,7 @@ use std::{
 use everturn_kernel::{Provider, Schedule, Settings, Target};
 
 use crate::{
-    Clock, Journal, MemoryJournal, Orchestrator, Patient, SystemClock, Tool,
+    Clock, Journal, MemoryJournal, Orchestrator, Patient, StateStore, SystemClock, Tool,
     clock::Steady,
     journal::{Configured, Guarded},
     model::{Model, Models},
@@ -29,6 +29,7 @@ pub struct Builder {
     tools: Vec<Arc<dyn Tool>>,
     schedule: Arc<dyn Schedule + Send + Sync>,
     journal: Arc<dyn Journal>,
+    state: Option<Arc<dyn StateStore>>,
     clock: Arc<dyn Clock>,
     settings: Settings,
     unbounded_waits: bool,
@@ -59,6 +60,7 @@ impl Builder {
             tools: Vec::new(),
             schedule: Arc::new(Patient),
             journal: Arc::new(MemoryJournal::new()),
+            state: None,
             clock: Arc::new(SystemClock::new()),
             settings: Settings::default(),
             unbounded_waits: false,
@@ -139,6 +141,14 @@ impl Builder {
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
+        self
+    }
+
+    /// Where what all conversations share is kept: what is known about the targets of routes. Default: in memory. Read by
+    /// [`Orchestrator::resume`].
+    #[must_use]
+    pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
+        self.state = Some(store);
         self
     }
 
@@ -226,6 +236,7 @@ impl Builder {
         Orchestrator::new(journal.clone(), clock.clone(), |timers, shutdown| Ports {
             models,
             health: Arc::default(),
+            state: self.state,
             tools,
             schedule: self.schedule,
             journal,

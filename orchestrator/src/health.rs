@@ -1,20 +1,60 @@
-//! What is known about targets, shared by all turns of the process. Kept in memory.
+//! What is known about targets, shared by all turns of the process, and kept for the next one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use everturn_kernel::{Health, Millis, StreamEvent, Target};
 use everturn_wire::{Category, Failure};
 use futures_util::{Stream, StreamExt as _, stream};
+use tokio::sync::watch;
+
+use crate::{JournalError, StateStore};
+
+/// The name of its document in the store.
+const NAME: &str = "health";
 
 /// What is known about targets, shared by all turns.
 #[derive(Debug, Default)]
-pub(crate) struct SharedHealth(Mutex<Health>);
+pub(crate) struct SharedHealth {
+    health: Mutex<Health>,
+    /// Told of every change.
+    changed: watch::Sender<()>,
+}
 
 impl SharedHealth {
+    /// Takes over what an earlier process knew, and saves what changes from now on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn keep_in(
+        self: &Arc<Self>,
+        store: Arc<dyn StateStore>,
+        now: Millis,
+    ) -> Result<(), JournalError> {
+        match store.read(NAME).await?.as_deref().map(serde_json::from_str::<Health>) {
+            Some(Ok(mut known)) => {
+                known.tidy(now);
+                *self.lock() = known;
+            }
+            // Of another version, or damaged. It lasts for minutes: it is found out again.
+            Some(Err(error)) => tracing::warn!(%error, "what was known about targets cannot be read"),
+            None => {}
+        }
+        tokio::spawn(save_changes(Arc::downgrade(self), self.changed.subscribe(), store));
+        Ok(())
+    }
+
     fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
         let mut health = self.lock();
         health.tidy(now);
         health.note(now, target, failure);
+        drop(health);
+        self.changed.send_replace(());
+    }
+
+    fn answered(&self, asked_at: Millis, target: &Target) {
+        if self.lock().clear(asked_at, target) {
+            self.changed.send_replace(());
+        }
     }
 
     /// What is known now, for a policy.
@@ -24,7 +64,28 @@ impl SharedHealth {
 
     fn lock(&self) -> MutexGuard<'_, Health> {
         // Each change is one call: a panic leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Saves each change, or several at once while the store is busy, for as long as anyone uses the health.
+async fn save_changes(
+    health: Weak<SharedHealth>,
+    mut changed: watch::Receiver<()>,
+    store: Arc<dyn StateStore>,
+) {
+    while changed.changed().await.is_ok() {
+        let Some(health) = health.upgrade().map(|health| health.copy()) else { return };
+        let saved = match serde_json::to_string(&health) {
+            Ok(json) => store.write(NAME, json).await,
+            Err(error) => {
+                tracing::warn!(%error, "what is known about targets cannot be written");
+                continue;
+            }
+        };
+        if let Err(error) = saved {
+            tracing::warn!(%error, "what is known about targets could not be saved");
+        }
     }
 }
 
@@ -49,7 +110,7 @@ where
             }
             Some(StreamEvent::Finished(_)) if call.has_content => {
                 call.is_over = true;
-                health.lock().clear(call.asked_at, &target);
+                health.answered(call.asked_at, &target);
             }
             Some(StreamEvent::Text(text) | StreamEvent::Reasoning(text)) => {
                 call.has_content |= !text.is_empty();

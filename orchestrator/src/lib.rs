@@ -25,6 +25,7 @@ mod route;
 mod schedule;
 mod session;
 mod shutdown;
+mod state;
 mod status;
 mod subscription;
 mod telemetry;
@@ -42,6 +43,7 @@ pub use journal::{
 };
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, StartTurn, Started};
 pub use schedule::{Exponential, Patient};
+pub use state::StateStore;
 pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Tool};

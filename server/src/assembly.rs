@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>) -> Result<Orchestrator> {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
     if let Some(journal) = journal {
-        builder = builder.journal(journal);
+        builder = builder.journal(journal.clone()).state(journal);
     }
     builder = builder.schedule(config.retry.schedule.made());
     if let Some(prompt) = &config.system_prompt {

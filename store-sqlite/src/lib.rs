@@ -17,6 +17,7 @@ mod reader;
 mod record;
 mod retention;
 mod schema;
+mod state;
 mod writer;
 
 pub use archive::SqliteArchive;

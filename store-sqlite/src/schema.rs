@@ -7,8 +7,12 @@ use rusqlite::Connection;
 use crate::OpenError;
 
 /// What leads from each format to the next. A released one is never changed.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// The latest format.
 const KNOWN: i64 = MIGRATIONS.len() as i64;

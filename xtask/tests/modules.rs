@@ -9,9 +9,8 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 23] = [
+const ALLOWED: [(&str, &[&str]); 24] = [
     ("cursor", &[]),
-    ("health", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -20,6 +19,8 @@ const ALLOWED: [(&str, &[&str]); 23] = [
     ("clock", &["panic"]),
     // Storage knows nothing of who drives, nor of who asks.
     ("journal", &["cursor", "panic"]),
+    ("state", &["journal"]),
+    ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "telemetry"]),
@@ -49,6 +50,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "route",
             "schedule",
             "shutdown",
+            "state",
             "status",
             "telemetry",
             "timer",
@@ -97,6 +99,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "route",
             "schedule",
             "session",
+            "state",
             "status",
             "telemetry",
             "tool",

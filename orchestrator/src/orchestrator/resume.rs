@@ -16,6 +16,9 @@ impl Orchestrator {
     /// # Errors
     /// When the journal fails.
     pub async fn resume(&self) -> Result<usize, Error> {
+        if let Some(store) = self.ports.state.clone() {
+            self.ports.health.keep_in(store, self.ports.clock.now()).await?;
+        }
         let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
         let (now, count) = (self.ports.clock.now(), unsealed.len());
         for (id, wait) in unsealed {

@@ -13,6 +13,7 @@ use crate::{
     route::{Route, on_route},
     schedule::Informed,
     shutdown::Shutdown,
+    state::StateStore,
     status::StatusChanges,
     timer::Timers,
     tool::ToolSet,
@@ -22,6 +23,8 @@ use crate::{
 pub(crate) struct Ports {
     pub(crate) models: Models,
     pub(crate) health: Arc<SharedHealth>,
+    /// Where the health is kept; none: in memory.
+    pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: ToolSet,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) journal: Arc<dyn Journal>,

@@ -1,9 +1,14 @@
 //! Turns on routes: which models are asked, when, and what is shared between turns.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
 
 use everturn_orchestrator::{
-    Builder, Orchestrator, Patient, StartTurn,
+    Builder, JournalError, Orchestrator, Patient, StartTurn, StateStore,
     kernel::{Cycling, Interactive, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
@@ -188,4 +193,45 @@ async fn a_route_asks_all_credentials_of_a_model_before_the_next_one() {
     let told = world.say("hi").await.turn().await;
     assert!(told.contains(&"text-delta other".to_owned()), "{told:?}");
     assert_eq!(scripts.each_ref().map(Scripted::calls), [1, 1, 1]);
+}
+
+/// A store that outlives its processes.
+#[derive(Default)]
+struct Documents(Mutex<HashMap<String, String>>);
+
+#[async_trait]
+impl StateStore for Documents {
+    async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
+        Ok(self.0.lock().unwrap().get(name).cloned())
+    }
+
+    async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
+        self.0.lock().unwrap().insert(name.to_owned(), json);
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_process_knows_which_targets_are_not_free() {
+    let store = Arc::<Documents>::default();
+    let process = |scripts: &[&Scripted]| {
+        let builder = models(scripts).route("ab", ["a/m", "b/m"], Interactive::default());
+        World::of(builder.state(store.clone()))
+    };
+    let scripts = [&Scripted::new([refused_with_hint(60_000)]), &Scripted::new([answer("b")])];
+    let first = process(&scripts);
+    assert_eq!(first.orchestrator.resume().await.unwrap(), 0);
+    say(&first, "one", "route/ab").await;
+    assert_eq!(calls(&scripts), [1, 1]);
+    drop(first);
+    let second = process(&scripts);
+    second.orchestrator.resume().await.unwrap();
+    say(&second, "two", "route/ab").await;
+    assert_eq!(calls(&scripts), [1, 2], "a is known to be limited");
+    // What cannot be read costs no more than finding out again.
+    store.write("health", "{\"models\": 1}".to_owned()).await.unwrap();
+    let third = process(&scripts);
+    third.orchestrator.resume().await.unwrap();
+    say(&third, "three", "route/ab").await;
+    assert_eq!(calls(&scripts), [2, 3]);
 }

@@ -1,7 +1,7 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Journal as _, Moment, Page, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Entry, Journal, Moment, Page, StateStore as _, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -112,4 +112,20 @@ async fn arguments_as_deep_and_as_exact_as_they_came_are_read_again() {
     journal.append(&id, Version(0), vec![Entry::Chunk(given.clone().into())]).await.unwrap();
     let chunks = journal.chunks(&id, Window::default()).await.unwrap();
     assert_eq!(*chunks[0], given);
+}
+
+#[tokio::test]
+async fn what_all_conversations_share_is_found_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    {
+        let journal = SqliteJournal::open(&path).unwrap();
+        assert_eq!(journal.read("health").await.unwrap(), None);
+        journal.write("health", "{}".to_owned()).await.unwrap();
+        journal.write("other", "[]".to_owned()).await.unwrap();
+        journal.write("health", "{\"models\":{}}".to_owned()).await.unwrap();
+    }
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(journal.read("health").await.unwrap().as_deref(), Some("{\"models\":{}}"));
+    assert_eq!(journal.read("other").await.unwrap().as_deref(), Some("[]"));
 }

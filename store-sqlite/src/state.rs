@@ -1,0 +1,28 @@
+//! What all conversations share.
+
+use async_trait::async_trait;
+use everturn_orchestrator::{JournalError, StateStore};
+use rusqlite::OptionalExtension as _;
+
+use crate::SqliteJournal;
+
+#[async_trait]
+impl StateStore for SqliteJournal {
+    async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
+        let name = name.to_owned();
+        self.alone(move |connection| {
+            let sql = "SELECT json FROM state WHERE name = ?1";
+            connection.query_row(sql, [name], |row| row.get(0)).optional()
+        })
+        .await
+    }
+
+    async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
+        let name = name.to_owned();
+        self.alone(move |connection| {
+            let sql = "INSERT INTO state VALUES (?1, ?2) ON CONFLICT DO UPDATE SET json = excluded.json";
+            connection.execute(sql, [name, json]).map(drop)
+        })
+        .await
+    }
+}
