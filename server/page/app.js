@@ -39,7 +39,7 @@ function route() {
     keepDraft(open.id, composer.text);
     dismiss('message');
   }
-  open = new Conversation({ id, socket, dock, onChange: render });
+  open = new Conversation({ id, socket, dock, onChange: render, model: () => composer.model });
   composer.text = takeDraft(id);
   transcript.clear();
   list.mark(id);

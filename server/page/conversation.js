@@ -49,13 +49,13 @@ export class Conversation {
   #watchdog = new Watchdog(() => this.#distrust());
   #drain = perFrame(() => this.#takeInbox());
 
-  /** Without `id` it is one that its first message will make. */
-  constructor({ id, socket, dock, onChange }) {
+  /** Without `id` it is one that its first message will make. `model()`: the one that is picked now. */
+  constructor({ id, socket, dock, onChange, model }) {
     this.id = id;
     this.#socket = socket;
     this.#dock = dock;
     this.#onChange = onChange;
-    this.#again = new Again((turnId) => this.press('chat.retry', { turnId, extensions: true }));
+    this.#again = new Again((turnId) => this.press('chat.retry', { turnId, model: model() || undefined, extensions: true }));
     const show = (type) => (dock.pressed = this.#again.pressed = type);
     this.#press = new Press({ command: (type, fields) => this.command(type, fields), onChange: show });
   }

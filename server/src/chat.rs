@@ -172,6 +172,16 @@ struct Chat {
     draft: String,
 }
 
+/// Whether a line is the command to retry, and with which model.
+fn retry_with(line: &str) -> Option<Option<&str>> {
+    let rest = line.strip_prefix(RETRY)?;
+    match rest.trim() {
+        "" => Some(None),
+        model => (rest.starts_with(char::is_whitespace) && !model.contains(char::is_whitespace))
+            .then_some(Some(model)),
+    }
+}
+
 impl Chat {
     /// Sends a line and shows what comes of it, and of what is queued meanwhile. With `once`, a person who interrupts it
     /// is done.
@@ -181,19 +191,21 @@ impl Chat {
             false => Keys::none(interrupt),
         };
         let (link, view) = (&mut self.link, self.view.as_mut());
-        let mut turn = if line == RETRY {
+        let mut asked = self.model.clone();
+        let mut turn = if let Some(model) = retry_with(&line) {
             let Some(failed) = self.failed.clone() else {
                 view.line(&view::Line::Error("Nothing to retry: no turn failed or was stopped.".to_owned()))?;
                 return Ok(Ending::Refused);
             };
             let again = Beginning::Again(failed.clone());
             let mut turn = Turn::expect(again, &self.conversation_id, link, view)?;
-            turn.retry(failed).await?;
+            asked = model.map(str::to_owned).or(asked);
+            turn.retry(failed, asked.clone()).await?;
             turn
         } else {
             let beginning = Beginning::Message(line.clone());
             let mut turn = Turn::expect(beginning, &self.conversation_id, link, view)?;
-            turn.send(line, self.model.clone()).await?;
+            turn.send(line, asked.clone()).await?;
             turn
         };
         let mut queued = VecDeque::new();
@@ -201,6 +213,7 @@ impl Chat {
             let shown = turn.run(&mut keys).await?;
             let is_over = matches!(shown.ending, Ending::Failed | Ending::Cancelled | Ending::Interrupted);
             if shown.ending != Ending::Refused {
+                self.model.clone_from(&asked);
                 self.failed = shown.turn_id.filter(|_| is_over);
             }
             queued.extend(shown.queued);
@@ -235,7 +248,7 @@ impl Chat {
                     text => {
                         let ending = self.say(text.to_owned(), false, interrupt).await?;
                         if self.failed.is_some() && ending == Ending::Failed {
-                            self.note(&format!("{RETRY} asks again."))?;
+                            self.note(&format!("{RETRY} asks again, {RETRY} MODEL asks another model."))?;
                         }
                     }
                 },

@@ -34,8 +34,9 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             (start.model, start.reasoning_effort) = (model, reasoning_effort);
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
-        Command::ChatRetry { conversation_id: id, turn_id, extensions } => {
-            return follow(orchestrator, orchestrator.retry(&id, &turn_id).await?, extensions).await;
+        Command::ChatRetry { conversation_id: id, turn_id, model, extensions } => {
+            let started = orchestrator.retry_with(&id, &turn_id, model.as_deref()).await?;
+            return follow(orchestrator, started, extensions).await;
         }
         Command::ChatSubscribe { conversation_id: id, cursor, extensions } => {
             let cursor = cursor.map(|cursor| cursor.parse::<Cursor>().map_err(Error::from)).transpose()?;

@@ -152,6 +152,8 @@ export interface ChatRetryCommand {
   turnId: TurnId;
   /** Whether to send extension events too. */
   extensions?: boolean;
+  /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
+  model?: string;
 }
 
 /** Starts a turn, in a new conversation if none is given. Subscribes the sender. */
@@ -693,6 +695,8 @@ export type RetryPhase =
 export interface RetryRequest {
   /** The turn to repeat: the conversation's last one, which ended in an error or was stopped. */
   turnId: TurnId;
+  /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
+  model?: string;
 }
 
 /** Turns automatic retries on or off, for one conversation or for all. */

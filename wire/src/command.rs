@@ -99,6 +99,9 @@ pub enum Command {
         conversation_id: ConversationId,
         /// Its last turn; the command is refused if another one is the last by now.
         turn_id: TurnId,
+        /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,

@@ -200,6 +200,9 @@ pub struct RetryControl {
 pub struct RetryRequest {
     /// The turn to repeat: the conversation's last one, which ended in an error or was stopped.
     pub turn_id: TurnId,
+    /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// Response of `POST /conversations/:id/retry`.

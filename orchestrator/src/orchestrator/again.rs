@@ -19,6 +19,19 @@ impl Orchestrator {
     /// When there is no such conversation, that turn is not its last one or ended well, another one is running, or the
     /// journal fails.
     pub async fn retry(&self, id: &ConversationId, turn_id: &TurnId) -> Result<Started, Error> {
+        self.retry_with(id, turn_id, None).await
+    }
+
+    /// As [`Self::retry`], with another model or route, by its id. Later turns of the conversation use it, too.
+    ///
+    /// # Errors
+    /// As [`Self::retry`], and when there is no such model or route.
+    pub async fn retry_with(
+        &self,
+        id: &ConversationId,
+        turn_id: &TurnId,
+        model: Option<&str>,
+    ) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         let conversation = self.find(id).await?;
         conversation.settled().await;
@@ -35,7 +48,7 @@ impl Orchestrator {
         if !matches!(last.reason, None | Some(DoneReason::Error | DoneReason::Aborted)) {
             return Err(refused("it ended neither in an error nor by a stop"));
         }
-        let model = self.ports.models.choose(None, last_model.as_deref())?;
+        let model = self.ports.models.choose(model, last_model.as_deref())?;
         let seated = conversation.claim_since(vacancy)?;
         let supersedes = loose_end(&chunks);
         let settings = TurnSettings::new(&self.ports, model, None, supersedes);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use everturn_orchestrator::{
-    Error,
+    Error, Orchestrator,
     kernel::{Provider, Request, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
@@ -179,4 +179,20 @@ async fn each_try_replaces_what_the_one_before_it_said() {
     }
     world.say("Thanks").await.turn().await;
     assert_eq!(provider.last(), ["User Question", "Assistant Done", "User Thanks"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_model_may_try() {
+    let (first, second) = (Scripted::new([vec![fails()]]), Scripted::new([answer("Hello"), answer("Again")]));
+    let builder = Orchestrator::builder().model("a", "m", Arc::new(first.clone()));
+    let world = World::of(builder.model("b", "m", Arc::new(second.clone())));
+    world.say("one").await.turn().await;
+    let failed = last_turn(&world).await.turn_id;
+    let unknown = world.orchestrator.retry_with(&world.id, &failed, Some("c/m")).await.unwrap_err();
+    assert!(matches!(unknown, Error::UnknownModel { .. }), "{unknown}");
+    let started = world.orchestrator.retry_with(&world.id, &failed, Some("b/m")).await.unwrap();
+    world.watch(Some(started.from)).await.turn().await;
+    assert_eq!((first.calls(), second.calls()), (1, 1));
+    world.say("two").await.turn().await;
+    assert_eq!((first.calls(), second.calls()), (1, 2), "the conversation stays with it");
 }

@@ -71,10 +71,10 @@ impl<'a> Turn<'a> {
         self.link.send(send).await
     }
 
-    /// Tries a turn again.
-    pub(super) async fn retry(&mut self, turn_id: TurnId) -> Result<()> {
+    /// Tries a turn again, with another model if one is named.
+    pub(super) async fn retry(&mut self, turn_id: TurnId, model: Option<String>) -> Result<()> {
         let conversation_id = self.conversation_id.clone();
-        self.link.send(Command::ChatRetry { conversation_id, turn_id, extensions: Some(true) }).await
+        self.link.send(Command::ChatRetry { conversation_id, turn_id, model, extensions: Some(true) }).await
     }
 
     /// Shows it to its end.

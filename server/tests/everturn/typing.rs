@@ -113,7 +113,7 @@ async fn a_turn_that_failed_or_was_stopped_is_tried_again_over_the_same_history(
     terminal.press("/retry\r").await;
     terminal.until("Nothing to retry: no turn failed or was stopped.\n\n>").await;
     terminal.press("first\r").await;
-    terminal.until("/retry asks again.\n\n>").await;
+    terminal.until("/retry MODEL asks another model.\n\n>").await;
     terminal.press("/retry\r").await;
     terminal.until("Hello").await;
     terminal.press(CTRL_C).await;
@@ -124,6 +124,29 @@ async fn a_turn_that_failed_or_was_stopped_is_tried_again_over_the_same_history(
     let messages: Vec<_> =
         last["messages"].as_array().unwrap().iter().map(|message| &message["content"]).collect();
     assert_eq!(messages, ["first"], "asked once, over the same history");
+}
+
+#[tokio::test]
+async fn a_failed_turn_is_tried_again_with_another_model() {
+    let provider = Loopback::start([fault::overloaded(), said("Hello."), said("Again.")]).await;
+    let home = Home::with(&format!(
+        "[retry]\nschedule = \"exponential\"\nmax_retries = 0\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\n\
+         models = [\"one\", \"two\"]\n",
+        provider.base_url()
+    ));
+    let mut terminal = Terminal::new(&home, &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("/retry asks again, /retry MODEL asks another model.\n\n>").await;
+    terminal.press("/retry sim/three\r").await;
+    terminal.until("known models: sim/one, sim/two\n\n>").await;
+    terminal.press("/retry sim/two\r").await;
+    terminal.until("Hello.\n\n>").await;
+    terminal.press("second\r").await;
+    terminal.until("Again.\n\n>").await;
+    let models: Vec<_> =
+        provider.requests().iter().map(|request| request.json().unwrap()["model"].clone()).collect();
+    assert_eq!(models, ["one", "two", "two"]);
 }
 
 #[tokio::test]

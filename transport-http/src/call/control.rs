@@ -34,7 +34,7 @@ pub(crate) async fn retry(
     Conversation(id): Conversation,
     Json(request): Json<RetryRequest>,
 ) -> Result<Answer<Retried>, Refusal> {
-    let started = api.orchestrator.retry(&id, &request.turn_id).await?;
+    let started = api.orchestrator.retry_with(&id, &request.turn_id, request.model.as_deref()).await?;
     let (turn_id, cursor) = (started.turn_id, started.from.to_string());
     Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))
 }

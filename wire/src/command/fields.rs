@@ -55,6 +55,8 @@ enum Fields {
     ChatRetry {
         conversation_id: ConversationId,
         turn_id: TurnId,
+        #[serde(default)]
+        model: Option<String>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },

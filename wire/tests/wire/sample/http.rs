@@ -100,7 +100,13 @@ pub(crate) fn control() -> [Family; 8] {
         Family::new("SendRequest", &sends()),
         Family::new("Stopped", &[Stopped { conversation_id: id(), aborted_turn: true }]),
         Family::new("RetryControl", &[RetryControl { conversation_id: id(), was_retrying: false }]),
-        Family::new("RetryRequest", &[RetryRequest { turn_id: "t1".into() }]),
+        Family::new(
+            "RetryRequest",
+            &[
+                RetryRequest { turn_id: "t1".into(), model: None },
+                RetryRequest { turn_id: "t1".into(), model: Some("a/m".into()) },
+            ],
+        ),
         Family::new("Retried", &[again]),
         Family::new("QueueRequest", &requests),
         Family::new("Queued", &[queued]),
