@@ -59,6 +59,9 @@ fn broken_off(evidence: &Evidence<'_>) -> &'static str {
             "The provider kept the connection open but said nothing: ask again; for a model that thinks this long, \
              allow a longer progress timeout."
         }
+        Some(Transport::TotalTimeout) => {
+            "The answer took longer than is allowed for a whole call: ask again, or allow a longer total timeout."
+        }
         _ => {
             "The connection broke in mid-answer, so address and key are right: ask again; if it keeps happening, look \
              for a proxy that cuts long streams."

@@ -105,6 +105,7 @@ impl Transport {
             Self::FirstByteTimeout => "nothing arrived after the request in time",
             Self::IdleTimeout => "the stream fell silent",
             Self::NoProgress => "signs of life came, and nothing of an answer",
+            Self::TotalTimeout => "the call took longer than is allowed in all",
             Self::Cut => "the connection was closed before the end",
             Self::Truncated => "the stream ended without its terminal event",
             Self::Other => "the connection failed in a way that has no name",

@@ -30,6 +30,8 @@ pub enum Transport {
     IdleTimeout,
     /// Bytes came, and nothing of an answer among them.
     NoProgress,
+    /// The call took longer than was allowed in all.
+    TotalTimeout,
     /// The connection was reset or closed before the end.
     Cut,
     /// The stream ended cleanly without its terminal event.

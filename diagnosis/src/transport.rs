@@ -12,7 +12,8 @@ const LONGEST: usize = 8192;
 /// What a broken or never-made connection means. Anything unknown is the network's fault.
 pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
     use Transport::{
-        Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, NoProgress, Other, Tls, Truncated,
+        Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, NoProgress, Other, Tls,
+        TotalTimeout, Truncated,
     };
     let mut text = String::new();
     code::parted(&evidence.body[..evidence.body.floor_char_boundary(LONGEST)], &mut text);
@@ -26,7 +27,9 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
     let itself = evidence.transport.map_or(Because::Connection, Because::Transport);
     match evidence.transport {
         Some(Dns) => (Kind::Network, itself),
-        Some(ConnectTimeout | FirstByteTimeout | IdleTimeout | NoProgress) => (Kind::Timeout, itself),
+        Some(ConnectTimeout | FirstByteTimeout | IdleTimeout | NoProgress | TotalTimeout) => {
+            (Kind::Timeout, itself)
+        }
         Some(Truncated) => (Kind::Response, itself),
         // A handshake that was cut passes; one that was refused does not.
         Some(Tls) => match words() {

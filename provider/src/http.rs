@@ -23,7 +23,7 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 /// a living server may think.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// How long a call waits for its peer. Nothing bounds a whole call: a healthy answer may take an hour.
+/// How long a call waits for its peer. Nothing bounds a whole call unless set: a healthy answer may take an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For name, connection and TLS handshake. 10 s unless set.
@@ -40,6 +40,8 @@ pub struct Timeouts {
     /// How long nothing of an answer comes before those who watch are told, and then again every minute. 20 s unless set;
     /// zero = never.
     pub silence: Duration,
+    /// For a whole call, however well it goes. `None` unless set.
+    pub total: Option<Duration>,
 }
 
 impl Timeouts {
@@ -57,6 +59,7 @@ impl Default for Timeouts {
             idle: Duration::from_secs(300),
             progress: Duration::from_secs(600),
             silence: Duration::from_secs(20),
+            total: None,
         }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) enum Notice {
 #[derive(Debug)]
 pub(crate) struct Watch {
     timeouts: Timeouts,
+    begun_at: Instant,
     /// When something of the answer was said last; until then, when the call began.
     said_at: Instant,
     /// When the response's head arrived.
@@ -52,6 +53,7 @@ impl Watch {
         let now = Instant::now();
         let mut watch = Self {
             timeouts,
+            begun_at: now,
             said_at: now,
             head_at: None,
             heard_at: now,
@@ -82,7 +84,8 @@ impl Watch {
             if self.told.take().is_some() {
                 self.hasten();
             }
-            return None;
+            // An answer that never pauses would keep the alarm from being looked at.
+            return if self.timeouts.total.is_some() { self.over(now) } else { None };
         }
         let is_sign = now.duration_since(self.said_at) >= LULL;
         if is_sign {
@@ -149,6 +152,13 @@ impl Watch {
                     (progress_end, Transport::NoProgress, what, progress)
                 }
             }
+        };
+        let total = self.timeouts.total.map(|total| (after(self.begun_at, total), total));
+        let (end, kind, what, limit) = match total {
+            Some((total_end, total)) if total_end < end => {
+                (total_end, Transport::TotalTimeout, "the answer was not complete", total)
+            }
+            _ => (end, kind, what, limit),
         };
         (end, move || ConnectionError::silent(kind, what, limit))
     }

@@ -66,6 +66,8 @@ pub(crate) enum Transport {
     FirstByteTimeout,
     /// The stream fell silent
     IdleTimeout,
+    /// The call took longer than was allowed in all
+    TotalTimeout,
     /// The connection was closed before the end
     Cut,
     /// The stream ended without its terminal event
@@ -99,6 +101,7 @@ impl From<Transport> for diagnosis::Transport {
             Transport::Tls => Self::Tls,
             Transport::FirstByteTimeout => Self::FirstByteTimeout,
             Transport::IdleTimeout => Self::IdleTimeout,
+            Transport::TotalTimeout => Self::TotalTimeout,
             Transport::Cut => Self::Cut,
             Transport::Truncated => Self::Truncated,
             Transport::Other => Self::Other,

@@ -205,6 +205,7 @@ pub(super) struct TimeoutTable {
     pub(super) idle_ms: Option<u64>,
     pub(super) progress_ms: Option<u64>,
     pub(super) silence_ms: Option<u64>,
+    pub(super) total_ms: Option<u64>,
 }
 
 impl File {

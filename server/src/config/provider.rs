@@ -119,5 +119,6 @@ fn timeouts(table: &TimeoutTable) -> Timeouts {
         idle: or(table.idle_ms, usual.idle),
         progress: or(table.progress_ms, usual.progress),
         silence: or(table.silence_ms, usual.silence),
+        total: table.total_ms.map(Duration::from_millis),
     }
 }

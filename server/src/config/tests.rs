@@ -223,7 +223,7 @@ fn providers_of_the_file_replace_the_environment_s() {
         include_usage = false
         headers = { X-Team = "teams3cret" }
         extra_body = { temperature = 0.5 }
-        timeouts = { idle_ms = 7000, progress_ms = 1800000, silence_ms = 0 }
+        timeouts = { idle_ms = 7000, progress_ms = 1800000, silence_ms = 0, total_ms = 600000 }
 
         [[provider]]
         name = "openai"
@@ -241,6 +241,7 @@ fn providers_of_the_file_replace_the_environment_s() {
     let timeouts = config.providers[0].http.timeouts;
     assert_eq!((timeouts.idle.as_secs(), timeouts.progress.as_secs()), (7, 1800));
     assert!(timeouts.silence.is_zero());
+    assert_eq!(timeouts.total.map(|total| total.as_secs()), Some(600));
     assert!(chat(&config, 1).endpoint.api_key.is_some());
 }
 

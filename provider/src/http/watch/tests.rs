@@ -163,3 +163,27 @@ async fn an_embedder_may_have_it_otherwise() {
     endless.answered();
     assert!(timeout(86_400 * SECOND, endless.notice()).await.is_err());
 }
+
+/// A call that may take so long in all.
+fn bounded(total: Duration) -> Watch {
+    Watch::begin(Timeouts { total: Some(total), ..Timeouts::default() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_have_a_bound_of_its_own() {
+    // While nothing comes: the earlier bound counts.
+    let (mut watch, begun) = (bounded(15 * SECOND), Instant::now());
+    let (when, over) = next(&mut watch, begun).await;
+    assert_eq!((when, over.unwrap_err().kind), (15, Transport::TotalTimeout));
+    // While an answer comes that never pauses.
+    let (mut watch, begun) = (bounded(30 * SECOND), Instant::now());
+    watch.answered();
+    let over = loop {
+        advance(Duration::from_millis(100)).await;
+        if let Some(Notice::Over(fault)) = watch.heard(true) {
+            break fault;
+        }
+    };
+    assert_eq!((begun.elapsed().as_secs(), over.kind), (30, Transport::TotalTimeout));
+    assert!(over.text.contains("30s"), "{}", over.text);
+}
