@@ -50,35 +50,54 @@ impl<'a> Question<'a> {
     }
 }
 
-/// A step that is about to begin: which target should it ask?
+/// A call that is about to be made: at the start of a step, or after a wait. Which target should it ask?
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct StepStart<'a> {
+pub struct NextCall<'a> {
     /// The time.
     pub now: Millis,
-    /// The target that was asked last, as an index; the first one when the turn begins.
+    /// The target that was asked last, or that was waited for, as an index; the first one when the turn begins.
     pub current: usize,
     /// The targets of the turn.
     pub targets: &'a [Target],
+    /// What happened in the step so far, if it has begun.
+    pub ledger: Option<&'a Ledger>,
     /// What is known of the targets, as in [`Question::health`].
     pub health: &'a Health,
 }
 
-impl<'a> StepStart<'a> {
-    /// The start of a step, by someone who knows nothing of the targets.
+impl<'a> NextCall<'a> {
+    /// The first call of a step, by someone who knows nothing about the targets.
     pub fn new(now: Millis, current: usize, targets: &'a [Target]) -> Self {
-        Self { now, current, targets, health: &NOTHING_KNOWN }
+        Self { now, current, targets, ledger: None, health: &NOTHING_KNOWN }
     }
 
-    /// The same, by someone who knows this of the targets.
+    /// The same, by someone who knows this about the targets.
     #[must_use]
     pub fn knowing(self, health: &'a Health) -> Self {
         Self { health, ..self }
     }
 
-    /// Whether nothing is known against a target.
+    /// Whether a target may be asked: nothing is known against it, nor did it fail in this step.
     pub fn is_free(&self, target: usize) -> bool {
-        self.targets.get(target).is_some_and(|target| self.health.free_at(self.now, target) <= self.now)
+        let Some(asked) = self.targets.get(target) else { return false };
+        let is_out = self.ledger.is_some_and(|ledger| ledger.out.contains(&target));
+        let mut own = Health::new();
+        for seen in self.ledger.map_or(&[][..], |ledger| &ledger.failures) {
+            if let Some(failed) = self.targets.get(seen.target) {
+                own.fail(seen.at, failed, seen.category, seen.hint_ms);
+            }
+        }
+        !is_out && [self.health, &own].iter().all(|health| health.free_at(self.now, asked) <= self.now)
+    }
+
+    /// After a wait: the target that was waited for, unless others found out meanwhile that it is limited; then a free one.
+    /// `None` at the start of a step.
+    pub(crate) fn after_wait(&self) -> Option<usize> {
+        self.ledger?;
+        let current = self.targets.get(self.current)?;
+        let is_walled = self.health.walled_until(self.now, current) > self.now;
+        Some(if is_walled { self.current_or_free() } else { self.current })
     }
 
     /// The target that was asked last if it is free, else the first free one, else the one that was asked last.

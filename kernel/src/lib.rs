@@ -35,7 +35,7 @@ mod turn;
 mod wait;
 mod want;
 
-pub use directive::{Ask, Directive, GiveUp, Question, StepStart};
+pub use directive::{Ask, Directive, GiveUp, NextCall, Question};
 pub use driver::{Ended, Host, run_turn};
 pub use effect::{Effect, Effects};
 pub use health::{Health, Mark, USUAL_MARK_MS};

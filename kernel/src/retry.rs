@@ -6,7 +6,7 @@ use core::time::Duration;
 use async_trait::async_trait;
 use everturn_wire::{Failure, RetryOutcome, TurnId, Value};
 
-use crate::{Ask, Directive, Question, StepStart};
+use crate::{Ask, Directive, NextCall, Question};
 
 /// The input of a [`Schedule`]: a retry, and the turn that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +58,10 @@ pub trait Schedule {
         }
     }
 
-    /// The target that a step begins with, as an index: by default the one that was asked last.
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        step.current
+    /// The target that a call asks, at the start of a step and after a wait, as an index: by default the one that was asked
+    /// last, or that was waited for.
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        call.current
     }
 
     /// Whether it decides between targets. One that does not is wrapped in a [`crate::Handover`] where it is put over several.
@@ -91,8 +92,8 @@ macro_rules! behind {
                 (**self).decide(question)
             }
 
-            fn next_target(&self, step: &StepStart<'_>) -> usize {
-                (**self).next_target(step)
+            fn next_target(&self, call: &NextCall<'_>) -> usize {
+                (**self).next_target(call)
             }
 
             fn chooses_targets(&self) -> bool {

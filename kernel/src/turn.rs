@@ -83,7 +83,7 @@ impl Turn {
     pub fn choose_first_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let is_first = |streaming: &Streaming| streaming.op == Op::default() && !streaming.has_content();
         if matches!(&self.phase, Phase::Streaming(streaming) if is_first(streaming)) {
-            self.choose_target(now, schedule, fx);
+            self.choose_target(now, None, schedule, fx);
             let ledger = Ledger::new(self.target);
             self.phase = Phase::Streaming(Streaming::new(Op::default(), ledger, now));
         }
@@ -126,7 +126,7 @@ impl Turn {
             Input::ToolDone { step, call_id, answer } => {
                 self.on_tool_done(now, step, &call_id, answer, schedule, fx);
             }
-            Input::Tick(op) => self.on_tick(now, op, fx),
+            Input::Tick(op) => self.on_tick(now, op, schedule, fx),
             Input::RetryNow => self.on_retry_now(now, schedule, fx),
             Input::Abort => self.abort(now, None, fx),
             Input::AbortRetry => self.on_abort_retry(now, fx),

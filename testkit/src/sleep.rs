@@ -3,7 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use everturn_kernel::{Directive, Question, Retry, RetryStrategy, Schedule, StepStart};
+use everturn_kernel::{Directive, NextCall, Question, Retry, RetryStrategy, Schedule};
 
 use crate::{Clock, Fact, Log};
 
@@ -73,8 +73,8 @@ impl Schedule for FakeSleep {
         self.schedule.decide(question)
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        self.schedule.next_target(step)
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        self.schedule.next_target(call)
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -7,7 +7,7 @@ use everturn_wire::{Category, RetryOutcome, Value};
 
 use super::{earliest, known, others, reason};
 use crate::{
-    Ask, Directive, Question, Retry, Schedule, StepStart,
+    Ask, Directive, NextCall, Question, Retry, Schedule,
     health::{is_of_request, is_of_target},
     millis::wait_ms,
 };
@@ -64,8 +64,8 @@ impl<S: Schedule> Schedule for Handover<S> {
         Ask { drops_failed: is_final, ..ask }.into()
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        step.current_or_free()
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        call.after_wait().unwrap_or_else(|| call.current_or_free())
     }
 
     fn chooses_targets(&self) -> bool {

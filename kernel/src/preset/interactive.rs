@@ -6,7 +6,7 @@ use everturn_wire::{Category, RetryOutcome, Value};
 
 use super::{earliest, known, others, reason};
 use crate::{
-    Ask, Directive, GiveUp, Health, Question, Retry, Schedule, StepStart, health::is_of_request,
+    Ask, Directive, GiveUp, Health, NextCall, Question, Retry, Schedule, health::is_of_request,
     millis::wait_ms,
 };
 
@@ -114,8 +114,9 @@ impl Schedule for Interactive {
         }
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        if self.reverts && step.is_free(0) { 0 } else { step.current_or_free() }
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        let begin = || if self.reverts && call.is_free(0) { 0 } else { call.current_or_free() };
+        call.after_wait().unwrap_or_else(begin)
     }
 
     fn chooses_targets(&self) -> bool {

@@ -14,11 +14,17 @@ use crate::{
 const RETRY_CANCELLED: &str = "Retry cancelled";
 
 impl Turn {
-    pub(super) fn on_tick(&mut self, now: Millis, op: Op, fx: &mut Effects) {
+    pub(super) fn on_tick(&mut self, now: Millis, op: Op, schedule: &dyn Schedule, fx: &mut Effects) {
         if let Phase::Backoff(backoff) = &self.phase
             && backoff.op == op
             && now >= backoff.resume_at
         {
+            // Others may have found out meanwhile that another target is free, or that this one is not.
+            let ledger = backoff.ledger.clone();
+            self.choose_target(now, Some(&ledger), schedule, fx);
+            if let Phase::Backoff(backoff) = &mut self.phase {
+                backoff.ledger.target = self.target;
+            }
             self.try_again(now, fx);
         }
     }

@@ -7,7 +7,7 @@ use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId, TargetRole};
 
 use super::Turn;
 use crate::{
-    Effects, Ledger, Millis, Op, Schedule, StepStart, ToolAnswer,
+    Effects, Ledger, Millis, NextCall, Op, Schedule, ToolAnswer,
     call::{CallState, OpenCall, promote},
     phase::{Phase, Streaming},
 };
@@ -104,14 +104,21 @@ impl Turn {
             fx.tell(EventBody::Steering { text: message.text });
         }
         self.recoveries = 0;
-        self.choose_target(now, schedule, fx);
+        self.choose_target(now, None, schedule, fx);
         let ledger = Ledger::new(self.target);
         self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, ledger, now)));
     }
 
-    /// The target that a step begins with: the policy may go back to one that it left, or avoid one that is walled.
-    pub(super) fn choose_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
-        let next = schedule.next_target(&StepStart::new(now, self.target, &self.settings.targets));
+    /// The target of the next call: the schedule may go back to one that it left, or avoid one that is walled.
+    pub(super) fn choose_target(
+        &mut self,
+        now: Millis,
+        ledger: Option<&Ledger>,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let call = NextCall { ledger, ..NextCall::new(now, self.target, &self.settings.targets) };
+        let next = schedule.next_target(&call);
         let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(next)) else { return };
         let role = TargetRole::Main;
         match next {

@@ -243,3 +243,26 @@ fn a_wall_that_another_turn_met_is_respected() {
     told.answer();
     assert_eq!(told.transcript(), "call a, 5000, call a, recovered");
 }
+
+#[test]
+fn what_others_find_out_during_a_wait_counts_when_it_ends() {
+    let all = targets("a b");
+    let wall = |hint_ms| fails(Category::RateLimited, hint_ms);
+    let broken = || fails(Category::Network, None);
+    // Both are limited soon after one another: the one that is free by then is asked.
+    let mut told = Story::new(all.clone(), interactive());
+    told.health.note(told.now, &all[1], &wall(1_500));
+    told.fail_while(broken(), |health, now| health.note(now, &all[0], &wall(100_000)));
+    told.answer();
+    assert_eq!(told.transcript(), "call a, 2000, call b, recovered");
+    assert_eq!(told.switches(), ["a is not free"]);
+    // One that this step saw fail is not free, whatever luck others had.
+    let mut told = Story::new(all.clone(), interactive());
+    told.fail(wall(50_000));
+    told.fail_while(broken(), |health, now| {
+        health.clear(now, &all[0]);
+        health.note(now, &all[1], &wall(100_000));
+    });
+    told.answer();
+    assert_eq!(told.transcript(), "call a, call b, 4000, call b, recovered");
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Cycling, Directive, Handover, Health, Interactive, Millis, Question, Retry, Schedule, StepStart, Target,
+    Cycling, Directive, Handover, Health, Interactive, Millis, NextCall, Question, Retry, Schedule, Target,
 };
 use everturn_testkit::{
     Delays, START,
@@ -42,8 +42,8 @@ impl Schedule for Preset {
         self.schedule().decide(question)
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        self.schedule().next_target(step)
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        self.schedule().next_target(call)
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Arguments, Directive, Effect, Effects, FinishReason, Health, Input, Millis, Op, Prompt, Question, Retry,
-    Schedule, Settings, StepStart, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
+    Arguments, Directive, Effect, Effects, FinishReason, Health, Input, Millis, NextCall, Op, Prompt,
+    Question, Retry, Schedule, Settings, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure, TurnId};
@@ -58,8 +58,8 @@ impl<P: Schedule> Schedule for Knowing<'_, P> {
         self.0.decide(&question.knowing(self.1))
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        self.0.next_target(&step.knowing(self.1))
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        self.0.next_target(&call.knowing(self.1))
     }
 
     fn max_retries(&self) -> Option<u32> {
@@ -86,11 +86,21 @@ impl<P: Schedule> Story<P> {
 
     /// The call that is wanted fails, and the wait that follows passes. Returns whether the turn goes on.
     pub(crate) fn fail(&mut self, failure: Failure) -> bool {
+        self.fail_while(failure, |_, _| ())
+    }
+
+    /// The same; meanwhile others find something out about the targets.
+    pub(crate) fn fail_while(
+        &mut self,
+        failure: Failure,
+        meanwhile: impl FnOnce(&mut Health, Millis),
+    ) -> bool {
         let Want::Stream(op) = self.turn.want() else { return false };
         self.health.note(self.now, &self.turn.target().expect("it has targets").clone(), &failure);
         self.happened.push(Happened::Failed { at: self.now, target: self.index(), failure: failure.clone() });
         self.tell(Input::Provider(op, StreamEvent::Failed(failure)));
         if let Want::Wake(op, at) = self.turn.want() {
+            meanwhile(&mut self.health, self.now);
             self.now = at;
             self.tell(Input::Tick(op));
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_kernel::{Directive, Question, Retry, Schedule, StepStart};
+use everturn_kernel::{Directive, NextCall, Question, Retry, Schedule};
 
 use crate::health::SharedHealth;
 
@@ -21,10 +21,10 @@ impl Schedule for Informed {
         self.schedule.decide(&question.knowing(&self.health.copy()))
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        match step.targets {
-            [] => step.current,
-            _ => self.schedule.next_target(&step.knowing(&self.health.copy())),
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        match call.targets {
+            [] => call.current,
+            _ => self.schedule.next_target(&call.knowing(&self.health.copy())),
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::{Directive, Question, Retry, RetryStrategy, Schedule, StepStart};
+use everturn_kernel::{Directive, NextCall, Question, Retry, RetryStrategy, Schedule};
 use everturn_wire::RetryOutcome;
 
 use super::Informed;
@@ -42,8 +42,8 @@ impl Schedule for TimedRetry {
         }
     }
 
-    fn next_target(&self, step: &StepStart<'_>) -> usize {
-        self.schedule.next_target(step)
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        self.schedule.next_target(call)
     }
 
     fn max_retries(&self) -> Option<u32> {
