@@ -17,7 +17,7 @@ impl SharedHealth {
         health.note(now, target, failure);
     }
 
-    /// What is known now, for a policy.
+    /// What is known now.
     pub(crate) fn copy(&self) -> Health {
         self.lock().clone()
     }

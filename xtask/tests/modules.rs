@@ -78,6 +78,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "cursor",
             "error",
             "journal",
+            "model",
             "new_id",
             "registry",
             "session",
