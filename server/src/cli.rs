@@ -45,10 +45,10 @@ pub(crate) enum Command {
     Chat(Chat),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
-    /// Say which models of a running server are free, and until when the others are not worth asking
+    /// Say which models of a running server are free, and why others are not
     ///
-    /// A model has a line for each of its keys. What is known comes from the turns of that server: a model that nobody
-    /// asked since it started is free.
+    /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
+    /// not worth asking until the moment that is shown.
     Targets(Targets),
     /// Say what a failed response is, why, and what a turn would do about it
     ///
