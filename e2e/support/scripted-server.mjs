@@ -18,6 +18,7 @@ export class ScriptedServer {
   /** Called with each command of a client. */
   onCommand = () => {};
   models = ['demo/flaky', 'demo/other'];
+  targets = []; // as `GET /targets` tells them
   token = null;
   /** Awaited before a call is answered: `async (path) => {}`. */
   beforeAnswer = async () => {};
@@ -83,6 +84,7 @@ export class ScriptedServer {
       return reply(401, { error: 'a token is required' });
     }
     if (pathname === '/models') return reply(200, { models: this.models });
+    if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {
       const all = [...this.conversations.values()].map((each) => each.summary);
       return reply(200, all.sort((a, b) => b.lastActivityAt - a.lastActivityAt));

@@ -57,7 +57,7 @@ impl SharedHealth {
         }
     }
 
-    /// What is known now, for a policy.
+    /// What is known now.
     pub(crate) fn copy(&self) -> Health {
         self.lock().clone()
     }

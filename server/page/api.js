@@ -39,6 +39,7 @@ export const isConversationId = (id) => /^[\w.:-]{1,128}$/.test(id) && !/^\.{1,2
 const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
 
 export const getModels = () => get('models');
+export const getTargets = () => get('targets');
 export const getConversations = () => get('conversations');
 export const getStatus = (id) => get(`${conversation(id)}/status`);
 

@@ -10,12 +10,14 @@ import { byId } from './element.js';
 import { ConversationList } from './list.js';
 import { Silence } from './silence.js';
 import { Socket } from './socket.js';
+import { Targets } from './targets.js';
 import { dismiss, toast } from './toast.js';
 import * as transcript from './transcript.js';
 
 const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
 const list = new ConversationList({ onLoad: render });
+const targets = new Targets();
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
   onRetryNow: () => open.press('retry.now'),
@@ -82,6 +84,7 @@ function receive(message) {
   const id = message.conversationId ?? message.event?.conversationId;
   switch (message.type) {
     case 'chat.delta':
+      targets.receive(message.event);
       // Nothing else is subscribed to: an unknown conversation is the one that our first message made.
       if (!open.id && open.isRunning && message.event.type === 'user-message') adopt(id);
       if (id === open.id) open.receive(message.event, message.cursor);
@@ -119,6 +122,7 @@ function connected() {
   document.body.classList.remove('offline');
   open.resume();
   list.load();
+  targets.load();
   if (!composer.model) composer.loadModels().catch(() => {});
 }
 

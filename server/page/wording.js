@@ -18,6 +18,17 @@ const FAILURES = {
   internal: 'Internal error in Everturn',
 };
 
+const TARGETS = {
+  rate_limited: 'rate limited',
+  overloaded: 'overloaded',
+  quota_exhausted: 'used up',
+  auth: 'key refused',
+  permission: 'not permitted',
+  not_found: 'not found',
+  network: 'unreachable',
+  timeout: 'too slow',
+};
+
 const CODES = {
   401: 'auth',
   402: 'quota_exhausted',
@@ -37,6 +48,9 @@ export function failure({ category, code, message = '' }) {
   if (CODES[code]) return FAILURES[CODES[code]];
   return /^5\d\d$/.test(code ?? '') ? FAILURES.server_error : 'The provider failed';
 }
+
+/** What a target is that is not free. */
+export const target = (category) => TARGETS[category] ?? 'failing';
 
 /** What was done about the failure that ended a turn, and what a person can do: a line each. */
 export function aftermath({ retries = 0, waitedMs = 0, outcome, detail, advice }) {
@@ -89,6 +103,15 @@ export function took(ms) {
 /** A time of day: `12:03`. */
 export function clock(then) {
   return new Date(then).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+}
+
+/** A moment to the second: `12:03:10` today, with its day on any other. */
+export function moment(then, now = Date.now()) {
+  const [at, today] = [new Date(then), new Date(now)];
+  const time = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  if (at.toDateString() === today.toDateString()) return time;
+  const year = at.getFullYear() === today.getFullYear() ? undefined : 'numeric';
+  return `${at.toLocaleDateString(undefined, { year, month: 'short', day: 'numeric' })} ${time}`;
 }
 
 /** How long ago, roughly. */

@@ -1,7 +1,5 @@
 //! `everturn chat`: a conversation in the terminal.
 
-mod address;
-mod clock;
 mod directory;
 mod key;
 mod link;
@@ -26,9 +24,10 @@ use crate::{
     cli,
     config::{Config, Environment, Hidden},
     interrupt::Interrupt,
-    printer, serve, wording,
+    printer,
+    remote::Address,
+    serve, wording,
 };
-use address::Address;
 use directory::Directory;
 use key::Keys;
 use link::Link;

@@ -2,6 +2,7 @@
 
 mod conversations;
 mod explain;
+mod targets;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use crate::config::Flags;
 
 pub(crate) use conversations::{Action, Conversations};
 pub(crate) use explain::{Explain, Stage, Transport};
+pub(crate) use targets::Targets;
 
 /// LLM agent turns that never die of a passing failure.
 ///
@@ -44,6 +46,11 @@ pub(crate) enum Command {
     Chat(Chat),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
+    /// Say which models of a running server are free, and why others are not
+    ///
+    /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
+    /// not worth asking until the moment that is shown.
+    Targets(Targets),
     /// Say what a failed response is, why, and what a turn would do about it
     ///
     /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client

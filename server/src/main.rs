@@ -16,9 +16,11 @@ mod logging;
 mod page;
 mod permission;
 mod printer;
+mod remote;
 mod retention;
 mod router;
 mod serve;
+mod targets;
 mod visible;
 mod wording;
 
@@ -56,6 +58,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             chat::run(&args).await
         }
         Command::Explain(args) => explain::run(&args, &environment),
+        Command::Targets(args) => targets::run(&args, &environment).await,
         Command::Conversations(args) => conversations::run(&args, &environment).await,
     }
 }

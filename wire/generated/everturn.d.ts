@@ -912,6 +912,16 @@ export type TargetRole =
   /** A word that only a newer server sends. */
   | (string & {});
 
+/** What is known of a target: whether it is free to be asked. */
+export interface TargetState {
+  /** The target, as `provider/model`. */
+  target: string;
+  /** The kind of the failure that is known of it; absent = it is free. */
+  category?: Category;
+  /** Until when it is not worth asking, in epoch milliseconds; absent = it is free. */
+  until?: number;
+}
+
 /** Extension: the turn switched to another target. Transient. */
 export interface TargetSwitchedEvent {
   type: "target-switched";
@@ -927,6 +937,12 @@ export interface TargetSwitchedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+}
+
+/** Response of `GET /targets`. */
+export interface Targets {
+  /** All targets, in the order in which they are configured. */
+  targets: Array<TargetState>;
 }
 
 /** Visible text. */

@@ -281,6 +281,30 @@ pub struct ModelInfo {
     pub max_output_tokens: Option<u64>,
 }
 
+/// Response of `GET /targets`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Targets {
+    /// All targets, in the order in which they are configured.
+    pub targets: Vec<TargetState>,
+}
+
+/// What is known of a target: whether it is free to be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TargetState {
+    /// The target, as `provider/model`.
+    pub target: String,
+    /// Until when it is not worth asking, in epoch milliseconds; absent = it is free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// The kind of the failure that is known of it; absent = it is free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+}
+
 /// Response of `GET /health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

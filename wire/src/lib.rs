@@ -36,7 +36,7 @@ pub use failure::{Category, Failure};
 pub use http::{
     ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
     Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryRequest, SendRequest, Stopped,
-    TurnMetrics, TurnMetricsList,
+    TargetState, Targets, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

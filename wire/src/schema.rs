@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
     HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
-    RetryRequest, SendRequest, ServerMessage, Stopped, TurnMetricsList,
+    RetryRequest, SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -87,7 +87,7 @@ fn definitions() -> Map<String, Value> {
     define::<(SendRequest, HistoryWindow, ConversationState, TurnMetricsList, Stopped, RetryControl)>(
         &mut generator,
     );
-    define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Health, ErrorBody)>(
+    define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
     let mut definitions = generator.take_definitions(true);

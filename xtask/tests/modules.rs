@@ -80,6 +80,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "cursor",
             "error",
             "journal",
+            "model",
             "new_id",
             "registry",
             "session",

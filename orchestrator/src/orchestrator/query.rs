@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use everturn_kernel::Target;
 use everturn_wire::{
-    ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, HistoryWindow, TurnMetrics,
+    ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, HistoryWindow, TargetState,
+    TurnMetrics,
 };
 
 use super::Orchestrator;
-use crate::{Cursor, Error, ListCursor, Page, Subscription, Take, Window, subscription::Source};
+use crate::{
+    Cursor, Error, ListCursor, Page, Subscription, Take, Window, model::Model, subscription::Source,
+};
 
 impl Orchestrator {
     /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
@@ -127,5 +131,21 @@ impl Orchestrator {
     /// `route/name`.
     pub fn models(&self) -> Vec<String> {
         self.ports.models.ids()
+    }
+
+    /// All models by all credentials, in the order in which they were added, each with what is known against it now: of
+    /// several failures the one that holds longest.
+    pub fn targets(&self) -> Vec<TargetState> {
+        let (now, health) = (self.ports.clock.now(), self.ports.health.copy());
+        let targets = self.ports.models.models.iter().map(Model::target);
+        let state = |target: Target| {
+            let mark = health.mark(now, &target);
+            TargetState {
+                until: mark.map(|mark| mark.until.0),
+                category: mark.map(|mark| mark.category),
+                target: target.name,
+            }
+        };
+        targets.map(state).collect()
     }
 }

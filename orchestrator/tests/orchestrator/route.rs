@@ -8,11 +8,11 @@ use std::{
 use async_trait::async_trait;
 
 use everturn_orchestrator::{
-    Builder, JournalError, Orchestrator, Patient, StartTurn, StateStore,
+    Builder, Clock as _, JournalError, Orchestrator, Patient, StartTurn, StateStore, SystemClock,
     kernel::{Cycling, Interactive, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{Category, ConversationId, Failure};
+use everturn_wire::{Category, ConversationId, Failure, TargetState};
 use tokio::time::Instant;
 
 use crate::support::{World, answer, ms_since, refused_with_hint};
@@ -234,4 +234,34 @@ async fn the_next_process_knows_which_targets_are_not_free() {
     third.orchestrator.resume().await.unwrap();
     say(&third, "three", "route/ab").await;
     assert_eq!(calls(&scripts), [2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn targets_are_told_with_what_is_known_against_them() {
+    let scripts = [
+        Scripted::new([used_up(90_000)]),
+        Scripted::new([refused_with_hint(20_000)]),
+        Scripted::new([answer("other")]),
+    ];
+    let clock = SystemClock::new();
+    let builder = Orchestrator::builder()
+        .clock(Arc::new(clock))
+        .model("work", "m", Arc::new(scripts[0].clone()))
+        .model("b", "m", Arc::new(scripts[2].clone()))
+        .credential("work/m", "home", Arc::new(scripts[1].clone()))
+        .route("r", ["work/m", "b/m"], Interactive::default());
+    let world = World::of(builder);
+    let free = |name: &str| TargetState { target: name.to_owned(), until: None, category: None };
+    assert_eq!(world.orchestrator.targets(), ["work/m", "b/m", "home/m"].map(free));
+    let begun = clock.now();
+    say(&world, "c", "route/r").await;
+    let marked = |name, category, ms| {
+        let until = Some(begun.plus(ms).0);
+        TargetState { until, category: Some(category), ..free(name) }
+    };
+    let used_up = marked("work/m", Category::QuotaExhausted, 90_000);
+    let limited = marked("home/m", Category::RateLimited, 20_000);
+    assert_eq!(world.orchestrator.targets(), [used_up.clone(), free("b/m"), limited]);
+    tokio::time::advance(std::time::Duration::from_secs(20)).await;
+    assert_eq!(world.orchestrator.targets(), [used_up, free("b/m"), free("home/m")]);
 }

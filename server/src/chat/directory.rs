@@ -1,40 +1,24 @@
 //! The conversations of a server: which one is meant, and how it stands.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use everturn_wire::{ConversationId, ConversationList, DoneReason, TurnId, TurnMetricsList};
-use reqwest::{
-    StatusCode,
-    header::{HeaderMap, LINK},
-    redirect, retry,
-};
 use serde::de::DeserializeOwned;
 
-use super::address::Address;
-use crate::{config::Hidden, conversations::selection};
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::{
+    config::Hidden,
+    conversations::selection,
+    remote::{Address, Remote},
+};
 
 /// The most pages of conversations that are searched for a prefix; a page of our server has 500.
 const PAGES: usize = 200;
 
 /// The conversations of a server.
-pub(super) struct Directory<'a> {
-    client: reqwest::Client,
-    address: &'a Address,
-    token: Option<&'a Hidden>,
-}
+pub(super) struct Directory<'a>(Remote<'a>);
 
 impl<'a> Directory<'a> {
     pub(super) fn new(address: &'a Address, token: Option<&'a Hidden>) -> Result<Self> {
-        // Another one that is installed already will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // As the WebSocket is made: straight to that address.
-        let client =
-            reqwest::Client::builder().no_proxy().redirect(redirect::Policy::none()).retry(retry::never());
-        Ok(Self { client: client.timeout(PATIENCE).build()?, address, token })
+        Ok(Self(Remote::new(address, token)?))
     }
 
     /// The conversation with that id, or the only one whose id begins so.
@@ -85,7 +69,7 @@ impl<'a> Directory<'a> {
         let mut next = Some("/conversations".to_owned());
         for _ in 0..PAGES {
             let Some(path) = next.take() else { return Ok(ids) };
-            let mut answer = self.ask(&path).await?.context("the server has no list")?;
+            let mut answer = self.0.get(&path).await?.context("the server has no list")?;
             next = answer.next.take();
             let page: ConversationList = answer.read()?;
             ids.extend(page.into_iter().map(|conversation| conversation.id));
@@ -100,45 +84,6 @@ impl<'a> Directory<'a> {
 
     /// What a call answers; none where there is no such thing.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
-        self.ask(path).await?.map(Answer::read).transpose()
+        self.0.get(path).await?.map(|answer| answer.read()).transpose()
     }
-
-    async fn ask(&self, path: &str) -> Result<Option<Answer>> {
-        let call = self.address.call(path);
-        let request = self.client.get(&call);
-        let request = match self.token {
-            Some(token) => request.bearer_auth(token.reveal()),
-            None => request,
-        };
-        let response = request.send().await.with_context(|| format!("cannot ask {call}"))?;
-        match response.status() {
-            StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => {
-                let next = next_page(response.headers());
-                let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
-                Ok(Some(Answer { call, next, body: body.into() }))
-            }
-            status => Err(anyhow!("{call} answered {status}")),
-        }
-    }
-}
-
-/// What a call answered.
-struct Answer {
-    call: String,
-    /// The path of the next page.
-    next: Option<String>,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn read<T: DeserializeOwned>(self) -> Result<T> {
-        serde_json::from_slice(&self.body).with_context(|| format!("{} answered something else", self.call))
-    }
-}
-
-/// The path of the next page, from the `Link` header. Only a path: the token must not go to another server.
-fn next_page(headers: &HeaderMap) -> Option<String> {
-    let (path, relation) = headers.get(LINK)?.to_str().ok()?.strip_prefix('<')?.split_once('>')?;
-    (path.starts_with('/') && relation.contains(r#"rel="next""#)).then(|| path.to_owned())
 }

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use axum::http::{
-    HeaderValue, StatusCode,
-    header::{AUTHORIZATION, DATE},
-};
+use axum::http::{HeaderValue, header::AUTHORIZATION};
 use everturn_wire::{Command, ConversationId, EventBody, ServerMessage};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::{net::TcpStream, sync::mpsc, time::sleep};
@@ -15,8 +12,10 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest as _},
 };
 
-use super::{address::Address, clock::Clock};
-use crate::config::Hidden;
+use crate::{
+    config::Hidden,
+    remote::{self, Address, Clock},
+};
 
 /// How often a lost connection is tried again, and how long before the first time; each time is twice as long.
 pub(super) const TRIES: u32 = 5;
@@ -195,22 +194,17 @@ async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, C
         request.headers_mut().insert(AUTHORIZATION, value);
     }
     let (socket, response) = connect_async(request).await.map_err(|error| explain(address, error))?;
-    let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
-    Ok((socket, Clock::of_answer(date)))
+    Ok((socket, remote::clock(response.headers())))
 }
 
 fn explain(address: &Address, error: tungstenite::Error) -> anyhow::Error {
     let address = address.as_str();
     match error {
-        tungstenite::Error::Http(response) => match response.status() {
-            StatusCode::UNAUTHORIZED => {
-                anyhow!("the server at {address} requires a token: set EVERTURN_TOKEN")
-            }
-            StatusCode::FORBIDDEN => anyhow!(
-                "the server at {address} does not let this address in: add its host to `allowed_hosts` in its configuration"
-            ),
-            status => anyhow!("{address} is not an everturn server: it answered {status}"),
-        },
+        tungstenite::Error::Http(response) => {
+            let status = response.status();
+            remote::refusal(address, status)
+                .unwrap_or_else(|| anyhow!("{address} is not an everturn server: it answered {status}"))
+        }
         tungstenite::Error::Io(error) => anyhow!(
             "cannot reach the server at {address}: {error}; start one with `everturn serve`, or leave --server out"
         ),

@@ -11,11 +11,8 @@ use std::{
 use everturn_wire::{AgentEvent, DoneReason, EventBody, RetryOutcome, RetryPhase, RetryState, TurnId, Value};
 use tokio::time::Instant;
 
-use super::{
-    clock::Clock,
-    view::{Count, Line, Silence, Status, View, Wait},
-};
-use crate::{calendar::Calendar, failure_summary::FailureSummary, wording};
+use super::view::{Count, Line, Silence, Status, View, Wait};
+use crate::{calendar::Calendar, failure_summary::FailureSummary, remote::Clock, wording};
 pub(super) use ending::Ending;
 
 /// The most characters that are shown of a tool's arguments, and of its result.

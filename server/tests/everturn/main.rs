@@ -28,6 +28,7 @@ mod restart;
 mod retention;
 mod serve;
 mod shutdown;
+mod targets;
 mod terminal;
 mod thinking;
 mod typing;

@@ -6,7 +6,9 @@ use axum::{
     http::{HeaderMap, HeaderValue, header::LINK},
 };
 use everturn_orchestrator::{Error, Page, Take, Window};
-use everturn_wire::{ConversationList, ConversationState, Health, HistoryWindow, Models, TurnMetricsList};
+use everturn_wire::{
+    ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, TurnMetricsList,
+};
 
 use crate::{api::Api, path::Conversation, query::Parameters, refusal::Refusal};
 
@@ -66,6 +68,11 @@ pub(crate) async fn metrics(
 /// `GET /models`
 pub(crate) async fn models(State(api): State<Api>) -> Answer<Models> {
     Answer(Models { models: api.orchestrator.models(), model_info: None })
+}
+
+/// `GET /targets`
+pub(crate) async fn targets(State(api): State<Api>) -> Answer<Targets> {
+    Answer(Targets { targets: api.orchestrator.targets() })
 }
 
 /// `GET /health`

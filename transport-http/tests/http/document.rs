@@ -53,5 +53,5 @@ async fn every_described_call_is_served_with_its_type() {
             calls += 1;
         }
     }
-    assert_eq!(calls, 19);
+    assert_eq!(calls, 20);
 }

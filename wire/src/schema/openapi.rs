@@ -44,7 +44,7 @@ const fn of_conversation(
     Call { name, id, summary, parameters: &["id"], takes: None, answer: Answer::Body(answer) }
 }
 
-const CALLS: [Call; 19] = [
+const CALLS: [Call; 20] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -137,6 +137,12 @@ const CALLS: [Call; 19] = [
         "listModels",
         "Models that can be asked for; the first is the default.",
         Answer::Body("Models"),
+    ),
+    get(
+        "GET /targets",
+        "listTargets",
+        "All models by all credentials, and until when each is not worth asking.",
+        Answer::Body("Targets"),
     ),
     get("GET /health", "health", "Whether the server serves.", Answer::Body("Health")),
     get("GET /openapi.json", "openapi", "This document.", Answer::Document),

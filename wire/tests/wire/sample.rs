@@ -54,6 +54,7 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("ServerMessage", &frame::messages()),
         Family::new("ServerMessage", &[ServerMessage::Unknown]),
         Family::new("Models", &http::models()),
+        Family::new("Targets", &http::targets()),
         Family::new("Health", &[Health { ok: true }]),
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),
     ];

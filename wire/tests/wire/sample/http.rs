@@ -3,7 +3,8 @@
 use everturn_wire::{
     Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason, HistoryWindow,
     ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, Retried, RetryControl,
-    RetryRequest, Role, SendRequest, Stopped, StoredChunk, TurnMetrics, TurnMetricsList,
+    RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets, TurnMetrics,
+    TurnMetricsList,
 };
 
 use super::{
@@ -18,6 +19,16 @@ pub(crate) fn models() -> Vec<Models> {
     let known = ModelInfo { context_window: Some(200_000), max_output_tokens: Some(8192) };
     let info = [("main/large".into(), known), ("demo/flaky".into(), ModelInfo::default())].into();
     vec![Models { models: names(), model_info: None }, Models { models: names(), model_info: Some(info) }]
+}
+
+pub(crate) fn targets() -> Vec<Targets> {
+    let free = TargetState { target: "main/large".into(), until: None, category: None };
+    let limited = TargetState {
+        target: "spare/large".into(),
+        until: Some(1_790_000_000_000),
+        category: Some(Category::RateLimited),
+    };
+    vec![Targets { targets: vec![] }, Targets { targets: vec![free, limited] }]
 }
 
 /// What is read about conversations.

@@ -5,12 +5,12 @@ use axum::http::Uri;
 
 /// The WebSocket address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address(String);
+pub(crate) struct Address(String);
 
 impl Address {
     /// Understands `http://host:port`, `https:`, `ws:` and `wss:` likewise, a path in front of the API, and a bare
     /// `host:port`.
-    pub(super) fn parse(server: &str) -> Result<Self> {
+    pub(crate) fn parse(server: &str) -> Result<Self> {
         let server = server.trim();
         let (scheme, rest) = match server.split_once("://") {
             None => ("ws", server),
@@ -30,13 +30,13 @@ impl Address {
     }
 
     /// The address of a call of its API.
-    pub(super) fn call(&self, path: &str) -> String {
+    pub(crate) fn call(&self, path: &str) -> String {
         let base = self.0.strip_suffix("/ws").unwrap_or(&self.0);
         // Each WebSocket scheme has its HTTP counterpart.
         format!("http{}{path}", base.strip_prefix("ws").unwrap_or(base))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -7,7 +7,7 @@ const UNSURE_MS: i64 = 2000;
 
 /// The server's clock, as far as it is known here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     /// How far it is ahead of this machine's, in milliseconds.
     ahead_ms: i64,
     wall_ms: fn() -> u64,
@@ -21,7 +21,7 @@ impl Default for Clock {
 
 impl Clock {
     /// The clock of a server that just answered with this `Date`; the same as here where it gave none.
-    pub(super) fn of_answer(date: Option<&str>) -> Self {
+    pub(crate) fn of_answer(date: Option<&str>) -> Self {
         date.and_then(|date| httpdate::parse_http_date(date).ok()).map_or_else(Self::default, |date| {
             // The second that is named has begun: half of it has passed on average.
             Self::new(epoch_ms(date).saturating_add(500), wall_ms)
@@ -29,18 +29,18 @@ impl Clock {
     }
 
     /// A clock that shows `server_ms` now.
-    pub(super) fn new(server_ms: u64, wall_ms: fn() -> u64) -> Self {
+    pub(crate) fn new(server_ms: u64, wall_ms: fn() -> u64) -> Self {
         let ahead_ms = server_ms.cast_signed().saturating_sub(wall_ms().cast_signed());
         Self { ahead_ms: if ahead_ms.abs() > UNSURE_MS { ahead_ms } else { 0 }, wall_ms }
     }
 
     /// How long it is until the server's clock shows `at`, in epoch milliseconds; zero when that is past.
-    pub(super) fn until(&self, at: u64) -> Duration {
+    pub(crate) fn until(&self, at: u64) -> Duration {
         Duration::from_millis(self.here(at).saturating_sub((self.wall_ms)()))
     }
 
     /// The server's moment `at` by this machine's clock, both in epoch milliseconds.
-    pub(super) fn here(&self, at: u64) -> u64 {
+    pub(crate) fn here(&self, at: u64) -> u64 {
         at.saturating_add_signed(self.ahead_ms.saturating_neg())
     }
 }

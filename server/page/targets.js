@@ -1,0 +1,58 @@
+// The targets that are not free: what the turns of the server found out about models.
+import { clockAhead, getTargets } from './api.js';
+import { byId, element } from './element.js';
+import { moment, target } from './wording.js';
+
+const panel = byId('targets');
+const list = byId('target-list');
+
+/** Events after which a target may not be free any more. An answer, at the end of a step, may free one. */
+const TAKES = new Set(['provider-retry', 'target-switched', 'target-restored', 'error']);
+const GATHER_MS = 300;
+const MINUTE_MS = 60_000;
+const LEAST_MS = 1000;
+
+/** Shows them; nothing when all are free. */
+export class Targets {
+  #timer = 0;
+  #gathers = false;
+
+  /**
+   * Fetches them anew, and again when the next one is free, at the latest in a minute. What is shown stays when the
+   * server cannot be reached.
+   */
+  async load() {
+    this.#gathers = false;
+    this.#next(MINUTE_MS);
+    try {
+      this.#show((await getTargets()).targets.filter(({ until }) => until !== undefined));
+    } catch {
+      // The bar that says "reconnecting" says enough.
+    }
+  }
+
+  /** Takes an event of any conversation. Many in a row are one reason to fetch. */
+  receive(event) {
+    const isNews = TAKES.has(event.type) || (event.type === 'step-complete' && !panel.hidden);
+    if (this.#gathers || !isNews) return;
+    this.#gathers = true;
+    this.#next(GATHER_MS);
+  }
+
+  #show(taken) {
+    list.replaceChildren(...taken.map(row));
+    panel.hidden = taken.length === 0;
+    const soonest = Math.min(...taken.map(({ until }) => until - clockAhead - Date.now()));
+    if (soonest < MINUTE_MS && !this.#gathers) this.#next(Math.max(soonest, LEAST_MS));
+  }
+
+  #next(ms) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.load(), ms);
+  }
+}
+
+function row({ target: name, until, category }) {
+  const state = `${target(category)} until ${moment(until - clockAhead)}`;
+  return element('li', {}, element('span', { className: 'name', title: name }, name), element('span', { className: 'state' }, state));
+}

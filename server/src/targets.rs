@@ -1,0 +1,108 @@
+//! `everturn targets`: which models of a running server are free.
+
+use std::{io::Write, process::ExitCode};
+
+use anyhow::{Context as _, Result};
+use everturn_wire::{Category, TargetState, Targets};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::{
+    calendar::Calendar,
+    cli,
+    config::{Environment, Hidden},
+    printer::{self, Ink, Printer},
+    remote::{Address, Clock, Remote},
+    visible,
+};
+
+const HEAD: &str = "TARGET";
+const GAP: &str = "  ";
+
+/// Prints what a server knows of its targets.
+pub(crate) async fn run(args: &cli::Targets, environment: &Environment<'_>) -> Result<ExitCode> {
+    let address = Address::parse(&args.server)?;
+    let token = args.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
+    let token = token.as_deref().and_then(Hidden::new);
+    let answer = Remote::new(&address, token.as_ref())?.get("/targets").await?;
+    let answer =
+        answer.with_context(|| format!("{} is not an everturn server that tells of targets", args.server))?;
+    let told: Targets = answer.read()?;
+    let mut printer = Printer::of_stdout();
+    let written = match args.json {
+        true => json(&answer.body, &mut printer),
+        false => table(&told.targets, answer.clock, &Calendar::of_process(), &mut printer),
+    };
+    printer::unless_closed(written)
+}
+
+fn json(body: &[u8], printer: &mut Printer<impl Write>) -> Result<ExitCode> {
+    printer.line(Ink::Plain, &visible::json(str::from_utf8(body)?))?;
+    printer.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(
+    targets: &[TargetState],
+    clock: Clock,
+    calendar: &Calendar,
+    printer: &mut Printer<impl Write>,
+) -> Result<ExitCode> {
+    let widest = targets.iter().map(|state| state.target.width()).max().unwrap_or(0).max(HEAD.len());
+    printer.line(Ink::Faint, &format!("{}{GAP}STATE", printer::pad(HEAD, widest)))?;
+    for state in targets {
+        printer.write(Ink::Plain, &format!("{}{GAP}", printer::pad(&state.target, widest)))?;
+        match state.until {
+            None => printer.line(Ink::Good, "free")?,
+            Some(until) => {
+                let (why, until) = (words(state.category), calendar.exact(clock.here(until)));
+                printer.line(Ink::Warning, &format!("{why} until {until}"))?;
+            }
+        }
+    }
+    printer.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a target is that is not free.
+fn words(category: Option<Category>) -> &'static str {
+    match category {
+        Some(Category::RateLimited) => "rate limited",
+        Some(Category::Overloaded) => "overloaded",
+        Some(Category::QuotaExhausted) => "used up",
+        Some(Category::Auth) => "key refused",
+        Some(Category::Permission) => "not permitted",
+        Some(Category::NotFound) => "not found",
+        Some(Category::Network) => "unreachable",
+        Some(Category::Timeout) => "too slow",
+        _ => "failing",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(targets: &[TargetState]) -> String {
+        let mut out = Vec::new();
+        let printer = &mut Printer::plain(&mut out, None);
+        table(targets, Clock::default(), &Calendar::of_process(), printer).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_target_is_free_or_something_until_a_moment() {
+        let free = |name: &str| TargetState { target: name.to_owned(), until: None, category: None };
+        assert_eq!(printed(&[free("a/m")]), "TARGET  STATE\na/m     free\n");
+        for (category, word) in [
+            (Some(Category::RateLimited), "rate limited"),
+            (Some(Category::QuotaExhausted), "used up"),
+            (Some(Category::Auth), "key refused"),
+            (Some(Category::Unknown), "failing"),
+            (None, "failing"),
+        ] {
+            let marked = TargetState { until: Some(u64::MAX), category, ..free("日本語/long") };
+            let row = format!("日本語/long  {word} until {} ms", u64::MAX);
+            assert_eq!(printed(&[marked]), format!("TARGET       STATE\n{row}\n"));
+        }
+    }
+}
