@@ -6,7 +6,7 @@ use everturn_sim::{Loopback, Reply, Request, chat, fault};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Socket, get, ndjson, post},
+    client::{Socket, get, post},
     home::{Home, Server},
     terminal::Terminal,
 };
@@ -41,9 +41,16 @@ fn keys(provider: &Loopback) -> Vec<String> {
 /// Subscribes from the beginning.
 async fn watch(server: &Server, extensions: bool) -> Socket {
     let mut socket = Socket::open(server, "/ws").await;
-    let subscribe = json!({ "type": "chat.subscribe", "conversationId": "c1", "cursor": "0", "extensions": extensions });
+    let subscribe =
+        json!({ "type": "chat.subscribe", "conversationId": "c1", "cursor": "0", "extensions": extensions });
     socket.say(&subscribe).await;
     socket
+}
+
+/// The events of the turn, without the status that may come before it.
+async fn turn(mut socket: Socket) -> Vec<Value> {
+    let events = socket.events("turn-sealed").await;
+    events.into_iter().skip_while(|event| event["type"] == "status").collect()
 }
 
 async fn say(server: &Server, conversation: &str) {
@@ -64,7 +71,7 @@ async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word
     let b = Loopback::start([said("Hello.")]).await;
     let server = home(&a, &b, INTERACTIVE).serve().await;
     say(&server, "c1").await;
-    let events = watch(&server, true).await.events("turn-sealed").await;
+    let events = turn(watch(&server, true).await).await;
     let expected = [
         "user-message",
         "turn-start",
@@ -73,8 +80,8 @@ async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word
         "status",
         "retry-ended",
         "text-delta",
-        "step-complete",
         "usage",
+        "step-complete",
         "done",
         "turn-sealed",
     ];
@@ -84,10 +91,13 @@ async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word
     assert_eq!((&switched["role"], &switched["reason"]), (&json!("main"), &json!("a/m is overloaded")));
     let retry = &events[3];
     assert_eq!((&retry["target"], &retry["delayMs"]), (&json!("b/m"), &json!(0)));
-    assert_eq!((&retry["attempt"], &retry["maxAttempts"], &retry["code"]), (&json!(0), &json!(3), &json!("529")));
+    assert_eq!(
+        (&retry["attempt"], &retry["maxAttempts"], &retry["code"]),
+        (&json!(0), &json!(3), &json!("529"))
+    );
     assert_eq!((&events[5]["outcome"], &events[5]["target"]), (&json!("recovered"), &json!("b/m")));
 
-    let plain = watch(&server, false).await.events("turn-sealed").await;
+    let plain = turn(watch(&server, false).await).await;
     let is_base = |kind: &&&str| !["target-switched", "retry-ended"].contains(*kind);
     assert_eq!(types(&plain), expected.iter().filter(is_base).copied().collect::<Vec<_>>());
     assert_eq!(of_type(&plain, "text-delta")[0]["delta"], "Hello.");
@@ -99,39 +109,50 @@ async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word
     assert_eq!(a.counts().requests, 1);
 }
 
-/// A plan's usage limit, which ends in an hour.
+/// A plan's usage limit, which ends in two hours.
 fn used_up() -> Reply {
     let message = "The usage limit has been reached";
     Reply::json(
         429,
-        &json!({"error": {"type": "usage_limit_reached", "message": message, "resets_in_seconds": 3600}}),
+        &json!({"error": {"type": "usage_limit_reached", "message": message, "resets_in_seconds": 7200}}),
     )
 }
 
 #[tokio::test]
-async fn a_provider_goes_on_with_its_second_key_when_the_first_one_is_used_up() {
-    let provider = Loopback::with(|request: &Request| match request.header("authorization") {
-        Some("Bearer first") => used_up(),
-        _ => said("Hello."),
-    })
-    .await;
-    let config = format!(
-        "[[provider]]\nname = \"a\"\nbase_url = \"{}/v1\"\napi_key = [\"first\", \"second\"]\nmodels = [\"m\"]\n",
-        provider.base_url()
-    );
-    let server = Home::with(&config).serve().await;
-    assert_eq!(get(&server, "/models").await.json().await["models"], json!(["a/m"]));
-    let said = json!({ "conversationId": "c1", "message": "hi" });
-    let events = ndjson(post(&server, "/chat?extensions=true", &said).await).await;
-    let switched = of_type(&events, "target-switched")[0];
-    assert_eq!((&switched["from"], &switched["to"]), (&json!("a/m"), &json!("a#2/m")));
-    assert_eq!(switched["reason"], "a/m has reached its usage limit");
-    assert_eq!(of_type(&events, "provider-retry")[0]["category"], "quota_exhausted");
-    assert_eq!(keys(&provider), ["Bearer first", "Bearer second"]);
+async fn a_provider_goes_on_with_its_second_key_when_the_first_one_is_used_up_or_refused() {
+    let cases = [
+        (used_up(), "quota_exhausted", "a/m has reached its usage limit"),
+        (fault::insufficient_quota(), "quota_exhausted", "a/m has reached its usage limit"),
+        (fault::unauthorized(), "auth", "a/m refused the credential"),
+    ];
+    for (refusal, category, reason) in cases {
+        let provider = Loopback::with(move |request: &Request| match request.header("authorization") {
+            Some("Bearer first") => refusal.clone(),
+            _ => said("Hello."),
+        })
+        .await;
+        let config = format!(
+            "[[provider]]\nname = \"a\"\nbase_url = \"{}/v1\"\napi_key = [\"first\", \"second\"]\nmodels = [\"m\"]\n",
+            provider.base_url()
+        );
+        let server = Home::with(&config).serve().await;
+        assert_eq!(get(&server, "/models").await.json().await["models"], json!(["a/m"]));
+        say(&server, "c1").await;
+        let events = turn(watch(&server, true).await).await;
+        let switched = of_type(&events, "target-switched")[0];
+        assert_eq!((&switched["from"], &switched["to"]), (&json!("a/m"), &json!("a#2/m")));
+        assert_eq!(switched["reason"], reason);
+        assert_eq!(of_type(&events, "provider-retry")[0]["category"], category);
+        assert_eq!(keys(&provider), ["Bearer first", "Bearer second"]);
 
-    say(&server, "c2").await;
-    provider.arrived(3).await;
-    assert_eq!(keys(&provider)[2], "Bearer second", "what is known of the first one holds for every turn");
+        say(&server, "c2").await;
+        provider.arrived(3).await;
+        assert_eq!(
+            keys(&provider)[2],
+            "Bearer second",
+            "what is known of the first one holds for every turn"
+        );
+    }
 }
 
 #[tokio::test]
@@ -154,7 +175,10 @@ async fn a_wait_for_a_target_outlives_its_process() {
     let mut socket = watch(&server, true).await;
     a.arrived(2).await;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    assert!(now >= Duration::from_millis(before["nextAt"].as_u64().unwrap()), "a was told not to be asked yet");
+    assert!(
+        now >= Duration::from_millis(before["nextAt"].as_u64().unwrap()),
+        "a was told not to be asked yet"
+    );
     let events = socket.events("turn-sealed").await;
     assert_eq!((a.counts().requests, b.counts().requests), (2, 1));
     let retries = of_type(&events, "provider-retry");
@@ -169,8 +193,8 @@ async fn a_wait_for_a_target_outlives_its_process() {
 async fn a_step_goes_back_to_the_first_target_when_it_is_free_again() {
     let a = Loopback::start([fault::rate_limited(Some(1)), said("Hello.")]).await;
     // The wait after its failure is longer than the one that a asks for.
-    let b =
-        Loopback::start([fault::of_status(503, None), chat::tool("call_1", "roll_dice", ["{}"]).reply()]).await;
+    let b = Loopback::start([fault::of_status(503, None), chat::tool("call_1", "roll_dice", ["{}"]).reply()])
+        .await;
     let server = home(&a, &b, "schedule = \"interactive\"\nbase_ms = 600").serve().await;
     say(&server, "c1").await;
     let events = watch(&server, true).await.events("turn-sealed").await;
@@ -193,6 +217,7 @@ async fn a_terminal_tells_of_a_switch_in_words() {
     let mut terminal = Terminal::new(&home(&a, &b, INTERACTIVE), &["chat", "hi"]);
     assert_eq!(terminal.end().await.code(), Some(0));
     let shown = terminal.shown();
-    let expected = "Switched to b/m: a/m is overloaded\n! HTTP 529: Overloaded\n\nHello.\n\nAnswered after 1 retry, in ";
+    let expected =
+        "Switched to b/m: a/m is overloaded\n! HTTP 529: Overloaded\n\nHello.\n\nAnswered after 1 retry, in ";
     assert!(shown.starts_with(expected), "{shown}");
 }
