@@ -104,7 +104,7 @@ impl Config {
         let known = known(&providers, &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         off.extend(lacking);
-        let default_model = default_model(file.default_model, &known, &routes)?;
+        let default_model = default_model(file.default_model, &known, &routes, &off)?;
         Ok(Self {
             file: path,
             listen,
@@ -179,14 +179,20 @@ fn known(providers: &[Provider], tables: &[file::ProviderTable]) -> Known {
     Known { off: all.filter(|id| !on.contains(id)).collect(), on }
 }
 
-fn default_model(asked: Option<String>, known: &Known, routes: &[Route]) -> Result<Option<String>> {
+fn default_model(
+    asked: Option<String>,
+    known: &Known,
+    routes: &[Route],
+    off: &[String],
+) -> Result<Option<String>> {
     let Some(asked) = asked else { return Ok(None) };
     let is_route =
         asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
     if !is_route && !known.on.contains(&asked) {
-        bail!(
-            "`default_model` is {asked:?}, which cannot be asked: name a model as NAME/MODEL, or a route as route/NAME"
-        );
+        let routes = routes.iter().map(|route| format!("route/{}", route.name));
+        let all: Vec<String> = known.on.iter().cloned().chain(routes).collect();
+        let off: String = off.iter().map(|line| format!("; {line}")).collect();
+        bail!("`default_model` is {asked:?}, which cannot be asked; there are: {}{off}", all.join(", "));
     }
     Ok(Some(asked))
 }

@@ -232,6 +232,9 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
     let about_value = ["invalid type", "invalid value", "unknown variant"];
     let expected = message.split_once(", expected ").map(|(_, expected)| expected);
     let problem = match expected {
+        Some("a sequence") if words.is_some_and(|line| line.starts_with('[')) => {
+            "write its name in double brackets, like [[provider]]: there may be several".to_owned()
+        }
         Some(expected) if about_value.iter().any(|start| message.starts_with(start)) => {
             let key = key.map_or_else(|| "this".to_owned(), |key| format!("`{key}`"));
             format!("{key} must be {}", plain(expected))
@@ -275,6 +278,7 @@ mod tests {
                 "[retention]\nkeep_events_turns = \"no\"",
                 ":2: `keep_events_turns` must be a whole number from 0",
             ),
+            ("[route]\nname = \"main\"", ":1: write its name in double brackets, like [[provider]]"),
             ("[server\n", ":1: "),
         ];
         for (text, expected) in cases {
