@@ -122,8 +122,9 @@ A configuration file is TOML; the least that it needs for an endpoint of OpenAI'
   name = \"local\"
   base_url = \"http://127.0.0.1:11434/v1\"
   models = [\"llama3.2\"]
-With kind = \"openai-responses\", \"anthropic\" or \"gemini\" it is another API; api_key_env names the variable with its key,
-or is a list of several, one for each key. Models that stand in for each other are offered as one, here as route/main:
+With kind = \"openai-responses\", \"anthropic\" or \"gemini\" it is another API. api_key_env names the
+variable with its key; a list of them is several keys. Models that stand in for each other are
+offered as one, here as route/main:
   [[route]]
   name = \"main\"
   targets = [\"local/llama3.2\", \"cloud/llama-3.3-70b\"]
