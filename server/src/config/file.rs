@@ -149,6 +149,15 @@ pub(super) struct ProviderTable {
     pub(super) timeouts: TimeoutTable,
 }
 
+impl ProviderTable {
+    /// How many credentials it names, whether they are there or not.
+    pub(super) fn credentials(&self) -> usize {
+        let secrets = self.api_key.as_ref().map(|keys| keys.0.len());
+        let names = self.api_key_env.as_ref().or(self.api_key_file.as_ref()).map(|names| names.0.len());
+        secrets.or(names).unwrap_or(1)
+    }
+}
+
 /// The API that a provider speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Kind {
