@@ -206,3 +206,18 @@ test('Stop that is pressed before the turn has begun stops it', async () => {
   await on.page.locator('.note', { hasText: 'Stopped.' }).waitFor();
   assert.equal(on.commands('chat.stop').length, 1);
 });
+
+test('a switch to another target and the way back are told above what follows them', async () => {
+  await on.open();
+  const turn = await on.begin();
+  turn.tell({ type: 'target-switched', from: 'a/m', to: 'b/m', role: 'main', reason: 'a/m is overloaded' });
+  waits(turn, { attempt: 0, delayMs: 0, target: 'b/m' });
+  turn.say('From b.');
+  turn.tell({ type: 'step-complete', stepId: `${turn.id}#0` });
+  turn.tell({ type: 'target-restored', to: 'a/m', role: 'main' });
+  turn.say('From a.');
+  await on.shows('From a.');
+  const told = await on.page.locator('.turn .note, .turn .answer').allTextContents();
+  assert.deepEqual(told, ['Switched to b/m: a/m is overloaded.', 'From b.', 'Back to a/m.', 'From a.']);
+  assert.deepEqual(on.page.wrongs, []);
+});

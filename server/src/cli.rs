@@ -89,7 +89,7 @@ pub(crate) struct Chat {
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long)]
     pub(crate) token: Option<String>,
-    /// The model, as PROVIDER/MODEL [default: the server's first]
+    /// The model, as PROVIDER/MODEL, or a route, as route/NAME [default: the server's first]
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// Continue this conversation of the server; a unique prefix of its id is enough
@@ -130,7 +130,13 @@ A configuration file is TOML; the least that it needs for an endpoint of OpenAI'
   name = \"local\"
   base_url = \"http://127.0.0.1:11434/v1\"
   models = [\"llama3.2\"]
-With kind = \"openai-responses\", \"anthropic\" or \"gemini\" it is another API; api_key_env names the variable with its key.";
+With kind = \"openai-responses\", \"anthropic\" or \"gemini\" it is another API. api_key_env names the
+variable with its key; a list of them is several keys. Models that stand in for each other are
+offered as one, here as route/main:
+  [[route]]
+  name = \"main\"
+  targets = [\"local/llama3.2\", \"cloud/llama-3.3-70b\"]
+  schedule = \"interactive\"";
 
 impl Cli {
     pub(crate) fn command(self) -> Command {

@@ -17,7 +17,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use everturn_kernel::Settings;
+use everturn_kernel::{Settings, Target};
 
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
@@ -104,7 +104,7 @@ impl Config {
         let known = known(&providers, &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         off.extend(lacking);
-        let default_model = default_model(file.default_model, &known, &routes)?;
+        let default_model = default_model(file.default_model, &known, &routes, &off)?;
         Ok(Self {
             file: path,
             listen,
@@ -135,6 +135,32 @@ impl Config {
     /// Only how long failures are waited out.
     pub(crate) fn retry(flags: &Flags, environment: &Environment<'_>) -> Result<Retry> {
         Retry::resolve(&Self::read(Self::path(flags, environment).as_deref())?.retry)
+    }
+
+    /// Only how long failures are waited out on a route, and its targets, one for each credential: keys may be missing.
+    pub(crate) fn on_route(
+        flags: &Flags,
+        environment: &Environment<'_>,
+        name: &str,
+    ) -> Result<(Retry, Vec<Target>)> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        let retry = Retry::resolve(&file.retry)?;
+        let of_environment = match file.providers.is_empty() {
+            true => Provider::of_environment(environment)?,
+            false => Vec::new(),
+        };
+        let Known { mut on, off } = known(&of_environment, &file.providers);
+        on.extend(off);
+        let known = Known { on, ..Known::default() };
+        let (routes, _) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
+        let name = name.strip_prefix("route/").unwrap_or(name);
+        let Some(route) = routes.iter().find(|route| route.name == name) else {
+            let all: Vec<&str> = routes.iter().map(|route| route.name.as_str()).collect();
+            let all = if all.is_empty() { "none is configured".to_owned() } else { all.join(", ") };
+            bail!("there is no route {name:?}; known routes: {all}");
+        };
+        let targets = route.targets.iter().flat_map(|id| targets(id, &file.providers)).collect();
+        Ok((Retry { schedule: route.schedule, ..retry }, targets))
     }
 
     fn read(path: Option<&Path>) -> Result<File> {
@@ -179,14 +205,36 @@ fn known(providers: &[Provider], tables: &[file::ProviderTable]) -> Known {
     Known { off: all.filter(|id| !on.contains(id)).collect(), on }
 }
 
-fn default_model(asked: Option<String>, known: &Known, routes: &[Route]) -> Result<Option<String>> {
+/// A model as turns see it: one target for each credential.
+fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
+    let (provider, model) = id.split_once('/').unwrap_or((id, id));
+    let table = tables.iter().find(|table| table.name == provider);
+    let credential = |number| match number {
+        1 => provider.to_owned(),
+        number => format!("{provider}#{number}"),
+    };
+    let target = |number| Target {
+        name: format!("{}/{model}", credential(number)),
+        credential: credential(number),
+        model: id.to_owned(),
+    };
+    (1..=table.map_or(1, file::ProviderTable::credentials)).map(target).collect()
+}
+
+fn default_model(
+    asked: Option<String>,
+    known: &Known,
+    routes: &[Route],
+    off: &[String],
+) -> Result<Option<String>> {
     let Some(asked) = asked else { return Ok(None) };
     let is_route =
         asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
     if !is_route && !known.on.contains(&asked) {
-        bail!(
-            "`default_model` is {asked:?}, which cannot be asked: name a model as NAME/MODEL, or a route as route/NAME"
-        );
+        let routes = routes.iter().map(|route| format!("route/{}", route.name));
+        let all: Vec<String> = known.on.iter().cloned().chain(routes).collect();
+        let off: String = off.iter().map(|line| format!("; {line}")).collect();
+        bail!("`default_model` is {asked:?}, which cannot be asked; there are: {}{off}", all.join(", "));
     }
     Ok(Some(asked))
 }

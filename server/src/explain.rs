@@ -10,11 +10,12 @@ mod verdict;
 use std::{
     io::{self, IsTerminal as _, Read as _, Write as _},
     process::ExitCode,
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_diagnosis::redact;
-use everturn_kernel::Settings;
+use everturn_kernel::{Handover, Settings};
 use everturn_orchestrator::{Clock as _, SystemClock};
 
 use crate::{
@@ -39,7 +40,10 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
         let written = row::predict(io::stdin().lock(), io::BufWriter::new(io::stdout()));
         return printer::unless_closed(written.map(|()| ExitCode::SUCCESS));
     }
-    let retry = Config::retry(&args.flags(), environment)?;
+    let (retry, targets) = match &args.route {
+        Some(name) => Config::on_route(&args.flags(), environment, name)?,
+        None => (Config::retry(&args.flags(), environment)?, Vec::new()),
+    };
     // What is wrong with the input is quoted, and people post it.
     let case =
         Case::new(args, &input()?).map_err(|error| anyhow!(redact(&format!("{error:#}"), LONGEST_ERROR)))?;
@@ -59,8 +63,14 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
     }
     let mut settings = Settings::default();
     settings.budget.max_wait_ms = Some(retry.max_wait_ms);
-    let forecast = Forecast::of(&explanation.failure, retry.schedule.exact().made().as_ref(), settings, now);
-    let report = Report { case: &case, explanation, forecast, retry: &retry };
+    let mut schedule = retry.schedule.exact().made();
+    if args.route.is_some() && !schedule.chooses_targets() {
+        schedule = Arc::new(Handover(schedule));
+    }
+    let first = targets.first().map(|target| target.name.clone());
+    settings.targets = targets;
+    let forecast = Forecast::of(&explanation.failure, schedule.as_ref(), settings, now);
+    let report = Report { case: &case, explanation, forecast, retry: &retry, first };
     let mut printer = Printer::of_stdout();
     let written = match args.json {
         true => report.json(&mut printer),

@@ -2,7 +2,10 @@
 
 use std::{fmt::Write as _, net::SocketAddr};
 
-use crate::{config::Config, permission};
+use crate::{
+    config::{Config, Route},
+    permission,
+};
 
 /// The most models that are named.
 const MODELS: usize = 6;
@@ -26,6 +29,9 @@ pub(crate) fn of(
         let _ = writeln!(text, "  {what:<8}{text_of_it}");
     };
     say("models", &names(config, models));
+    for Route { name, targets, schedule } in &config.routes {
+        say("route", &format!("route/{name}: {}  ({})", targets.join(", then "), schedule.name()));
+    }
     say("page", &format!("open {near} in a browser"));
     let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
     say("chat", &format!("{key}{program} chat --server {near} \"hello\""));

@@ -125,7 +125,7 @@ impl Turn {
             _ if next == self.target => return,
             0 => fx.tell(EventBody::TargetRestored { to, role }),
             _ => {
-                let reason = format!("{from} is not free");
+                let reason = format!("{from} is not available");
                 fx.tell(EventBody::TargetSwitched { from, to, role, reason });
             }
         }

@@ -167,7 +167,7 @@ async fn a_model_with_several_credentials_goes_on_with_the_next_one() {
     assert!(told.contains(&"text-delta one".to_owned()), "{told:?}");
     // Another turn knows, and does not ask the first credential before its time.
     let told = say(&world, "d", "work/m").await;
-    assert!(told.contains(&"target-switched work/m is not free".to_owned()), "{told:?}");
+    assert!(told.contains(&"target-switched work/m is not available".to_owned()), "{told:?}");
     assert!(told.contains(&"text-delta two".to_owned()), "{told:?}");
     assert_eq!((scripts[0].calls(), scripts[1].calls(), ms_since(begun)), (1, 2, 0));
     tokio::time::advance(std::time::Duration::from_secs(40)).await;

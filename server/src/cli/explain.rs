@@ -27,6 +27,9 @@ pub(crate) struct Explain {
     /// When it happened, like 2026-09-01T00:00:00Z; counts where a wait is given as a date [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) now: Option<Timestamp>,
+    /// Say what a turn on this route would do if all of its targets failed like this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) route: Option<String>,
     /// Print one JSON object instead
     #[arg(long)]
     pub(crate) json: bool,
@@ -34,7 +37,7 @@ pub(crate) struct Explain {
     ///
     /// Of each object are read: id, stage ("http", "in_stream" or "transport"), status, headers, body, transport and now.
     /// Each line that is printed has id, category, retryable and retry_after_ms.
-    #[arg(long, conflicts_with_all = ["status", "headers", "stage", "transport", "now", "json"])]
+    #[arg(long, conflicts_with_all = ["status", "headers", "stage", "transport", "now", "route", "json"])]
     pub(crate) jsonl: bool,
 }
 

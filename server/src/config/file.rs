@@ -149,6 +149,15 @@ pub(super) struct ProviderTable {
     pub(super) timeouts: TimeoutTable,
 }
 
+impl ProviderTable {
+    /// How many credentials it names, whether they are there or not.
+    pub(super) fn credentials(&self) -> usize {
+        let secrets = self.api_key.as_ref().map(|keys| keys.0.len());
+        let names = self.api_key_env.as_ref().or(self.api_key_file.as_ref()).map(|names| names.0.len());
+        secrets.or(names).unwrap_or(1)
+    }
+}
+
 /// The API that a provider speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Kind {
@@ -233,6 +242,9 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
     let about_value = ["invalid type", "invalid value", "unknown variant"];
     let expected = message.split_once(", expected ").map(|(_, expected)| expected);
     let problem = match expected {
+        Some("a sequence") if words.is_some_and(|line| line.starts_with('[')) => {
+            "write its name in double brackets, like [[provider]]: there may be several".to_owned()
+        }
         Some(expected) if about_value.iter().any(|start| message.starts_with(start)) => {
             let key = key.map_or_else(|| "this".to_owned(), |key| format!("`{key}`"));
             format!("{key} must be {}", plain(expected))
@@ -276,6 +288,7 @@ mod tests {
                 "[retention]\nkeep_events_turns = \"no\"",
                 ":2: `keep_events_turns` must be a whole number from 0",
             ),
+            ("[route]\nname = \"main\"", ":1: write its name in double brackets, like [[provider]]"),
             ("[server\n", ":1: "),
         ];
         for (text, expected) in cases {

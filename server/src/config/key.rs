@@ -9,12 +9,25 @@ use super::{Environment, Hidden, file::ProviderTable};
 /// The longest word of capital letters and digits that may be a variable's name: keys are longer.
 const LONGEST_WORD: usize = 15;
 
-/// The key is not where the configuration says. The text says what to do; it repeats nothing that may be a key.
-pub(super) struct Missing(String);
+/// A key is not where the configuration says. The text says what to do; it repeats nothing that may be a key.
+pub(super) struct Missing {
+    /// Its number in the configuration, where the provider has others to go on with.
+    number: Option<usize>,
+    cause: String,
+}
+
+impl Missing {
+    fn because(cause: String) -> Self {
+        Self { number: None, cause }
+    }
+}
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self.number {
+            Some(number) => write!(f, "without its key {number}: {}", self.cause),
+            None => write!(f, "its key is missing: {}", self.cause),
+        }
     }
 }
 
@@ -59,8 +72,11 @@ pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environ
                 bail!("its key {number} is the same as one before it: each key is one credential");
             }
             Ok(key) => keys.found.push((number, Some(key))),
-            Err(missing) => keys.missing.push(missing),
+            Err(missing) => keys.missing.push(Missing { number: Some(number), ..missing }),
         }
+    }
+    if keys.found.is_empty() {
+        keys.missing.iter_mut().for_each(|missing| missing.number = None);
     }
     Ok(keys)
 }
@@ -78,14 +94,14 @@ fn of_name(name: &str, usual: &str, environment: &Environment<'_>) -> Result<Res
 
 fn of_variable(name: &str, environment: &Environment<'_>) -> Result<Hidden, Missing> {
     let value = environment.get(name).as_deref().and_then(Hidden::new);
-    value.ok_or_else(|| Missing(format!("its key is missing: set the environment variable {name}")))
+    value.ok_or_else(|| Missing::because(format!("set the environment variable {name}")))
 }
 
 fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
     match fs::read_to_string(path) {
         Ok(text) => {
             let key = Hidden::new(&text);
-            Ok(key.ok_or_else(|| Missing(format!("its key is missing: `api_key_file` {path} is empty"))))
+            Ok(key.ok_or_else(|| Missing::because(format!("`api_key_file` {path} is empty"))))
         }
         Err(_) if !is_path(path) => bail!(
             "the value of `api_key_file` does not look like a path, and there is no such file: write the path of the file \
@@ -93,7 +109,7 @@ fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
         ),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let place = if is_surely_path(path) { path } else { "of that name" };
-            Ok(Err(Missing(format!("its key is missing: there is no `api_key_file` {place}"))))
+            Ok(Err(Missing::because(format!("there is no `api_key_file` {place}"))))
         }
         Err(error) if is_surely_path(path) => {
             Err(error).with_context(|| format!("cannot read `api_key_file` {path}"))

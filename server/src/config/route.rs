@@ -51,11 +51,11 @@ pub(super) fn resolve(
         if table.targets.is_empty() {
             bail!("{place}: route {name:?} has no targets: name at least one model, as NAME/MODEL");
         }
-        let schedule = schedule(table, usual)?;
+        let schedule = schedule(table, usual, &place)?;
         let mut targets = Vec::new();
-        for target in &table.targets {
+        for (number, target) in table.targets.iter().enumerate() {
             let id = target.get_ref();
-            check_target(name, target, &targets, known, source)?;
+            check_target(name, target, &table.targets[..number], known, source)?;
             match known.on.contains(id) {
                 true => targets.push(id.clone()),
                 false => off.push(format!("route {name:?}: without {id}, whose provider is off")),
@@ -72,7 +72,7 @@ pub(super) fn resolve(
 fn check_target(
     name: &str,
     target: &Spanned<String>,
-    before: &[String],
+    before: &[Spanned<String>],
     known: &Known,
     source: &Source,
 ) -> Result<()> {
@@ -82,21 +82,22 @@ fn check_target(
             "{place}: route {name:?} names {id:?}: a route cannot contain a route, name its models instead"
         );
     }
-    if before.contains(id) {
+    if before.iter().any(|before| before.get_ref() == id) {
         bail!("{place}: route {name:?} names {id:?} twice: each target once, in the order to be asked");
     }
     if !known.on.contains(id) && !known.off.contains(id) {
         let all: Vec<&str> = known.on.iter().chain(&known.off).map(String::as_str).collect();
-        bail!(
-            "{place}: route {name:?} names {id:?}, which is no model here; known models: {}",
-            all.join(", ")
-        );
+        let all = match all.is_empty() {
+            true => "no provider is configured".to_owned(),
+            false => format!("known models: {}", all.join(", ")),
+        };
+        bail!("{place}: route {name:?} names {id:?}, which is no model here; {all}");
     }
     Ok(())
 }
 
 /// The route's own schedule, else that of all turns.
-fn schedule(table: &RouteTable, usual: &Schedule) -> Result<Schedule> {
+fn schedule(table: &RouteTable, usual: &Schedule, place: &str) -> Result<Schedule> {
     let figures = Figures {
         base_ms: table.base_ms,
         max_delay_ms: table.max_delay_ms,
@@ -106,7 +107,7 @@ fn schedule(table: &RouteTable, usual: &Schedule) -> Result<Schedule> {
         max_attempts: table.max_attempts,
         clamp_hints: table.clamp_hints,
     };
-    let of_route = format!("route {:?}", table.name.get_ref());
+    let of_route = format!("{place}: route {:?}", table.name.get_ref());
     match table.schedule {
         Some(name) => Schedule::resolve(&of_route, name, &figures),
         None if figures.are_given() => {

@@ -11,6 +11,8 @@ const MOST: usize = 10_000;
 pub(super) struct Forecast {
     /// The wait before each retry, in milliseconds.
     pub(super) waits_ms: Vec<u64>,
+    /// The target of each retry; empty where there is but one.
+    pub(super) targets: Vec<String>,
     /// Whether there would be more retries than were looked at.
     pub(super) is_cut: bool,
     /// Why there is no wait after these, where the turn says more than that it failed.
@@ -20,6 +22,7 @@ pub(super) struct Forecast {
 impl Forecast {
     pub(super) fn of(failure: &Failure, schedule: &dyn Schedule, settings: Settings, now: u64) -> Self {
         let (mut now, mut effects, mut waits_ms) = (Millis(now), Effects::new(), Vec::new());
+        let (mut targets, mut end) = (Vec::new(), None);
         let mut turn = Turn::begin("explained".into(), settings, Prompt::default(), now, &mut effects);
         let mut is_cut = false;
         loop {
@@ -36,23 +39,23 @@ impl Forecast {
                 }
                 Want::Tools { .. } | Want::Nothing => break,
             };
-            // Only how it ends is of interest.
-            effects.drain();
             turn.handle(now, input, schedule, &mut effects);
+            for effect in effects.drain() {
+                match effect {
+                    Effect::Tell(EventBody::ProviderRetry { target, .. }) => targets.extend(target),
+                    Effect::Tell(EventBody::Error(report)) => end = report.detail,
+                    _ => {}
+                }
+            }
         }
-        Self { waits_ms, is_cut, end: effects.drain().find_map(end) }
+        // Where it was cut, one more is scheduled than waited for.
+        targets.truncate(waits_ms.len());
+        Self { waits_ms, targets, is_cut, end }
     }
 
     /// What the waits add up to, in milliseconds.
     pub(super) fn total_ms(&self) -> u64 {
         self.waits_ms.iter().fold(0, |sum, wait| sum.saturating_add(*wait))
-    }
-}
-
-fn end(effect: Effect) -> Option<String> {
-    match effect {
-        Effect::Tell(EventBody::Error(report)) => report.detail,
-        _ => None,
     }
 }
 
@@ -82,7 +85,10 @@ mod tests {
     #[test]
     fn what_does_not_pass_is_not_waited_for() {
         let refused = Failure::new(Category::Auth, false, "");
-        assert_eq!(forecast(&refused, &Patient), Forecast { waits_ms: vec![], is_cut: false, end: None });
+        assert_eq!(
+            forecast(&refused, &Patient),
+            Forecast { waits_ms: vec![], targets: vec![], is_cut: false, end: None }
+        );
         let long = Failure { hint_ms: Some(9 * 3_600_000), ..Failure::new(Category::Overloaded, true, "") };
         let forecast = forecast(&long, &Patient);
         assert!(forecast.waits_ms.is_empty());

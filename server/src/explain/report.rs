@@ -24,6 +24,8 @@ pub(super) struct Report<'a> {
     pub(super) explanation: Explanation,
     pub(super) forecast: Forecast,
     pub(super) retry: &'a Retry,
+    /// The target that a route asks first; none: there is no route.
+    pub(super) first: Option<String>,
 }
 
 impl Report<'_> {
@@ -45,7 +47,10 @@ impl Report<'_> {
             fact(printer, Ink::Plain, "because", &without_keys(reason))?;
         }
         if !waits.is_empty() {
-            fact(printer, Ink::Plain, "waits", &self.waits())?;
+            match &self.first {
+                Some(first) => fact(printer, Ink::Plain, "asks", &self.asks(first))?,
+                None => fact(printer, Ink::Plain, "waits", &self.waits())?,
+            }
             fact(printer, Ink::Plain, "in all", &self.total())?;
         }
         if let Some(advice) = &failure.advice {
@@ -59,6 +64,10 @@ impl Report<'_> {
     fn retried(&self) -> String {
         let failure = &self.explanation.failure;
         let asked = failure.hint_ms.map(wording::span);
+        let next = self.forecast.targets.first().filter(|next| Some(*next) != self.first.as_ref());
+        if let (Some(next), Some(wait_ms)) = (next, self.forecast.waits_ms.first()) {
+            return format!("yes, {}: {next} is asked", after(*wait_ms));
+        }
         match (self.forecast.waits_ms.first(), asked) {
             (Some(first), Some(asked)) if failure.hint_ms == Some(*first) => {
                 format!("yes, after {asked}: the provider asks for that wait")
@@ -89,6 +98,16 @@ impl Report<'_> {
         format!("{}{more}, if it goes on failing like this", named.collect::<Vec<_>>().join(", "))
     }
 
+    /// `a/m, b/m at once, a/m after 8 s`, if they go on failing like this.
+    fn asks(&self, first: &str) -> String {
+        let Forecast { waits_ms, targets, .. } = &self.forecast;
+        let named = waits_ms.iter().zip(targets).take(WAITS);
+        let named = named.map(|(wait_ms, target)| format!("{target} {}", after(*wait_ms)));
+        let all: Vec<String> = [first.to_owned()].into_iter().chain(named).collect();
+        let more = if waits_ms.len() > WAITS { ", ..." } else { "" };
+        format!("{}{more}, if all of them fail like this", all.join(", "))
+    }
+
     fn total(&self) -> String {
         let count = self.forecast.waits_ms.len() as u64;
         let retries = if count == 1 { "1 retry".to_owned() } else { format!("{count} retries") };
@@ -100,6 +119,7 @@ impl Report<'_> {
             }
             other => format!("the {} schedule", other.name()),
         };
+        let schedule = if self.first.is_some() { format!("{schedule} of the route") } else { schedule };
         let total = wording::span(self.forecast.total_ms());
         format!("{retries}{cut} over {total}, by {schedule} and a budget of {budget}")
     }
@@ -117,6 +137,10 @@ impl Report<'_> {
                 "hasMore": self.forecast.is_cut,
             },
         });
+        if self.first.is_some() {
+            object["retry"]["firstTarget"] = json!(self.first);
+            object["retry"]["targets"] = json!(self.forecast.targets);
+        }
         if let Some(hint) = hint {
             object["hintBecause"] = json!(without_keys(hint));
         }
@@ -126,6 +150,11 @@ impl Report<'_> {
         printer.line(Ink::Plain, &serde_json::to_string(&object)?)?;
         Ok(printer.flush()?)
     }
+}
+
+/// `at once`, `after 8 s`
+fn after(wait_ms: u64) -> String {
+    if wait_ms == 0 { "at once".to_owned() } else { format!("after {}", wording::span(wait_ms)) }
 }
 
 /// A reason quotes the input, and people post it.

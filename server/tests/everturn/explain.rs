@@ -182,6 +182,41 @@ async fn the_configured_schedule_is_the_one_that_is_told() {
 }
 
 #[tokio::test]
+async fn a_route_is_played_through_over_its_targets() {
+    // Its keys need not be there.
+    let provider = |name: &str, keys: &str| {
+        format!(
+            "[[provider]]\nname = \"{name}\"\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = {keys}\nmodels = [\"m\"]\n"
+        )
+    };
+    let [a, b] = [provider("a", "[\"A_ONE\", \"A_TWO\"]"), provider("b", "\"B_KEY\"")];
+    let home = Home::with(&format!(
+        "{a}{b}[[route]]\nname = \"quick\"\ntargets = [\"a/m\", \"b/m\"]\nschedule = \"interactive\"\nmax_retries = 4\n\
+         [[route]]\nname = \"usual\"\ntargets = [\"b/m\"]\n"
+    ));
+    let limited = ["--status", "429", "-H", "retry-after: 20", "--route"];
+    let (_, out, _) = explain(&home, &[&limited[..], &["quick"]].concat(), "").await;
+    assert!(out.contains("\nretried   yes, at once: a#2/m is asked\n"), "{out}");
+    let asks = "\nasks      a/m, a#2/m at once, b/m at once, b/m after 20 s, a/m at once, if all of them fail like this\n";
+    assert!(out.contains(asks), "{out}");
+    let total =
+        "\nin all    4 retries over 20 s, by the interactive schedule of the route and a budget of 8 h\n";
+    assert!(out.contains(total), "{out}");
+    let said = explained(&home, &[&limited[..], &["route/quick"]].concat(), "").await;
+    assert_eq!(said["retry"]["targets"], json!(["a#2/m", "b/m", "b/m", "a/m"]));
+    assert_eq!(said["retry"]["waitsMs"], json!([0, 0, 20_000, 0]));
+    let said = explained(&home, &[&limited[..], &["usual"]].concat(), "").await;
+    assert_eq!(
+        (&said["retry"]["waitsMs"][0], &said["retry"]["firstTarget"]),
+        (&json!(20_000), &json!("b/m"))
+    );
+    let (_, out, _) = explain(&home, &["--status", "400", "--route", "quick"], "").await;
+    assert!(out.contains("\nretried   no: the same request would fail again\n"), "{out}");
+    let (code, _, error) = explain(&home, &["--status", "400", "--route", "slow"], "").await;
+    assert!(code != Some(0) && error.contains("no route \"slow\"; known routes: quick, usual"), "{error}");
+}
+
+#[tokio::test]
 async fn json_lines_are_answered_line_by_line() {
     let home = Home::empty();
     let lines = concat!(

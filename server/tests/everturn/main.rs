@@ -26,6 +26,7 @@ mod reasoning;
 mod relay;
 mod restart;
 mod retention;
+mod route;
 mod serve;
 mod shutdown;
 mod targets;

@@ -82,6 +82,8 @@ fn a_target_whose_provider_is_off_is_left_out() {
         "route \"b\": all of its targets are off",
     ];
     assert_eq!(config.off, expected);
+    let problem = case("[[route]]\nname = \"r\"\ntargets = [\"b/m\", \"b/m\"]").problem();
+    assert!(problem.contains("names \"b/m\" twice"), "{problem}");
 }
 
 #[test]
@@ -97,10 +99,10 @@ fn what_is_wrong_with_a_route_is_told_with_its_line() {
         (of("[]", ""), ":14: route \"r\" has no targets"),
         (of("[\"a/m\"]", "").repeat(2), ":17: two routes are named \"r\""),
         (of("[\"a/m\"]", "").replace("\"r\"", "\"r/s\""), ":14: the name of a route must be one word"),
-        (of("[\"a/m\"]", "max_attempts = 2"), "route \"r\" has figures but no schedule"),
+        (of("[\"a/m\"]", "max_attempts = 2"), ":14: route \"r\" has figures but no schedule"),
         (
             of("[\"a/m\"]", "schedule = \"interactive\"\nmax_attempts = 2"),
-            "route \"r\" max_attempts has no effect with schedule = \"interactive\": it belongs to schedule = \"cycling\"",
+            ":14: route \"r\" max_attempts has no effect with schedule = \"interactive\": it belongs to schedule = \"cycling\"",
         ),
         (of("[\"a/m\"]", "schedule = \"cycling\"\nmax_attempts = 0"), "counts all calls of a step"),
         (of("[\"a/m\"]", "schedule = \"soon\""), ":16: `schedule` must be one of"),
@@ -121,6 +123,9 @@ fn the_default_may_be_a_route() {
     let file =
         format!("default_model = \"route/r\"\n{PROVIDERS}\n[[route]]\nname = \"r\"\ntargets = [\"a/m\"]");
     assert_eq!(Case::new(&file).config().default_model.as_deref(), Some("route/r"));
+    let problem = Case::new(&file.replace("route/r", "b/m")).problem();
+    let expected = "`default_model` is \"b/m\", which cannot be asked; there are: a/m, a/n, route/r; provider \"b\": its key";
+    assert!(problem.contains(expected), "{problem}");
 }
 
 #[test]
@@ -138,7 +143,7 @@ fn a_provider_may_have_several_keys() {
     let [(name, second)] = &provider_a.credentials[..] else { panic!("{config:?}") };
     assert_eq!((key(&provider_a.api), name.as_str()), (Some("sk-1".into()), "a#2"));
     assert_eq!(key(second), Some("sk-2".into()));
-    assert_eq!(config.off, ["provider \"a\": its key is missing: set the environment variable THREE"]);
+    assert_eq!(config.off, ["provider \"a\": without its key 3: set the environment variable THREE"]);
     for (keys, expected) in [
         ("api_key_env = []", "its list of keys is empty"),
         ("api_key_env = [\"ONE\", \"ONE\"]", "its key 2 is the same as one before it"),
