@@ -255,7 +255,7 @@ fn what_others_find_out_during_a_wait_counts_when_it_ends() {
     told.fail_while(broken(), |health, now| health.note(now, &all[0], &wall(100_000)));
     told.answer();
     assert_eq!(told.transcript(), "call a, 2000, call b, recovered");
-    assert_eq!(told.switches(), ["a is not free"]);
+    assert_eq!(told.switches(), ["a is not available"]);
     // One that this step saw fail is not free, whatever luck others had.
     let mut told = Story::new(all.clone(), interactive());
     told.fail(wall(50_000));
