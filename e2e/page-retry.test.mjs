@@ -108,6 +108,8 @@ test('the focus never falls to the body', async () => {
   const turn = await on.begin();
   waits(turn);
   turn.skip = () => asks(turn);
+  // What is hidden takes no focus.
+  await on.page.locator('#retry-now').waitFor();
   await on.page.locator('#retry-now').focus();
   await on.page.keyboard.press('Enter');
   await on.line('Asking again (retry 2 of 21)');
@@ -119,6 +121,7 @@ test('the focus never falls to the body', async () => {
   await on.page.locator('.again button').focus();
   const again = await on.begins(() => on.page.keyboard.press('Enter'));
   assert.equal(await focused(), 'prompt');
+  await on.page.locator('#stop').waitFor();
   await on.page.locator('#stop').focus();
   await on.page.keyboard.press('Enter');
   await on.sealed();
