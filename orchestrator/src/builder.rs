@@ -8,10 +8,11 @@ use std::{
 use everturn_kernel::{Provider, Schedule, Settings, Target};
 
 use crate::{
-    Clock, Journal, MemoryJournal, Orchestrator, Patient, StateStore, SystemClock, Tool,
+    Clock, Journal, MemoryJournal, Observer, Orchestrator, Patient, StateStore, SystemClock, Tool,
     clock::Steady,
     journal::{Configured, Guarded},
     model::{Model, Models},
+    observer::Observers,
     route::{PREFIX, Route, on_route},
     session::Ports,
     status::StatusChanges,
@@ -30,6 +31,7 @@ pub struct Builder {
     schedule: Arc<dyn Schedule + Send + Sync>,
     journal: Arc<dyn Journal>,
     state: Option<Arc<dyn StateStore>>,
+    observer: Option<Arc<dyn Observer>>,
     clock: Arc<dyn Clock>,
     settings: Settings,
     unbounded_waits: bool,
@@ -61,6 +63,7 @@ impl Builder {
             schedule: Arc::new(Patient),
             journal: Arc::new(MemoryJournal::new()),
             state: None,
+            observer: None,
             clock: Arc::new(SystemClock::new()),
             settings: Settings::default(),
             unbounded_waits: false,
@@ -141,6 +144,13 @@ impl Builder {
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
+        self
+    }
+
+    /// Who observes all conversations in this process: every event, and every provider call. Default: nobody.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -233,7 +243,8 @@ impl Builder {
         }
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
-        Orchestrator::new(journal.clone(), clock.clone(), |timers, shutdown| Ports {
+        let observers = Observers::new(self.observer);
+        Orchestrator::new(journal.clone(), clock.clone(), observers, |timers, shutdown| Ports {
             models,
             health: Arc::default(),
             state: self.state,

@@ -22,8 +22,8 @@ use everturn_wire::{ConversationId, ConversationStatus, StoredChunk};
 use tokio::sync::Notify;
 
 use crate::{
-    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, shutdown::Shutdown,
-    timer::Timers,
+    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, observer::Observers,
+    shutdown::Shutdown, timer::Timers,
 };
 use seat::Seat;
 
@@ -62,6 +62,7 @@ pub(crate) struct Home {
     /// What has its turn go on when it was lost.
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
+    pub(crate) observers: Observers,
 }
 
 /// What there is to read. Held for moments only, never across an await, and before the seat.

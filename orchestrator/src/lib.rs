@@ -18,6 +18,7 @@ mod journal;
 mod log;
 mod model;
 mod new_id;
+mod observer;
 mod orchestrator;
 mod panic;
 mod registry;
@@ -41,6 +42,7 @@ pub use journal::{
     Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page, Room,
     Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
+pub use observer::{CallEnd, Observer, ProviderCall};
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, StartTurn, Started};
 pub use schedule::{Exponential, Patient};
 pub use state::StateStore;

@@ -13,8 +13,8 @@ use everturn_wire::{ConversationId, Image, TurnId};
 use tokio::sync::broadcast;
 
 use crate::{
-    Clock, Cursor, Journal, conversation::Home, registry::Registry, session::Ports, shutdown::Shutdown,
-    status::StatusChange, timer::Timers,
+    Clock, Cursor, Journal, conversation::Home, observer::Observers, registry::Registry, session::Ports,
+    shutdown::Shutdown, status::StatusChange, timer::Timers,
 };
 pub use command::MAX_MESSAGE;
 use waker::Waker;
@@ -90,13 +90,15 @@ impl Orchestrator {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
+        observers: Observers,
         ports: impl FnOnce(Arc<Timers>, Arc<Shutdown>) -> Ports,
     ) -> Self {
         let waker = Waker::default();
         let shutdown: Arc<Shutdown> = Arc::default();
         let timers = Arc::new(Timers::new(clock, waker.clone()));
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
-        let registry = Arc::new(Registry::new(journal, Home { shelf: Arc::default(), timers, shutdown }));
+        let registry =
+            Arc::new(Registry::new(journal, Home { shelf: Arc::default(), timers, shutdown, observers }));
         waker.set(&registry, &ports);
         Self { registry, ports }
     }

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 24] = [
+const ALLOWED: [(&str, &[&str]); 25] = [
     ("cursor", &[]),
     ("new_id", &[]),
     ("panic", &[]),
@@ -24,13 +24,17 @@ const ALLOWED: [(&str, &[&str]); 24] = [
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "telemetry"]),
+    ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     ("model", &["error", "route"]),
     ("shutdown", &["error"]),
-    ("conversation", &["cursor", "error", "frame", "journal", "log", "shutdown", "telemetry", "timer"]),
+    (
+        "conversation",
+        &["cursor", "error", "frame", "journal", "log", "observer", "shutdown", "telemetry", "timer"],
+    ),
     ("registry", &["conversation", "error", "journal"]),
     // It drives the conversation that it was given, and finds no other.
     (
@@ -46,6 +50,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "log",
             "model",
             "new_id",
+            "observer",
             "panic",
             "route",
             "schedule",
@@ -82,6 +87,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "journal",
             "model",
             "new_id",
+            "observer",
             "registry",
             "session",
             "shutdown",
@@ -96,6 +102,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "clock",
             "journal",
             "model",
+            "observer",
             "orchestrator",
             "route",
             "schedule",

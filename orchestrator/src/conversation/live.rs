@@ -4,7 +4,7 @@ use everturn_kernel::Turn;
 use everturn_wire::{EventBody, QueuedMessage, RetryState, TurnId};
 
 use super::{Batch, Conversation};
-use crate::{Cursor, Frame, Version, log::EventLog, telemetry::Count};
+use crate::{Cursor, Frame, Version, log::EventLog, observer::Observers, telemetry::Count};
 
 /// What those who watch a conversation see.
 pub(crate) struct Live {
@@ -48,22 +48,27 @@ impl Live {
 impl Conversation {
     /// Tells streamed text at once; it becomes durable with the next commit.
     pub(crate) fn tell(&self, turn_id: &TurnId, bodies: impl Iterator<Item = EventBody>) {
-        let mut state = self.state();
+        let (mut state, mut told) = (self.state(), Vec::new());
         for body in bodies {
             if let (Some(_), Some(turn)) = (body.delta(), &mut state.live.running) {
                 // What is shown ends the chain of retries.
                 (turn.retry, turn.takes_retry_now) = (None, false);
             }
             let frame = Frame::new(state.live.log.end(), &self.id, Some(turn_id), body);
+            if self.home.observers.is_any() {
+                told.push(frame.clone());
+            }
             state.live.log.push(frame);
         }
         drop(state);
+        self.home.observers.published(&told);
         self.grew.notify_waiters();
     }
 
     /// Shows what was made durable. `next`: the turn that follows this one, which is sealed. Says how many commands are
     /// on their way, which were meant for this one.
     pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn, next: Option<&Turn>) -> usize {
+        let told = self.to_observe(&batch);
         let mut state = self.state();
         state.record.grow(version, batch.head, batch.chunks);
         let live = &mut state.live;
@@ -76,9 +81,20 @@ impl Conversation {
         // Before anyone can see it: who has seen the end of a turn must not have a command sent to it.
         let on_their_way = self.seat.committed(running.is_none());
         drop(state);
+        self.home.observers.published(&told);
         self.grew.notify_waiters();
         batch.counts.into_iter().for_each(Count::add);
         on_their_way
+    }
+
+    /// The events of a batch, if anyone observes them.
+    fn to_observe(&self, batch: &Batch) -> Vec<Frame> {
+        if self.home.observers.is_any() { batch.frames.clone() } else { Vec::new() }
+    }
+
+    /// Who is told of the provider calls of this conversation.
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.home.observers
     }
 
     /// Drops what was told and never became durable: new events begin behind it, so that a cursor into it leads on to
@@ -91,10 +107,12 @@ impl Conversation {
 
     /// Shows what was made durable while no turn runs.
     pub(crate) fn publish_idle(&self, batch: Batch, version: Version) {
+        let told = self.to_observe(&batch);
         let mut state = self.state();
         state.record.grow(version, batch.head, batch.chunks);
         state.live.push(batch.frames);
         drop(state);
+        self.home.observers.published(&told);
         self.grew.notify_waiters();
     }
 }

@@ -38,7 +38,8 @@ impl Wakes for Nobody {
 /// A conversation that came from the journal with a turn parked.
 pub(super) fn parked() -> Arc<Conversation> {
     let timers = Arc::new(Timers::new(Arc::new(SystemClock::new()), Nobody));
-    let home = Home { shelf: Arc::default(), timers, shutdown: Arc::default() };
+    let home =
+        Home { shelf: Arc::default(), timers, shutdown: Arc::default(), observers: Observers::default() };
     let turn =
         Turn::begin("t".into(), Settings::default(), Prompt::default(), Millis(1), &mut Effects::new());
     let record = TurnRecord {

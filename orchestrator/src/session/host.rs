@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::{Ports, TurnSettings, TurnTask, request, turn_task::PendingReplies};
 use crate::{
-    Invocation, JournalError, Output,
+    Invocation, JournalError, Output, ProviderCall,
     conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
     health,
     panic::panic_text,
@@ -113,6 +113,17 @@ impl<'s> TurnHost<'s> {
         }
     }
 
+    /// A call, as it is observed; none if nobody observes.
+    fn call(&self, turn: &Turn, op: Op, model: &str) -> Option<ProviderCall> {
+        self.conversation.observers().is_any().then(|| ProviderCall {
+            conversation_id: self.conversation.id.clone(),
+            turn_id: turn.id().clone(),
+            op,
+            model: model.to_owned(),
+            begun_at: self.shared.clock.now(),
+        })
+    }
+
     /// The events of a call to that target, whose health they tell of.
     fn watched<S>(&self, events: S, target: Option<Target>) -> BoxStream<'static, StreamEvent>
     where
@@ -205,6 +216,7 @@ impl Host for TurnHost<'_> {
             eager_calls: turn.settings().eager_tools,
         };
         telemetry::provider_called(&model.id);
+        let call = self.call(turn, op, &model.id);
         let (provider, name) = (model.provider, model.id);
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
         let stream =
@@ -212,6 +224,9 @@ impl Host for TurnHost<'_> {
         let stream = AssertUnwindSafe(stream)
             .catch_unwind()
             .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())));
+        let Some(call) = call else { return self.watched(stream, target) };
+        let clock = self.shared.clock.clone();
+        let stream = self.conversation.observers().clone().watch(stream, call, move || clock.now());
         self.watched(stream, target)
     }
 

@@ -5,6 +5,7 @@ mod again;
 mod command;
 mod figures;
 mod journal;
+mod observer;
 mod panic;
 mod property;
 mod queue;

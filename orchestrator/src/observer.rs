@@ -1,0 +1,132 @@
+//! The port for who observes all conversations in the process.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use everturn_kernel::{Millis, Op, StreamEvent};
+use everturn_wire::{AgentEvent, ConversationId, Failure, TurnId};
+use futures_util::{Stream, StreamExt as _};
+
+use crate::{Frame, panic::panic_text};
+
+/// Observes all conversations of an orchestrator in its process. Nothing is lost: it is called on the threads that run the
+/// turns, in the order of each conversation. So return soon, and hand longer work over. A panic is caught and logged.
+pub trait Observer: Send + Sync {
+    /// An event was published. It is durable, unless it is streamed text.
+    fn event(&self, event: &AgentEvent) {
+        let _ = event;
+    }
+
+    /// A provider is called.
+    fn call_begins(&self, call: &ProviderCall) {
+        let _ = call;
+    }
+
+    /// A provider call ended at this time.
+    fn call_ended(&self, call: &ProviderCall, at: Millis, end: CallEnd<'_>) {
+        let _ = (call, at, end);
+    }
+}
+
+/// One call of a provider: an attempt of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProviderCall {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The step, and the number of the attempt.
+    pub op: Op,
+    /// What is asked, as `credential/model`.
+    pub model: String,
+    /// When it began.
+    pub begun_at: Millis,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallEnd<'a> {
+    /// The answer is complete.
+    Answered,
+    /// It failed.
+    Failed(&'a Failure),
+    /// It was dropped, or its stream ended without a word about it.
+    Dropped,
+}
+
+/// Whoever observes, if anyone does.
+#[derive(Clone, Default)]
+pub(crate) struct Observers(Option<Arc<dyn Observer>>);
+
+impl Observers {
+    pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Self {
+        Self(observer)
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells of events that were published.
+    pub(crate) fn published(&self, frames: &[Frame]) {
+        for frame in frames {
+            // It was serialized from that type.
+            if let (true, Ok(event)) = (self.is_any(), serde_json::from_slice(&frame.event())) {
+                self.tell(|observer| observer.event(&event));
+            }
+        }
+    }
+
+    /// Passes the events of a call on, and tells of its begin and end.
+    pub(crate) fn watch<S>(
+        self,
+        events: S,
+        call: ProviderCall,
+        now: impl Fn() -> Millis + Send + 'static,
+    ) -> impl Stream<Item = StreamEvent> + Send
+    where
+        S: Stream<Item = StreamEvent> + Send + 'static,
+    {
+        self.tell(|observer| observer.call_begins(&call));
+        let mut open = OpenCall { observers: self, call, now, is_over: false };
+        events.inspect(move |event| match event {
+            StreamEvent::Finished(_) => open.end(CallEnd::Answered),
+            StreamEvent::Failed(failure) => open.end(CallEnd::Failed(failure)),
+            _ => {}
+        })
+    }
+
+    fn tell(&self, tell: impl FnOnce(&dyn Observer)) {
+        let Some(observer) = &self.0 else { return };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(observer.as_ref()))) {
+            tracing::error!(panic = panic_text(panic.as_ref()), "the observer panicked");
+        }
+    }
+}
+
+/// A call whose end is still to be told.
+struct OpenCall<N: Fn() -> Millis> {
+    observers: Observers,
+    call: ProviderCall,
+    now: N,
+    is_over: bool,
+}
+
+impl<N: Fn() -> Millis> OpenCall<N> {
+    fn end(&mut self, end: CallEnd<'_>) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            let at = (self.now)();
+            self.observers.tell(|observer| observer.call_ended(&self.call, at, end));
+        }
+    }
+}
+
+impl<N: Fn() -> Millis> Drop for OpenCall<N> {
+    fn drop(&mut self) {
+        self.end(CallEnd::Dropped);
+    }
+}
