@@ -9,7 +9,7 @@ use crate::{Health, Ledger, Millis, Target};
 
 static NOTHING_KNOWN: Health = Health::new();
 
-/// A failure put to a policy: what failed, on which target, and what happened earlier in the step.
+/// A failure put to a schedule: what failed, on which target, and what happened earlier in the step.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Question<'a> {
@@ -129,7 +129,7 @@ pub struct Ask {
     pub clamped: bool,
     /// The target that failed is not asked again in this step.
     pub drops_failed: bool,
-    /// It does not count against the policy's maximum of retries.
+    /// It does not count against the schedule's maximum of retries.
     pub uncounted: bool,
     /// A cycle of failures is over: the next one begins empty.
     pub ends_cycle: bool,

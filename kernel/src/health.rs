@@ -14,7 +14,7 @@ pub const USUAL_MARK_MS: u64 = 60_000;
 const SHORTEST_MARK_MS: u64 = 1_000;
 
 /// What is known about credentials and models: until when they should not be asked. A plain value; its owner shares it
-/// between turns and puts it into the questions that policies are asked.
+/// between turns and puts it into the questions that schedules are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Health {

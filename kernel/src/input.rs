@@ -54,7 +54,7 @@ pub enum Input {
     /// The process is about to shut down: saves all that is known so far.
     Checkpoint,
     /// The turn was restored after its process ended. Always the first input of a restored turn. A new step may begin with
-    /// it: hand in the turn's own policy.
+    /// it: hand in the turn's own schedule.
     Recover,
 }
 

@@ -1,4 +1,4 @@
-//! The ledger of a step: its failures and retries so far, which policies are given.
+//! The ledger of a step: its failures and retries so far, which schedules are given.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -6,7 +6,7 @@ use everturn_wire::{Category, Failure, RetryPhase, RetryState};
 
 use crate::Millis;
 
-/// Failures that a ledger keeps at most: a policy that never gives up must not make its turn grow.
+/// Failures that a ledger keeps at most: a schedule that never gives up must not make its turn grow.
 const MOST_FAILURES: usize = 64;
 
 /// What happened in a step so far. Starts anew with each step; saved with its turn.
@@ -15,8 +15,8 @@ const MOST_FAILURES: usize = 64;
 pub struct Ledger {
     /// Number of retries scheduled so far, switches included; also the 0-based number of the next one.
     pub retries: u32,
-    /// How many of them do not count against the policy's maximum: a person requested them while the provider was silent, or
-    /// the policy said so ([`crate::Ask::uncounted`]).
+    /// How many of them do not count against the schedule's maximum: a person requested them while the provider was silent, or
+    /// the schedule said so ([`crate::Ask::uncounted`]).
     pub uncounted: u32,
     /// The sum of their waits, in milliseconds.
     pub waited_ms: u64,
@@ -83,12 +83,12 @@ impl Ledger {
         Self { target, ..Self::default() }
     }
 
-    /// Returns the number of retries that count against the policy's maximum.
+    /// Returns the number of retries that count against the schedule's maximum.
     pub fn counted(&self) -> u32 {
         self.retries.saturating_sub(self.uncounted)
     }
 
-    /// The failures of the current cycle: since the step began, or since a policy last ended a cycle.
+    /// The failures of the current cycle: since the step began, or since a schedule last ended a cycle.
     pub fn cycle(&self) -> &[Seen] {
         self.failures.get(self.cycle_start..).unwrap_or_default()
     }

@@ -43,7 +43,7 @@ pub trait Schedule {
     /// Called only for retryable failures. The kernel extends the result to the provider's hint.
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration>;
 
-    /// What to do about a failure, where there are several targets or more to say than a wait: overridden by policies.
+    /// What to do about a failure, where there are several targets or more to say than a wait: overridden by schedules.
     ///
     /// By default the same target is asked again after [`Self::delay_for`], and a failure that is not retryable ends the
     /// turn. Pure: what is known of the targets is part of the question.

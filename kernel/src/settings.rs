@@ -23,7 +23,7 @@ pub struct Settings {
     pub max_recoveries: u32,
     /// Bounds on all waiting of a step, beside its schedule.
     pub budget: Budget,
-    /// Where attempts may go: the first one is asked first, policies choose among them. Empty = there is one, without a
+    /// Where attempts may go: the first one is asked first, schedules choose among them. Empty = there is one, without a
     /// name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,

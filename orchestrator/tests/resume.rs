@@ -315,3 +315,34 @@ fn a_turn_on_a_route_keeps_its_targets_in_a_process_that_has_no_such_route() {
         assert!(all.iter().any(recovered), "{all:?}");
     });
 }
+
+#[test]
+fn a_turn_on_a_route_keeps_its_schedule_in_a_process_that_has_another_one() {
+    let overloads = (0..4).map(|_| overloaded());
+    let (journal, script) = (Arc::default(), Scripted::new(overloads.chain([answer("done")])));
+    let orchestrator = |max_retries, now| {
+        Orchestrator::builder()
+            .model("a", "m", Arc::new(script.clone()))
+            .route("r", ["a/m"], Interactive { max_retries, ..Interactive::default() })
+            .journal(Arc::<MemoryJournal>::clone(&journal))
+            .clock(Arc::new(From(now, Instant::now())))
+            .build()
+    };
+    let id = process().block_on(async {
+        let first = orchestrator(9, BEGIN);
+        let turn = first.start(StartTurn::new("hello").model("route/r")).await.unwrap();
+        let mut events = first.subscribe(&turn.conversation_id, Some(turn.from), true).await.unwrap();
+        let waits = |event: &EventBody| matches!(event, EventBody::ProviderRetry { delay_ms: 8_000, .. });
+        until(&mut events, waits).await;
+        turn.conversation_id
+    });
+    assert_eq!(script.calls(), 3);
+    process().block_on(async {
+        // By its figures, the next failure would end the turn.
+        let next = orchestrator(1, BEGIN.plus(7_000));
+        next.resume().await.unwrap();
+        let mut events = next.subscribe(&id, Some(Cursor::default()), true).await.unwrap();
+        let all = until(&mut events, |event| *event == EventBody::TurnSealed).await;
+        assert_eq!(shown(&all), "done");
+    });
+}

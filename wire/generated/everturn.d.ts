@@ -500,7 +500,7 @@ export interface Models {
   modelInfo?: Record<string, ModelInfo>;
 }
 
-/** Which stream of a tool. */
+/** The output stream of a tool. */
 export type OutputStream =
   /** Standard output. */
   | "stdout"
@@ -526,7 +526,7 @@ export interface ProviderRetryEvent {
   budgetLeftMs?: number;
   /** The category of the failure. */
   category?: Category;
-  /** True when the target asked for a longer wait, which the policy cut short on purpose. */
+  /** True when the target asked for a longer wait, which the schedule cut short on purpose. */
   clamped?: boolean;
   /** The HTTP status as text, if known. */
   code?: string;

@@ -11,12 +11,14 @@ mod outcome;
 mod reason;
 mod report;
 mod retry;
+mod target;
 mod usage;
 
 pub use outcome::{RetryOutcome, Verdict};
 pub use reason::DoneReason;
 pub use report::ErrorReport;
 pub use retry::{RetryPhase, RetryState};
+pub use target::TargetRole;
 pub use usage::Usage;
 
 /// An event, as every transport sends it.
@@ -159,7 +161,7 @@ pub enum EventBody {
         /// True if the provider asked for this wait.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hinted: Option<bool>,
-        /// True when the target asked for a longer wait, which the policy cut short on purpose.
+        /// True when the target asked for a longer wait, which the schedule cut short on purpose.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<bool>,
     },
@@ -373,25 +375,7 @@ pub enum ConversationStatus {
     Unknown,
 }
 
-/// What a target is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TargetRole {
-    /// To answer the person.
-    Main,
-    /// To review tool calls.
-    Reviewer,
-    /// To summarize a long history.
-    Compactor,
-    /// A word that only a newer server sends.
-    #[serde(other)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Unknown,
-}
-
-/// Which stream of a tool.
+/// The output stream of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -63,7 +63,7 @@ impl Turn {
             Directive::GiveUp(give_up) => return Err(give_up),
         };
         let Some(next) = targets.get(ask.target).filter(|_| !ledger.out.contains(&ask.target)) else {
-            let detail = Some("the retry policy chose a target that may not be asked in this step".into());
+            let detail = Some("the retry schedule chose a target that may not be asked in this step".into());
             return Err(GiveUp { outcome: RetryOutcome::NotRetryable, detail });
         };
         // To send the same request earlier than told is to be refused again. The hint says nothing about other targets.

@@ -178,7 +178,7 @@ impl TurnTask {
         let (settings, gone) = TurnSettings::restore(ports, &turn, model, definition);
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
-        // A new step may begin here, and its target is the policy's to say.
+        // A new step may begin here, and its target is the schedule's to say.
         let policy = ports.informed(settings.schedule.clone());
         let recover = AssertUnwindSafe(|| turn.handle(now, input, &policy, &mut effects));
         if let Err(panic) = catch_unwind(recover) {
