@@ -78,12 +78,12 @@ impl Builder {
     /// default.
     #[must_use]
     pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
-        self.models.models.push(Model {
+        self.models.models.push(Arc::new(Model {
             id: format!("{credential}/{name}"),
             name: name.to_owned(),
             provider,
             sibling_of: None,
-        });
+        }));
         self
     }
 
@@ -93,12 +93,12 @@ impl Builder {
     pub fn credential(mut self, of: &str, credential: &str, provider: Arc<dyn Provider>) -> Self {
         let name = of.split_once('/').map_or(of, |(_, name)| name);
         let is_known = self.models.models.iter().any(|model| model.id == of);
-        self.models.models.push(Model {
+        self.models.models.push(Arc::new(Model {
             id: format!("{credential}/{name}"),
             name: name.to_owned(),
             provider,
             sibling_of: is_known.then(|| of.to_owned()),
-        });
+        }));
         self
     }
 

@@ -14,7 +14,6 @@ use crate::{
 const SHOWN: usize = 128;
 
 /// A model that turns can be run with, by one credential.
-#[derive(Clone)]
 pub(crate) struct Model {
     /// `credential/model`: how clients name it.
     pub(crate) id: String,
@@ -45,32 +44,25 @@ impl Model {
 
 /// What a turn is run with: one model, or a route over several.
 #[derive(Clone)]
-pub(crate) struct Choice {
-    /// How clients name it.
-    pub(crate) id: String,
-    asks: Asks,
-}
-
-#[derive(Clone)]
-enum Asks {
-    Model(Model),
+pub(crate) enum Choice {
+    Model(Arc<Model>),
     Route(Arc<Route>),
 }
 
 impl Choice {
-    fn model(model: Model) -> Self {
-        Self { id: model.id.clone(), asks: Asks::Model(model) }
-    }
-
-    pub(crate) fn route(route: Arc<Route>) -> Self {
-        Self { id: route.id.clone(), asks: Asks::Route(route) }
+    /// How clients name it.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Model(model) => &model.id,
+            Self::Route(route) => &route.id,
+        }
     }
 
     /// The route, if it is one.
     pub(crate) fn as_route(&self) -> Option<&Route> {
-        match &self.asks {
-            Asks::Model(_) => None,
-            Asks::Route(route) => Some(route),
+        match self {
+            Self::Model(_) => None,
+            Self::Route(route) => Some(route),
         }
     }
 }
@@ -78,7 +70,7 @@ impl Choice {
 /// All models and routes.
 #[derive(Clone, Default)]
 pub(crate) struct Models {
-    pub(crate) models: Vec<Model>,
+    pub(crate) models: Vec<Arc<Model>>,
     /// One of the id of a model goes before that model.
     pub(crate) routes: Vec<Arc<Route>>,
     /// The id of the default; else it is the first model.
@@ -103,7 +95,7 @@ impl Models {
 
     /// The targets behind the id of a model: one for each of its credentials.
     pub(crate) fn targets(&self, id: &str) -> Vec<Target> {
-        self.models.iter().filter(|model| model.is_of(id)).map(Model::target).collect()
+        self.models.iter().filter(|model| model.is_of(id)).map(|model| model.target()).collect()
     }
 
     /// The model or route that was asked for; else the one used last, if it is still there; else the default.
@@ -126,11 +118,11 @@ impl Models {
     ///
     /// # Errors
     /// When it is no longer configured: to the turn, a target that fails for good.
-    pub(crate) fn asked(&self, choice: &Choice, target: Option<&Target>) -> Result<Model, Failure> {
-        let id = match (&choice.asks, target) {
-            (Asks::Model(model), None) => return Ok(model.clone()),
+    pub(crate) fn asked(&self, choice: &Choice, target: Option<&Target>) -> Result<Arc<Model>, Failure> {
+        let id = match (choice, target) {
+            (Choice::Model(model), None) => return Ok(model.clone()),
             (_, Some(target)) => &target.name,
-            (Asks::Route(route), None) => &route.id,
+            (Choice::Route(route), None) => &route.id,
         };
         self.model(id).cloned().ok_or_else(|| {
             let text = format!("the model {id} of this route is not configured");
@@ -138,12 +130,12 @@ impl Models {
         })
     }
 
-    fn model(&self, id: &str) -> Option<&Model> {
+    fn model(&self, id: &str) -> Option<&Arc<Model>> {
         self.models.iter().find(|model| model.id == id)
     }
 
     fn find(&self, id: &str) -> Option<Choice> {
-        let route = self.routes.iter().find(|route| route.id == id).cloned().map(Choice::route);
-        route.or_else(|| self.model(id).cloned().map(Choice::model))
+        let route = self.routes.iter().find(|route| route.id == id).cloned().map(Choice::Route);
+        route.or_else(|| self.model(id).cloned().map(Choice::Model))
     }
 }

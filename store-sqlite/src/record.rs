@@ -17,6 +17,9 @@ pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, mode
 /// The columns that [`turn`] reads, in its order.
 pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, (SELECT json FROM definition WHERE key = conversation.definition), wake_at, wait_ms, for_person";
 
+/// Room for the JSON of a usual record, in bytes.
+const JSON_ROOM: usize = 512;
+
 /// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
 pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
@@ -35,7 +38,11 @@ pub(crate) fn optional_count(row: &Row<'_>, column: usize) -> rusqlite::Result<O
 }
 
 pub(crate) fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::ToSqlConversionFailure(error.into()))
+    // Most are a few hundred bytes: one allocation instead of a growing one.
+    let mut json = Vec::with_capacity(JSON_ROOM);
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| Error::ToSqlConversionFailure(error);
+    serde_json::to_writer(&mut json, value).map_err(|error| failed(error.into()))?;
+    String::from_utf8(json).map_err(|error| failed(error.into()))
 }
 
 pub(crate) fn from_json<'r, T: Deserialize<'r>>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<T> {

@@ -2,6 +2,7 @@
 
 mod append;
 mod group;
+mod row;
 
 use std::{
     io,

@@ -124,7 +124,8 @@ impl Batch {
 
     /// All of it as journal entries. `next`: the turn that follows this one, which is sealed.
     pub(crate) fn entries(&self, turn: &Turn, next: Option<&Turn>, definition: &Definition) -> Vec<Entry> {
-        let mut entries: Vec<_> = self.chunks.iter().cloned().map(Entry::Chunk).collect();
+        let mut entries = Vec::with_capacity(self.chunks.len() + self.told.len() + self.frames.len() + 3);
+        entries.extend(self.chunks.iter().cloned().map(Entry::Chunk));
         // Those of the turn that follows come behind its seal, so that they are let go with their own turn.
         let of_next = |frame: &Frame| next.is_some() && frame.start() >= self.from;
         let event = |frame: &Frame| Entry::Event(frame.to_stored());

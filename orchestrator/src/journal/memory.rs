@@ -22,7 +22,8 @@ pub struct MemoryJournal {
 struct Record {
     version: Version,
     head: Option<Head>,
-    turn: Option<TurnRecord>,
+    /// Boxed, as a table has room for twice as many records as there are.
+    turn: Option<Box<TurnRecord>>,
     chunks: Vec<Arc<StoredChunk>>,
     events: Vec<StoredEvent>,
     metrics: Vec<TurnMetrics>,
@@ -61,7 +62,7 @@ impl Journal for MemoryJournal {
             match entry {
                 Entry::Chunk(chunk) => record.chunks.push(chunk),
                 Entry::Event(event) => record.events.push(event),
-                Entry::Turn(turn) => record.turn = Some(*turn),
+                Entry::Turn(turn) => record.turn = Some(turn),
                 Entry::Sealed(metrics) => {
                     record.turn = None;
                     record.metrics.push(metrics);
@@ -76,7 +77,7 @@ impl Journal for MemoryJournal {
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
         Ok(self.read(id, |record| {
             let head = record.head.clone()?;
-            Some(Stored { version: record.version, head, turn: record.turn.clone() })
+            Some(Stored { version: record.version, head, turn: record.turn.as_deref().cloned() })
         }))
     }
 

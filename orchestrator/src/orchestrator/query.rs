@@ -9,9 +9,7 @@ use everturn_wire::{
 };
 
 use super::Orchestrator;
-use crate::{
-    Cursor, Error, ListCursor, Page, Subscription, Take, Window, model::Model, subscription::Source,
-};
+use crate::{Cursor, Error, ListCursor, Page, Subscription, Take, Window, subscription::Source};
 
 impl Orchestrator {
     /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
@@ -137,7 +135,7 @@ impl Orchestrator {
     /// several failures the one that holds longest.
     pub fn targets(&self) -> Vec<TargetState> {
         let (now, health) = (self.ports.clock.now(), self.ports.health.copy());
-        let targets = self.ports.models.models.iter().map(Model::target);
+        let targets = self.ports.models.models.iter().map(|model| model.target());
         let state = |target: Target| {
             let mark = health.mark(now, &target);
             TargetState {

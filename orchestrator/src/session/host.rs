@@ -73,7 +73,7 @@ impl<'s> TurnHost<'s> {
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
         let mut batch = Batch::new(&self.conversation.id, &self.conversation.state());
         let closing = self.conversation.is_closing();
-        batch.head.model = Some(self.settings.model.id.clone());
+        batch.head.model = Some(self.settings.model.id().to_owned());
         batch.status(ConversationStatus::Active);
         batch.supersede(self.settings.definition.supersedes);
         if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
@@ -208,7 +208,7 @@ impl Host for TurnHost<'_> {
         let messages = request::messages(configured.system_prompt.as_deref(), &chunks, definition.supersedes);
         let request = Request {
             op,
-            model: model.name,
+            model: model.name.clone(),
             messages,
             tools: self.settings.tools.specs(),
             max_output_tokens: configured.max_output_tokens,
@@ -217,13 +217,12 @@ impl Host for TurnHost<'_> {
         };
         telemetry::provider_called(&model.id);
         let call = self.call(turn, op, &model.id);
-        let (provider, name) = (model.provider, model.id);
-        let started = std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request)));
-        let stream =
-            started.unwrap_or_else(|panic| stream::once(future::ready(broke(&name, panic.as_ref()))).boxed());
+        let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
+        let stream = started
+            .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
         let stream = AssertUnwindSafe(stream)
             .catch_unwind()
-            .map(move |event| event.unwrap_or_else(|panic| broke(&name, panic.as_ref())));
+            .map(move |event| event.unwrap_or_else(|panic| broke(&model.id, panic.as_ref())));
         let Some(call) = call else { return self.watched(stream, target) };
         let clock = self.shared.clock.clone();
         let stream = self.conversation.observers().clone().watch(stream, call, move || clock.now());

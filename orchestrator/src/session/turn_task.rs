@@ -74,7 +74,7 @@ impl TurnSettings {
         };
         let tools = ports.tools.clone();
         let definition =
-            Definition { reasoning_effort, supersedes, configured, ..Definition::new(&model.id) };
+            Definition { reasoning_effort, supersedes, configured, ..Definition::new(model.id()) };
         Self { model, tools, schedule, definition, tell_queue: false }
     }
 
@@ -92,11 +92,11 @@ impl TurnSettings {
         definition: Definition,
     ) -> (Self, Option<String>) {
         let configured = &definition.configured;
-        let mut is_gone = model.id != definition.model && !definition.model.is_empty();
+        let mut is_gone = model.id() != definition.model && !definition.model.is_empty();
         if is_gone && turn.target().is_some() {
             // A route that is gone: its targets were saved with the turn.
             let route = ports.route_of(&definition.model, &turn.settings().targets);
-            (model, is_gone) = (Choice::route(Arc::new(route)), false);
+            (model, is_gone) = (Choice::Route(Arc::new(route)), false);
         }
         let mut gone =
             is_gone.then(|| format!("the model {} of this turn is no longer configured", definition.model));

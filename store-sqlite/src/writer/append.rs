@@ -1,6 +1,6 @@
 //! One append, as statements.
 
-use everturn_orchestrator::{Definition, Entry, Head, JournalError, StoredEvent, TurnRecord, Version, Wait};
+use everturn_orchestrator::{Definition, Entry, JournalError, StoredEvent, Version};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{
     Connection, OptionalExtension as _, Result, ToSql, params,
@@ -8,7 +8,8 @@ use rusqlite::{
 };
 use tokio::sync::oneshot;
 
-use crate::record::{count, integer, role_code, status_code, to_json};
+use super::row::{Row, Unsealed};
+use crate::record::{count, integer, role_code, to_json};
 
 /// One append that waits to be written.
 pub(crate) struct Append {
@@ -50,17 +51,22 @@ impl Append {
             Some((key, _)) => key,
             None => insert(on, &self.id)?,
         };
-        on.prepare_cached("UPDATE conversation SET version = ?2 WHERE key = ?1")?
-            .execute(params![key, integer(version.0)])?;
+        let mut row = Row { version, head: None, turn: None };
         for entry in &self.entries {
             match entry {
                 Entry::Chunk(chunk) => self::chunk(on, key, chunk)?,
                 Entry::Event(event) => self::event(on, key, event)?,
-                Entry::Turn(turn) => self::turn(on, key, turn, last.key_of(on, &turn.definition)?)?,
-                Entry::Sealed(figures) => sealed(on, key, figures, self.time())?,
-                Entry::Head(head) => self::head(on, key, head)?,
+                Entry::Turn(turn) => {
+                    row.turn = Some(Unsealed::Turn(turn, last.key_of(on, &turn.definition)?));
+                }
+                Entry::Sealed(figures) => {
+                    sealed(on, key, figures, self.time())?;
+                    row.turn = Some(Unsealed::None);
+                }
+                Entry::Head(head) => row.head = Some(head),
             }
         }
+        row.update(on, key)?;
         Ok(Ok(version))
     }
 
@@ -105,25 +111,6 @@ fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
     Ok(())
 }
 
-fn turn(on: &Connection, key: i64, turn: &TurnRecord, definition: i64) -> Result<()> {
-    let sql = "UPDATE conversation
-        SET turn = ?2, wake_at = ?3, wait_ms = ?4, for_person = ?5, turn_begins = ?6, turn_seq = ?7,
-        definition = ?8 WHERE key = ?1";
-    let until = turn.wait.until();
-    on.prepare_cached(sql)?.execute(params![
-        key,
-        to_json(&turn.snapshot)?,
-        until.map(|until| integer(until.at.0)),
-        until.map(|until| integer(until.decided_ms)),
-        matches!(turn.wait, Wait::Person { .. }),
-        integer(turn.from.value()),
-        integer(turn.first_seq),
-        definition,
-    ])?;
-    Ok(())
-}
-
-/// The key of a definition, which is kept once however many turns have it.
 /// The definition written last in this transaction. Turns of one orchestrator mostly have the same, and to look one up
 /// means to write it as JSON, system prompt included.
 #[derive(Default)]
@@ -155,30 +142,11 @@ fn find_or_insert(on: &Connection, definition: &str) -> Result<i64> {
 }
 
 fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
-    let sql = "UPDATE conversation SET turn = NULL, wake_at = NULL, wait_ms = NULL, for_person = 0,
-        turn_begins = NULL, turn_seq = NULL, definition = NULL WHERE key = ?1";
-    on.prepare_cached(sql)?.execute([key])?;
     let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
         (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),
         coalesce(?2, (SELECT last_activity_at FROM conversation WHERE key = ?1), 0),
         (SELECT coalesce(max(ends), 0) FROM event WHERE conversation = ?1), ?3)";
     on.prepare_cached(sql)?.execute(params![key, time, to_json(figures)?])?;
-    Ok(())
-}
-
-fn head(on: &Connection, key: i64, head: &Head) -> Result<()> {
-    let sql = "UPDATE conversation SET created_at = ?2, last_activity_at = ?3, title = ?4, status = ?5,
-        model = ?6, ends = ?7, last_seq = ?8 WHERE key = ?1";
-    on.prepare_cached(sql)?.execute(params![
-        key,
-        integer(head.created_at.0),
-        integer(head.last_activity_at.0),
-        head.title,
-        status_code(head.status)?,
-        head.model,
-        integer(head.end.value()),
-        integer(head.last_seq),
-    ])?;
     Ok(())
 }
 
