@@ -27,13 +27,11 @@ impl Turn {
         }
         match event {
             StreamEvent::Text(delta) => {
-                let target = recovered(streaming, &self.settings.targets);
-                streaming.on_text(now, delta, target, fx);
+                streaming.on_text(now, delta, &self.settings.targets, fx);
                 self.note_first_token();
             }
             StreamEvent::Reasoning(delta) => {
-                let target = recovered(streaming, &self.settings.targets);
-                streaming.on_reasoning(now, delta, target, fx);
+                streaming.on_reasoning(now, delta, &self.settings.targets, fx);
                 self.note_first_token();
             }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
@@ -62,8 +60,7 @@ impl Turn {
 
     fn on_tool_call(&mut self, now: Millis, call: ToolCall, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
-        let target = recovered(streaming, &self.settings.targets);
-        streaming.saw_content(now, target, fx);
+        streaming.saw_content(now, &self.settings.targets, fx);
         let open = OpenCall::new(with_unique_id(call, &streaming.calls));
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
@@ -161,11 +158,11 @@ impl Turn {
 }
 
 impl Streaming {
-    fn on_text(&mut self, now: Millis, delta: String, target: Option<String>, fx: &mut Effects) {
+    fn on_text(&mut self, now: Millis, delta: String, targets: &[Target], fx: &mut Effects) {
         if delta.is_empty() {
             return;
         }
-        self.saw_content(now, target, fx);
+        self.saw_content(now, targets, fx);
         match self.pieces.last_mut() {
             Some(Piece::Text(text)) => text.push_str(&delta),
             _ => self.pieces.push(Piece::Text(delta.clone())),
@@ -173,11 +170,11 @@ impl Streaming {
         fx.tell(EventBody::TextDelta { delta });
     }
 
-    fn on_reasoning(&mut self, now: Millis, delta: String, target: Option<String>, fx: &mut Effects) {
+    fn on_reasoning(&mut self, now: Millis, delta: String, targets: &[Target], fx: &mut Effects) {
         if delta.is_empty() {
             return;
         }
-        self.saw_content(now, target, fx);
+        self.saw_content(now, targets, fx);
         match self.pieces.last_mut() {
             Some(Piece::Thinking { text, echo: None }) => text.push_str(&delta),
             _ => self.pieces.push(Piece::Thinking { text: delta.clone(), echo: None }),
@@ -197,14 +194,15 @@ impl Streaming {
         self.calls.is_empty() && self.pieces.iter().all(|piece| piece.words().is_empty())
     }
 
-    /// Notes the first token; after retries it says that they are over.
-    fn saw_content(&mut self, now: Millis, target: Option<String>, fx: &mut Effects) {
+    /// Notes the first token; after retries it says that they are over, and which of the targets answered.
+    fn saw_content(&mut self, now: Millis, targets: &[Target], fx: &mut Effects) {
         if self.first_token_at.is_some() {
             return;
         }
         self.first_token_at = Some(now);
         if self.ledger.retries > 0 {
             let (attempts, outcome) = (self.ledger.retries, RetryOutcome::Recovered);
+            let target = targets.get(self.ledger.target).map(|target| target.name.clone());
             fx.tell(EventBody::RetryEnded { attempts, outcome, message: None, target });
         }
     }
@@ -215,13 +213,6 @@ impl Streaming {
         let gen_total_ms = ttft_ms.zip(decode_ms).map(|(a, b)| a.saturating_add(b));
         EventBody::StepComplete { step_id, ttft_ms, decode_ms, gen_total_ms }
     }
-}
-
-/// The target to name when this call ends a chain of retries.
-fn recovered(streaming: &Streaming, targets: &[Target]) -> Option<String> {
-    // Looked up for the first token of a retried call only: this runs for every delta.
-    let target = if streaming.is_retry() { targets.get(streaming.ledger.target) } else { None };
-    target.map(|target| target.name.clone())
 }
 
 /// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.
