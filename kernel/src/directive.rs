@@ -133,6 +133,8 @@ pub struct Ask {
     pub uncounted: bool,
     /// A cycle of failures is over: the next one begins empty.
     pub ends_cycle: bool,
+    /// The wait is for a usage limit to reset, which takes hours or days: the budget does not cover it, only its deadline.
+    pub is_wall: bool,
     /// The reason, for people. Published with `target-switched`.
     pub reason: Cow<'static, str>,
 }
@@ -147,6 +149,7 @@ impl Ask {
             drops_failed: false,
             uncounted: false,
             ends_cycle: false,
+            is_wall: false,
             reason: Cow::Borrowed("the schedule"),
         }
     }

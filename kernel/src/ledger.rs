@@ -18,8 +18,13 @@ pub struct Ledger {
     /// How many of them do not count against the schedule's maximum: a person requested them while the provider was silent, or
     /// the schedule said so ([`crate::Ask::uncounted`]).
     pub uncounted: u32,
-    /// The sum of their waits, in milliseconds.
+    /// The sum of their waits, in milliseconds, but for those that the budget does not cover: for usage limits, and for the
+    /// network.
     pub waited_ms: u64,
+    /// How often the step waited for a usage limit to reset ([`crate::Ask::is_wall`]), and for how many milliseconds in all.
+    pub walls: u32,
+    /// See `walls`.
+    pub walled_ms: u64,
     /// The target that is being asked, as an index into the turn's targets.
     pub target: usize,
     /// The failures of the step that were answered with a retry, oldest first; at most the last 64. Empty where the turn
@@ -57,6 +62,8 @@ pub(crate) struct Scheduled {
     pub(crate) category: Category,
     pub(crate) message: String,
     pub(crate) code: Option<String>,
+    /// Another turn was refused, not this one.
+    pub(crate) shared: bool,
 }
 
 impl Seen {
@@ -115,6 +122,7 @@ impl Ledger {
             message: last.map(|last| last.message.clone()),
             code: last.and_then(|last| last.code.clone()),
             target: None,
+            shared: last.filter(|last| last.shared).map(|_| true),
         }
     }
 }

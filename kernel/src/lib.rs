@@ -44,11 +44,13 @@ pub use ledger::{Ledger, Seen};
 pub use millis::Millis;
 pub use op::Op;
 pub use phase::Outcome;
-pub use preset::{Cycling, Handover, Interactive};
-pub use provider::{Arguments, FinishReason, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec};
+pub use preset::{Cycling, Handover, Interactive, Walls};
+pub use provider::{
+    Arguments, FinishReason, Hold, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec,
+};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use route::Target;
-pub use settings::{Budget, Settings};
+pub use settings::{AfterContent, Budget, Settings};
 pub use snapshot::{RestoreError, Snapshot};
 pub use turn::{Prompt, Turn};
 pub use wait::{Moment, Wait};

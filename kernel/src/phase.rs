@@ -51,6 +51,8 @@ pub(crate) struct Streaming {
     pub(crate) usage: Option<Usage>,
     /// Whether subscribers were told that it is silent.
     pub(crate) is_silent: bool,
+    /// Whether a person asked for this call: it is made whatever others found out.
+    pub(crate) by_person: bool,
 }
 
 impl Streaming {
@@ -64,6 +66,7 @@ impl Streaming {
             calls: Vec::new(),
             usage: None,
             is_silent: false,
+            by_person: false,
         }
     }
 
@@ -115,6 +118,8 @@ pub(crate) struct Backoff {
     pub(crate) resume_at: Millis,
     /// Decided length of the wait, in milliseconds: a clock that was set back cannot make it longer.
     pub(crate) decided_ms: u64,
+    /// Its call was not made because of what others found out.
+    pub(crate) shared: bool,
 }
 
 /// Waiting for tool results.

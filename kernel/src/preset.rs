@@ -3,10 +3,12 @@
 mod cycling;
 mod handover;
 mod interactive;
+mod walls;
 
 pub use cycling::Cycling;
 pub use handover::Handover;
 pub use interactive::Interactive;
+pub use walls::Walls;
 
 use alloc::{format, string::String};
 

@@ -1,6 +1,6 @@
 //! The provider contract: one request in, a stream of events out.
 
-use alloc::{string::String, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
 use everturn_wire::{Echo, Failure, Message, Usage, Value};
 use futures_core::stream::BoxStream;
@@ -66,10 +66,26 @@ pub enum StreamEvent {
     Usage(Usage),
     /// Nothing of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.
     Silent(Silence),
+    /// The call was not made, as others found out that it is of no use yet: it is put off and uses up no attempt. Told by
+    /// hosts, not by adapters; ends the stream.
+    Held(Box<Hold>),
     /// The provider's own terminal event.
     Finished(FinishReason),
     /// The call failed, before or inside its stream.
     Failed(Failure),
+}
+
+/// Why a call is put off, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// What others were told, or what keeps every call from being made.
+    pub failure: Failure,
+    /// How long to wait before the call is tried, in milliseconds.
+    pub wait_ms: u64,
+    /// Whether another turn was refused, so that this one made no request. Otherwise it was tried, and reached nobody.
+    pub shared: bool,
+    /// Whether the wait counts against the budget of the step.
+    pub in_budget: bool,
 }
 
 /// How long a provider call has been silent, and when it times out.

@@ -69,6 +69,11 @@ pub trait Schedule {
         false
     }
 
+    /// Whether its calls are made although others found their target limited: of a schedule that cuts hints short on purpose.
+    fn ignores_holds(&self) -> bool {
+        false
+    }
+
     /// Returns its name and figures, from which another process makes the same schedule; `None` if it has no such form.
     fn saved(&self) -> Option<Value> {
         None
@@ -98,6 +103,10 @@ macro_rules! behind {
 
             fn chooses_targets(&self) -> bool {
                 (**self).chooses_targets()
+            }
+
+            fn ignores_holds(&self) -> bool {
+                (**self).ignores_holds()
             }
 
             fn saved(&self) -> Option<Value> {

@@ -23,6 +23,9 @@ pub struct Settings {
     pub max_recoveries: u32,
     /// Bounds on all waiting of a step, beside its schedule.
     pub budget: Budget,
+    /// What happens to a step that fails after part of its answer was shown.
+    #[serde(skip_serializing_if = "AfterContent::is_keep")]
+    pub after_content: AfterContent,
     /// Where attempts may go: the first one is asked first, schedules choose among them. Empty = there is one, without a
     /// name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -38,8 +41,28 @@ impl Default for Settings {
             idempotent_tools: Vec::new(),
             max_recoveries: 5,
             budget: Budget::default(),
+            after_content: AfterContent::Keep,
             targets: Vec::new(),
         }
+    }
+}
+
+/// What happens to a step that fails after part of its answer was shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AfterContent {
+    /// The partial answer stays, and the turn ends with the failure.
+    #[default]
+    Keep,
+    /// A failure that the schedule retries takes the partial answer back with `step-rewound`, and the step is streamed again
+    /// within the same budget. Never once a tool of the step has started.
+    Rewind,
+}
+
+impl AfterContent {
+    fn is_keep(&self) -> bool {
+        *self == Self::Keep
     }
 }
 

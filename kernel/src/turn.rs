@@ -1,8 +1,11 @@
 //! The turn: one user message until sealed.
 
 mod backoff;
+mod charge;
+mod hold;
 mod recover;
 mod retry;
+mod rewind;
 mod seal;
 mod streaming;
 mod tools;
@@ -180,6 +183,11 @@ impl Turn {
             Phase::Streaming(streaming) => streaming.is_silent && !streaming.has_content(),
             Phase::Tools(_) | Phase::Sealed(_) => false,
         }
+    }
+
+    /// Whether a person asked for the call that is wanted: make it, whatever is known about its target.
+    pub fn is_asked_by_person(&self) -> bool {
+        matches!(&self.phase, Phase::Streaming(streaming) if streaming.by_person)
     }
 
     /// Returns what the turn waits for before it can continue. No phase waits for a person yet.

@@ -5,3 +5,4 @@ mod handover;
 mod interactive;
 pub(crate) mod random;
 mod story;
+mod walls;

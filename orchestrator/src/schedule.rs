@@ -7,7 +7,7 @@ mod timed;
 
 use std::sync::Arc;
 
-use everturn_kernel::{Cycling, Handover, Interactive, Schedule};
+use everturn_kernel::{Cycling, Handover, Interactive, Schedule, Walls};
 use everturn_wire::Value;
 
 pub use exponential::Exponential;
@@ -29,6 +29,7 @@ pub(crate) fn restore(saved: &Value) -> Result<Arc<dyn Schedule + Send + Sync>, 
         Exponential::NAME => Exponential::restore(saved).map(shared),
         Interactive::NAME => Interactive::restore(saved).map(shared),
         Cycling::NAME => Cycling::restore(saved).map(shared),
+        Walls::NAME => return Ok(shared(Walls(restore(&saved["schedule"])?))),
         Handover::NAME => return Ok(shared(Handover(restore(&saved["schedule"])?))),
         _ => return Err(name.to_owned()),
     };
@@ -55,7 +56,7 @@ mod tests {
         };
         let quick =
             Interactive { base: Duration::from_millis(5), max_delay: None, max_retries: 9, reverts: false };
-        let all: [Box<dyn Schedule>; 7] = [
+        let all: [Box<dyn Schedule>; 8] = [
             Box::new(Patient),
             Box::<Exponential>::default(),
             Box::new(spread),
@@ -63,6 +64,7 @@ mod tests {
             Box::new(quick),
             Box::new(Cycling { max_attempts: 7, clamp_hints: false }),
             Box::new(Handover(spread)),
+            Box::new(Walls(Handover(Patient))),
         ];
         let failure = Failure::new(Category::Overloaded, true, "");
         for schedule in all {

@@ -16,7 +16,7 @@ mod tool;
 
 use std::{error, fmt};
 
-use everturn_kernel::{Effect, Input, Millis, Op, Settings};
+use everturn_kernel::{AfterContent, Effect, Input, Millis, Op, Settings};
 use everturn_wire::{DoneReason, EventBody};
 
 use crate::Fact;
@@ -86,6 +86,8 @@ pub struct Invariants {
     /// A process was started since.
     restarted: bool,
     rewinds: u32,
+    /// Whether what was shown may be taken back without a restart.
+    may_rewind: bool,
     screen: Screen,
     history: History,
     chain: Chain,
@@ -104,6 +106,7 @@ impl Invariants {
             asked: None,
             restarted: false,
             rewinds: 0,
+            may_rewind: settings.after_content == AfterContent::Rewind,
             screen: Screen::default(),
             history: History::default(),
             chain: Chain::new(settings.budget),
@@ -122,7 +125,12 @@ impl Invariants {
         self.now = at;
         self.tools.see(fact)?;
         match fact {
-            Fact::Told(event) => self.told(event),
+            Fact::Told(event) => {
+                let rewinds = matches!(event, EventBody::StepRewound { .. });
+                let may = self.restarted || self.may_rewind;
+                ensure!(!rewinds || may, "content was taken back without a restart");
+                self.told(event)
+            }
             Fact::Kept(role, chunk) => self.history.keep(*role, chunk),
             Fact::Called(op) => {
                 self.chain.called(at)?;
@@ -210,9 +218,11 @@ impl Invariants {
                 self.rewinds += 1;
                 self.chain.rewind();
             }
-            EventBody::ProviderRetry { attempt, delay_ms, next_at, clamped, .. } => {
+            EventBody::ProviderRetry { attempt, delay_ms, next_at, clamped, budget_left_ms, .. } => {
                 ensure!(self.errors == 0, "a retry after the error");
-                self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis), *clamped == Some(true))?;
+                let clamped = *clamped == Some(true);
+                let is_charged = budget_left_ms.is_some();
+                self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis), clamped, is_charged)?;
             }
             EventBody::TargetSwitched { from, to, .. } => {
                 ensure!(from != to, "a switch from {from} to itself");

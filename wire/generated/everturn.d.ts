@@ -522,7 +522,10 @@ export interface ProviderRetryEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** Remaining retry budget after this wait, in milliseconds. */
+  /**
+   * Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the budget does not cover the
+   * wait: one for a usage limit, or for the network.
+   */
   budgetLeftMs?: number;
   /** The category of the failure. */
   category?: Category;
@@ -536,6 +539,8 @@ export interface ProviderRetryEvent {
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
   nextAt?: number;
+  /** True if another turn was refused and this one did not ask: the wait uses up no attempt. */
+  shared?: boolean;
   /** The target of the retry, as `provider/model`. */
   target?: string;
 }
@@ -726,6 +731,8 @@ export interface RetryState {
   message?: string;
   /** When the wait ends, in epoch milliseconds; absent while `asking`. */
   nextAt?: number;
+  /** True if another turn was refused and this one did not ask: the wait uses up no attempt. */
+  shared?: boolean;
   /** The target that the retry asks, as `provider/model`; absent if the turn has only one. */
   target?: string;
 }

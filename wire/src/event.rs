@@ -152,7 +152,8 @@ pub enum EventBody {
         /// Maximum number of retries in the schedule; absent if unbounded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_attempts: Option<u32>,
-        /// Remaining retry budget after this wait, in milliseconds.
+        /// Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the budget does not cover the
+        /// wait: one for a usage limit, or for the network.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget_left_ms: Option<u64>,
         /// The target of the retry, as `provider/model`.
@@ -164,6 +165,9 @@ pub enum EventBody {
         /// True when the target asked for a longer wait, which the schedule cut short on purpose.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<bool>,
+        /// True if another turn was refused and this one did not ask: the wait uses up no attempt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shared: Option<bool>,
     },
     /// The failure that ends the turn. Sent once, and persisted as an error chunk.
     Error(ErrorReport),

@@ -128,6 +128,10 @@ impl Schedule for Cycling {
         true
     }
 
+    fn ignores_holds(&self) -> bool {
+        self.clamp_hints
+    }
+
     fn saved(&self) -> Option<Value> {
         Some(Value::from_iter([
             ("name", Value::from(Self::NAME)),

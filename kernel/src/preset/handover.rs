@@ -72,6 +72,10 @@ impl<S: Schedule> Schedule for Handover<S> {
         true
     }
 
+    fn ignores_holds(&self) -> bool {
+        self.0.ignores_holds()
+    }
+
     fn saved(&self) -> Option<Value> {
         let schedule = self.0.saved()?;
         Some(Value::from_iter([("name", Value::from(Handover::NAME)), ("schedule", schedule)]))

@@ -37,6 +37,8 @@ pub(super) enum PhaseRecord {
         usage: Option<Usage>,
         #[serde(default, skip_serializing_if = "is_zero")]
         is_silent: bool,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        by_person: bool,
     },
     Backoff {
         op: Op,
@@ -50,6 +52,8 @@ pub(super) enum PhaseRecord {
         route: RouteRecord,
         resume_at: Millis,
         decided_ms: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        shared: bool,
     },
     Tools {
         step: u32,
@@ -65,7 +69,7 @@ pub(super) enum PhaseRecord {
     Unknown,
 }
 
-/// Where a step of a turn with several targets is on its route. A turn with one says nothing here.
+/// Where a step is on its route, and what it waited for usage limits. Most turns say nothing here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RouteRecord {
@@ -75,6 +79,10 @@ pub(super) struct RouteRecord {
     cycle_start: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     out: Vec<usize>,
+    #[serde(skip_serializing_if = "is_zero")]
+    walls: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    walled_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,6 +107,8 @@ pub(super) struct RetryRecord {
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    shared: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,8 +154,17 @@ impl From<&Phase> for PhaseRecord {
     fn from(phase: &Phase) -> Self {
         match phase.clone() {
             Phase::Streaming(streaming) => {
-                let Streaming { op, ledger, since, first_token_at, pieces, calls, usage, is_silent } =
-                    streaming;
+                let Streaming {
+                    op,
+                    ledger,
+                    since,
+                    first_token_at,
+                    pieces,
+                    calls,
+                    usage,
+                    is_silent,
+                    by_person,
+                } = streaming;
                 Self::Streaming {
                     op,
                     retries: ledger.retries,
@@ -159,9 +178,10 @@ impl From<&Phase> for PhaseRecord {
                     calls: calls.into_iter().map(Into::into).collect(),
                     usage,
                     is_silent,
+                    by_person,
                 }
             }
-            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms }) => Self::Backoff {
+            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, shared }) => Self::Backoff {
                 op,
                 retries: ledger.retries,
                 uncounted: ledger.uncounted,
@@ -170,6 +190,7 @@ impl From<&Phase> for PhaseRecord {
                 last_retry: ledger.last.map(Into::into),
                 resume_at,
                 decided_ms,
+                shared,
             },
             Phase::Tools(Tools { step, calls }) => {
                 Self::Tools { step, calls: calls.into_iter().map(Into::into).collect() }
@@ -181,9 +202,10 @@ impl From<&Phase> for PhaseRecord {
 
 /// The ledger of a step, but for its counts: those of the target with this index.
 fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> Ledger {
-    let RouteRecord { failures, cycle_start, out } = route;
+    let RouteRecord { failures, cycle_start, out, walls, walled_ms } = route;
     let failures = failures.into_iter().map(Into::into).collect();
-    Ledger { failures, cycle_start, out, last: last.map(Into::into), ..Ledger::new(target) }
+    let last = last.map(Into::into);
+    Ledger { failures, cycle_start, out, walls, walled_ms, last, ..Ledger::new(target) }
 }
 
 impl RouteRecord {
@@ -192,6 +214,8 @@ impl RouteRecord {
             failures: ledger.failures.iter().copied().map(Into::into).collect(),
             cycle_start: ledger.cycle_start,
             out: ledger.out.clone(),
+            walls: ledger.walls,
+            walled_ms: ledger.walled_ms,
         }
     }
 
@@ -238,6 +262,7 @@ impl PhaseRecord {
                 calls,
                 usage,
                 is_silent,
+                by_person,
             } => {
                 let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
                 Phase::Streaming(Streaming {
@@ -246,12 +271,23 @@ impl PhaseRecord {
                     calls: calls.into_iter().map(Into::into).collect(),
                     usage,
                     is_silent,
+                    by_person,
                     ..Streaming::new(op, ledger, since)
                 })
             }
-            Self::Backoff { op, retries, uncounted, waited_ms, last_retry, route, resume_at, decided_ms } => {
+            Self::Backoff {
+                op,
+                retries,
+                uncounted,
+                waited_ms,
+                last_retry,
+                route,
+                resume_at,
+                decided_ms,
+                shared,
+            } => {
                 let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
-                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms })
+                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, shared })
             }
             Self::Tools { step, calls } => {
                 Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
@@ -264,15 +300,15 @@ impl PhaseRecord {
 
 impl From<Box<Scheduled>> for Box<RetryRecord> {
     fn from(retry: Box<Scheduled>) -> Self {
-        let Scheduled { delay_ms, max_attempts, category, message, code } = *retry;
-        Self::new(RetryRecord { delay_ms, max_attempts, category, message, code })
+        let Scheduled { delay_ms, max_attempts, category, message, code, shared } = *retry;
+        Self::new(RetryRecord { delay_ms, max_attempts, category, message, code, shared })
     }
 }
 
 impl From<Box<RetryRecord>> for Box<Scheduled> {
     fn from(record: Box<RetryRecord>) -> Self {
-        let RetryRecord { delay_ms, max_attempts, category, message, code } = *record;
-        Self::new(Scheduled { delay_ms, max_attempts, category, message, code })
+        let RetryRecord { delay_ms, max_attempts, category, message, code, shared } = *record;
+        Self::new(Scheduled { delay_ms, max_attempts, category, message, code, shared })
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, format};
 
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure};
 
-use super::Turn;
+use super::{Turn, charge::Charge, retry::Told};
 use crate::{
     Effects, Millis, Op, Schedule,
     phase::{Backoff, Phase, Streaming},
@@ -32,7 +32,10 @@ impl Turn {
     /// A user skips the wait, or repeats the call of a silent provider.
     pub(super) fn on_retry_now(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         match &self.phase {
-            Phase::Backoff(_) => self.try_again(now, fx),
+            Phase::Backoff(_) => {
+                self.try_again(now, fx);
+                self.insist();
+            }
             // Only after subscribers were told of the silence: otherwise a second "retry now" would cancel the call of
             // the first.
             Phase::Streaming(streaming) if self.takes_retry_now() => {
@@ -41,10 +44,20 @@ impl Turn {
                 let waited_s = now.since(streaming.since) / 1000;
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);
-                self.back_off(Backoff::after(now, op, ledger, 0), failure, schedule.max_retries(), false, fx);
+                let backoff = Backoff::after(now, op, ledger, 0, Charge::Budget);
+                let told = Told { max_attempts: schedule.max_retries(), clamped: false, in_budget: true };
+                self.back_off(backoff, failure, told, fx);
                 self.try_again(now, fx);
+                self.insist();
             }
             Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => {}
+        }
+    }
+
+    /// The call that a person asked for is made, whatever others found out.
+    fn insist(&mut self) {
+        if let Phase::Streaming(streaming) = &mut self.phase {
+            streaming.by_person = true;
         }
     }
 

@@ -1,10 +1,10 @@
 //! A provider call failed: wait and retry, or give up.
 
-use alloc::{boxed::Box, format};
+use alloc::boxed::Box;
 
 use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome, TargetRole};
 
-use super::Turn;
+use super::{Turn, charge::Charge};
 use crate::{
     Ask, Directive, Effects, GiveUp, Ledger, Millis, Op, Question, Retry, Schedule, Seen, Target,
     ledger::Scheduled,
@@ -21,12 +21,15 @@ impl Turn {
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &self.phase else { return };
-        if streaming.has_content() {
+        if streaming.has_content() && !self.may_rewind(streaming) {
             return self.fail(now, failure, RetryOutcome::NotRetryable.into(), fx);
         }
         let op = streaming.op;
         match self.decide(now, &streaming.ledger, &failure, schedule) {
-            Ok(ask) => self.ask_again(now, op, ask, failure, schedule.max_retries(), fx),
+            Ok(ask) => {
+                self.take_back(&failure, fx);
+                self.ask_again(now, op, ask, failure, schedule.max_retries(), fx);
+            }
             Err(given_up) => self.fail(now, failure, given_up, fx),
         }
     }
@@ -70,14 +73,8 @@ impl Turn {
         let is_same = targets.get(ledger.target).is_some_and(|failed| next.is_same_request(failed));
         let hint_ms = failure.hint_ms.filter(|_| is_same && !ask.clamped).unwrap_or(0);
         let delay_ms = wait_ms(ask.wait).max(hint_ms).min(LONGEST_WAIT_MS);
-        match self.settings.budget.left(now, ledger.waited_ms) {
-            Some(left_ms) if delay_ms > left_ms => {
-                let (needed, left) = (delay_ms.div_ceil(1000), left_ms / 1000);
-                let detail = format!("the next attempt would be in {needed} s, the budget leaves {left} s");
-                Err(GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) })
-            }
-            _ => Ok(Decided { ask, delay_ms }),
-        }
+        self.afford(now, ledger, delay_ms, Charge::of(&ask))?;
+        Ok(Decided { ask, delay_ms })
     }
 
     /// Goes on as was decided: notes it in the ledger, and tells a switch before its retry.
@@ -105,26 +102,23 @@ impl Turn {
         if ask.target != failed
             && let (Some(from), Some(to)) = (self.target_name(failed), self.target_name(ask.target))
         {
-            let reason = ask.reason.into_owned();
+            let reason = ask.reason.clone().into_owned();
             fx.tell(EventBody::TargetSwitched { from, to, role: TargetRole::Main, reason });
         }
         self.target = ask.target;
-        let backoff = Backoff::after(now, op, ledger, delay_ms);
-        self.back_off(backoff, failure, max_attempts, ask.clamped, fx);
+        let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));
+        let told = Told { max_attempts, clamped: ask.clamped, in_budget: !ask.is_wall };
+        self.back_off(backoff, failure, told, fx);
     }
 
     /// Schedules a retry and tells of it.
-    pub(super) fn back_off(
-        &mut self,
-        mut backoff: Backoff,
-        failure: Failure,
-        max_attempts: Option<u32>,
-        clamped: bool,
-        fx: &mut Effects,
-    ) {
+    pub(super) fn back_off(&mut self, mut backoff: Backoff, failure: Failure, told: Told, fx: &mut Effects) {
+        let Told { max_attempts, clamped, in_budget } = told;
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.ledger.waited_ms;
-        self.retries = self.retries.saturating_add(1);
+        let budget = self.settings.budget.max_wait_ms.filter(|_| in_budget);
+        // A call that was not made is no retry.
+        self.retries = self.retries.saturating_add((!backoff.shared).into());
         self.waited_ms = self.waited_ms.saturating_add(delay_ms);
         let max_attempts = max_attempts.map(|max| max.saturating_add(backoff.ledger.uncounted));
         backoff.ledger.last = Some(Box::new(Scheduled {
@@ -133,6 +127,7 @@ impl Turn {
             category: failure.category,
             message: failure.message.clone(),
             code: failure.code.clone(),
+            shared: backoff.shared,
         }));
         fx.tell(EventBody::ProviderRetry {
             attempt: backoff.ledger.retries.saturating_sub(1),
@@ -142,13 +137,24 @@ impl Turn {
             next_at: Some(backoff.resume_at.0),
             category: Some(failure.category),
             max_attempts,
-            budget_left_ms: self.settings.budget.max_wait_ms.map(|max| max.saturating_sub(waited_ms)),
+            budget_left_ms: budget.map(|max| max.saturating_sub(waited_ms)),
             target: self.target_name(backoff.ledger.target),
             hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
             clamped: clamped.then_some(true),
+            shared: backoff.shared.then_some(true),
         });
         self.enter(Phase::Backoff(backoff));
     }
+}
+
+/// What subscribers are told of a retry, beside its wait.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    pub(super) max_attempts: Option<u32>,
+    /// The wait is shorter than the target's own hint, on purpose.
+    pub(super) clamped: bool,
+    /// The wait is charged to the budget.
+    pub(super) in_budget: bool,
 }
 
 /// A directive that fits: with the wait as it will be, in milliseconds.
@@ -158,16 +164,22 @@ struct Decided {
 }
 
 impl Backoff {
-    pub(super) fn after(now: Millis, failed: Op, ledger: Ledger, delay_ms: u64) -> Self {
+    pub(super) fn after(now: Millis, failed: Op, mut ledger: Ledger, delay_ms: u64, charge: Charge) -> Self {
+        ledger.retries = ledger.retries.saturating_add(1);
+        match charge {
+            Charge::Budget => ledger.waited_ms = ledger.waited_ms.saturating_add(delay_ms),
+            Charge::Wall => {
+                ledger.walls = ledger.walls.saturating_add(1);
+                ledger.walled_ms = ledger.walled_ms.saturating_add(delay_ms);
+            }
+            Charge::Nothing => {}
+        }
         Self {
             op: Op { step: failed.step, attempt: failed.attempt.saturating_add(1) },
-            ledger: Ledger {
-                retries: ledger.retries.saturating_add(1),
-                waited_ms: ledger.waited_ms.saturating_add(delay_ms),
-                ..ledger
-            },
+            ledger,
             resume_at: now.plus(delay_ms),
             decided_ms: delay_ms,
+            shared: false,
         }
     }
 }

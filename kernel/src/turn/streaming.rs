@@ -38,6 +38,7 @@ impl Turn {
             StreamEvent::ToolCall(call) => self.on_tool_call(now, call, fx),
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
+            StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
             StreamEvent::Failed(failure) => self.on_failed(now, failure, schedule, fx),
         }

@@ -149,6 +149,10 @@ impl Trial {
     fn check_retry(&mut self, before: &Turn, input: &Input) {
         if let (Want::Stream(failed), Want::Wake(next, at)) = (before.want(), self.turn.want()) {
             assert_eq!(next, Op { step: failed.step, attempt: failed.attempt + 1 });
+            if let Input::Provider(_, StreamEvent::Held(hold)) = input {
+                assert_eq!(at, self.now.plus(hold.wait_ms.min(1 << 52)), "the hold");
+                return;
+            }
             let attempt = self.turn.retry().expect("a waiting turn knows its retry").attempt;
             // Those that a person asked for are none of the schedule's.
             let scheduled = self.schedule.get(attempt - asked(&self.turn)).expect("it was scheduled");

@@ -71,6 +71,7 @@ impl Chain {
         delay_ms: u64,
         next_at: Option<Millis>,
         clamped: bool,
+        is_charged: bool,
     ) -> Result<(), Violation> {
         ensure!(!self.has_content, "a retry after content");
         let expected = self.retries;
@@ -82,7 +83,9 @@ impl Chain {
             return Err(Violation::new("a retry does not say when it will be".into()));
         };
         self.retries += 1;
-        self.waited_ms = self.waited_ms.saturating_add(delay_ms);
+        if is_charged {
+            self.waited_ms = self.waited_ms.saturating_add(delay_ms);
+        }
         (self.is_open, self.is_waiting, self.due) = (true, true, Due::At(next_at));
         let (waited_ms, Budget { max_wait_ms, deadline }) = (self.waited_ms, self.budget);
         let fits = max_wait_ms.is_none_or(|most| waited_ms <= most);
@@ -156,7 +159,8 @@ impl Chain {
 
     /// The series was told to be over.
     pub(super) fn ended(&mut self, attempts: u32, outcome: RetryOutcome) -> Result<(), Violation> {
-        let is_first = outcome == RetryOutcome::TooLong && self.retries == 0;
+        // A wait that is too long is told also before the first retry, and after content.
+        let is_first = outcome == RetryOutcome::TooLong;
         ensure!(self.is_open || self.may_end_again || is_first, "the end of retries that had not begun");
         let made = self.retries - u32::from(self.is_waiting);
         ensure!(attempts == made, "{attempts} retries are told to have been made, {made} were");

@@ -1,10 +1,10 @@
 //! Whole scripts.
 
-use everturn_kernel::{Budget, FinishReason, ToolAnswer};
+use everturn_kernel::{Budget, FinishReason, StreamEvent, ToolAnswer};
 use everturn_wire::Failure;
 use proptest::{collection::vec, prelude::*};
 
-use super::{any_failure, any_finish_reason, any_outside, any_progress, any_settings};
+use super::{any_failure, any_finish_reason, any_hold, any_outside, any_progress, any_settings};
 use crate::{Beat, Nap, Script, Tool, beat};
 
 /// A script of up to four steps, each of up to three attempts: failures with and without hints, answers that are empty,
@@ -57,6 +57,7 @@ fn any_refusal() -> impl Strategy<Value = Vec<Beat>> {
     prop_oneof![
         4 => failure.prop_map(|failure| vec![beat::failed(failure)]),
         1 => (0..50u64).prop_map(|ms| vec![Beat::Wait(ms)]),
+        1 => any_hold().prop_map(|hold| vec![Beat::Say(StreamEvent::Held(Box::new(hold)))]),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Settings, schedules and moments.
 
-use everturn_kernel::{Budget, Millis, Settings, Target};
+use everturn_kernel::{AfterContent, Budget, Millis, Settings, Target};
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{Delays, START};
@@ -11,15 +11,19 @@ const HOUR_MS: u64 = 3_600_000;
 /// [`any_budget`], for the targets [`any_targets`].
 pub fn any_settings() -> impl Strategy<Value = Settings> {
     let bounds = (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32);
-    (bounds, any_budget(), any_targets()).prop_map(
-        |((max_steps, max_parallel_tools, eager_tools, max_recoveries), budget, targets)| Settings {
-            max_steps,
-            max_parallel_tools,
-            eager_tools,
-            idempotent_tools: vec!["again".into()],
-            max_recoveries,
-            budget,
-            targets,
+    let after_content = prop_oneof![Just(AfterContent::Keep), Just(AfterContent::Rewind)];
+    (bounds, any_budget(), after_content, any_targets()).prop_map(
+        |((max_steps, max_parallel_tools, eager_tools, max_recoveries), budget, after_content, targets)| {
+            Settings {
+                max_steps,
+                max_parallel_tools,
+                eager_tools,
+                idempotent_tools: vec!["again".into()],
+                max_recoveries,
+                budget,
+                after_content,
+                targets,
+            }
         },
     )
 }

@@ -1,6 +1,6 @@
 //! What a provider and a tool may say.
 
-use everturn_kernel::{Arguments, FinishReason, Op, Silence, StreamEvent, ToolAnswer, ToolCall};
+use everturn_kernel::{Arguments, FinishReason, Hold, Op, Silence, StreamEvent, ToolAnswer, ToolCall};
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
 
@@ -33,7 +33,15 @@ pub fn any_event() -> impl Strategy<Value = StreamEvent> {
         12 => any_progress(),
         5 => any_finish_reason().prop_map(StreamEvent::Finished),
         5 => any_failure().prop_map(StreamEvent::Failed),
+        1 => any_hold().prop_map(|hold| StreamEvent::Held(Box::new(hold))),
     ]
+}
+
+/// A call that is put off for up to a minute; now and then beyond any number.
+pub fn any_hold() -> impl Strategy<Value = Hold> {
+    let wait = prop_oneof![8 => 0..60_000u64, 1 => Just(u64::MAX)];
+    (any_failure(), wait, any::<bool>(), any::<bool>())
+        .prop_map(|(failure, wait_ms, shared, in_budget)| Hold { failure, wait_ms, shared, in_budget })
 }
 
 /// Anything that a provider's stream may yield but its end. Texts may be empty, calls may share their ids.

@@ -35,6 +35,9 @@ pub struct RetryState {
     /// The target that the retry asks, as `provider/model`; absent if the turn has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// True if another turn was refused and this one did not ask: the wait uses up no attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<bool>,
 }
 
 /// The phase of a retry.

@@ -41,6 +41,7 @@ fn retry(attempt: u32) -> EventBody {
         target: None,
         hinted: None,
         clamped: None,
+        shared: None,
     }
 }
 
@@ -177,6 +178,7 @@ async fn a_wait_beyond_all_time_does_no_harm() {
             target: None,
             hinted: None,
             clamped: None,
+            shared: None,
         },
         other => other,
     };

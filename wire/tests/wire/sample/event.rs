@@ -53,6 +53,7 @@ pub(crate) fn retries() -> [RetryState; 2] {
         message: Some("HTTP 529: busy".into()),
         code: Some("529".into()),
         target: Some("sim/model".into()),
+        shared: Some(true),
     };
     let asking = RetryState {
         phase: RetryPhase::Asking,
@@ -62,6 +63,7 @@ pub(crate) fn retries() -> [RetryState; 2] {
         message: None,
         code: None,
         target: None,
+        shared: None,
         ..waiting.clone()
     };
     [waiting, asking]
@@ -154,6 +156,7 @@ fn trouble() -> Vec<EventBody> {
             target: None,
             hinted: None,
             clamped: None,
+            shared: None,
         },
         EventBody::ProviderRetry {
             attempt: 20,
@@ -167,6 +170,7 @@ fn trouble() -> Vec<EventBody> {
             target: Some("main/large".into()),
             hinted: Some(true),
             clamped: Some(true),
+            shared: Some(true),
         },
         EventBody::error("connection refused"),
         EventBody::Error(ErrorReport {

@@ -14,6 +14,7 @@ fn asking(attempt: u32) -> EventBody {
         message: None,
         target: None,
         code: None,
+        shared: None,
     };
     EventBody::Status { status: ConversationStatus::Active, retry: Some(Box::new(retry)) }
 }
@@ -81,6 +82,7 @@ async fn an_event_that_arrives_late_counts_down_what_is_left() {
                     target: None,
                     hinted: None,
                     clamped: None,
+                    shared: None,
                 }
             }
             other => other,

@@ -1,0 +1,94 @@
+//! Sits out usage limits, which last for hours or days.
+
+use alloc::format;
+use core::time::Duration;
+
+use everturn_wire::{Category, RetryOutcome, Value};
+
+use super::reason;
+use crate::{Ask, Directive, GiveUp, NextCall, Question, Retry, Schedule, millis::wait_ms};
+
+/// The first wait where the provider named no end, in milliseconds; each further one is twice as long.
+const FIRST_MS: u64 = 15 * 60 * 1_000;
+/// The longest wait where the provider named no end, in milliseconds.
+const LONGEST_MS: u64 = 6 * 60 * 60 * 1_000;
+/// How long the waits of a step for usage limits may be in all, in milliseconds: 7 days. The longest limits of providers are
+/// weekly.
+const MOST_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// A schedule that also sits out usage limits. A used-up account is waited for until its limit resets, unless the schedule has
+/// another target to ask at once: as long as the provider said, else 15 min, doubling to 6 h; for up to 7 days in a step. Such
+/// a wait uses up no retry, and neither the budget nor the schedule's longest wait bounds it.
+///
+/// Put it outside of a [`crate::Handover`], which would not see its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walls<S>(
+    /// The answers to all else, and to usage limits that another target or a short wait gets around.
+    pub S,
+);
+
+impl Walls<()> {
+    /// Its name where it is saved.
+    pub const NAME: &str = "walls";
+}
+
+impl<S: Schedule> Schedule for Walls<S> {
+    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        self.0.delay_for(retry)
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Directive {
+        let decided = self.0.decide(question);
+        if question.failure.category != Category::QuotaExhausted {
+            return decided;
+        }
+        match decided {
+            // Another target can be asked at once.
+            Directive::Ask(ask) if ask.wait.is_zero() => ask.into(),
+            Directive::Ask(ask) => sit_out(question, ask),
+            Directive::GiveUp(_) => {
+                let wait = Duration::from_millis(reset_ms(question));
+                sit_out(question, Ask::new(question.ledger.target, wait).because(reason(question)))
+            }
+        }
+    }
+
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        self.0.next_target(call)
+    }
+
+    fn chooses_targets(&self) -> bool {
+        self.0.chooses_targets()
+    }
+
+    fn ignores_holds(&self) -> bool {
+        self.0.ignores_holds()
+    }
+
+    fn saved(&self) -> Option<Value> {
+        let schedule = self.0.saved()?;
+        Some(Value::from_iter([("name", Value::from(Walls::NAME)), ("schedule", schedule)]))
+    }
+
+    fn max_retries(&self) -> Option<u32> {
+        self.0.max_retries()
+    }
+}
+
+/// How long the limit lasts, as the provider said or as we guess.
+fn reset_ms(question: &Question<'_>) -> u64 {
+    let doubled = FIRST_MS.saturating_mul(1 << question.ledger.walls.min(16)).min(LONGEST_MS);
+    question.failure.hint_ms.unwrap_or(doubled)
+}
+
+fn sit_out(question: &Question<'_>, ask: Ask) -> Directive {
+    let (wait_ms, left_ms) = (wait_ms(ask.wait), MOST_MS.saturating_sub(question.ledger.walled_ms));
+    if wait_ms > left_ms {
+        let [wait, left] = [wait_ms, left_ms].map(|ms| ms.div_ceil(60_000));
+        let detail = format!(
+            "the usage limit resets in {wait} min, and {left} min are left of the 7 days that a step waits for it"
+        );
+        return GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) }.into();
+    }
+    Ask { uncounted: true, is_wall: true, ..ask }.into()
+}

@@ -1,0 +1,47 @@
+//! What the waits of a step are charged to.
+
+use alloc::format;
+
+use everturn_wire::RetryOutcome;
+
+use super::Turn;
+use crate::{Ask, Budget, GiveUp, Ledger, Millis};
+
+/// What a wait is charged to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Charge {
+    /// The budget of the step.
+    Budget,
+    /// The usage limits of the step, which have a count of their own.
+    Wall,
+    /// Nothing: there is no network.
+    Nothing,
+}
+
+impl Charge {
+    pub(super) fn of(ask: &Ask) -> Self {
+        if ask.is_wall { Self::Wall } else { Self::Budget }
+    }
+}
+
+impl Turn {
+    /// Whether the budget has room for a wait. One that it does not cover still ends before its deadline.
+    pub(super) fn afford(
+        &self,
+        now: Millis,
+        ledger: &Ledger,
+        delay_ms: u64,
+        charge: Charge,
+    ) -> Result<(), GiveUp> {
+        let budget = self.settings.budget;
+        let budget = if charge == Charge::Budget { budget } else { Budget { max_wait_ms: None, ..budget } };
+        match budget.left(now, ledger.waited_ms) {
+            Some(left_ms) if delay_ms > left_ms => {
+                let (needed, left) = (delay_ms.div_ceil(1000), left_ms / 1000);
+                let detail = format!("the next attempt would be in {needed} s, the budget leaves {left} s");
+                Err(GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! A call is put off because of what others found out.
+
+use super::{Turn, charge::Charge, retry::Told};
+use crate::{
+    Effects, Hold, Millis, Schedule,
+    millis::LONGEST_WAIT_MS,
+    phase::{Backoff, Phase},
+};
+
+impl Turn {
+    /// Handles a call that was put off: nothing was asked, so no schedule decides. What was learnt about other targets
+    /// is looked at when the wait ends.
+    pub(super) fn on_held(&mut self, now: Millis, hold: Hold, schedule: &dyn Schedule, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        if streaming.has_content() {
+            return;
+        }
+        let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
+        let Hold { failure, wait_ms, shared, in_budget } = hold;
+        let delay_ms = wait_ms.min(LONGEST_WAIT_MS);
+        let charge = if in_budget { Charge::Budget } else { Charge::Nothing };
+        if let Err(given_up) = self.afford(now, &ledger, delay_ms, charge) {
+            return self.fail(now, failure, given_up, fx);
+        }
+        ledger.uncounted = ledger.uncounted.saturating_add(1);
+        let backoff = Backoff { shared, ..Backoff::after(now, op, ledger, delay_ms, charge) };
+        let told = Told { max_attempts: schedule.max_retries(), clamped: false, in_budget };
+        self.back_off(backoff, failure, told, fx);
+    }
+}

@@ -1,0 +1,69 @@
+//! Calls that are put off because of what others found out.
+
+use everturn_kernel::{Budget, Hold, Input, Settings, StreamEvent};
+use everturn_wire::{Category, Failure};
+use insta::assert_snapshot;
+
+use everturn_testkit::{
+    Beat, Delays, Script,
+    beat::{overloaded, says},
+    play,
+};
+
+fn held(wait_ms: u64, in_budget: bool) -> Vec<Beat> {
+    let failure = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
+    vec![Beat::Say(StreamEvent::Held(Box::new(Hold { failure, wait_ms, shared: true, in_budget })))]
+}
+
+#[test]
+fn a_call_that_is_put_off_uses_up_no_attempt() {
+    let script = Script {
+        schedule: Some(Delays::new([1_000])),
+        ..Script::one_step([held(20_000, true), overloaded(), says("Hello")])
+    };
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 provider-retry attempt=0 category="rate_limited" delayMs=20000 maxAttempts=2 message="HTTP 429: slow down" shared=true
+        0 > sleep 20000
+    20000 status retry=asking/0 status="active"
+    20000 > call 0.1
+    20000 provider-retry attempt=1 category="overloaded" code="429" delayMs=1000 maxAttempts=2 message="HTTP 429: busy"
+    20000 > sleep 1000
+    21000 status retry=asking/1 status="active"
+    21000 > call 0.2
+    21000 retry-ended attempts=2 outcome="recovered"
+    21000 text-delta delta="Hello"
+    21000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    21000 | Assistant text text="Hello"
+    21000 done durationMs=21000 firstTokenMs=21000 reason="stop"
+    21000 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_wait_that_others_learnt_of_fits_the_budget_or_ends_the_turn() {
+    let budget = Budget { max_wait_ms: Some(30_000), ..Budget::default() };
+    let settings = Settings { budget, ..Settings::default() };
+    let twice = |in_budget| Script {
+        settings: settings.clone(),
+        ..Script::one_step([held(20_000, in_budget), held(20_000, in_budget), says("Hello")])
+    };
+    let story = play(&twice(true));
+    assert!(story.contains(r#"outcome="too-long""#) && !story.contains("Hello"), "{story}");
+    let story = play(&twice(false));
+    assert!(story.contains("40000 > call 0.2\n") && story.contains("Hello"), "{story}");
+}
+
+#[test]
+fn without_a_strategy_a_hold_is_still_waited_for_by_a_person() {
+    let script = Script {
+        schedule: None,
+        outside: vec![(5_000, Input::RetryNow)],
+        ..Script::one_step([held(20_000, true), says("Hello")])
+    };
+    let story = play(&script);
+    assert!(story.contains("5000 > call 0.1\n"), "{story}");
+}

@@ -1,0 +1,136 @@
+//! Failures after content, where it may be taken back.
+
+use everturn_kernel::{AfterContent, Budget, FinishReason, Input, Settings};
+use everturn_wire::{Category, Failure};
+use insta::assert_snapshot;
+
+use everturn_testkit::{
+    Beat, Fact, Script, World,
+    beat::{call, failed, finish, network_failure, says, text, thought, usage},
+    play,
+};
+
+fn settings() -> Settings {
+    Settings { after_content: AfterContent::Rewind, ..Settings::default() }
+}
+
+fn breaks(what: &str) -> Vec<Beat> {
+    vec![text(what), failed(network_failure("connection reset"))]
+}
+
+/// A turn of one step, whose shown text may be taken back.
+fn script(attempts: impl Into<Vec<Vec<Beat>>>) -> Script {
+    Script { settings: settings(), ..Script::one_step(attempts) }
+}
+
+#[test]
+fn a_broken_answer_is_taken_back_and_streamed_again() {
+    let broken = vec![thought("Hm."), text("Hel"), usage(10, 2), failed(network_failure("connection reset"))];
+    assert_snapshot!(play(&script([broken, says("Hello")])), @r#"
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       0 reasoning-delta delta="Hm."
+       0 text-delta delta="Hel"
+       0 usage usage={"inputTokens":10,"outputTokens":2}
+       0 step-rewound reason="connection reset"
+       0 provider-retry attempt=0 category="network" delayMs=5000 maxAttempts=21 message="connection reset"
+       0 > sleep 5000
+    5000 status retry=asking/0 status="active"
+    5000 > call 0.1
+    5000 retry-ended attempts=1 outcome="recovered"
+    5000 text-delta delta="Hello"
+    5000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    5000 | Assistant text text="Hello"
+    5000 done durationMs=5000 firstTokenMs=0 reason="stop" usage={"inputTokens":10,"outputTokens":2}
+    5000 turn-sealed
+    "#);
+}
+
+#[test]
+fn an_answer_that_keeps_breaking_ends_with_its_last_part() {
+    let script = Script { schedule: Some(everturn_testkit::Delays::new([1_000])), ..script([breaks("Hel")]) };
+    assert_snapshot!(play(&script), @r#"
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       0 text-delta delta="Hel"
+       0 step-rewound reason="connection reset"
+       0 provider-retry attempt=0 category="network" delayMs=1000 maxAttempts=1 message="connection reset"
+       0 > sleep 1000
+    1000 status retry=asking/0 status="active"
+    1000 > call 0.1
+    1000 retry-ended attempts=1 outcome="recovered"
+    1000 text-delta delta="Hel"
+    1000 | Assistant text text="Hel"
+    1000 | Assistant error category="network" message="connection reset" outcome="exhausted" retries=1 waitedMs=1000
+    1000 error category="network" message="connection reset" outcome="exhausted" retries=1 waitedMs=1000
+    1000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    1000 done durationMs=1000 firstTokenMs=0 reason="error"
+    1000 turn-sealed
+    "#);
+}
+
+#[test]
+fn what_no_retry_mends_is_not_taken_back() {
+    let policy = Failure::new(Category::ContentPolicy, false, "HTTP 400: refused");
+    let refused = script([vec![text("Hel"), failed(policy)]]);
+    assert!(!play(&refused).contains("step-rewound"));
+    let budget = Budget { max_wait_ms: Some(4_999), ..Budget::default() };
+    let poor = Script { settings: Settings { budget, ..settings() }, ..script([breaks("Hel")]) };
+    let story = play(&poor);
+    assert!(!story.contains("step-rewound"), "{story}");
+    assert!(story.contains(r#"| Assistant text text="Hel""#), "{story}");
+}
+
+#[test]
+fn a_step_whose_tool_has_started_is_not_taken_back() {
+    let broken = vec![text("Let me"), call("a", "read"), failed(network_failure("connection reset"))];
+    let eager = Script {
+        settings: Settings { eager_tools: true, ..settings() },
+        ..script([broken.clone(), says("Hello")])
+    };
+    let story = play(&eager);
+    assert!(!story.contains("step-rewound") && story.contains("done"), "{story}");
+    // The same call, not started yet.
+    let asks = vec![text("Let me"), call("a", "read"), finish(FinishReason::ToolCalls)];
+    let idle = Script {
+        steps: vec![vec![broken, asks], vec![says("42")]],
+        settings: settings(),
+        ..Script::default()
+    };
+    let story = play(&idle);
+    assert_eq!(story.matches("step-rewound").count(), 1, "{story}");
+    assert_eq!(story.matches("> run read").count(), 1, "{story}");
+}
+
+#[test]
+fn a_stop_in_the_wait_leaves_nothing_of_what_was_taken_back() {
+    let script = Script { outside: vec![(1_000, Input::Abort)], ..script([breaks("Hel"), says("Hello")]) };
+    let story = play(&script);
+    assert!(!story.contains("| Assistant"), "{story}");
+}
+
+#[test]
+fn a_crash_at_any_point_ends_the_same() {
+    let script = script([breaks("Hel"), breaks("Hell"), says("Hello")]);
+    let mut calm = World::new(script.clone());
+    calm.run().sealed().expect("it ends");
+    let beats = calm.log().pick(|fact| matches!(fact, Fact::Saved).then_some(())).len();
+    for at in 0..40 {
+        let mut world = World::new(script.clone());
+        world.crash_at(at);
+        world.run().sealed().expect("it ends");
+        world.check();
+        let kept = |world: &World| {
+            world.log().pick(|fact| match fact {
+                Fact::Kept(_, chunk) => Some(chunk.clone()),
+                _ => None,
+            })
+        };
+        assert_eq!(kept(&world), kept(&calm), "a crash at {at}");
+    }
+    assert!(beats > 3);
+}
