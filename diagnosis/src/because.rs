@@ -98,6 +98,7 @@ impl fmt::Display for Location<'_> {
 impl Transport {
     fn words(self) -> &'static str {
         match self {
+            Self::NoRoute => "there is no route to the host",
             Self::Dns => "the name did not resolve",
             Self::Connect => "the connection could not be made",
             Self::ConnectTimeout => "the connection was not made in time",

@@ -7,7 +7,7 @@ use crate::case::{Case, Verdict};
 use crate::hint::Hint;
 use crate::kind::Kind;
 use crate::shape::Findings;
-use crate::{Evidence, advice, hint, message, status};
+use crate::{Evidence, advice, hint, message, status, transport};
 
 /// Says what a failure is. Never panics; the result is bounded whatever the evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
@@ -72,6 +72,7 @@ impl<'a> Conclusion<'a> {
             code: case.http_code(),
             message: message::of(evidence),
             provider_code: case.provider_code(),
+            unreached: transport::unreached(evidence),
             advice: Some(advice::of(kind, evidence, case.prose()).to_owned()),
         };
         let settled = hint.and_then(|_| by_wait(kind, settled));

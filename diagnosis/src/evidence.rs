@@ -16,6 +16,8 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transport {
+    /// The machine has no route to the host.
+    NoRoute,
     /// The name did not resolve.
     Dns,
     /// The connection could not be made.

@@ -1,5 +1,7 @@
 //! Failures without a response: by the transport's own kind first, by its words second.
 
+use everturn_wire::Unreached;
+
 use crate::because::Because;
 use crate::kind::Kind;
 use crate::phrase;
@@ -12,7 +14,7 @@ const LONGEST: usize = 8192;
 /// What a broken or never-made connection means. Anything unknown is the network's fault.
 pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
     use Transport::{
-        Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, NoProgress, Other, Tls,
+        Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, NoProgress, NoRoute, Other, Tls,
         TotalTimeout, Truncated,
     };
     let mut text = String::new();
@@ -26,7 +28,7 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
     let told = || measure::named_status(&prose).map(|told| (status::kind(told), Because::NamedStatus(told)));
     let itself = evidence.transport.map_or(Because::Connection, Because::Transport);
     match evidence.transport {
-        Some(Dns) => (Kind::Network, itself),
+        Some(Dns | NoRoute) => (Kind::Network, itself),
         Some(ConnectTimeout | FirstByteTimeout | IdleTimeout | NoProgress | TotalTimeout) => {
             (Kind::Timeout, itself)
         }
@@ -39,6 +41,18 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
         },
         // A refused certificate also counts as a failed connect.
         Some(Connect | Cut | Other) | None => words().or_else(told).unwrap_or((Kind::Network, itself)),
+    }
+}
+
+/// Why no request arrived, if none did. A refused certificate is an answer.
+pub(crate) fn unreached(evidence: &Evidence<'_>) -> Option<Unreached> {
+    match evidence.transport? {
+        Transport::NoRoute => Some(Unreached::NoRoute),
+        Transport::Dns => Some(Unreached::NoName),
+        Transport::Connect | Transport::ConnectTimeout if kind(evidence).0 != Kind::Untrusted => {
+            Some(Unreached::NoConnection)
+        }
+        _ => None,
     }
 }
 

@@ -118,8 +118,8 @@ pub(crate) struct Backoff {
     pub(crate) resume_at: Millis,
     /// Decided length of the wait, in milliseconds: a clock that was set back cannot make it longer.
     pub(crate) decided_ms: u64,
-    /// Its call was not made because of what others found out.
-    pub(crate) shared: bool,
+    /// The call before it was put off: it is no retry.
+    pub(crate) held: bool,
 }
 
 /// Waiting for tool results.

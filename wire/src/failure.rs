@@ -68,6 +68,27 @@ pub struct Failure {
     /// What the user can do about it, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
+    /// Why no request arrived, if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreached: Option<Unreached>,
+}
+
+/// Why a request did not arrive at the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Unreached {
+    /// This machine has no route to it.
+    NoRoute,
+    /// Its name did not resolve.
+    NoName,
+    /// No connection could be made, or not in time.
+    NoConnection,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 impl Failure {
@@ -81,6 +102,7 @@ impl Failure {
             message: message.into(),
             provider_code: None,
             advice: None,
+            unreached: None,
         }
     }
 }

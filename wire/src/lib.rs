@@ -32,7 +32,7 @@ pub use event::{
     RetryOutcome, RetryPhase, RetryState, TargetRole, Usage, Verdict,
 };
 pub use export::ExportLine;
-pub use failure::{Category, Failure};
+pub use failure::{Category, Failure, Unreached};
 pub use http::{
     ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
     Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryRequest, SendRequest, Stopped,

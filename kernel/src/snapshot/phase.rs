@@ -53,7 +53,7 @@ pub(super) enum PhaseRecord {
         resume_at: Millis,
         decided_ms: u64,
         #[serde(default, skip_serializing_if = "is_zero")]
-        shared: bool,
+        held: bool,
     },
     Tools {
         step: u32,
@@ -181,7 +181,7 @@ impl From<&Phase> for PhaseRecord {
                     by_person,
                 }
             }
-            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, shared }) => Self::Backoff {
+            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held }) => Self::Backoff {
                 op,
                 retries: ledger.retries,
                 uncounted: ledger.uncounted,
@@ -190,7 +190,7 @@ impl From<&Phase> for PhaseRecord {
                 last_retry: ledger.last.map(Into::into),
                 resume_at,
                 decided_ms,
-                shared,
+                held,
             },
             Phase::Tools(Tools { step, calls }) => {
                 Self::Tools { step, calls: calls.into_iter().map(Into::into).collect() }
@@ -284,10 +284,10 @@ impl PhaseRecord {
                 route,
                 resume_at,
                 decided_ms,
-                shared,
+                held,
             } => {
                 let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
-                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, shared })
+                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held })
             }
             Self::Tools { step, calls } => {
                 Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })

@@ -23,8 +23,8 @@ impl Turn {
             return self.fail(now, failure, given_up, fx);
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);
-        let backoff = Backoff { shared, ..Backoff::after(now, op, ledger, delay_ms, charge) };
-        let told = Told { max_attempts: schedule.max_retries(), clamped: false, in_budget };
+        let backoff = Backoff { held: true, ..Backoff::after(now, op, ledger, delay_ms, charge) };
+        let told = Told { max_attempts: schedule.max_retries(), clamped: false, shared, in_budget };
         self.back_off(backoff, failure, told, fx);
     }
 }

@@ -107,18 +107,18 @@ impl Turn {
         }
         self.target = ask.target;
         let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));
-        let told = Told { max_attempts, clamped: ask.clamped, in_budget: !ask.is_wall };
+        let told = Told { max_attempts, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
         self.back_off(backoff, failure, told, fx);
     }
 
     /// Schedules a retry and tells of it.
     pub(super) fn back_off(&mut self, mut backoff: Backoff, failure: Failure, told: Told, fx: &mut Effects) {
-        let Told { max_attempts, clamped, in_budget } = told;
+        let Told { max_attempts, clamped, shared, in_budget } = told;
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.ledger.waited_ms;
         let budget = self.settings.budget.max_wait_ms.filter(|_| in_budget);
         // A call that was not made is no retry.
-        self.retries = self.retries.saturating_add((!backoff.shared).into());
+        self.retries = self.retries.saturating_add((!backoff.held).into());
         self.waited_ms = self.waited_ms.saturating_add(delay_ms);
         let max_attempts = max_attempts.map(|max| max.saturating_add(backoff.ledger.uncounted));
         backoff.ledger.last = Some(Box::new(Scheduled {
@@ -127,7 +127,7 @@ impl Turn {
             category: failure.category,
             message: failure.message.clone(),
             code: failure.code.clone(),
-            shared: backoff.shared,
+            shared,
         }));
         fx.tell(EventBody::ProviderRetry {
             attempt: backoff.ledger.retries.saturating_sub(1),
@@ -141,7 +141,7 @@ impl Turn {
             target: self.target_name(backoff.ledger.target),
             hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
             clamped: clamped.then_some(true),
-            shared: backoff.shared.then_some(true),
+            shared: shared.then_some(true),
         });
         self.enter(Phase::Backoff(backoff));
     }
@@ -153,6 +153,8 @@ pub(super) struct Told {
     pub(super) max_attempts: Option<u32>,
     /// The wait is shorter than the target's own hint, on purpose.
     pub(super) clamped: bool,
+    /// Another turn was refused, not this one.
+    pub(super) shared: bool,
     /// The wait is charged to the budget.
     pub(super) in_budget: bool,
 }
@@ -179,7 +181,7 @@ impl Backoff {
             ledger,
             resume_at: now.plus(delay_ms),
             decided_ms: delay_ms,
-            shared: false,
+            held: false,
         }
     }
 }

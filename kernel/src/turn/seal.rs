@@ -52,7 +52,7 @@ impl Turn {
     ) {
         if let Phase::Backoff(backoff) = &self.phase {
             // The pending retry is not made.
-            self.retries = self.retries.saturating_sub((!backoff.shared).into());
+            self.retries = self.retries.saturating_sub((!backoff.held).into());
             self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         }
         fx.tell(EventBody::Done {

@@ -30,6 +30,10 @@ fn kind(error: &reqwest::Error) -> Transport {
     if error.is_dns() {
         return Transport::Dns;
     }
+    let has_route = !causes(error).any(is_without_route);
+    if !has_route {
+        return Transport::NoRoute;
+    }
     let refused = || causes(error).any(<dyn Error>::is::<rustls::Error>);
     match (error.is_connect(), error.is_timeout()) {
         (true, true) => Transport::ConnectTimeout,
@@ -38,6 +42,12 @@ fn kind(error: &reqwest::Error) -> Transport {
         (false, _) if causes(error).any(is_cut) => Transport::Cut,
         (false, _) => Transport::Other,
     }
+}
+
+fn is_without_route(cause: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
+    let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(kind, Some(HostUnreachable | NetworkDown | NetworkUnreachable))
 }
 
 fn is_cut(cause: &(dyn Error + 'static)) -> bool {
