@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use everturn_kernel::{Provider, Schedule, Settings, Target};
+use everturn_kernel::{Provider, Schedule, Settings, Target, Walls};
 
 use crate::{
     Clock, Journal, MemoryJournal, Observer, Orchestrator, Patient, StateStore, SystemClock, Tool,
@@ -35,6 +35,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     settings: Settings,
     unbounded_waits: bool,
+    sits_out_limits: bool,
     system_prompt: Option<String>,
     max_output_tokens: Option<u32>,
     max_tool_result: usize,
@@ -67,6 +68,7 @@ impl Builder {
             clock: Arc::new(SystemClock::new()),
             settings: Settings::default(),
             unbounded_waits: false,
+            sits_out_limits: false,
             system_prompt: None,
             max_output_tokens: None,
             max_tool_result: MAX_TOOL_RESULT,
@@ -78,12 +80,7 @@ impl Builder {
     /// default.
     #[must_use]
     pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
-        self.models.models.push(Arc::new(Model {
-            id: format!("{credential}/{name}"),
-            name: name.to_owned(),
-            provider,
-            sibling_of: None,
-        }));
+        self.models.models.push(Arc::new(Model::new(credential, name, provider, None)));
         self
     }
 
@@ -93,12 +90,8 @@ impl Builder {
     pub fn credential(mut self, of: &str, credential: &str, provider: Arc<dyn Provider>) -> Self {
         let name = of.split_once('/').map_or(of, |(_, name)| name);
         let is_known = self.models.models.iter().any(|model| model.id == of);
-        self.models.models.push(Arc::new(Model {
-            id: format!("{credential}/{name}"),
-            name: name.to_owned(),
-            provider,
-            sibling_of: is_known.then(|| of.to_owned()),
-        }));
+        let sibling_of = is_known.then(|| of.to_owned());
+        self.models.models.push(Arc::new(Model::new(credential, name, provider, sibling_of)));
         self
     }
 
@@ -184,6 +177,14 @@ impl Builder {
         self
     }
 
+    /// Has turns sit out usage limits, whatever their schedule: see [`Walls`]. Default: such a failure ends the turn, unless the
+    /// schedule waits for it.
+    #[must_use]
+    pub fn sit_out_usage_limits(mut self) -> Self {
+        self.sits_out_limits = true;
+        self
+    }
+
     /// Instructions that come first in every request.
     #[must_use]
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
@@ -224,17 +225,22 @@ impl Builder {
             let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
             settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
         }
+        let sits_out = self.sits_out_limits;
+        let walled = move |schedule: SharedSchedule| -> SharedSchedule {
+            if sits_out { Arc::new(Walls(schedule)) } else { schedule }
+        };
+        let usual = walled(self.schedule.clone());
         let configured = Arc::new(Configured {
             max_output_tokens: self.max_output_tokens,
             system_prompt: self.system_prompt,
             tools: Some(tools.names().map(str::to_owned).collect()),
-            schedule: self.schedule.saved(),
+            schedule: usual.saved(),
         });
         let mut models = self.models;
         let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
         let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
         for (id, targets, schedule) in self.routes.into_iter().chain(several) {
-            let schedule = on_route(schedule.unwrap_or_else(|| self.schedule.clone()));
+            let schedule = walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
             let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
             let targets = targets_of(&models, &targets);
             if !targets.is_empty() {
@@ -247,9 +253,10 @@ impl Builder {
         Orchestrator::new(journal.clone(), clock.clone(), observers, |timers, shutdown| Ports {
             models,
             health: Arc::default(),
+            gates: Arc::default(),
             state: self.state,
             tools,
-            schedule: self.schedule,
+            schedule: usual,
             journal,
             clock,
             settings,

@@ -12,6 +12,9 @@ const ENVELOPE: usize = 256;
 /// Longest text that joined deltas make, in escaped bytes: every watcher is sent it as one event.
 const MAX_JOINED: u32 = 64 << 10;
 
+/// What is shown between an answer that broke off and the same answer from its start.
+const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
+
 /// Room that an event may keep unused, in bytes.
 const SPARE: usize = 128;
 
@@ -104,6 +107,21 @@ impl Frame {
     /// Whether it is for those only who asked for extensions.
     pub fn is_extension(&self) -> bool {
         self.extension
+    }
+
+    /// What those who did not ask for extensions are sent in its place, if anything: they cannot take text back, so they are
+    /// told in the text that it starts again.
+    pub(crate) fn notice(&self) -> Option<Self> {
+        if !self.event().starts_with(br#"{"type":"step-rewound""#) {
+            return None;
+        }
+        let event: AgentEvent = serde_json::from_slice(&self.event()).ok()?;
+        let body = EventBody::TextDelta { delta: STARTS_AGAIN.to_owned() };
+        let event = AgentEvent { body, ..event };
+        Some(Self::envelope(self.start, self.end, ENVELOPE, |bytes| {
+            // As in `new`.
+            let _ = serde_json::to_writer(bytes, &event);
+        }))
     }
 
     /// Whether it is the last event of its turn.

@@ -43,7 +43,7 @@ impl SharedHealth {
         Ok(())
     }
 
-    fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
+    pub(crate) fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
         let mut health = self.lock();
         health.tidy(now);
         health.note(now, target, failure);
@@ -51,7 +51,7 @@ impl SharedHealth {
         self.changed.send_replace(());
     }
 
-    fn answered(&self, asked_at: Millis, target: &Target) {
+    pub(crate) fn answered(&self, asked_at: Millis, target: &Target) {
         if self.lock().clear(asked_at, target) {
             self.changed.send_replace(());
         }

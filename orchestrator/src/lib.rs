@@ -13,6 +13,7 @@ mod conversation;
 mod cursor;
 mod error;
 mod frame;
+mod gate;
 mod health;
 mod journal;
 mod log;

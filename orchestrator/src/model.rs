@@ -22,18 +22,25 @@ pub(crate) struct Model {
     pub(crate) provider: Arc<dyn Provider>,
     /// The model that this is another credential for, by its id. Clients ask for that one.
     pub(crate) sibling_of: Option<String>,
+    /// What is asked with it. Siblings have the same model. Models of one name at different hosts have not: that one of them
+    /// is overloaded says nothing of the others.
+    pub(crate) target: Target,
 }
 
 impl Model {
-    /// The target that a turn asks with it. Siblings have the same model. Models of one name at different hosts have not:
-    /// that one of them is overloaded says nothing of the others.
-    pub(crate) fn target(&self) -> Target {
-        let credential = self.id.split_once('/').map_or(self.id.as_str(), |(credential, _)| credential);
-        Target {
-            name: self.id.clone(),
+    pub(crate) fn new(
+        credential: &str,
+        name: &str,
+        provider: Arc<dyn Provider>,
+        sibling_of: Option<String>,
+    ) -> Self {
+        let id = format!("{credential}/{name}");
+        let target = Target {
+            name: id.clone(),
             credential: credential.to_owned(),
-            model: self.sibling_of.clone().unwrap_or_else(|| self.id.clone()),
-        }
+            model: sibling_of.clone().unwrap_or_else(|| id.clone()),
+        };
+        Self { id, name: name.to_owned(), provider, sibling_of, target }
     }
 
     /// Whether it is the model of this id, by whichever credential.
@@ -95,7 +102,7 @@ impl Models {
 
     /// The targets behind the id of a model: one for each of its credentials.
     pub(crate) fn targets(&self, id: &str) -> Vec<Target> {
-        self.models.iter().filter(|model| model.is_of(id)).map(|model| model.target()).collect()
+        self.models.iter().filter(|model| model.is_of(id)).map(|model| model.target.clone()).collect()
     }
 
     /// The model or route that was asked for; else the one used last, if it is still there; else the default.

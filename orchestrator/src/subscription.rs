@@ -76,6 +76,9 @@ impl Subscription {
                 if self.extensions || !frame.is_extension() {
                     return Ok(frame);
                 }
+                if let Some(notice) = frame.notice() {
+                    return Ok(notice);
+                }
             }
             // Both before it is looked for events: there are none after them.
             let is_down = self.source.shutdown.is_down();

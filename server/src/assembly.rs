@@ -20,6 +20,9 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
         builder = builder.journal(journal.clone()).state(journal);
     }
     builder = builder.schedule(config.retry.schedule.made());
+    if config.retry.parks {
+        builder = builder.sit_out_usage_limits();
+    }
     if let Some(prompt) = &config.system_prompt {
         builder = builder.system_prompt(prompt);
     }

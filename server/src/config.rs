@@ -17,7 +17,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use everturn_kernel::{Settings, Target};
+use everturn_kernel::{AfterContent, Settings, Target};
 
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
@@ -99,6 +99,9 @@ impl Config {
         };
         settings.max_parallel_tools = file.max_parallel_tools.unwrap_or(settings.max_parallel_tools);
         settings.budget.max_wait_ms = Some(retry.max_wait_ms);
+        if retry.rewinds {
+            settings.after_content = AfterContent::Rewind;
+        }
         let (providers, mut off) = providers(&file.providers, environment)?;
         check_names(&providers)?;
         let known = known(&providers, &file.providers);

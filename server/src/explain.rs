@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_diagnosis::redact;
-use everturn_kernel::{Handover, Settings};
+use everturn_kernel::{Handover, Settings, Walls};
 use everturn_orchestrator::{Clock as _, SystemClock};
 
 use crate::{
@@ -66,6 +66,9 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
     let mut schedule = retry.schedule.exact().made();
     if args.route.is_some() && !schedule.chooses_targets() {
         schedule = Arc::new(Handover(schedule));
+    }
+    if retry.parks {
+        schedule = Arc::new(Walls(schedule));
     }
     let first = targets.first().map(|target| target.name.clone());
     settings.targets = targets;

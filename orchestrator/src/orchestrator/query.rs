@@ -135,7 +135,7 @@ impl Orchestrator {
     /// several failures the one that holds longest.
     pub fn targets(&self) -> Vec<TargetState> {
         let (now, health) = (self.ports.clock.now(), self.ports.health.copy());
-        let targets = self.ports.models.models.iter().map(|model| model.target());
+        let targets = self.ports.models.models.iter().map(|model| model.target.clone());
         let state = |target: Target| {
             let mark = health.mark(now, &target);
             TargetState {

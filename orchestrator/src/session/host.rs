@@ -1,5 +1,7 @@
 //! What the kernel's driver needs from outside, for one turn.
 
+mod ask;
+
 use std::{
     panic::AssertUnwindSafe,
     sync::Arc,
@@ -8,22 +10,20 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, Effect, Effects, Host, Input, Millis, Op, Request, StreamEvent, Target, ToolAnswer, ToolCall,
-    Turn, Want,
+    Arguments, Effect, Effects, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
-use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
-use futures_util::{FutureExt, StreamExt, future, stream};
+use futures_core::{future::BoxFuture, stream::BoxStream};
+use futures_util::{FutureExt, future};
 use tokio::sync::mpsc;
 
-use super::{Ports, TurnSettings, TurnTask, request, turn_task::PendingReplies};
+use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
 use crate::{
-    Invocation, JournalError, Output, ProviderCall,
+    Invocation, JournalError, Output,
     conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
-    health,
+    model::Model,
     panic::panic_text,
     shutdown::Stage,
-    telemetry,
     tool::excerpt,
 };
 
@@ -44,6 +44,8 @@ pub(super) struct TurnHost<'s> {
     output: Option<Channel>,
     /// The provider call that was begun last.
     asked: Option<Op>,
+    /// The model that it asked.
+    model: Option<Arc<Model>>,
     turn_id: TurnId,
     settings: TurnSettings,
     /// What is owed for its beginning; later, for the command just taken in.
@@ -61,7 +63,18 @@ impl<'s> TurnHost<'s> {
         settings: TurnSettings,
         owed: PendingReplies,
     ) -> Self {
-        Self { shared, conversation, control, output: None, asked: None, turn_id, settings, owed, next: None }
+        Self {
+            shared,
+            conversation,
+            control,
+            output: None,
+            asked: None,
+            model: None,
+            turn_id,
+            settings,
+            owed,
+            next: None,
+        }
     }
 
     /// What is owed still.
@@ -113,27 +126,6 @@ impl<'s> TurnHost<'s> {
         }
     }
 
-    /// A call, as it is observed; none if nobody observes.
-    fn call(&self, turn: &Turn, op: Op, model: &str) -> Option<ProviderCall> {
-        self.conversation.observers().is_any().then(|| ProviderCall {
-            conversation_id: self.conversation.id.clone(),
-            turn_id: turn.id().clone(),
-            op,
-            model: model.to_owned(),
-            begun_at: self.shared.clock.now(),
-        })
-    }
-
-    /// The events of a call to that target, whose health they tell of.
-    fn watched<S>(&self, events: S, target: Option<Target>) -> BoxStream<'static, StreamEvent>
-    where
-        S: Stream<Item = StreamEvent> + Send + Unpin + 'static,
-    {
-        let Some(target) = target else { return events.boxed() };
-        let clock = self.shared.clock.clone();
-        health::watched(events, target, self.shared.health.clone(), move || clock.now()).boxed()
-    }
-
     /// The turn that was begun with the seal of this one.
     pub(super) fn take_next(&mut self) -> Option<TurnTask> {
         self.next.take()
@@ -171,6 +163,7 @@ impl Host for TurnHost<'_> {
         let version = self.shared.append(id, expected, entries).await?;
         let (status, from) = (batch.head.status, batch.from);
         let stale = self.conversation.publish(batch, version, turn, next);
+        self.share_limit(turn, now);
         if self.next.is_some() {
             self.control.drop_stale(stale);
         }
@@ -195,38 +188,7 @@ impl Host for TurnHost<'_> {
     }
 
     fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
-        self.asked = Some(op);
-        let target = turn.target().cloned();
-        let model = match self.shared.models.asked(&self.settings.model, target.as_ref()) {
-            Ok(model) => model,
-            Err(gone) => return self.watched(stream::once(future::ready(StreamEvent::Failed(gone))), target),
-        };
-        // Shared with the history, and put together without its lock.
-        let chunks = self.conversation.state().record.chunks.clone();
-        let definition = &self.settings.definition;
-        let configured = &definition.configured;
-        let messages = request::messages(configured.system_prompt.as_deref(), &chunks, definition.supersedes);
-        let request = Request {
-            op,
-            model: model.name.clone(),
-            messages,
-            tools: self.settings.tools.specs(),
-            max_output_tokens: configured.max_output_tokens,
-            reasoning_effort: definition.reasoning_effort.clone(),
-            eager_calls: turn.settings().eager_tools,
-        };
-        telemetry::provider_called(&model.id);
-        let call = self.call(turn, op, &model.id);
-        let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
-        let stream = started
-            .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
-        let stream = AssertUnwindSafe(stream)
-            .catch_unwind()
-            .map(move |event| event.unwrap_or_else(|panic| broke(&model.id, panic.as_ref())));
-        let Some(call) = call else { return self.watched(stream, target) };
-        let clock = self.shared.clock.clone();
-        let stream = self.conversation.observers().clone().watch(stream, call, move || clock.now());
-        self.watched(stream, target)
+        self.ask(turn, op)
     }
 
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
@@ -307,9 +269,4 @@ impl Host for TurnHost<'_> {
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
-}
-
-fn broke(model: &str, panic: &(dyn std::any::Any + Send)) -> StreamEvent {
-    let text = format!("the provider of {model} panicked: {}", panic_text(panic));
-    StreamEvent::Failed(Failure::new(Category::Internal, false, text))
 }

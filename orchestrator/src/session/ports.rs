@@ -7,6 +7,7 @@ use everturn_wire::ConversationId;
 
 use crate::{
     clock::Clock,
+    gate::Gates,
     health::SharedHealth,
     journal::{Configured, Entry, Journal, JournalError, Version},
     model::Models,
@@ -23,6 +24,7 @@ use crate::{
 pub(crate) struct Ports {
     pub(crate) models: Models,
     pub(crate) health: Arc<SharedHealth>,
+    pub(crate) gates: Arc<Gates>,
     /// Where the health is kept; none: in memory.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: ToolSet,

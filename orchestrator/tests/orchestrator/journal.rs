@@ -16,7 +16,9 @@ use tokio::time::sleep;
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{Watcher, World, answer, ask, builder, lines, refused, refused_with_hint, text},
+    support::{
+        Watcher, World, answer, ask, builder, lines, overloaded_with_hint, refused, refused_with_hint, text,
+    },
     tool::Gated,
 };
 
@@ -198,7 +200,7 @@ async fn many_turns_that_are_due_do_not_storm_a_failing_journal() {
     const TURNS: usize = 2_000;
     // Each begins, and waits.
     let (storage, mended) = full_after(2 * TURNS);
-    let calls = std::iter::repeat_n(refused_with_hint(60_000), TURNS);
+    let calls = std::iter::repeat_n(overloaded_with_hint(60_000), TURNS);
     let provider = Scripted::new(calls.chain(std::iter::repeat_n(answer("hello"), TURNS)));
     let orchestrator = builder(provider.clone()).journal(storage.clone()).build();
     for n in 0..TURNS {

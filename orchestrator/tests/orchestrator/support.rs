@@ -188,6 +188,12 @@ pub(crate) fn refused_with_hint(hint_ms: u64) -> Vec<Cue> {
     vec![StreamEvent::Failed(Failure { hint_ms: Some(hint_ms), ..failure() }).into()]
 }
 
+/// A call that finds its model overloaded: what other turns are not told of.
+pub(crate) fn overloaded_with_hint(hint_ms: u64) -> Vec<Cue> {
+    let failure = Failure::new(Category::Overloaded, true, "HTTP 529: busy");
+    vec![StreamEvent::Failed(Failure { hint_ms: Some(hint_ms), ..failure }).into()]
+}
+
 pub(crate) fn tool_call(id: &str, tool: &str) -> Cue {
     let arguments = Arguments::Parsed(Value::Null);
     StreamEvent::ToolCall(ToolCall { id: id.to_owned(), name: tool.to_owned(), arguments, echo: None }).into()

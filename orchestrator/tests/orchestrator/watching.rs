@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{World, answer, builder, refused_with_hint},
+    support::{World, answer, builder, overloaded_with_hint, refused_with_hint},
 };
 
 /// A process that finds this turn in its journal, unsealed.
@@ -129,7 +129,8 @@ async fn without_a_model_an_unsealed_turn_stays_and_every_command_is_told_why() 
 #[tokio::test(start_paused = true)]
 async fn a_conversation_that_never_loads_holds_up_no_other() {
     let storage = Storage::new(|_| Mishap::Nothing);
-    let calls = [refused_with_hint(60_000), refused_with_hint(120_000), answer("hello"), answer("there")];
+    let calls =
+        [overloaded_with_hint(60_000), overloaded_with_hint(120_000), answer("hello"), answer("there")];
     let world = World::of(builder(Scripted::new(calls)).journal(storage.clone()));
     let other = World { orchestrator: world.orchestrator.clone(), id: "other".into() };
     world.say("hi").await.until("provider-retry").await;
@@ -214,7 +215,8 @@ impl Clock for Moody {
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_panics_as_turns_are_taken_up_stops_no_later_wake_up() {
     let clock = Arc::new(Moody::default());
-    let calls = [refused_with_hint(60_000), refused_with_hint(120_000), answer("hello"), answer("there")];
+    let calls =
+        [overloaded_with_hint(60_000), overloaded_with_hint(120_000), answer("hello"), answer("there")];
     let world = World::of(builder(Scripted::new(calls)).clock(clock.clone()));
     let other = World { orchestrator: world.orchestrator.clone(), id: "other".into() };
     world.say("hi").await.until("provider-retry").await;

@@ -77,6 +77,8 @@ pub(super) struct RetryTable {
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
     pub(super) max_wait_ms: Option<u64>,
+    pub(super) after_content: AfterContentName,
+    pub(super) quota: QuotaName,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -90,6 +92,24 @@ pub(super) struct RetentionTable {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ToolTable {
     pub(super) dice: Option<bool>,
+}
+
+/// What happens to a step that fails after part of its answer was shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AfterContentName {
+    #[default]
+    Keep,
+    Rewind,
+}
+
+/// What happens when a usage limit is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum QuotaName {
+    #[default]
+    Fail,
+    Park,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use everturn_kernel::{Cycling, Interactive};
 use everturn_orchestrator::{Exponential, Patient};
 
-use super::file::{RetryTable, RevertName, ScheduleName};
+use super::file::{AfterContentName, QuotaName, RetryTable, RevertName, ScheduleName};
 
 /// How long failures are waited out.
 #[derive(Debug, PartialEq)]
@@ -14,6 +14,10 @@ pub(crate) struct Retry {
     pub(crate) schedule: Schedule,
     /// The most milliseconds that the waits of one step add up to.
     pub(crate) max_wait_ms: u64,
+    /// Whether a partial answer that breaks off is taken back and streamed again.
+    pub(crate) rewinds: bool,
+    /// Whether usage limits are sat out.
+    pub(crate) parks: bool,
 }
 
 /// How long a turn waits before each retry, and which target it asks then.
@@ -131,6 +135,8 @@ impl Retry {
         Ok(Self {
             schedule: Schedule::resolve("[retry]", table.schedule, &figures)?,
             max_wait_ms: table.max_wait_ms.unwrap_or(longest),
+            rewinds: table.after_content == AfterContentName::Rewind,
+            parks: table.quota == QuotaName::Park,
         })
     }
 }

@@ -69,7 +69,10 @@ fn nothing_configured_is_the_demo_on_loopback() {
     let config = Case::new("").config();
     assert_eq!(config.listen, DEFAULT_LISTEN);
     assert!(config.token.is_none() && config.providers.is_empty());
-    assert_eq!(config.retry, Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000 });
+    assert_eq!(
+        config.retry,
+        Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000, rewinds: false, parks: false }
+    );
     assert_eq!(config.settings.max_steps, Some(200));
 }
 

@@ -1,0 +1,286 @@
+//! Gates: turns that ask the same target share what one of them found out, and are let through one by one.
+
+mod pass;
+mod slot;
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use everturn_kernel::{Hold, Millis};
+use everturn_wire::{Category, Failure, TurnId};
+
+pub(crate) use pass::Pass;
+use slot::slot_ms;
+
+/// How much later than its wait ends a turn may ask before another one takes its place, in milliseconds: it is woken by a
+/// timer, among others.
+const GRACE_MS: u64 = 2_000;
+
+/// How long after the first answer the gate is gone, in milliseconds: by then half a million turns were let through.
+const OPENED_MS: u64 = 20_000;
+
+/// How long a turn that was limited has to say how long it waits, in milliseconds: it saves that first.
+const UNDECIDED_MS: u64 = 1_000;
+
+/// The waits between calls that test whether the network is back, in milliseconds; the last one is repeated.
+const PROBE_MS: [u64; 4] = [5_000, 10_000, 20_000, 30_000];
+
+/// For how long after a target last answered a connection that fails counts as our own network, in milliseconds: 24 h.
+const KNOWN_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// The gates of the targets that cannot be asked by everyone right now, by the id of the model, and when each target
+/// answered last.
+#[derive(Debug, Default)]
+pub(crate) struct Gates(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    gates: HashMap<String, Gate>,
+    answered: HashMap<String, Millis>,
+}
+
+/// What is known of a target that cannot be asked by everyone.
+#[derive(Debug)]
+struct Gate {
+    state: State,
+    why: Why,
+    /// Turns that were put off since the state began: the next one comes after them.
+    put_off: u32,
+    /// Calls in a row that reached nobody.
+    misses: u32,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody asks before this moment; then this turn does.
+    Closed { until: Millis, first: TurnId },
+    /// One turn asks.
+    Probing,
+    /// It answers again: more and more turns are let through.
+    Opening { since: Millis, let_go: u32 },
+}
+
+/// What keeps turns from asking.
+#[derive(Clone, Debug)]
+struct Why {
+    failure: Failure,
+    /// When the provider said that the limit is over: true whatever becomes of the turn that was refused.
+    hint_ends: Option<Millis>,
+    /// There is no network: its waits cost nothing.
+    is_offline: bool,
+}
+
+impl Gates {
+    /// Lets a turn ask this target now, unless it is put off.
+    pub(crate) fn enter(&self, target: &str, turn: &TurnId, now: Millis) -> Option<Box<Hold>> {
+        let mut inner = self.lock();
+        let gate = inner.gates.get_mut(target)?;
+        match gate.enter(turn, now) {
+            Entered::Go => None,
+            Entered::Gone => {
+                inner.gates.remove(target);
+                None
+            }
+            Entered::Wait(until) => Some(gate.why.hold(until.since(now), true)),
+        }
+    }
+
+    /// A turn was refused by a limit, and asks again then.
+    pub(crate) fn limited(&self, target: &str, turn: &TurnId, failure: Failure, until: Millis, now: Millis) {
+        let why = Why { failure, hint_ends: None, is_offline: false };
+        self.lock().decided(target, turn, why, until, now);
+    }
+
+    /// The call of a turn failed. Says how long it is put off if that was for want of a network.
+    fn failed(&self, call: &Pass, failure: &Failure, now: Millis) -> Option<Box<Hold>> {
+        let Pass { target, turn, asked_at, waits_for_network, .. } = call;
+        let mut inner = self.lock();
+        let is_unreached = *waits_for_network && failure.unreached.is_some();
+        if is_unreached && inner.is_offline(target, failure, *asked_at, now) {
+            let misses = inner.gates.get(target).map_or(0, |gate| gate.misses);
+            let wait_ms = PROBE_MS[PROBE_MS.len().min(misses as usize + 1) - 1];
+            let why = Why { failure: offline(failure), hint_ends: None, is_offline: true };
+            let hold = why.hold(wait_ms, false);
+            inner.close(target, turn, why, now.plus(wait_ms), now);
+            if let Some(gate) = inner.gates.get_mut(target) {
+                gate.misses = misses.saturating_add(1);
+            }
+            return Some(hold);
+        }
+        // Any other failure is no limit.
+        if failure.category == Category::RateLimited {
+            inner.undecided(target, turn, failure, now);
+        } else {
+            inner.open(target, now);
+        }
+        None
+    }
+
+    /// The target answers.
+    fn answered(&self, target: &str, now: Millis) {
+        let mut inner = self.lock();
+        inner.open(target, now);
+        match inner.answered.get_mut(target) {
+            Some(at) => *at = now,
+            None => {
+                inner.answered.insert(target.to_owned(), now);
+            }
+        }
+    }
+
+    /// A turn ended. Where it was the first to ask again, and only its own schedule said when, the next one asks.
+    pub(crate) fn ended(&self, target: &str, turn: &TurnId, now: Millis) {
+        let mut inner = self.lock();
+        if let Some(Gate { state: State::Closed { until, first }, why, .. }) = inner.gates.get_mut(target)
+            && first == turn
+        {
+            (*until, *first) = (why.hint_ends.unwrap_or(now), TurnId::from(""));
+        }
+    }
+
+    /// A call ended before anything was known of it.
+    fn left(&self, target: &str, now: Millis) {
+        self.lock().probed(target, now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn close(&mut self, target: &str, turn: &TurnId, why: Why, until: Millis, now: Millis) {
+        if until <= now {
+            return;
+        }
+        let first = turn.clone();
+        match self.gates.get_mut(target) {
+            // Several turns were refused at once: the longest wait counts, and the first of them is the first again.
+            Some(Gate { state: State::Closed { until: known, .. }, .. }) if *known > now => {
+                *known = until.max(*known);
+            }
+            Some(gate) => {
+                (gate.state, gate.why, gate.put_off) = (State::Closed { until, first }, why, 0);
+            }
+            None => {
+                let gate = Gate { state: State::Closed { until, first }, why, put_off: 0, misses: 0 };
+                self.gates.insert(target.to_owned(), gate);
+            }
+        }
+    }
+
+    /// A turn that was limited has decided how long it waits. Where the provider said how long, others need not wait for a
+    /// schedule that is longer: the next one asks.
+    fn decided(&mut self, target: &str, turn: &TurnId, why: Why, until: Millis, now: Millis) {
+        self.close(target, turn, why, until, now);
+        let Some(Gate { state: State::Closed { until, first }, why, .. }) = self.gates.get_mut(target) else {
+            return;
+        };
+        if let Some(hint_ends) = why.hint_ends.filter(|hint_ends| hint_ends < until) {
+            (*until, *first) = (hint_ends, TurnId::from(""));
+        }
+    }
+
+    /// The turn that asked is gone: the next one asks.
+    fn probed(&mut self, target: &str, now: Millis) {
+        if let Some(gate) = self.gates.get_mut(target)
+            && matches!(gate.state, State::Probing)
+        {
+            gate.state = State::Closed { until: now, first: TurnId::from("") };
+        }
+    }
+
+    /// The turn that asked was limited: it says shortly how long it waits, if it does.
+    fn undecided(&mut self, target: &str, turn: &TurnId, failure: &Failure, now: Millis) {
+        let hint_ends = failure.hint_ms.map(|ms| now.plus(ms));
+        if hint_ends.is_some()
+            || self.gates.get(target).is_some_and(|gate| matches!(gate.state, State::Probing))
+        {
+            let why = Why { failure: failure.clone(), hint_ends, is_offline: false };
+            self.close(target, turn, why, now.plus(UNDECIDED_MS), now);
+        }
+    }
+
+    fn open(&mut self, target: &str, now: Millis) {
+        if let Some(gate) = self.gates.get_mut(target)
+            && !matches!(gate.state, State::Opening { .. })
+        {
+            (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
+        }
+    }
+
+    /// Whether a call reached nobody because this machine has no network. One that failed to connect proves it only for a
+    /// target that answered before, while no other one does.
+    fn is_offline(&self, target: &str, failure: &Failure, asked_at: Millis, now: Millis) -> bool {
+        use everturn_wire::Unreached::NoRoute;
+        let answered_since = self.answered.values().any(|at| *at > asked_at);
+        let knows = self.answered.get(target).is_some_and(|at| now.since(*at) <= KNOWN_MS);
+        failure.unreached == Some(NoRoute) || (knows && !answered_since)
+    }
+}
+
+enum Entered {
+    Go,
+    /// And nobody needs the gate any more.
+    Gone,
+    Wait(Millis),
+}
+
+impl Gate {
+    fn enter(&mut self, turn: &TurnId, now: Millis) -> Entered {
+        match &mut self.state {
+            State::Closed { until, first } if now < *until => {
+                let until = *until;
+                match turn == first {
+                    true => Entered::Wait(until),
+                    false => Entered::Wait(until.plus(self.next_slot())),
+                }
+            }
+            State::Closed { until, first } if turn != first && !first.as_str().is_empty() => {
+                let gives_up_at = until.plus(GRACE_MS);
+                if now < gives_up_at {
+                    return Entered::Wait(gives_up_at.plus(self.next_slot()));
+                }
+                self.state = State::Probing;
+                Entered::Go
+            }
+            State::Closed { .. } => {
+                self.state = State::Probing;
+                Entered::Go
+            }
+            State::Probing => Entered::Wait(now.plus(self.next_slot())),
+            State::Opening { since, .. } if now.since(*since) >= OPENED_MS => Entered::Gone,
+            State::Opening { since, let_go } => {
+                // Two in the first second, and in each one twice as many as before.
+                let room = 2_u32 << (now.since(*since) / 1_000).min(30);
+                if *let_go < room {
+                    *let_go += 1;
+                    return Entered::Go;
+                }
+                Entered::Wait(now.plus(self.next_slot()))
+            }
+        }
+    }
+
+    fn next_slot(&mut self) -> u64 {
+        self.put_off = self.put_off.saturating_add(1);
+        slot_ms(self.put_off)
+    }
+}
+
+impl Why {
+    fn hold(&self, wait_ms: u64, shared: bool) -> Box<Hold> {
+        Box::new(Hold { failure: self.failure.clone(), wait_ms, shared, in_budget: !self.is_offline })
+    }
+}
+
+/// The failure that is shown while there is no network.
+fn offline(failure: &Failure) -> Failure {
+    let message = format!("Offline, waiting for the network: {}", failure.message);
+    Failure { message, hint_ms: None, ..failure.clone() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! A call that was let through: its gate hears how it ended.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use everturn_kernel::{Millis, StreamEvent, Target};
+use everturn_wire::TurnId;
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+
+use super::Gates;
+use crate::{clock::Clock, health::SharedHealth};
+
+/// A call that was let through.
+pub(crate) struct Pass {
+    pub(crate) gates: Arc<Gates>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The id of the model that is asked.
+    pub(crate) target: String,
+    pub(crate) turn: TurnId,
+    pub(crate) asked_at: Millis,
+    /// Where it is noted how the target does, if nobody else does.
+    pub(crate) health: Option<(Arc<SharedHealth>, Target)>,
+    /// Whether the turn is put off where there is no network.
+    pub(crate) waits_for_network: bool,
+}
+
+impl Pass {
+    /// The events of the call. Of one that reached nobody for want of a network, the turn hears that it is put off.
+    pub(crate) fn watch<S>(self, events: S) -> Watched<S> {
+        Watched { events, pass: Some(self) }
+    }
+
+    fn hears(&self, event: StreamEvent) -> StreamEvent {
+        let now = self.clock.now();
+        match event {
+            StreamEvent::Failed(failure) => {
+                if let Some((health, target)) = &self.health {
+                    health.failed(now, target, &failure);
+                }
+                match self.gates.failed(self, &failure, now) {
+                    Some(hold) => StreamEvent::Held(hold),
+                    None => StreamEvent::Failed(failure),
+                }
+            }
+            event => {
+                self.gates.answered(&self.target, now);
+                if let Some((health, target)) = &self.health {
+                    health.answered(self.asked_at, target);
+                }
+                event
+            }
+        }
+    }
+}
+
+/// The events of a call, which its gate hears of.
+pub(crate) struct Watched<S> {
+    events: S,
+    /// Until something is known of the call.
+    pass: Option<Pass>,
+}
+
+impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Watched<S> {
+    type Item = StreamEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
+        let polled = self.events.poll_next_unpin(cx);
+        let Poll::Ready(Some(event)) = polled else { return polled };
+        // That nothing came says nothing.
+        let pass = if matches!(event, StreamEvent::Silent(_)) { None } else { self.pass.take() };
+        Poll::Ready(Some(match pass {
+            Some(pass) => pass.hears(event),
+            None => event,
+        }))
+    }
+}
+
+impl<S> Drop for Watched<S> {
+    fn drop(&mut self) {
+        if let Some(pass) = &self.pass {
+            pass.gates.left(&pass.target, pass.clock.now());
+        }
+    }
+}

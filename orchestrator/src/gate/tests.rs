@@ -1,0 +1,134 @@
+use everturn_wire::Unreached;
+
+use std::sync::Arc;
+
+use super::*;
+
+fn limited() -> Failure {
+    Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
+}
+
+/// How long a turn is put off at that moment; `None` = it asks.
+fn waits(gates: &Gates, turn: &str, now: u64) -> Option<u64> {
+    gates.enter("m", &turn.into(), Millis(now)).map(|hold| hold.wait_ms)
+}
+
+/// A gate that is closed until 10 s by the turn `first`.
+fn closed() -> Gates {
+    let gates = Gates::default();
+    gates.limited("m", &"first".into(), limited(), Millis(10_000), Millis(0));
+    gates
+}
+
+#[test]
+fn others_wait_as_long_as_the_one_that_was_refused_and_a_little_more() {
+    let gates = closed();
+    assert_eq!(gates.enter("other", &"a".into(), Millis(1)), None);
+    let hold = gates.enter("m", &"a".into(), Millis(1_000)).unwrap();
+    assert_eq!((hold.wait_ms, hold.shared, hold.in_budget), (9_500, true, true));
+    assert_eq!(hold.failure.message, "HTTP 429: slow down");
+    assert_eq!(waits(&gates, "b", 1_000), Some(10_500));
+    assert_eq!(waits(&gates, "c", 1_000), Some(11_000));
+}
+
+#[test]
+fn the_one_that_was_refused_asks_first_and_alone() {
+    let gates = closed();
+    assert_eq!(waits(&gates, "a", 10_000), Some(2_500), "the first one may be late");
+    assert_eq!(waits(&gates, "first", 10_001), None);
+    assert_eq!(waits(&gates, "a", 10_002), Some(1_500), "it is asking");
+    gates.limited("m", &"first".into(), limited(), Millis(30_000), Millis(11_000));
+    assert_eq!(waits(&gates, "a", 12_500), Some(18_000));
+}
+
+#[test]
+fn another_one_asks_in_the_place_of_one_that_is_gone() {
+    let gates = closed();
+    assert_eq!(waits(&gates, "a", 12_000), None, "the first one did not come");
+    gates.left("m", Millis(12_100));
+    assert_eq!(waits(&gates, "b", 12_101), None, "that one was stopped");
+}
+
+#[test]
+fn once_it_answers_the_pace_doubles() {
+    let gates = closed();
+    assert_eq!(waits(&gates, "first", 10_000), None);
+    gates.answered("m", Millis(10_500));
+    let let_go = |now: u64| (0..100).filter(|n| waits(&gates, &format!("t{n}"), now).is_none()).count();
+    assert_eq!([10_600, 11_600, 12_600, 13_600].map(let_go), [2, 2, 4, 8]);
+    assert_eq!(waits(&gates, "late", 30_500), None);
+    assert!(gates.lock().gates.is_empty(), "nobody needs it any more");
+}
+
+#[test]
+fn of_several_that_are_refused_at_once_the_longest_wait_counts() {
+    let gates = closed();
+    gates.limited("m", &"second".into(), limited(), Millis(20_000), Millis(100));
+    gates.limited("m", &"third".into(), limited(), Millis(5_000), Millis(200));
+    assert_eq!(waits(&gates, "first", 10_000), Some(10_000));
+    assert_eq!(waits(&gates, "first", 20_000), None);
+}
+
+/// A call of that turn, made at 1 s.
+fn call(gates: Arc<Gates>, turn: &str) -> Pass {
+    Pass {
+        gates,
+        clock: Arc::new(crate::SystemClock::new()),
+        target: "m".to_owned(),
+        turn: turn.into(),
+        asked_at: Millis(1_000),
+        health: None,
+        waits_for_network: true,
+    }
+}
+
+fn unreached(why: Unreached) -> Failure {
+    Failure { unreached: Some(why), ..Failure::new(Category::Network, true, "connection refused") }
+}
+
+#[test]
+fn a_target_that_never_answered_may_simply_not_be_there() {
+    let gates = Arc::<Gates>::default();
+    let refused = unreached(Unreached::NoConnection);
+    assert_eq!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(1_100)), None);
+    let hold = gates.failed(&call(gates.clone(), "a"), &unreached(Unreached::NoRoute), Millis(1_100));
+    assert!(hold.is_some(), "without a route to it nothing else is the matter");
+}
+
+#[test]
+fn while_the_network_is_gone_one_turn_looks_for_it_and_nothing_is_used_up() {
+    let gates = Arc::<Gates>::default();
+    gates.answered("m", Millis(500));
+    let refused = unreached(Unreached::NoConnection);
+    let mut waited = Vec::new();
+    let mut now = 1_100;
+    for _ in 0..6 {
+        let hold = gates.failed(&call(gates.clone(), "a"), &refused, Millis(now)).unwrap();
+        assert!(!hold.in_budget && !hold.shared, "{hold:?}");
+        assert_eq!(hold.failure.message, "Offline, waiting for the network: connection refused");
+        let other = gates.enter("m", &"b".into(), Millis(now)).unwrap();
+        assert!(other.shared && !other.in_budget);
+        waited.push(hold.wait_ms);
+        now += hold.wait_ms;
+        assert_eq!(waits(&gates, "a", now), None);
+    }
+    assert_eq!(waited, [5_000, 10_000, 20_000, 30_000, 30_000, 30_000]);
+}
+
+#[test]
+fn while_others_answer_it_is_not_the_network() {
+    let gates = Arc::<Gates>::default();
+    let refused = unreached(Unreached::NoName);
+    gates.answered("m", Millis(500));
+    gates.answered("other", Millis(1_050));
+    assert_eq!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(1_100)), None);
+}
+
+#[test]
+fn a_target_that_was_gone_for_a_day_is_down() {
+    let gates = Arc::<Gates>::default();
+    gates.answered("m", Millis(500));
+    let refused = unreached(Unreached::NoConnection);
+    assert!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(500 + KNOWN_MS)).is_some());
+    assert_eq!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(501 + KNOWN_MS)), None);
+}

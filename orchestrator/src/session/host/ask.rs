@@ -1,0 +1,155 @@
+//! Asking the provider, once per call, unless others found out that it is of no use yet.
+
+use std::{any::Any, panic::AssertUnwindSafe, sync::atomic::Ordering};
+
+use everturn_kernel::{Hold, Millis, Op, Request, StreamEvent, Target, Turn, Want};
+use everturn_wire::{Category, Failure};
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, future, stream};
+
+use super::TurnHost;
+use crate::{ProviderCall, gate::Pass, health, model::Model, panic::panic_text, session::request, telemetry};
+
+impl TurnHost<'_> {
+    /// The events of a call; of one that is put off, only that it is.
+    pub(super) fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        self.asked = Some(op);
+        let model = match self.shared.models.asked(&self.settings.model, turn.target()) {
+            Ok(model) => model,
+            Err(gone) => {
+                let failed = stream::once(future::ready(StreamEvent::Failed(gone)));
+                return match turn.target().cloned() {
+                    Some(target) => self.health_of(failed.boxed(), target),
+                    None => failed.boxed(),
+                };
+            }
+        };
+        self.model = Some(model.clone());
+        if let Some(hold) = self.enter(turn, &model) {
+            return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
+        }
+        telemetry::provider_called(&model.id);
+        let call = self.call(turn, op, &model.id);
+        let pass = self.pass(turn, &model);
+        let request = self.request(turn, op, &model);
+        let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
+        let started = started
+            .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
+        let events = AssertUnwindSafe(started).catch_unwind();
+        let name = model.clone();
+        let events = events.map(move |event| event.unwrap_or_else(|panic| broke(&name.id, panic.as_ref())));
+        // Each layer costs every delta: the usual call has one.
+        if call.is_none() && turn.target().is_none() {
+            return match pass {
+                Some(pass) => pass.watch(events).boxed(),
+                None => events.boxed(),
+            };
+        }
+        let clock = self.shared.clock.clone();
+        let events = match call {
+            Some(call) => {
+                self.conversation.observers().clone().watch(events, call, move || clock.now()).boxed()
+            }
+            None => events.boxed(),
+        };
+        let events = match turn.target() {
+            Some(target) => self.health_of(events, target.clone()),
+            None => events,
+        };
+        match pass {
+            Some(pass) => pass.watch(events).boxed(),
+            None => events,
+        }
+    }
+
+    fn request(&self, turn: &Turn, op: Op, model: &Model) -> Request {
+        // Shared with the history, and put together without its lock.
+        let chunks = self.conversation.state().record.chunks.clone();
+        let definition = &self.settings.definition;
+        let configured = &definition.configured;
+        let messages = request::messages(configured.system_prompt.as_deref(), &chunks, definition.supersedes);
+        Request {
+            op,
+            model: model.name.clone(),
+            messages,
+            tools: self.settings.tools.specs(),
+            max_output_tokens: configured.max_output_tokens,
+            reasoning_effort: definition.reasoning_effort.clone(),
+            eager_calls: turn.settings().eager_tools,
+        }
+    }
+
+    /// Whether the turn shares with others what is found out about limits. One that is not retried is not put off either.
+    fn shares_limits(&self) -> bool {
+        let switches = [&self.shared.auto_retry, &self.conversation.auto_retry];
+        switches.iter().all(|switch| switch.load(Ordering::Relaxed))
+            && !self.settings.schedule.ignores_holds()
+    }
+
+    fn enter(&self, turn: &Turn, model: &Model) -> Option<Box<Hold>> {
+        if turn.is_asked_by_person() || !self.shares_limits() {
+            return None;
+        }
+        self.shared.gates.enter(&model.id, &self.turn_id, self.shared.clock.now())
+    }
+
+    fn pass(&self, turn: &Turn, model: &Model) -> Option<Pass> {
+        self.shares_limits().then(|| Pass {
+            gates: self.shared.gates.clone(),
+            clock: self.shared.clock.clone(),
+            target: model.id.clone(),
+            turn: self.turn_id.clone(),
+            asked_at: self.shared.clock.now(),
+            // On a route the health hears of more than this.
+            health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),
+            // With several targets another one may be reached.
+            waits_for_network: turn.settings().targets.len() < 2,
+        })
+    }
+
+    /// Tells others of a limit that the turn now waits for, or that it no longer does.
+    pub(super) fn share_limit(&self, turn: &Turn, now: Millis) {
+        let until = match turn.want() {
+            Want::Wake(_, until) => until,
+            Want::Nothing => {
+                let target = turn.target().map_or(self.settings.model.id(), |target| &target.name);
+                return self.shared.gates.ended(target, &self.turn_id, now);
+            }
+            Want::Stream(_) | Want::Tools { .. } => return,
+        };
+        let Some(model) = self.model.as_ref().filter(|_| self.shares_limits()) else { return };
+        let Some(retry) = turn.retry() else { return };
+        let is_limit = retry.category == Some(Category::RateLimited) && retry.shared.is_none();
+        if is_limit && retry.target.is_none_or(|target| target == model.id) {
+            let message = retry.message.unwrap_or_default();
+            let failure = Failure { code: retry.code, ..Failure::new(Category::RateLimited, true, message) };
+            self.shared.gates.limited(&model.id, &self.turn_id, failure, until, now);
+        }
+    }
+
+    /// A call, as it is observed; none if nobody observes.
+    fn call(&self, turn: &Turn, op: Op, model: &str) -> Option<ProviderCall> {
+        self.conversation.observers().is_any().then(|| ProviderCall {
+            conversation_id: self.conversation.id.clone(),
+            turn_id: turn.id().clone(),
+            op,
+            model: model.to_owned(),
+            begun_at: self.shared.clock.now(),
+        })
+    }
+
+    /// The events of a call to that target, whose health they tell of.
+    fn health_of(
+        &self,
+        events: BoxStream<'static, StreamEvent>,
+        target: Target,
+    ) -> BoxStream<'static, StreamEvent> {
+        let clock = self.shared.clock.clone();
+        health::watched(events, target, self.shared.health.clone(), move || clock.now()).boxed()
+    }
+}
+
+fn broke(model: &str, panic: &(dyn Any + Send)) -> StreamEvent {
+    let text = format!("the provider of {model} panicked: {}", panic_text(panic));
+    StreamEvent::Failed(Failure::new(Category::Internal, false, text))
+}

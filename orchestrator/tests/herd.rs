@@ -1,0 +1,230 @@
+//! Many turns on one target share what one of them finds out: while it is limited one asks, and then all come back little
+//! by little. The same while there is no network.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use everturn_orchestrator::{
+    Orchestrator, StartTurn, Window,
+    kernel::{FinishReason, Provider, Request, StreamEvent},
+};
+use everturn_wire::{
+    AgentEvent, Category, ConversationId, ConversationStatus, EventBody, Failure, Unreached,
+};
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, stream};
+use tokio::time::{Instant, sleep};
+
+/// Fails in one way for some time, and then answers.
+struct Target {
+    begun: Instant,
+    /// When it fails, in seconds.
+    trouble: std::ops::Range<u64>,
+    failure: Failure,
+    /// When it was asked, in milliseconds.
+    asked: Mutex<Vec<u64>>,
+}
+
+impl Target {
+    fn new(trouble: std::ops::Range<u64>, failure: Failure) -> Arc<Self> {
+        Arc::new(Self { begun: Instant::now(), trouble, failure, asked: Mutex::default() })
+    }
+
+    /// How often it was asked in that time, in seconds.
+    fn asked(&self, when: std::ops::Range<u64>) -> usize {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().filter(|at| (when.start * 1_000..when.end * 1_000).contains(*at)).count()
+    }
+
+    fn orchestrator(self: &Arc<Self>) -> Orchestrator {
+        Orchestrator::builder().model("key", "model", Arc::new(Asked(self.clone()))).build()
+    }
+}
+
+struct Asked(Arc<Target>);
+
+impl Provider for Asked {
+    fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
+        let at = self.0.begun.elapsed();
+        self.0.asked.lock().unwrap().push(at.as_millis() as u64);
+        let events = if self.0.trouble.contains(&at.as_secs()) {
+            vec![StreamEvent::Failed(self.0.failure.clone())]
+        } else {
+            vec![StreamEvent::Text("hello".to_owned()), StreamEvent::Finished(FinishReason::Stop)]
+        };
+        stream::iter(events).boxed()
+    }
+}
+
+fn limited(hint_s: Option<u64>) -> Failure {
+    let failure = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
+    Failure { hint_ms: hint_s.map(|s| s * 1_000), code: Some("429".to_owned()), ..failure }
+}
+
+fn unreached() -> Failure {
+    let failure = Failure::new(Category::Network, true, "connection refused");
+    Failure { unreached: Some(Unreached::NoConnection), ..failure }
+}
+
+fn id(turn: usize) -> ConversationId {
+    format!("c{turn}").as_str().into()
+}
+
+async fn start(orchestrator: &Orchestrator, turns: std::ops::Range<usize>) {
+    for turn in turns {
+        orchestrator.start(StartTurn::new("hi").conversation(id(turn))).await.unwrap();
+    }
+}
+
+/// How many of the turns have their answer.
+async fn answered(orchestrator: &Orchestrator, turns: usize) -> usize {
+    let mut answered = 0;
+    for turn in 0..turns {
+        let chunks = orchestrator.history(&id(turn), Window::default()).await.unwrap().chunks;
+        answered += usize::from(chunks.len() == 2);
+    }
+    answered
+}
+
+/// The retries that a conversation was told of.
+async fn retries(orchestrator: &Orchestrator, turn: usize) -> Vec<EventBody> {
+    let mut events = orchestrator.subscribe(&id(turn), Some("0".parse().unwrap()), true).await.unwrap();
+    let mut retries = Vec::new();
+    while let Ok(Ok(frame)) = tokio::time::timeout(Duration::from_millis(1), events.next()).await {
+        let event: AgentEvent = serde_json::from_slice(&frame.event()).unwrap();
+        if matches!(event.body, EventBody::ProviderRetry { .. }) {
+            retries.push(event.body);
+        }
+    }
+    retries
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_turns_ask_a_limited_target_once_in_each_of_its_hints() {
+    const TURNS: usize = 10_000;
+    let target = Target::new(0..600, limited(Some(60)));
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..TURNS).await;
+    sleep(Duration::from_secs(599)).await;
+    let asked = target.asked(0..600);
+    // The first time, and after each minute the next one.
+    assert!((9..=12).contains(&asked), "{asked} requests while it was limited");
+    sleep(Duration::from_secs(121)).await;
+    assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
+    assert_eq!(target.asked(600..720), TURNS, "each asked once more");
+    // At a rising pace: no second has more than twice as many as all before it, and a few.
+    let mut before = 0;
+    for second in 600..720 {
+        let now = target.asked(second..second + 1);
+        assert!(now <= 2 * before + 4, "{now} requests in a second, after {before}");
+        before += now;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_hint_the_schedule_of_the_first_turn_counts() {
+    const TURNS: usize = 500;
+    let target = Target::new(0..600, limited(None));
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..TURNS).await;
+    sleep(Duration::from_secs(1_100)).await;
+    // At 0, 5, 15, 45, 105 and 405 s.
+    let asked = target.asked(0..600);
+    assert!((6..=8).contains(&asked), "{asked} requests while it was limited");
+    assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_because_of_another_one_says_so() {
+    let target = Target::new(0..30, limited(Some(30)));
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..1).await;
+    sleep(Duration::from_secs(10)).await;
+    start(&orchestrator, 1..2).await;
+    sleep(Duration::from_secs(1)).await;
+    let [EventBody::ProviderRetry { attempt, delay_ms, message, code, shared, category, .. }] =
+        &retries(&orchestrator, 1).await[..]
+    else {
+        panic!("it is told of one retry");
+    };
+    assert_eq!((*attempt, *shared, *category), (0, Some(true), Some(Category::RateLimited)));
+    assert_eq!((message.as_str(), code.as_deref()), ("HTTP 429: slow down", Some("429")));
+    assert!((20_000..=21_000).contains(delay_ms), "{delay_ms}");
+    let state = orchestrator.status(&id(1)).await.unwrap().retry.unwrap();
+    assert_eq!(state.shared, Some(true));
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((answered(&orchestrator, 2).await, target.asked(0..100)), (2, 3));
+    let metrics = orchestrator.metrics(&id(1)).await.unwrap();
+    assert_eq!(metrics[0].retries, None, "it was never refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_goes_through_and_opens_the_way_for_all() {
+    let target = Target::new(0..20, limited(Some(3_600)));
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..3).await;
+    sleep(Duration::from_secs(5)).await;
+    assert!(orchestrator.retry_now(&id(1)).await.unwrap());
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(target.asked(5..10), 1, "though it is still limited");
+    sleep(Duration::from_secs(20)).await;
+    assert!(orchestrator.retry_now(&id(2)).await.unwrap());
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(orchestrator.status(&id(2)).await.unwrap().status, ConversationStatus::Idle);
+    // Nobody waits for a limit that is known to be over.
+    start(&orchestrator, 3..4).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(orchestrator.status(&id(3)).await.unwrap().status, ConversationStatus::Idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_a_limit_that_only_the_stopped_turn_believed_in() {
+    let target = Target::new(0..1, limited(None));
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..1).await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(orchestrator.stop(&id(0)).await.unwrap());
+    start(&orchestrator, 1..2).await;
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(orchestrator.status(&id(1)).await.unwrap().status, ConversationStatus::Idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn twenty_minutes_without_a_network_use_nothing_up() {
+    const TURNS: usize = 200;
+    let target = Target::new(10..1_210, unreached());
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..1).await;
+    sleep(Duration::from_secs(20)).await;
+    start(&orchestrator, 1..TURNS).await;
+    sleep(Duration::from_secs(1_000)).await;
+    let told = retries(&orchestrator, 1).await;
+    let EventBody::ProviderRetry { message, budget_left_ms, .. } = &told[told.len() - 1] else {
+        unreachable!()
+    };
+    assert_eq!(message, "Offline, waiting for the network: connection refused");
+    assert_eq!(*budget_left_ms, None, "the budget is not charged");
+    let probes = target.asked(10..1_020);
+    assert!((30..=50).contains(&probes), "{probes} calls to look for the network");
+    sleep(Duration::from_secs(260)).await;
+    assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
+    for turn in 1..TURNS {
+        let metrics = orchestrator.metrics(&id(turn)).await.unwrap();
+        assert_eq!(metrics[0].retries, None, "of turn {turn}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_never_answered_fails_like_any_other() {
+    let target = Target::new(0..1_000_000, unreached());
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..1).await;
+    sleep(Duration::from_secs(8 * 60 * 60)).await;
+    let told = retries(&orchestrator, 0).await;
+    assert_eq!((told.len(), target.asked(0..30_000)), (21, 22));
+    assert_eq!(orchestrator.metrics(&id(0)).await.unwrap()[0].retries, Some(21));
+}

@@ -1,0 +1,141 @@
+//! A broken answer is taken back and streamed again; usage limits are sat out.
+
+use everturn_orchestrator::{
+    Builder, Cursor,
+    kernel::{AfterContent, Settings, StreamEvent},
+};
+use everturn_provider::{Cue, Scripted};
+use everturn_wire::{AgentEvent, Category, EventBody, Failure};
+use tokio::time::Instant;
+
+use crate::support::{World, answer, builder, event, ms_since, text};
+
+/// A call whose answer breaks off after these words.
+fn breaks(words: &str) -> Vec<Cue> {
+    let failure = Failure::new(Category::Network, true, "connection reset");
+    vec![text(words), StreamEvent::Failed(failure).into()]
+}
+
+fn rewinding(calls: impl IntoIterator<Item = Vec<Cue>>) -> Builder {
+    let settings = Settings { after_content: AfterContent::Rewind, ..Settings::default() };
+    builder(Scripted::new(calls)).settings(settings)
+}
+
+/// What a client shows that knows base events only: text as it comes. Whatever it does not know breaks it.
+fn shown(events: &[AgentEvent]) -> String {
+    let mut shown = String::new();
+    for AgentEvent { body, .. } in events {
+        assert!(!body.is_extension(), "{body:?}");
+        if let EventBody::TextDelta { delta } = body {
+            shown += delta;
+        }
+    }
+    shown
+}
+
+/// The events of the turn, as a client without extensions is sent them from there on.
+async fn base(world: &World, from: Cursor) -> Vec<AgentEvent> {
+    let mut events = world.orchestrator.subscribe(&world.id, Some(from), false).await.unwrap();
+    let mut all = Vec::new();
+    loop {
+        let frame = events.next().await.unwrap();
+        all.push(event(&frame));
+        if frame.ends_turn() {
+            return all;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_answer_is_streamed_again_and_kept_once() {
+    let world = World::of(rewinding([breaks("Hel"), answer("Hello")]));
+    let started = world.start("hi").await.unwrap();
+    let mut watcher = world.watch(Some(started.from)).await;
+    let told = watcher.until("turn-sealed").await;
+    let expected = [
+        "text-delta Hel",
+        "step-rewound connection reset",
+        "provider-retry 0 5000 connection reset",
+        "status active asking",
+        "retry-ended 1 recovered",
+        "text-delta Hello",
+    ];
+    assert_eq!(told[2..8], expected);
+    assert_eq!(world.history().await, ["text hi", "text Hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cannot_take_text_back_is_told_in_the_text() {
+    let world = World::of(rewinding([breaks("Hel"), answer("Hello")]));
+    let started = world.start("hi").await.unwrap();
+    let expected = "Hel\n\n[The answer broke off here. It starts again:]\n\nHello";
+    let live = base(&world, started.from).await;
+    assert_eq!(shown(&live), expected);
+    // As well from the journal, and from in between.
+    let again = World::of(rewinding([breaks("Hel"), answer("Hello")]));
+    let started = again.start("hi").await.unwrap();
+    again.watch(Some(started.from)).await.until("turn-sealed").await;
+    assert_eq!(shown(&base(&again, started.from).await), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_cursor_of_a_rewound_turn_leads_to_the_rest() {
+    let world = World::of(rewinding([breaks("Hel"), answer("Hello")]));
+    let started = world.start("hi").await.unwrap();
+    let mut events = world.orchestrator.subscribe(&world.id, Some(started.from), false).await.unwrap();
+    let mut frames = vec![events.next().await.unwrap()];
+    while !frames[frames.len() - 1].ends_turn() {
+        frames.push(events.next().await.unwrap());
+    }
+    for (at, frame) in frames.iter().enumerate().take(frames.len() - 1) {
+        let rest = base(&world, frame.end()).await;
+        let expected: Vec<AgentEvent> = frames[at + 1..].iter().map(event).collect();
+        assert_eq!(rest, expected, "after {at}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unless_asked_for_the_partial_answer_stays() {
+    let world = World::of(builder(Scripted::new([breaks("Hel"), answer("Hello")])));
+    let mut watcher = world.say("hi").await;
+    let told = watcher.until("turn-sealed").await;
+    assert!(!told.iter().any(|line| line.starts_with("step-rewound")), "{told:?}");
+    assert_eq!(world.history().await, ["text hi", "text Hel", "error connection reset"]);
+}
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+fn used_up(hint_ms: Option<u64>) -> Vec<Cue> {
+    let failure = Failure::new(Category::QuotaExhausted, false, "HTTP 429: usage limit reached");
+    vec![StreamEvent::Failed(Failure { hint_ms, ..failure }).into()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_usage_limit_is_sat_out_where_that_is_wanted() {
+    let script = || [used_up(Some(2 * DAY_MS)), answer("hello")];
+    let world = World::of(builder(Scripted::new(script())).sit_out_usage_limits());
+    let (begun, mut watcher) = (Instant::now(), world.say("hi").await);
+    let told = watcher.turn().await;
+    assert!(
+        told.contains(&"provider-retry 0 172800000 HTTP 429: usage limit reached".to_owned()),
+        "{told:?}"
+    );
+    assert_eq!(ms_since(begun), 2 * DAY_MS, "longer than the budget of 8 h");
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
+    let calm = World::of(builder(Scripted::new(script())));
+    calm.say("hi").await.until("turn-sealed").await;
+    assert_eq!(calm.history().await, ["text hi", "error HTTP 429: usage limit reached"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_need_not_wait_for_the_end_of_a_usage_limit() {
+    let calls = [used_up(Some(2 * DAY_MS)), used_up(Some(DAY_MS)), answer("hello")];
+    let world = World::of(builder(Scripted::new(calls)).sit_out_usage_limits());
+    let mut watcher = world.say("hi").await;
+    watcher.until("provider-retry").await;
+    assert!(world.orchestrator.retry_now(&world.id).await.unwrap());
+    watcher.until("provider-retry 1 86400000").await;
+    assert!(world.orchestrator.abort_retry(&world.id).await.unwrap());
+    let end = watcher.turn().await;
+    assert_eq!(end[end.len() - 2..], ["done aborted", "turn-sealed"]);
+}
