@@ -136,7 +136,7 @@ impl Gates {
         if let Some(Gate { state: State::Closed { until, first }, why, .. }) = inner.gates.get_mut(target)
             && first == turn
         {
-            (*until, *first) = (why.hint_ends.unwrap_or(now), TurnId::from(""));
+            (*until, *first) = ((*until).min(why.hint_ends.unwrap_or(now)), TurnId::from(""));
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 25] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     ("cursor", &[]),
     ("new_id", &[]),
     ("panic", &[]),
@@ -21,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 25] = [
     ("journal", &["cursor", "panic"]),
     ("state", &["journal"]),
     ("health", &["journal", "state"]),
+    ("gate", &["clock", "health"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "telemetry"]),
@@ -45,6 +46,7 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "cursor",
             "error",
             "frame",
+            "gate",
             "health",
             "journal",
             "log",

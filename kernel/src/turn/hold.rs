@@ -8,6 +8,13 @@ use crate::{
 };
 
 impl Turn {
+    /// Whether the budget of the step has room for a wait of so many milliseconds. A call that cannot be put off for so long is
+    /// made.
+    pub fn affords(&self, now: Millis, wait_ms: u64) -> bool {
+        let Phase::Streaming(streaming) = &self.phase else { return false };
+        self.afford(now, &streaming.ledger, wait_ms, Charge::Budget).is_ok()
+    }
+
     /// Handles a call that was put off: nothing was asked, so no schedule decides. What was learnt about other targets
     /// is looked at when the wait ends.
     pub(super) fn on_held(&mut self, now: Millis, hold: Hold, schedule: &dyn Schedule, fx: &mut Effects) {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_orchestrator::{Entry, Error, Moment, kernel::Millis};
-use everturn_wire::{AgentEvent, ConversationId};
+use everturn_wire::{AgentEvent, ConversationId, EventBody};
 use tokio::time::Instant;
 
 use super::{tally::Tally, wait::Waits};
@@ -143,12 +143,21 @@ impl Book {
     pub(super) fn saved(&self, id: &ConversationId, entries: &[Entry]) {
         let mut pages = self.pages();
         let now = pages.time.now();
+        let is_shared = |entry: &Entry| matches!(entry, Entry::Event(event) if is_shared(&event.json));
+        let is_shared = entries.iter().any(is_shared);
         for entry in entries {
             match entry {
                 Entry::Event(event) => drop(pages.durable.insert(id.clone(), event.end.value())),
                 Entry::Turn(record) => {
-                    let decided = |until: Moment| pages.waits.decided(id, now, until.decided_ms);
-                    let found = record.wait.until().map_or(Ok(()), decided);
+                    let Pages { waits, time, .. } = &mut *pages;
+                    let found = match record.wait.until() {
+                        Some(Moment { decided_ms, .. }) if is_shared => {
+                            waits.shared(id, time, decided_ms);
+                            Ok(())
+                        }
+                        Some(Moment { decided_ms, .. }) => waits.decided(id, now, decided_ms),
+                        None => Ok(()),
+                    };
                     found.unwrap_or_else(|what| pages.wrong(what));
                 }
                 Entry::Chunk(_) | Entry::Sealed(_) | Entry::Head(_) => {}
@@ -217,4 +226,10 @@ impl Pages {
         let next = self.names.len();
         format!("turn{}", self.names.entry(turn.to_owned()).or_insert(next))
     }
+}
+
+/// Whether an event tells of a wait that another conversation learnt of.
+fn is_shared(event: &[u8]) -> bool {
+    let event: Option<AgentEvent> = serde_json::from_slice(event).ok();
+    matches!(event, Some(AgentEvent { body: EventBody::ProviderRetry { shared: Some(true), .. }, .. }))
 }

@@ -76,7 +76,8 @@ impl World {
         }
         let count = |is: fn(&EventBody) -> bool| events.iter().filter(|event| is(&event.body)).count();
         let steps = count(|body| matches!(body, EventBody::StepComplete { .. }));
-        let told = steps + count(|body| matches!(body, EventBody::ProviderRetry { .. }));
+        // A wait that another conversation learnt of follows no call.
+        let told = steps + count(|body| matches!(body, EventBody::ProviderRetry { shared: None, .. }));
         let again = count(|body| matches!(body, EventBody::StepRewound { .. }));
         let calls = self.model.calls_of(id);
         if (told..=told + again).contains(&calls) {
@@ -149,17 +150,21 @@ fn turns_are_whole(events: &[AgentEvent]) -> Result<(), String> {
 
 /// The retries of each step are counted from 0, and within what they may be.
 fn retries_are_bounded(events: &[AgentEvent]) -> Result<(), String> {
-    let (mut next, mut waited) = (0, 0);
+    // Waits that another conversation learnt of use up no retry.
+    let (mut next, mut shared_ones, mut waited) = (0, 0, 0);
     for event in events {
         match &event.body {
-            EventBody::ProviderRetry { attempt, delay_ms, .. } => {
+            EventBody::ProviderRetry { attempt, delay_ms, shared, .. } => {
                 waited += delay_ms;
-                if *attempt != next || *attempt >= MAX_RETRIES || waited > BUDGET_MS {
+                shared_ones += u32::from(*shared == Some(true));
+                if *attempt != next || *attempt >= MAX_RETRIES + shared_ones || waited > BUDGET_MS {
                     return Err(format!("retry {attempt} after {next} others, waits of {waited} ms"));
                 }
                 next += 1;
             }
-            EventBody::StepComplete { .. } | EventBody::UserMessage { .. } => (next, waited) = (0, 0),
+            EventBody::StepComplete { .. } | EventBody::UserMessage { .. } => {
+                (next, shared_ones, waited) = (0, 0, 0);
+            }
             _ => {}
         }
     }

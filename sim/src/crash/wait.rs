@@ -17,8 +17,8 @@ pub(super) struct Waits(HashMap<ConversationId, Failed>);
 
 /// A provider call failed in a way that can pass.
 struct Failed {
-    /// Of which place in the script.
-    place: (String, usize),
+    /// Of which place in the script; that of another conversation is not known.
+    place: Option<(String, usize)>,
     at: u64,
     life: usize,
     hint_ms: u64,
@@ -31,7 +31,7 @@ struct Failed {
 impl Waits {
     pub(super) fn failed(&mut self, id: &ConversationId, place: (String, usize), time: &Time, hint_ms: u64) {
         let (at, life) = (time.now(), time.life);
-        let failed = Failed { place, at, life, hint_ms, decided_ms: None, skipped: false };
+        let failed = Failed { place: Some(place), at, life, hint_ms, decided_ms: None, skipped: false };
         self.0.insert(id.clone(), failed);
     }
 
@@ -51,6 +51,13 @@ impl Waits {
         }
     }
 
+    /// A wait became durable that another conversation learnt of: nothing of this one failed.
+    pub(super) fn shared(&mut self, id: &ConversationId, time: &Time, decided_ms: u64) {
+        let place = self.0.remove(id).and_then(|failed| failed.place);
+        let (at, life, decided_ms) = (time.now(), time.life, Some(decided_ms));
+        self.0.insert(id.clone(), Failed { place, at, life, hint_ms: 0, decided_ms, skipped: false });
+    }
+
     /// Someone skips the wait.
     pub(super) fn skipped(&mut self, id: &ConversationId) {
         if let Some(failed) = self.0.get_mut(id) {
@@ -65,7 +72,9 @@ impl Waits {
         place: &(String, usize),
         time: &Time,
     ) -> Result<bool, String> {
-        let Some(failed) = self.0.remove(id).filter(|failed| failed.place == *place) else {
+        let Some(failed) =
+            self.0.remove(id).filter(|failed| failed.place.as_ref().is_none_or(|failed| failed == place))
+        else {
             return Ok(false);
         };
         let now = time.now();

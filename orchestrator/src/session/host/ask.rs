@@ -90,7 +90,10 @@ impl TurnHost<'_> {
         if turn.is_asked_by_person() || !self.shares_limits() {
             return None;
         }
-        self.shared.gates.enter(&model.id, &self.turn_id, self.shared.clock.now())
+        let now = self.shared.clock.now();
+        let hold = self.shared.gates.enter(&model.id, &self.turn_id, now)?;
+        // Who cannot wait for so long hears it from the provider.
+        (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
 
     fn pass(&self, turn: &Turn, model: &Model) -> Option<Pass> {
