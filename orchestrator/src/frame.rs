@@ -109,6 +109,19 @@ impl Frame {
         self.extension
     }
 
+    /// Whether something of a step is shown from here on, or nothing yet; `None`: as before.
+    pub(crate) fn shows(&self) -> Option<bool> {
+        let begins = |name: &[u8]| {
+            self.event().strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(name))
+        };
+        match self.delta {
+            Some(_) => Some(true),
+            None if begins(b"tool-call\"") => Some(true),
+            None if begins(b"turn-start\"") || begins(b"step-complete\"") => Some(false),
+            None => None,
+        }
+    }
+
     /// What those who did not ask for extensions are sent in its place, if anything: they cannot take text back, so they are
     /// told in the text that it starts again.
     pub(crate) fn notice(&self) -> Option<Self> {

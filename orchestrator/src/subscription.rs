@@ -1,6 +1,6 @@
 //! A subscription: one watcher's way through a conversation's event stream.
 
-use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+use std::{any::Any, collections::VecDeque, mem, pin::pin, sync::Arc, time::Duration};
 
 use crate::{
     clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame, journal::Journal,
@@ -21,6 +21,8 @@ pub struct Subscription {
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
+    /// Whether something of the current step may have been shown, for a watcher without extensions.
+    has_shown: bool,
     /// It was told that the journal failed.
     lost: bool,
     _present: GaugeGuard,
@@ -45,14 +47,23 @@ impl Subscription {
         extensions: bool,
     ) -> Self {
         let (taken, present) = (VecDeque::new(), GaugeGuard::subscriber());
-        Self { conversation, source, next, taken, extensions, lost: false, _present: present }
+        Self {
+            conversation,
+            source,
+            next,
+            taken,
+            extensions,
+            has_shown: true,
+            lost: false,
+            _present: present,
+        }
     }
 
     /// Goes on from there instead. A cursor beyond the end counts as the end.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
         let next = cursor.min(self.conversation.state().live.log.end());
-        Self { next, taken: VecDeque::new(), ..self }
+        Self { next, taken: VecDeque::new(), has_shown: true, ..self }
     }
 
     /// The place right after the last event that was handed out.
@@ -73,10 +84,14 @@ impl Subscription {
         loop {
             while let Some(frame) = self.taken.pop_front() {
                 self.next = frame.end();
-                if self.extensions || !frame.is_extension() {
+                if self.extensions {
                     return Ok(frame);
                 }
-                if let Some(notice) = frame.notice() {
+                self.has_shown = frame.shows().unwrap_or(self.has_shown);
+                if !frame.is_extension() {
+                    return Ok(frame);
+                }
+                if let Some(notice) = frame.notice().filter(|_| mem::take(&mut self.has_shown)) {
                     return Ok(notice);
                 }
             }
