@@ -2,12 +2,18 @@
 //! nothing.
 
 use everturn_wire::{Category, DoneReason, EventBody};
-use metrics::{counter, describe_counter, describe_gauge, gauge};
+use metrics::{
+    SharedString, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
 
 const STARTED: &str = "everturn_turns_started_total";
 const SEALED: &str = "everturn_turns_sealed_total";
 const RETRIES: &str = "everturn_retries_scheduled_total";
 const CALLS: &str = "everturn_provider_calls_total";
+const FAILED: &str = "everturn_provider_calls_failed_total";
+const LATENCY: &str = "everturn_provider_call_seconds";
+const WAITS: &str = "everturn_retry_wait_seconds_total";
+const HELD: &str = "everturn_calls_held_total";
 const ACTIVE: &str = "everturn_turns_active";
 const WAITING: &str = "everturn_turns_waiting";
 const SUBSCRIBERS: &str = "everturn_subscribers";
@@ -18,6 +24,13 @@ pub(crate) fn describe() {
     describe_counter!(SEALED, "Turns that ended, by reason");
     describe_counter!(RETRIES, "Retries that were scheduled, by the category of the failure");
     describe_counter!(CALLS, "Provider calls, by model");
+    describe_counter!(FAILED, "Provider calls that failed, by model and category");
+    describe_histogram!(
+        LATENCY,
+        "Time to the first content or to the failure of a provider call, by model and outcome"
+    );
+    describe_counter!(WAITS, "Sum of the waits that were scheduled before retries");
+    describe_counter!(HELD, "Calls that were put off because of what others found out, by model");
     describe_gauge!(ACTIVE, "Turns that run or wait");
     describe_gauge!(WAITING, "Turns that wait for a retry");
     describe_gauge!(SUBSCRIBERS, "Subscriptions to conversations");
@@ -27,7 +40,9 @@ pub(crate) fn describe() {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     Started,
-    Retry(Category),
+    Retry(Category, u64),
+    /// A wait that another turn learnt of.
+    Hold(u64),
     Sealed(String),
 }
 
@@ -36,7 +51,10 @@ impl Count {
     pub(crate) fn of(event: &EventBody) -> Option<Self> {
         Some(match event {
             EventBody::TurnStart { .. } => Self::Started,
-            EventBody::ProviderRetry { category, .. } => Self::Retry(category.unwrap_or(Category::Unknown)),
+            EventBody::ProviderRetry { shared: Some(true), delay_ms, .. } => Self::Hold(*delay_ms),
+            EventBody::ProviderRetry { category, delay_ms, .. } => {
+                Self::Retry(category.unwrap_or(Category::Unknown), *delay_ms)
+            }
             // A provider's own words are without number.
             EventBody::Done { reason: DoneReason::Other(_), .. } => Self::Sealed("other".to_owned()),
             EventBody::Done { reason, .. } => Self::Sealed(reason.as_str().to_owned()),
@@ -48,11 +66,34 @@ impl Count {
     pub(crate) fn add(self) {
         match self {
             Self::Started => counter!(STARTED),
-            Self::Retry(category) => counter!(RETRIES, "category" => word(category)),
+            Self::Retry(category, wait_ms) => {
+                waited(wait_ms);
+                counter!(RETRIES, "category" => word(category))
+            }
+            Self::Hold(wait_ms) => return waited(wait_ms),
             Self::Sealed(reason) => counter!(SEALED, "reason" => reason),
         }
         .increment(1);
     }
+}
+
+/// Counters count whole seconds: of a shorter wait none, of a longer one what is over.
+fn waited(wait_ms: u64) {
+    counter!(WAITS).increment(wait_ms / 1_000);
+}
+
+/// The first content of a call came after so many milliseconds, or its failure.
+pub(crate) fn provider_answered(model: &str, failure: Option<Category>, after_ms: u64) {
+    let outcome = failure.map_or(SharedString::const_str("answered"), |failure| word(failure).into());
+    if failure.is_some() {
+        counter!(FAILED, "model" => model.to_owned(), "category" => outcome.clone()).increment(1);
+    }
+    let after = std::time::Duration::from_millis(after_ms);
+    histogram!(LATENCY, "model" => model.to_owned(), "outcome" => outcome).record(after);
+}
+
+pub(crate) fn call_held(model: &str) {
+    counter!(HELD, "model" => model.to_owned()).increment(1);
 }
 
 pub(crate) fn provider_called(model: &str) {

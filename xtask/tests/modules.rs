@@ -21,7 +21,7 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("journal", &["cursor", "panic"]),
     ("state", &["journal"]),
     ("health", &["journal", "state"]),
-    ("gate", &["clock", "health"]),
+    ("gate", &["clock", "health", "telemetry"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "telemetry"]),

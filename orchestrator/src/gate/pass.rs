@@ -12,7 +12,7 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 
 use super::Gates;
-use crate::{clock::Clock, health::SharedHealth};
+use crate::{clock::Clock, health::SharedHealth, telemetry};
 
 /// A call that was let through.
 pub(crate) struct Pass {
@@ -36,6 +36,8 @@ impl Pass {
 
     fn hears(&self, event: StreamEvent) -> StreamEvent {
         let now = self.clock.now();
+        let failure = if let StreamEvent::Failed(failure) = &event { Some(failure.category) } else { None };
+        telemetry::provider_answered(&self.target, failure, now.since(self.asked_at));
         match event {
             StreamEvent::Failed(failure) => {
                 if let Some((health, target)) = &self.health {

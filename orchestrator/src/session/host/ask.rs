@@ -26,6 +26,7 @@ impl TurnHost<'_> {
         };
         self.model = Some(model.clone());
         if let Some(hold) = self.enter(turn, &model) {
+            telemetry::call_held(&model.id);
             return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
         }
         telemetry::provider_called(&model.id);
