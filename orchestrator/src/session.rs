@@ -21,6 +21,7 @@ use futures_util::FutureExt;
 use crate::{
     conversation::{Conversation, Parked, Seated},
     journal::JournalError,
+    layer::Switch,
     panic::panic_text,
     schedule::TimedRetry,
     telemetry::GaugeGuard,
@@ -53,7 +54,11 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
         let retry = TimedRetry {
             schedule: ports.informed(settings.schedule.clone()),
             clock: ports.clock.clone(),
-            enabled: [ports.auto_retry.clone(), conversation.auto_retry.clone()],
+            switch: Switch {
+                message: settings.definition.configured.auto_retry,
+                conversation: conversation.retry.clone(),
+                global: ports.retry.global.clone(),
+            },
         };
         if let Err(error) = drive(&conversation, &mut turn, &mut effects, &mut host, &retry).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
@@ -105,7 +110,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
                 return seated.lose(error);
             }
         };
-        next = TurnTask::queued(&ports, left, settings);
+        next = TurnTask::queued(&ports, &conversation, left, settings);
     }
 }
 

@@ -9,8 +9,9 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 25] = [
+const ALLOWED: [(&str, &[&str]); 27] = [
     ("cursor", &[]),
+    ("layer", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -23,19 +24,32 @@ const ALLOWED: [(&str, &[&str]); 25] = [
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
-    ("schedule", &["clock", "health", "telemetry"]),
+    ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
+    // What settings come to, and where they are kept: not who obeys them.
+    ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
     ("model", &["error", "route"]),
     ("shutdown", &["error"]),
     (
         "conversation",
-        &["cursor", "error", "frame", "journal", "log", "observer", "shutdown", "telemetry", "timer"],
+        &[
+            "cursor",
+            "error",
+            "frame",
+            "journal",
+            "layer",
+            "log",
+            "observer",
+            "shutdown",
+            "telemetry",
+            "timer",
+        ],
     ),
-    ("registry", &["conversation", "error", "journal"]),
+    ("registry", &["conversation", "error", "journal", "retry_settings"]),
     // It drives the conversation that it was given, and finds no other.
     (
         "session",
@@ -47,11 +61,13 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "frame",
             "health",
             "journal",
+            "layer",
             "log",
             "model",
             "new_id",
             "observer",
             "panic",
+            "retry_settings",
             "route",
             "schedule",
             "shutdown",
@@ -85,10 +101,12 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "cursor",
             "error",
             "journal",
+            "layer",
             "model",
             "new_id",
             "observer",
             "registry",
+            "retry_settings",
             "session",
             "shutdown",
             "status",
@@ -104,6 +122,7 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "model",
             "observer",
             "orchestrator",
+            "retry_settings",
             "route",
             "schedule",
             "session",

@@ -47,6 +47,9 @@ pub struct Configured {
     /// The schedule, by name and figures ([`everturn_kernel::Schedule::saved`]). `None` = the one that is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Value>,
+    /// Whether the turn retries by itself, where its message said so. `None` = as it is set for its conversation, or for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_retry: Option<bool>,
 }
 
 impl Default for Definition {

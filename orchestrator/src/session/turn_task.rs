@@ -6,18 +6,19 @@ use std::{
 };
 
 use everturn_kernel::{Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
-use everturn_wire::{Category, Failure, TurnId};
+use everturn_wire::{Category, Failure, RetrySettings, TurnId};
 use tokio::sync::oneshot;
 
 use super::Ports;
 use crate::{
-    conversation::{LeftoverMessages, Parked},
+    conversation::{Conversation, LeftoverMessages, Parked},
     cursor::Cursor,
     error::Error,
     journal::{Definition, JournalError},
     model::Choice,
     new_id,
     panic::panic_text,
+    retry_settings::Begun,
     schedule,
     tool::ToolSet,
 };
@@ -61,17 +62,38 @@ pub(crate) struct TurnSettings {
 }
 
 impl TurnSettings {
-    /// Those of a new turn, as it is configured now.
+    /// Those of a new turn, as it is configured and set for its conversation now.
     pub(crate) fn new(
         ports: &Ports,
+        conversation: &Conversation,
         model: Choice,
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
     ) -> Self {
-        let (schedule, configured) = match model.as_route() {
-            Some(route) => (route.schedule.clone(), route.configured.clone()),
-            None => (ports.schedule.clone(), ports.configured.clone()),
-        };
+        let begun = ports.retry.begin(&ports.base(&model), None, &conversation.retry);
+        Self::begun(ports, begun, model, reasoning_effort, supersedes)
+    }
+
+    /// The same for a turn whose message has retry settings of its own.
+    pub(crate) fn of_message(
+        ports: &Ports,
+        conversation: &Conversation,
+        model: Choice,
+        reasoning_effort: Option<String>,
+        retry: Option<&RetrySettings>,
+    ) -> Self {
+        let begun = ports.retry.begin(&ports.base(&model), retry, &conversation.retry);
+        Self::begun(ports, begun, model, reasoning_effort, None)
+    }
+
+    fn begun(
+        ports: &Ports,
+        begun: Begun,
+        model: Choice,
+        reasoning_effort: Option<String>,
+        supersedes: Option<u64>,
+    ) -> Self {
+        let Begun { schedule, configured } = begun;
         let tools = ports.tools.clone();
         let definition =
             Definition { reasoning_effort, supersedes, configured, ..Definition::new(model.id()) };
@@ -152,12 +174,17 @@ impl TurnTask {
     }
 
     /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
-    pub(super) fn queued(ports: &Ports, left: LeftoverMessages, settings: TurnSettings) -> Option<Self> {
+    pub(super) fn queued(
+        ports: &Ports,
+        conversation: &Conversation,
+        left: LeftoverMessages,
+        settings: TurnSettings,
+    ) -> Option<Self> {
         let LeftoverMessages { messages, taken } = left;
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let effort = settings.definition.reasoning_effort;
-        let mut settings = TurnSettings::new(ports, settings.model, effort, None);
+        let mut settings = TurnSettings::new(ports, conversation, settings.model, effort, None);
         settings.tell_queue = left.len() == 0;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         job.owed.taken = taken;

@@ -10,6 +10,7 @@ mod panic;
 mod property;
 mod queue;
 mod retry;
+mod retry_settings;
 mod route;
 mod shutdown;
 mod storage;

@@ -161,7 +161,17 @@ async fn what_cannot_be_done_is_said_and_the_socket_goes_on() {
             Some("x"),
             "no conversation x",
         ),
-        (json!({ "type": "retry.set" }), None, "retry.set: missing field `enabled`"),
+        (json!({ "type": "retry.set", "enable": true }), None, "no setting is named"),
+        (
+            json!({ "type": "retry.set", "maxRetries": "many" }),
+            None,
+            "retry.set: maxRetries must be a whole number, or null to inherit it",
+        ),
+        (
+            json!({ "type": "retry.set", "conversationId": "c", "baseDelayMs": 0, "preset": "interactive" }),
+            Some("c"),
+            "baseDelayMs is 0: write the first wait in milliseconds",
+        ),
     ];
     for (command, id, why) in table {
         peer.say(command.clone()).await;

@@ -48,8 +48,12 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
     let config = case(&format!("{file}\n[retry]\nschedule = \"exponential\"\njitter = 0.0"))
         .variable("B_KEY", "sk-s3cret")
         .config();
-    let quick =
-        Interactive { base: Duration::from_millis(100), max_delay: None, max_retries: 3, reverts: false };
+    let quick = Interactive {
+        base: Duration::from_millis(100),
+        max_delay: None,
+        reverts: false,
+        ..Default::default()
+    };
     let schedules = [
         Schedule::Interactive(quick),
         Schedule::Cycling(Cycling { max_attempts: 7, clamp_hints: false }),
