@@ -59,6 +59,9 @@ pub struct RetrySettings {
 }
 
 impl RetrySettings {
+    /// The names of all settings on the wire.
+    pub const NAMES: [&str; 9] = read::SETTINGS;
+
     /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -146,7 +146,7 @@ pub(crate) enum Key {
     Unknown,
 }
 
-const SETTINGS: [&str; 9] = [
+pub(super) const SETTINGS: [&str; 9] = [
     "preset",
     "enabled",
     "maxRetries",

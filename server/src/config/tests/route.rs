@@ -33,6 +33,7 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
         base_ms = 100
         max_delay_ms = 0
         revert = "never"
+        jitter = 0.25
 
         [[route]]
         name = "round"
@@ -52,6 +53,7 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
         base: Duration::from_millis(100),
         max_delay: None,
         reverts: false,
+        jitter: 0.25,
         ..Default::default()
     };
     let schedules = [
@@ -68,6 +70,7 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
             route.name
         );
     }
+    assert_eq!(config.routes.iter().map(|route| route.is_own).collect::<Vec<_>>(), [true, true, false]);
     assert!(config.off.is_empty());
 }
 
