@@ -73,7 +73,7 @@ export class Settings {
       const state = await call(id);
       if (number === this.#number) this.#show(state, '');
     } catch (error) {
-      if (number === this.#number) this.#show(this.state, error.message);
+      if (number === this.#number) this.#show(this.state, sentence(error.message));
     }
   }
 
@@ -111,5 +111,8 @@ function figureChange({ input, name, unit }) {
   if (input.validity.badInput) return null;
   return { [name]: input.value === '' ? null : Math.round(Number(input.value) * unit) };
 }
+
+/** What the server says about settings, as a sentence of its own. */
+const sentence = (message) => message.replace(/^retry settings: /, '').replace(/^./, (first) => first.toUpperCase());
 
 const nothing = (set) => Object.fromEntries(Object.keys(set).map((name) => [name, null]));

@@ -30,7 +30,8 @@ pub struct Definition {
     pub configured: Arc<Configured>,
 }
 
-/// The part of a definition that comes from the configuration, the same for every turn of an orchestrator.
+/// The part of a definition that comes from the configuration, the same for every turn of an orchestrator with the same retry
+/// settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
