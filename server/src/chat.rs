@@ -237,7 +237,7 @@ impl Chat {
     /// Message by message, until the input ends.
     async fn converse(&mut self, name: &str, interrupt: &mut Interrupt) -> Result<ExitCode> {
         let greeting = format!(
-            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, {RETRY} asks again, /settings shows how, Ctrl-D leaves.",
+            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, {RETRY} asks again, /settings tunes retries, Ctrl-D leaves.",
             env!("CARGO_PKG_VERSION")
         );
         self.note(&greeting)?;

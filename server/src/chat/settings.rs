@@ -77,7 +77,7 @@ pub(super) async fn answer(
     token: Option<&Hidden>,
 ) -> Result<String> {
     let remote = Remote::new(address, token)?;
-    let path = if asked.all { "retry".to_owned() } else { format!("conversations/{id}/retry") };
+    let path = if asked.all { "/retry".to_owned() } else { format!("/conversations/{id}/retry") };
     let answer = match &asked.change {
         Some(change) => remote.patch(&path, change).await?,
         None => remote.get(&path).await?,
@@ -85,7 +85,7 @@ pub(super) async fn answer(
     match answer {
         Some(answer) => Ok(told(&answer.read()?)),
         // Until something was said there is no conversation.
-        None if asked.change.is_none() => match remote.get("retry").await? {
+        None if asked.change.is_none() => match remote.get("/retry").await? {
             Some(answer) => Ok(told(&answer.read()?)),
             None => bail!("the server knows no retry settings: upgrade it"),
         },
@@ -160,11 +160,12 @@ mod tests {
             set: settings(json!({ "baseDelayMs": 70 })),
             effective: settings(json!({ "preset": "interactive", "enabled": true, "baseDelayMs": 70 })),
         };
-        insta::assert_snapshot!(told(&state), @r"
-        Retry settings of this conversation, from the next turn on:
-          preset       interactive
-          enabled      on
-          baseDelayMs  70  (set here)
-        ");
+        let expected = [
+            "Retry settings of this conversation, from the next turn on:",
+            "  preset       interactive",
+            "  enabled      on",
+            "  baseDelayMs  70  (set here)",
+        ];
+        assert_eq!(told(&state).lines().collect::<Vec<_>>(), expected);
     }
 }
