@@ -248,7 +248,7 @@ impl<'de> Visitor<'de> for PatchVisitor {
 
 #[cfg(test)]
 mod tests {
-    use alloc::{string::ToString, vec};
+    use alloc::string::ToString;
 
     use super::*;
 
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_by_the_name_of_its_field() {
-        for (json, why) in vec![
+        for (json, why) in [
             (r#"{"enabled":1}"#, "enabled must be true or false, or null to inherit it"),
             (r#"{"maxRetries":1.5}"#, "maxRetries must be a whole number, or null to inherit it"),
             (r#"{"maxRetries":-1}"#, "maxRetries must be a whole number"),
