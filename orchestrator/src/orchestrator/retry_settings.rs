@@ -88,7 +88,10 @@ impl Orchestrator {
             && conversation.waits_for_retry()
         {
             let control = Control { by_switch: true, ..Control::from(Input::AbortRetry) };
-            self.send(conversation, control)?;
+            // The settings are changed all the same.
+            if let Err(error) = self.send(conversation, control) {
+                tracing::warn!(conversation = %conversation.id, %error, "a wait could not be ended");
+            }
         }
         self.ports.retry.changes.tell(&state);
         Ok(state)
