@@ -8,6 +8,7 @@ import type {
   DoneReason,
   HistoryWindow,
   ProviderRetryEvent,
+  RetrySettingsChangedMessage,
   ServerMessage,
   UnknownChunk,
   UnknownEvent,
@@ -103,12 +104,21 @@ export function receive(message: ServerMessage): Command | undefined {
       return { type: "chat.subscribe", conversationId: message.event.conversationId, extensions: true };
     case "conversation.statusChanged":
       return { type: "chat.stop", conversationId: message.conversationId };
+    case "retry.settingsChanged":
+      return reset(message);
     case "chat.error":
     case "error":
       return undefined;
     default:
       return passed(message);
   }
+}
+
+/** Null resets a setting; what a setting is has no null. */
+function reset({ conversationId, set }: RetrySettingsChangedMessage): Command {
+  const retries: number = set.maxRetries ?? 3;
+  const change = { type: "retry.set", baseDelayMs: null, maxRetries: retries } as const;
+  return conversationId === undefined ? change : { ...change, conversationId };
 }
 
 function passed(_: UnknownMessage): undefined {}

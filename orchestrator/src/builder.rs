@@ -1,18 +1,17 @@
 //! Putting an orchestrator together.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use everturn_kernel::{Provider, Schedule, Settings, Target, Walls};
 
 use crate::{
-    Clock, Journal, MemoryJournal, Observer, Orchestrator, Patient, StateStore, SystemClock, Tool,
+    Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, StateStore, SystemClock,
+    Tool,
     clock::Steady,
     journal::{Configured, Guarded},
     model::{Model, Models},
     observer::Observers,
+    retry_settings::RetryScopes,
     route::{PREFIX, Route, on_route},
     session::Ports,
     status::StatusChanges,
@@ -112,6 +111,15 @@ impl Builder {
         self
     }
 
+    /// The same, with the schedule of all turns ([`Self::schedule`]): other than a schedule of its own, global retry settings
+    /// change it.
+    #[must_use]
+    pub fn plain_route<T: Into<String>>(mut self, name: &str, targets: impl IntoIterator<Item = T>) -> Self {
+        let targets = targets.into_iter().map(Into::into).collect();
+        self.routes.push((format!("{PREFIX}{name}"), targets, None));
+        self
+    }
+
     /// The model or route that turns use where nobody asks for one. Default: the first model.
     #[must_use]
     pub fn default_model(mut self, id: impl Into<String>) -> Self {
@@ -126,7 +134,7 @@ impl Builder {
         self
     }
 
-    /// How long to wait before each retry. Default: [`Patient`].
+    /// How long to wait before each retry, unless retry settings say otherwise. Default: [`Patient`].
     #[must_use]
     pub fn schedule(mut self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
         self.schedule = Arc::new(schedule);
@@ -147,7 +155,7 @@ impl Builder {
         self
     }
 
-    /// Where what all conversations share is kept: what is known about the targets of routes. Default: in memory. Read by
+    /// Where retry settings are kept, and what is known about the targets of routes. Default: in memory. Read by
     /// [`Orchestrator::resume`].
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
@@ -235,38 +243,44 @@ impl Builder {
             system_prompt: self.system_prompt,
             tools: Some(tools.names().map(str::to_owned).collect()),
             schedule: usual.saved(),
+            auto_retry: None,
         });
         let mut models = self.models;
         let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
         let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
         for (id, targets, schedule) in self.routes.into_iter().chain(several) {
+            let is_own = schedule.is_some();
             let schedule = walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
             let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
             let targets = targets_of(&models, &targets);
             if !targets.is_empty() {
-                models.routes.push(Arc::new(Route { id, targets, schedule, configured }));
+                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
             }
         }
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
         let observers = Observers::new(self.observer);
-        Orchestrator::new(journal.clone(), clock.clone(), observers, |timers, shutdown| Ports {
-            models,
-            health: Arc::default(),
-            gates: Arc::default(),
-            state: self.state,
-            tools,
-            schedule: usual,
-            journal,
-            clock,
-            settings,
-            configured,
-            max_tool_result: self.max_tool_result,
-            max_live_output: self.max_live_output,
-            auto_retry: Arc::new(AtomicBool::new(true)),
-            timers,
-            shutdown,
-            status: StatusChanges::default(),
+        let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
+        let retry = Arc::new(RetryScopes::new(store));
+        Orchestrator::new(journal.clone(), clock.clone(), observers, retry.clone(), |timers, shutdown| {
+            Ports {
+                models,
+                health: Arc::default(),
+                gates: Arc::default(),
+                state: self.state,
+                tools,
+                schedule: usual,
+                journal,
+                clock,
+                settings,
+                configured,
+                max_tool_result: self.max_tool_result,
+                max_live_output: self.max_live_output,
+                retry,
+                timers,
+                shutdown,
+                status: StatusChanges::default(),
+            }
         })
     }
 }

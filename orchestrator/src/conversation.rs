@@ -15,15 +15,15 @@ mod model;
 #[cfg(test)]
 mod stress;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use everturn_kernel::{Millis, RestoreError, Turn, Wait};
-use everturn_wire::{ConversationId, ConversationStatus, StoredChunk};
+use everturn_wire::{ConversationId, ConversationStatus, RetryPhase, RetryState, StoredChunk};
 use tokio::sync::Notify;
 
 use crate::{
-    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, log::EventLog, observer::Observers,
-    shutdown::Shutdown, timer::Timers,
+    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, layer::Layer, log::EventLog,
+    observer::Observers, shutdown::Shutdown, timer::Timers,
 };
 use seat::Seat;
 
@@ -43,8 +43,8 @@ const TOLD_AND_LOST: u64 = 1 << 32;
 /// A conversation in memory.
 pub(crate) struct Conversation {
     pub(crate) id: ConversationId,
-    /// Whether failures are retried by themselves.
-    pub(crate) auto_retry: Arc<AtomicBool>,
+    /// Its retry settings.
+    pub(crate) retry: Arc<Layer>,
     state: Mutex<State>,
     seat: Seat,
     home: Home,
@@ -121,7 +121,7 @@ impl Conversation {
         };
         Arc::new(Self {
             id,
-            auto_retry: Arc::new(AtomicBool::new(true)),
+            retry: Arc::default(),
             state: Mutex::new(state),
             seat: Seat::new(parked, home.shutdown.clone()),
             home,
@@ -163,6 +163,12 @@ impl Conversation {
     /// Whether the running turn's step is being retried.
     pub(crate) fn is_retrying(&self) -> bool {
         self.state().live.running.as_ref().is_some_and(|turn| turn.retry.is_some())
+    }
+
+    /// Whether the running turn waits for a retry.
+    pub(crate) fn waits_for_retry(&self) -> bool {
+        let waits = |retry: &RetryState| retry.phase == RetryPhase::Waiting;
+        self.state().live.running.as_ref().is_some_and(|turn| turn.retry.as_ref().is_some_and(waits))
     }
 
     /// Whether that message waits in the queue, as last committed.

@@ -37,6 +37,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Retry settings that cannot be used.
+    #[error(transparent)]
+    BadRetrySettings(#[from] everturn_wire::InvalidRetrySettings),
     /// An id that cannot be used.
     #[error(transparent)]
     BadId(#[from] everturn_wire::InvalidId),
@@ -128,9 +131,11 @@ impl Error {
             Self::Busy { .. } | Self::QueueFull { .. } | Self::NotTriedAgain { .. } => Fault::Conflict,
             Self::ShuttingDown => Fault::Unavailable,
             Self::UnknownConversation { .. } => Fault::Missing,
-            Self::UnknownModel { .. } | Self::BadMessage { .. } | Self::BadId(_) | Self::BadCursor(_) => {
-                Fault::Caller
-            }
+            Self::UnknownModel { .. }
+            | Self::BadMessage { .. }
+            | Self::BadRetrySettings(_)
+            | Self::BadId(_)
+            | Self::BadCursor(_) => Fault::Caller,
             Self::Journal(_)
             | Self::NotSaved { .. }
             | Self::Broken { .. }

@@ -5,16 +5,17 @@ mod command;
 mod end;
 mod query;
 mod resume;
+mod retry_settings;
 mod waker;
 
 use std::sync::Arc;
 
-use everturn_wire::{ConversationId, Image, TurnId};
+use everturn_wire::{ConversationId, Image, RetrySettings, TurnId};
 use tokio::sync::broadcast;
 
 use crate::{
-    Clock, Cursor, Journal, conversation::Home, observer::Observers, registry::Registry, session::Ports,
-    shutdown::Shutdown, status::StatusChange, timer::Timers,
+    Clock, Cursor, Journal, conversation::Home, observer::Observers, registry::Registry,
+    retry_settings::RetryScopes, session::Ports, shutdown::Shutdown, status::StatusChange, timer::Timers,
 };
 pub use command::MAX_MESSAGE;
 use waker::Waker;
@@ -40,6 +41,8 @@ pub struct StartTurn {
     pub model: Option<String>,
     /// How hard the model should think, in the provider's words.
     pub reasoning_effort: Option<String>,
+    /// Retry settings of this turn alone; they go before those of its conversation.
+    pub retry: Option<RetrySettings>,
 }
 
 impl StartTurn {
@@ -71,6 +74,12 @@ impl StartTurn {
     pub fn reasoning_effort(self, effort: impl Into<String>) -> Self {
         Self { reasoning_effort: Some(effort.into()), ..self }
     }
+
+    /// With these retry settings, for this turn alone.
+    #[must_use]
+    pub fn retry(self, settings: RetrySettings) -> Self {
+        Self { retry: Some(settings), ..self }
+    }
 }
 
 /// A turn that has begun, durably.
@@ -91,14 +100,15 @@ impl Orchestrator {
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
         observers: Observers,
+        retry: Arc<RetryScopes>,
         ports: impl FnOnce(Arc<Timers>, Arc<Shutdown>) -> Ports,
     ) -> Self {
         let waker = Waker::default();
         let shutdown: Arc<Shutdown> = Arc::default();
         let timers = Arc::new(Timers::new(clock, waker.clone()));
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
-        let registry =
-            Arc::new(Registry::new(journal, Home { shelf: Arc::default(), timers, shutdown, observers }));
+        let home = Home { shelf: Arc::default(), timers, shutdown, observers };
+        let registry = Arc::new(Registry::new(journal, retry, home));
         waker.set(&registry, &ports);
         Self { registry, ports }
     }

@@ -2,18 +2,16 @@
 
 mod loading;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
-};
+use std::sync::Arc;
 
 use everturn_kernel::Millis;
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, RetrySettings};
 
 use crate::{
     conversation::{Conversation, Home},
     error::Error,
     journal::{Journal, Window},
+    retry_settings::RetryScopes,
 };
 use loading::Loading;
 
@@ -21,14 +19,13 @@ use loading::Loading;
 pub(crate) struct Registry {
     journal: Arc<dyn Journal>,
     home: Home,
-    /// Those whose failures are not retried by themselves: a conversation may leave memory, what was said of it stays.
-    unretried: Mutex<HashSet<ConversationId>>,
+    retry: Arc<RetryScopes>,
     loading: Loading,
 }
 
 impl Registry {
-    pub(crate) fn new(journal: Arc<dyn Journal>, home: Home) -> Self {
-        Self { journal, home, unretried: Mutex::default(), loading: Loading::default() }
+    pub(crate) fn new(journal: Arc<dyn Journal>, retry: Arc<RetryScopes>, home: Home) -> Self {
+        Self { journal, home, retry, loading: Loading::default() }
     }
 
     /// A conversation that exists.
@@ -64,14 +61,19 @@ impl Registry {
         }
     }
 
-    /// Says whether a conversation's failures are retried by themselves.
-    pub(crate) fn set_auto_retry(&self, conversation: &Conversation, enabled: bool) {
-        let mut unretried = lock(&self.unretried);
-        match enabled {
-            true => unretried.remove(&conversation.id),
-            false => unretried.insert(conversation.id.clone()),
-        };
-        conversation.auto_retry.store(enabled, Ordering::Relaxed);
+    /// Changes the retry settings of a conversation that exists, durably.
+    pub(crate) async fn change_retry(
+        &self,
+        id: &ConversationId,
+        change: impl FnOnce(&Conversation, &RetrySettings) -> Result<RetrySettings, Error>,
+    ) -> Result<Arc<Conversation>, Error> {
+        // Nobody changes them, or loads the conversation, at the same time.
+        let _alone = self.loading.alone(id).await;
+        let held = self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
+        let settings = change(&held, &held.retry.settings())?;
+        self.retry.keep_of_conversation(id, &settings).await?;
+        held.retry.set(settings);
+        Ok(held)
     }
 
     /// All that are in memory now.
@@ -87,13 +89,9 @@ impl Registry {
         let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
         let chunks = self.journal.chunks(id, Window::default()).await?;
         let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone());
-        loaded.auto_retry.store(!lock(&self.unretried).contains(id), Ordering::Relaxed);
+        loaded.retry.set(self.retry.of_conversation(id).await?);
         Ok(Some(self.home.shelf.get_or_insert(loaded)))
     }
-}
-
-fn lock(set: &Mutex<HashSet<ConversationId>>) -> MutexGuard<'_, HashSet<ConversationId>> {
-    set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

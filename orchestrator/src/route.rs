@@ -17,6 +17,8 @@ pub(crate) struct Route {
     /// In order, each once; never empty.
     pub(crate) targets: Vec<Target>,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    /// The schedule is its own; else it is that of all turns.
+    pub(crate) is_own: bool,
     /// What is saved with its turns, the schedule included.
     pub(crate) configured: Arc<Configured>,
 }

@@ -54,8 +54,13 @@ mod tests {
             jitter: 0.25,
             seed: u64::MAX,
         };
-        let quick =
-            Interactive { base: Duration::from_millis(5), max_delay: None, max_retries: 9, reverts: false };
+        let quick = Interactive {
+            base: Duration::from_millis(5),
+            max_delay: None,
+            max_retries: 9,
+            reverts: false,
+            jitter: 0.3,
+        };
         let all: [Box<dyn Schedule>; 8] = [
             Box::new(Patient),
             Box::<Exponential>::default(),

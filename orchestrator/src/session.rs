@@ -53,7 +53,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
         let retry = TimedRetry {
             schedule: ports.informed(settings.schedule.clone()),
             clock: ports.clock.clone(),
-            enabled: [ports.auto_retry.clone(), conversation.auto_retry.clone()],
+            switch: ports.retry.switch(settings.definition.configured.auto_retry, &conversation.retry),
         };
         if let Err(error) = drive(&conversation, &mut turn, &mut effects, &mut host, &retry).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
@@ -105,7 +105,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
                 return seated.lose(error);
             }
         };
-        next = TurnTask::queued(&ports, left, settings);
+        next = TurnTask::queued(&ports, &conversation, left, settings);
     }
 }
 

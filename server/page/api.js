@@ -12,14 +12,15 @@ export class ApiError extends Error {
 /** By how many milliseconds the server's clock is ahead of ours; 0 as long as they agree within two seconds. */
 export let clockAhead = 0;
 
-/** The JSON behind a path. Asks for the token when the server wants one. */
-async function get(path) {
+/** The JSON behind a path. Asks for the token when the server wants one. `change`: what is to be changed there. */
+async function get(path, change) {
   const sent = headers();
-  const response = await fetch(new URL(path, document.baseURI), { headers: sent });
+  const patch = { method: 'PATCH', headers: { ...sent, 'content-type': 'application/json' }, body: JSON.stringify(change) };
+  const response = await fetch(new URL(path, document.baseURI), change ? patch : { headers: sent });
   noteClock(response);
   if (response.status === 401) {
     await ask(sent.authorization);
-    return get(path);
+    return get(path, change);
   }
   const body = await response.json().catch(() => ({}));
   if (!response.ok) throw new ApiError(response.status, body.error ?? `The server answered ${response.status}.`);
@@ -42,6 +43,13 @@ export const getModels = () => get('models');
 export const getTargets = () => get('targets');
 export const getConversations = () => get('conversations');
 export const getStatus = (id) => get(`${conversation(id)}/status`);
+
+const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`);
+
+/** The retry settings of a conversation; without an id the global ones. */
+export const getRetrySettings = (id) => get(retry(id));
+/** Changes some of them; null resets one. */
+export const setRetrySettings = (id, change) => get(retry(id), change);
 
 /** The newest `limit` chunks, of those before `beforeSeq` when it is given. */
 export function getHistory(id, limit, beforeSeq) {

@@ -8,6 +8,7 @@ import { keepDraft, takeDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
 import { ConversationList } from './list.js';
+import { Settings } from './settings.js';
 import { Silence } from './silence.js';
 import { Socket } from './socket.js';
 import { Targets } from './targets.js';
@@ -18,6 +19,7 @@ const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
 const list = new ConversationList({ onLoad: render });
 const targets = new Targets();
+const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id) });
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
   onRetryNow: () => open.press('retry.now'),
@@ -93,6 +95,8 @@ function receive(message) {
       list.statusChanged(id, message.status);
       if (id === open.id) open.statusChanged(message.status);
       return;
+    case 'retry.settingsChanged':
+      return settings.changed();
     case 'chat.error':
       if (id !== undefined && id !== open.id) return;
       if (!open.refused(message.message)) toast(message.message, 'message');
@@ -142,6 +146,7 @@ function tellConnection() {
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
+  if (settings.isOpen) return; // Escape closes it
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });

@@ -36,8 +36,11 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
         add(builder, provider).with_context(|| format!("provider {:?}", provider.name))
     });
     let mut builder = all?;
-    for Route { name, targets, schedule } in &config.routes {
-        builder = builder.route(name, targets, schedule.made());
+    for Route { name, targets, schedule, is_own } in &config.routes {
+        builder = match is_own {
+            true => builder.route(name, targets, schedule.made()),
+            false => builder.plain_route(name, targets),
+        };
     }
     if let Some(model) = &config.default_model {
         builder = builder.default_model(model);

@@ -5,6 +5,7 @@ mod key;
 mod link;
 mod message;
 mod prompt;
+mod settings;
 mod story;
 mod turn;
 mod view;
@@ -61,7 +62,9 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
     let link = Link::open(host.address.clone(), host.token.clone()).await?;
     let (conversation_id, failed) = host.conversation(args).await?;
     let (model, view) = (args.model.clone(), terminal.view(args));
-    let mut chat = Chat { conversation_id, model, link, view, terminal, failed, draft: String::new() };
+    let server = (host.address.clone(), host.token.clone());
+    let mut chat =
+        Chat { conversation_id, model, link, server, view, terminal, failed, draft: String::new() };
     for line in &host.notes {
         chat.note(line)?;
     }
@@ -163,6 +166,8 @@ struct Chat {
     conversation_id: ConversationId,
     model: Option<String>,
     link: Link,
+    /// Where it is, and what it is shown.
+    server: (Address, Option<Hidden>),
     view: Box<dyn View>,
     terminal: Terminal,
     /// The last turn, if it can be tried again.
@@ -232,7 +237,7 @@ impl Chat {
     /// Message by message, until the input ends.
     async fn converse(&mut self, name: &str, interrupt: &mut Interrupt) -> Result<ExitCode> {
         let greeting = format!(
-            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, {RETRY} asks again, Ctrl-D leaves.",
+            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, {RETRY} asks again, /settings tunes retries, Ctrl-D leaves.",
             env!("CARGO_PKG_VERSION")
         );
         self.note(&greeting)?;
@@ -244,6 +249,7 @@ impl Chat {
                 Answer::End => return Ok(ExitCode::SUCCESS),
                 Answer::Message(text) => match text.trim() {
                     "" => {}
+                    text if settings::asked(text).is_some() => self.settings(text).await?,
                     text => {
                         let ending = self.say(text.to_owned(), false, interrupt).await?;
                         if self.failed.is_some() && ending == Ending::Failed {
@@ -253,6 +259,18 @@ impl Chat {
                 },
             }
         }
+    }
+
+    /// Shows or changes the retry settings, if a line asks for that.
+    async fn settings(&mut self, line: &str) -> Result<()> {
+        let (address, token) = &self.server;
+        let told = match settings::asked(line) {
+            Some(Ok(asked)) => settings::answer(asked, &self.conversation_id, address, token.as_ref()).await,
+            Some(Err(error)) => Err(error),
+            None => return Ok(()),
+        };
+        let line = told.map_or_else(|error| view::Line::Error(error.to_string()), view::Line::Note);
+        Ok(self.view.line(&line)?)
     }
 
     /// The next message. Meanwhile the connection is listened to: a server hangs up on a client that does not answer.

@@ -29,7 +29,7 @@ pub(crate) fn of(
         let _ = writeln!(text, "  {what:<8}{text_of_it}");
     };
     say("models", &names(config, models));
-    for Route { name, targets, schedule } in &config.routes {
+    for Route { name, targets, schedule, .. } in &config.routes {
         say("route", &format!("route/{name}: {}  ({})", targets.join(", then "), schedule.name()));
     }
     say("page", &format!("open {near} in a browser"));

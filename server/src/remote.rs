@@ -6,12 +6,13 @@ mod clock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow};
+use everturn_wire::ErrorBody;
 use reqwest::{
     StatusCode,
-    header::{DATE, HeaderMap, LINK},
+    header::{CONTENT_TYPE, DATE, HeaderMap, LINK},
     redirect, retry,
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::config::Hidden;
 pub(crate) use address::Address;
@@ -40,7 +41,21 @@ impl<'a> Remote<'a> {
     /// What a call answers; none where there is no such thing.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Answer>> {
         let call = self.address.call(path);
-        let request = self.client.get(&call);
+        self.ask(self.client.get(&call), call).await
+    }
+
+    /// What a call answers that changes something; none where there is no such thing.
+    ///
+    /// # Errors
+    /// Also when the server refuses the change: in its words.
+    pub(crate) async fn patch(&self, path: &str, change: &impl Serialize) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        let body = serde_json::to_vec(change)?;
+        let request = self.client.patch(&call).header(CONTENT_TYPE, "application/json").body(body);
+        self.ask(request, call).await
+    }
+
+    async fn ask(&self, request: reqwest::RequestBuilder, call: String) -> Result<Option<Answer>> {
         let request = match self.token {
             Some(token) => request.bearer_auth(token.reveal()),
             None => request,
@@ -52,6 +67,12 @@ impl<'a> Remote<'a> {
                 let (next, clock) = (next_page(response.headers()), clock(response.headers()));
                 let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
                 Ok(Some(Answer { call, next, clock, body: body.into() }))
+            }
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+                let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
+                let refused = serde_json::from_slice::<ErrorBody>(&body);
+                Err(refused
+                    .map_or_else(|_| anyhow!("{call} refused the request"), |body| anyhow!(body.error)))
             }
             status => {
                 let server = self.address.call("");

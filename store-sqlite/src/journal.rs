@@ -61,6 +61,14 @@ impl SqliteJournal {
         Ok(Self { reader, writer, _lock: lock })
     }
 
+    /// Runs `read` on what is committed.
+    pub(crate) async fn read_only<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.reader.read(read).await
+    }
+
     /// Runs `work` where nothing else writes.
     pub(crate) async fn alone<T: Send + 'static>(
         &self,

@@ -36,7 +36,7 @@ impl SqliteJournal {
         Ok(dropped)
     }
 
-    /// Lets go of a conversation altogether; false when there is none of that id. Whoever still writes to it is told
+    /// Lets go of a conversation altogether, its documents included; false when there is none of that id. Whoever still writes to it is told
     /// that it is stale.
     ///
     /// # Errors
@@ -93,6 +93,9 @@ fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<
         for table in ["chunk", "event", "sealed"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE conversation = ?1"), [key])?;
         }
+        // `0` is what follows `/`: an id has neither.
+        let (from, to) = (format!("conversation/{id}/"), format!("conversation/{id}0"));
+        transaction.execute("DELETE FROM state WHERE name >= ?1 AND name < ?2", [from, to])?;
     }
     transaction.commit()?;
     Ok(key.is_some())

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     CallLimits, Metrics,
-    call::{chat, control, document, query},
+    call::{chat, control, document, query, retry_settings},
     refusal::Refusal,
 };
 
@@ -42,7 +42,13 @@ pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) 
         .route("/conversations/{id}/events", get(chat::events))
         .route("/conversations/{id}/stop", post(control::stop))
         .route("/conversations/{id}/close", post(control::close))
-        .route("/conversations/{id}/retry", post(control::retry))
+        .route(
+            "/conversations/{id}/retry",
+            post(control::retry)
+                .get(retry_settings::read_of_conversation)
+                .patch(retry_settings::change_of_conversation),
+        )
+        .route("/retry", get(retry_settings::read).patch(retry_settings::change))
         .route("/conversations/{id}/retry/abort", post(control::abort_retry))
         .route("/conversations/{id}/retry/now", post(control::retry_now))
         .route("/conversations/{id}/queue", post(control::enqueue))

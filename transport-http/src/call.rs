@@ -4,3 +4,4 @@ pub(crate) mod chat;
 pub(crate) mod control;
 pub(crate) mod document;
 pub(crate) mod query;
+pub(crate) mod retry_settings;

@@ -28,10 +28,19 @@ pub(crate) enum Outcome {
 /// Carries out a command.
 pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> Result<Outcome, Error> {
     match command {
-        Command::ChatSend { conversation_id, message, model, images, reasoning_effort, extensions } => {
+        Command::ChatSend {
+            conversation_id,
+            message,
+            model,
+            images,
+            reasoning_effort,
+            retry,
+            extensions,
+        } => {
             let mut start = StartTurn::new(message).images(images.unwrap_or_default());
             start.conversation_id = conversation_id;
             (start.model, start.reasoning_effort) = (model, reasoning_effort);
+            start.retry = retry.map(|settings| *settings);
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
         Command::ChatRetry { conversation_id: id, turn_id, model, extensions } => {
@@ -60,8 +69,8 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
         Command::RetryNow { conversation_id: id } => {
             return told(orchestrator.retry_now(&id).await?);
         }
-        Command::RetrySet { conversation_id: id, enabled } => {
-            orchestrator.set_auto_retry(id.as_ref(), enabled).await?;
+        Command::RetrySet { conversation_id: id, settings } => {
+            orchestrator.change_retry_settings(id.as_ref(), &settings).await?;
         }
     }
     Ok(Outcome::Done)

@@ -10,6 +10,7 @@
 //! plain HTTP beyond the upgrade.
 
 mod command;
+mod feeds;
 mod limits;
 mod message;
 mod outbox;

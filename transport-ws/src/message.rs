@@ -2,7 +2,7 @@
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes};
 use everturn_orchestrator::{Frame, StatusChange};
-use everturn_wire::{ConversationId, DEFAULT_WORKSPACE, ServerMessage};
+use everturn_wire::{ConversationId, DEFAULT_WORKSPACE, RetrySettingsState, ServerMessage};
 
 /// Longest explanation, in bytes: a peer's own words may be in it, and they may be megabytes.
 const MAX_EXPLANATION: usize = 1024;
@@ -24,6 +24,10 @@ pub(crate) fn status_changed(change: StatusChange) -> Message {
         status: change.status,
         workspace_id: DEFAULT_WORKSPACE.to_owned(),
     })
+}
+
+pub(crate) fn retry_settings_changed(state: RetrySettingsState) -> Message {
+    text(&ServerMessage::RetrySettingsChanged(state))
 }
 
 /// A command about a conversation was not carried out.

@@ -12,7 +12,7 @@ use tokio::{
     time::{Duration, Instant, timeout_at},
 };
 
-use crate::{message, status::StatusFeed, watch::Watches};
+use crate::{feeds::Feeds, message, watch::Watches};
 
 /// Why nothing can be sent any more.
 pub(crate) enum Stuck {
@@ -72,21 +72,17 @@ impl Outbox {
 
     /// Sends whatever there is to send. Returns when an answer is on its way, or nothing can be sent any more. May be
     /// dropped at any time: nothing is lost.
-    pub(crate) async fn pump(
-        &mut self,
-        watches: &mut Watches,
-        statuses: &mut StatusFeed,
-    ) -> Result<(), Stuck> {
+    pub(crate) async fn pump(&mut self, watches: &mut Watches, feeds: &mut Feeds) -> Result<(), Stuck> {
         let answers = !self.has_room();
         loop {
-            self.pass_on(watches, statuses).await?;
+            self.pass_on(watches, feeds).await?;
             if answers {
                 return Ok(());
             }
         }
     }
 
-    async fn pass_on(&mut self, watches: &mut Watches, statuses: &mut StatusFeed) -> Result<(), Stuck> {
+    async fn pass_on(&mut self, watches: &mut Watches, feeds: &mut Feeds) -> Result<(), Stuck> {
         let deadline = self.took + self.patience;
         if self.pongs >= MAX_PONGS {
             within(deadline, self.sink.flush()).await?;
@@ -103,7 +99,7 @@ impl Outbox {
             // a write for each word of a fast answer would cost more than all the rest.
             None if self.unflushed => tokio::select! {
                 biased;
-                message = next(watches, statuses) => message,
+                message = next(watches, feeds) => message,
                 flushed = async {
                     yield_now().await;
                     within(deadline, self.sink.flush()).await
@@ -112,7 +108,7 @@ impl Outbox {
                     return flushed;
                 }
             },
-            None => next(watches, statuses).await,
+            None => next(watches, feeds).await,
         };
         self.sink.start_send_unpin(message)?;
         self.unflushed = true;
@@ -137,13 +133,20 @@ async fn within(deadline: Instant, sent: impl Future<Output = Result<(), Error>>
     timeout_at(deadline, sent).await.map_err(|_| Stuck::Slow)?.map_err(Stuck::from)
 }
 
-/// The next event of what is watched, or status of anything.
-async fn next(watches: &mut Watches, statuses: &mut StatusFeed) -> Message {
-    tokio::select! {
-        (id, event) = watches.next() => match event {
-            Ok(frame) => message::event(&frame),
-            Err(error) => message::refusal(Some(id), &error.to_string()),
-        },
-        change = statuses.next() => message::status_changed(change),
+/// The next event of what is watched, or whatever else there is to tell.
+async fn next(watches: &mut Watches, feeds: &mut Feeds) -> Message {
+    loop {
+        let fed = tokio::select! {
+            (id, event) = watches.next() => {
+                return match event {
+                    Ok(frame) => message::event(&frame),
+                    Err(error) => message::refusal(Some(id), &error.to_string()),
+                };
+            }
+            fed = feeds.next() => fed,
+        };
+        if let Some(message) = fed.message(watches) {
+            return message;
+        }
     }
 }

@@ -7,10 +7,11 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
 
 use crate::{
-    SocketLimits, message,
+    SocketLimits,
+    feeds::Feeds,
+    message,
     outbox::{Outbox, Stuck},
     sockets::DROPPED,
-    status::StatusFeed,
     task::Done,
     under_way::UnderWay,
     watch::Watches,
@@ -25,7 +26,7 @@ pub(crate) struct Socket {
     source: SplitStream<WebSocket>,
     outbox: Outbox,
     watches: Watches,
-    statuses: StatusFeed,
+    feeds: Feeds,
     orchestrator: Orchestrator,
     under_way: UnderWay,
     limits: SocketLimits,
@@ -72,7 +73,7 @@ impl Socket {
             source,
             outbox: Outbox::new(sink, limits.send_timeout),
             watches: Watches::default(),
-            statuses: StatusFeed::new(orchestrator.clone()),
+            feeds: Feeds::new(orchestrator.clone()),
             under_way: UnderWay::new(orchestrator.clone(), limits),
             orchestrator,
             limits,
@@ -121,7 +122,7 @@ impl Socket {
             heard = self.source.next(), if self.outbox.has_room() && self.under_way.has_room() => {
                 Event::Heard(heard)
             }
-            pumped = self.outbox.pump(&mut self.watches, &mut self.statuses) => match pumped {
+            pumped = self.outbox.pump(&mut self.watches, &mut self.feeds) => match pumped {
                 Ok(()) => Event::Answered,
                 Err(stuck) => Event::Stuck(stuck),
             },

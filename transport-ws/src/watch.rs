@@ -33,6 +33,11 @@ impl Watches {
         self.all.iter().find_map(|(watched, watch)| (watched == id).then_some(watch))
     }
 
+    /// Whether that conversation is watched with extensions; without an id, whether any is.
+    pub(crate) fn has_extensions(&self, id: Option<&ConversationId>) -> bool {
+        self.all.iter().any(|(watched, watch)| watch.extensions && id.is_none_or(|id| watched == id))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

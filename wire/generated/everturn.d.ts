@@ -7,6 +7,15 @@
 /** A `type` that is not listed here. No literal is one, so that comparing with a listed `type` rules it out. */
 export type UnknownType = `${string & { readonly newer: true }}`;
 
+/** What to do about a failure after part of an answer was shown. */
+export type AfterContent =
+  /** End the turn, and keep what was shown. */
+  | "keep"
+  /** Withdraw what was shown, and ask again. */
+  | "rewind"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
 /** An event, as every transport sends it. */
 export type AgentEvent =
   | StatusEvent
@@ -171,6 +180,8 @@ export interface ChatSendCommand {
   model?: string;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
+  /** Retry settings of this turn alone. */
+  retry?: RetrySettings;
 }
 
 /** Stops the running turn. */
@@ -439,6 +450,8 @@ export interface Failure {
   hintMs?: number;
   /** The provider's own type or code of the error, e.g. `overloaded_error`. */
   providerCode?: string;
+  /** Why no request arrived, if none did. */
+  unreached?: Unreached;
 }
 
 /** Response of `GET /health`. */
@@ -499,6 +512,15 @@ export interface Models {
   /** Details of the models, by the same names. */
   modelInfo?: Record<string, ModelInfo>;
 }
+
+/** What to do at a usage limit that ends after the longest wait. */
+export type OnQuota =
+  /** End the turn. */
+  | "fail"
+  /** Wait until the limit ends. */
+  | "park"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** The output stream of a tool. */
 export type OutputStream =
@@ -687,12 +709,50 @@ export type RetryOutcome =
   /** A word that only a newer server sends. */
   | (string & {});
 
+/**
+ * Request body of `PATCH /retry` and `PATCH /conversations/:id/retry`: null resets a field, so that it is inherited; an
+ * absent one stays as it is. The fields are those of `RetrySettings`, with the same ranges.
+ */
+export interface RetryPatch {
+  /** What to do about a failure after part of an answer was shown. */
+  afterContent?: AfterContent | null;
+  /** The first wait, in milliseconds. */
+  baseDelayMs?: number | null;
+  /** Whether failures are retried automatically. */
+  enabled?: boolean | null;
+  /** How far a wait may be off, as a part of it. */
+  jitter?: number | null;
+  /** The longest wait, in milliseconds; 0 = no limit. */
+  maxDelayMs?: number | null;
+  /** Maximum number of retries of a step. */
+  maxRetries?: number | null;
+  /** The schedule. */
+  preset?: RetryPreset | null;
+  /** What to do at a usage limit that ends after the longest wait. */
+  quota?: OnQuota | null;
+  /** When a turn goes back to the first target of its route. */
+  revert?: RouteRevert | null;
+}
+
 /** The phase of a retry. */
 export type RetryPhase =
   /** The wait before the retry is in progress. */
   | "waiting"
   /** The provider has been called and nothing of its answer has been shown. */
   | "asking"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** A schedule by its name. */
+export type RetryPreset =
+  /** 5 s, 10 s, 30 s and so on up to 30 min, for 8 h in all. */
+  | "patient"
+  /** Doubling waits. */
+  | "exponential"
+  /** Few, short retries, and another target before any wait. */
+  | "interactive"
+  /** The targets of a route in turn. */
+  | "cycling"
   /** A word that only a newer server sends. */
   | (string & {});
 
@@ -704,12 +764,87 @@ export interface RetryRequest {
   model?: string;
 }
 
-/** Turns automatic retries on or off, for one conversation or for all. */
+/**
+ * Changes the retry settings of a conversation, or the global ones: `enabled` turns automatic retries on or off. Null
+ * resets a field, so that it is inherited. Sockets that asked for extension events are told with
+ * `retry.settingsChanged`.
+ */
 export interface RetrySetCommand {
   type: "retry.set";
-  /** Whether failures are retried. */
-  enabled: boolean;
-  /** The conversation; all of them if absent. */
+  /** What to do about a failure after part of an answer was shown. */
+  afterContent?: AfterContent | null;
+  /** The first wait, in milliseconds. */
+  baseDelayMs?: number | null;
+  /** The conversation; absent for the global settings. */
+  conversationId?: ConversationId;
+  /** Whether failures are retried automatically. */
+  enabled?: boolean | null;
+  /** How far a wait may be off, as a part of it. */
+  jitter?: number | null;
+  /** The longest wait, in milliseconds; 0 = no limit. */
+  maxDelayMs?: number | null;
+  /** Maximum number of retries of a step. */
+  maxRetries?: number | null;
+  /** The schedule. */
+  preset?: RetryPreset | null;
+  /** What to do at a usage limit that ends after the longest wait. */
+  quota?: OnQuota | null;
+  /** When a turn goes back to the first target of its route. */
+  revert?: RouteRevert | null;
+}
+
+/** Retry settings of a scope, or of a message. What is absent is inherited. */
+export interface RetrySettings {
+  /** What to do about a failure after part of an answer was shown. */
+  afterContent?: AfterContent;
+  /** The first wait, in milliseconds, 1 to 86,400,000 (a day). For `exponential` and `interactive`. */
+  baseDelayMs?: number;
+  /** Whether failures are retried automatically. The only setting that also holds for turns that run already. */
+  enabled?: boolean;
+  /** How far a wait may be off, as a part of it, 0 to 1; 0 = exact. For `exponential` and `interactive`. */
+  jitter?: number;
+  /**
+   * The longest wait, in milliseconds, at most 2,592,000,000 (30 days); 0 = no limit. For `exponential`, which shortens
+   * longer waits to it, and `interactive`, which gives up instead. A negative number is read as 0.
+   */
+  maxDelayMs?: number;
+  /** Maximum number of retries of a step, 0 to 1000. For `exponential`, `interactive` and `cycling`. */
+  maxRetries?: number;
+  /** The schedule. */
+  preset?: RetryPreset;
+  /** What to do at a usage limit that no short wait and no other target gets around. */
+  quota?: OnQuota;
+  /** When a turn goes back to the first target of its route. For `interactive`. */
+  revert?: RouteRevert;
+}
+
+/**
+ * Retry settings changed: of a conversation, sent to those who watch it with extension events; or the global ones, sent
+ * to all who watch any conversation with them.
+ */
+export interface RetrySettingsChangedMessage {
+  type: "retry.settingsChanged";
+  /** What is set in this scope. */
+  set: RetrySettings;
+  /**
+   * What the next turn in this scope begins with: `set`, and what it inherits. `preset` is absent where the schedule is
+   * an embedder's own; a figure is absent where the preset has none.
+   */
+  effective: RetrySettings;
+  /** The conversation; absent for the global settings. */
+  conversationId?: ConversationId;
+}
+
+/** Response of `GET` and `PATCH` of `/retry` and `/conversations/:id/retry`. */
+export interface RetrySettingsState {
+  /** What is set in this scope. */
+  set: RetrySettings;
+  /**
+   * What the next turn in this scope begins with: `set`, and what it inherits. `preset` is absent where the schedule is
+   * an embedder's own; a figure is absent where the preset has none.
+   */
+  effective: RetrySettings;
+  /** The conversation; absent for the global settings. */
   conversationId?: ConversationId;
 }
 
@@ -784,6 +919,15 @@ export type Role =
   /** A word that only a newer server sends. */
   | (string & {});
 
+/** When a turn goes back to the first target of its route. */
+export type RouteRevert =
+  /** Once nothing is known against that target any more. */
+  | "cooldown-expiry"
+  /** Not before it has to leave the one it moved to. */
+  | "never"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
 /** Request body of `POST /chat`. */
 export interface SendRequest {
   /** The user message. */
@@ -798,6 +942,8 @@ export interface SendRequest {
   model?: string;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
+  /** Retry settings of this turn alone. */
+  retry?: RetrySettings;
 }
 
 /** A frame from server to client. */
@@ -805,6 +951,7 @@ export type ServerMessage =
   | ChatDeltaMessage
   | ChatErrorMessage
   | ConversationStatusChangedMessage
+  | RetrySettingsChangedMessage
   | ErrorMessage
   | UnknownMessage;
 
@@ -1143,6 +1290,15 @@ export interface UnknownEvent {
 export interface UnknownMessage {
   type: UnknownType;
 }
+
+/** Why a request did not arrive at the provider. */
+export type Unreached =
+  /** This machine has no route to it. */
+  | "no-route"
+  /** Its name did not resolve. */
+  | "no-name"
+  /** No connection could be made, or not in time. */
+  | "no-connection";
 
 /** Token counts. */
 export interface Usage {

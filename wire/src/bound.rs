@@ -24,11 +24,6 @@ pub(crate) fn images<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<I
     value.deserialize_any(Images)
 }
 
-/// Reads true or false.
-pub(crate) fn flag<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
-    maybe_flag(value)?.ok_or_else(|| D::Error::custom("expected true or false, got null"))
-}
-
 /// Reads true or false, if it is there.
 pub(crate) fn maybe_flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<bool>, D::Error> {
     value.deserialize_any(Flag)

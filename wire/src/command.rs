@@ -2,12 +2,13 @@
 
 mod fields;
 mod parse;
+mod retry_set;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, TurnId};
+use crate::{ConversationId, RetryPatch, RetrySettings, TurnId};
 
 pub use parse::CommandError;
 
@@ -45,6 +46,9 @@ pub enum Command {
         /// Reasoning effort, in the provider's terms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning_effort: Option<String>,
+        /// Retry settings of this turn alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<Box<RetrySettings>>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,
@@ -118,13 +122,16 @@ pub enum Command {
         /// The conversation.
         conversation_id: ConversationId,
     },
-    /// Turns automatic retries on or off, for one conversation or for all.
+    /// Changes the retry settings of a conversation, or the global ones: `enabled` turns automatic retries on or off. Null
+    /// resets a field, so that it is inherited. Sockets that asked for extension events are told with
+    /// `retry.settingsChanged`.
     #[serde(rename = "retry.set")]
     RetrySet {
-        /// The conversation; all of them if absent.
+        /// The conversation; absent for the global settings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation_id: Option<ConversationId>,
-        /// Whether failures are retried.
-        enabled: bool,
+        /// What changes.
+        #[serde(flatten)]
+        settings: Box<RetryPatch>,
     },
 }

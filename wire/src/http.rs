@@ -1,12 +1,12 @@
 //! Request and response bodies of the HTTP API.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Category, ConversationId, ConversationStatus, DoneReason, Image, QueuedMessage, RetryState, StoredChunk,
-    TurnId, Usage,
+    Category, ConversationId, ConversationStatus, DoneReason, Image, QueuedMessage, RetrySettings,
+    RetryState, StoredChunk, TurnId, Usage,
 };
 
 /// Request body of `POST /chat`.
@@ -28,6 +28,9 @@ pub struct SendRequest {
     /// Reasoning effort, in the provider's terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
+    /// Retry settings of this turn alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Box<RetrySettings>>,
     /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub extensions: Option<bool>,

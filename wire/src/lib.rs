@@ -1,6 +1,7 @@
 //! The wire format: everything that crosses a process boundary, as serde types.
 //!
-//! All of it is JSON with camelCase fields and kebab-case `type` tags. Unknown values are absent, never null. Times are
+//! All of it is JSON with camelCase fields and kebab-case `type` tags. Unknown values are absent, never null (only a
+//! [`RetryPatch`] has nulls, which reset). Times are
 //! epoch milliseconds, durations are milliseconds, integers are below 2^53. Readers ignore unknown fields. An unknown
 //! command type is answered with an error, never dropped.
 //!
@@ -22,6 +23,7 @@ mod failure;
 mod http;
 mod id;
 mod message;
+mod retry_settings;
 #[cfg(feature = "schema")]
 mod schema;
 
@@ -40,6 +42,10 @@ pub use http::{
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
+pub use retry_settings::{
+    AfterContent, Change, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset, RetrySettings,
+    RetrySettingsState, RouteRevert,
+};
 #[cfg(feature = "schema")]
 pub use schema::{asyncapi, generated, json_schema, openapi, typescript};
 pub use serde_json::Value;

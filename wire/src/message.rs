@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentEvent, ConversationId, ConversationStatus};
+use crate::{AgentEvent, ConversationId, ConversationStatus, RetrySettingsState};
 
 /// The only workspace at present; clients group conversations by workspace.
 pub const DEFAULT_WORKSPACE: &str = "default";
@@ -43,6 +43,10 @@ pub enum ServerMessage {
         /// The workspace it belongs to.
         workspace_id: String,
     },
+    /// Retry settings changed: of a conversation, sent to those who watch it with extension events; or the global ones, sent
+    /// to all who watch any conversation with them.
+    #[serde(rename = "retry.settingsChanged")]
+    RetrySettingsChanged(RetrySettingsState),
     /// A frame could not be parsed.
     #[serde(rename = "error")]
     Error {

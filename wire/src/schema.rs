@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
-    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
-    RetryRequest, SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
+    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryPatch,
+    RetryRequest, RetrySettingsState, SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -38,13 +38,17 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 8] = [
+const OPEN_WORDS: [&str; 12] = [
+    "AfterContent",
     "Category",
     "ConversationStatus",
+    "OnQuota",
     "OutputStream",
     "RetryOutcome",
     "RetryPhase",
+    "RetryPreset",
     "Role",
+    "RouteRevert",
     "TargetRole",
     "Verdict",
 ];
@@ -90,6 +94,7 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
+    define::<(RetryPatch, RetrySettingsState)>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
     for (union, suffix, open) in UNIONS {

@@ -9,8 +9,9 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 26] = [
+const ALLOWED: [(&str, &[&str]); 28] = [
     ("cursor", &[]),
+    ("layer", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -24,19 +25,32 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("gate", &["clock", "health", "telemetry"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
-    ("schedule", &["clock", "health", "telemetry"]),
+    ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
+    // What settings come to, and where they are kept: not who obeys them.
+    ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
     ("model", &["error", "route"]),
     ("shutdown", &["error"]),
     (
         "conversation",
-        &["cursor", "error", "frame", "journal", "log", "observer", "shutdown", "telemetry", "timer"],
+        &[
+            "cursor",
+            "error",
+            "frame",
+            "journal",
+            "layer",
+            "log",
+            "observer",
+            "shutdown",
+            "telemetry",
+            "timer",
+        ],
     ),
-    ("registry", &["conversation", "error", "journal"]),
+    ("registry", &["conversation", "error", "journal", "retry_settings"]),
     // It drives the conversation that it was given, and finds no other.
     (
         "session",
@@ -49,11 +63,13 @@ const ALLOWED: [(&str, &[&str]); 26] = [
             "gate",
             "health",
             "journal",
+            "layer",
             "log",
             "model",
             "new_id",
             "observer",
             "panic",
+            "retry_settings",
             "route",
             "schedule",
             "shutdown",
@@ -87,10 +103,12 @@ const ALLOWED: [(&str, &[&str]); 26] = [
             "cursor",
             "error",
             "journal",
+            "layer",
             "model",
             "new_id",
             "observer",
             "registry",
+            "retry_settings",
             "session",
             "shutdown",
             "status",
@@ -106,6 +124,7 @@ const ALLOWED: [(&str, &[&str]); 26] = [
             "model",
             "observer",
             "orchestrator",
+            "retry_settings",
             "route",
             "schedule",
             "session",

@@ -6,14 +6,14 @@ use everturn_wire::{Category, RetryOutcome, Value};
 
 use super::{earliest, known, others, reason};
 use crate::{
-    Ask, Directive, GiveUp, Health, NextCall, Question, Retry, Schedule, health::is_of_request,
+    Ask, Directive, GiveUp, Health, Jitter, NextCall, Question, Retry, Schedule, health::is_of_request,
     millis::wait_ms,
 };
 
-/// `base`, 2 x `base`, 4 x `base`, exact. At a failure that another target may not have, in this order: another free
+/// `base`, 2 x `base`, 4 x `base`, exact unless there is a `jitter`. At a failure that another target may not have, in this order: another free
 /// credential of the same model (at a usage limit), the next free target of the route, else a wait, which fails at once
 /// where it would be longer than `max_delay`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interactive {
     /// The first wait.
     pub base: Duration,
@@ -23,16 +23,20 @@ pub struct Interactive {
     pub max_retries: u32,
     /// Whether a step goes back to the first target once nothing is known against it any more.
     pub reverts: bool,
+    /// How far a wait may be off, as a part of it, 0 to 1; 0 = exact. A wait that the provider asked for only becomes longer,
+    /// by 2 % and 1 s at most. Neither makes a wait longer than `max_delay`.
+    pub jitter: f64,
 }
 
 impl Default for Interactive {
-    /// 2 s, 4 s, 8 s; 300 s at most; goes back when a cooldown has expired.
+    /// 2 s, 4 s, 8 s, exact; 300 s at most; goes back when a cooldown has expired.
     fn default() -> Self {
         Self {
             base: Duration::from_secs(2),
             max_delay: Some(Duration::from_secs(300)),
             max_retries: 3,
             reverts: true,
+            jitter: 0.0,
         }
     }
 }
@@ -52,6 +56,7 @@ impl Interactive {
             max_delay,
             max_retries: saved["maxRetries"].as_u64()?.try_into().ok()?,
             reverts: saved["reverts"].as_bool()?,
+            jitter: saved["jitter"].as_f64().unwrap_or(0.0),
         })
     }
 
@@ -67,31 +72,54 @@ impl Interactive {
 
     /// How long to wait before the target that failed is asked again; `None` if it failed for good. A usage limit passes,
     /// whatever the failure says: it is waited for until its hint, or for as long as its mark lasts.
-    fn own_ms(question: &Question<'_>, known: &Health, scheduled_ms: u64) -> Option<u64> {
+    fn own_ms(&self, question: &Question<'_>, known: &Health, scheduled_ms: u64) -> Option<u64> {
         let (now, failed) = (question.now, question.failed());
         let free_at = match question.failure.category {
             Category::QuotaExhausted => known.free_at(now, failed),
             _ if question.failure.retryable => known.walled_until(now, failed),
             _ => return None,
         };
-        Some(scheduled_ms.max(free_at.since(now)).max(question.failure.hint_ms.unwrap_or(0)))
+        let asked_ms = free_at.since(now).max(question.failure.hint_ms.unwrap_or(0));
+        let jitter = self.jitter(question.key, question.ledger.counted());
+        let later = self.within(asked_ms, wait_ms(jitter.lengthen(Duration::from_millis(asked_ms))));
+        Some(scheduled_ms.max(later))
+    }
+
+    fn jitter(&self, key: u64, attempt: u32) -> Jitter {
+        Jitter::new(self.jitter, key, attempt)
+    }
+
+    /// The wait with its jitter, where that does not take it beyond the longest one. A wait that is too long stays so.
+    fn within(&self, exact_ms: u64, spread_ms: u64) -> u64 {
+        match self.max_delay.map(wait_ms) {
+            Some(cap_ms) if exact_ms > cap_ms => exact_ms,
+            Some(cap_ms) => spread_ms.min(cap_ms),
+            None => spread_ms,
+        }
     }
 }
 
 impl Schedule for Interactive {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
+        if retry.attempt >= self.max_retries {
+            return None;
+        }
         let doubled = self.base.saturating_mul(2u32.saturating_pow(retry.attempt));
-        (retry.attempt < self.max_retries).then_some(doubled)
+        let spread = self.jitter(retry.key, retry.attempt).spread(doubled);
+        if spread == doubled {
+            return Some(doubled);
+        }
+        Some(Duration::from_millis(self.within(wait_ms(doubled), wait_ms(spread))))
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
-        let Question { failure, ledger, .. } = *question;
+        let Question { failure, ledger, key, .. } = *question;
         let is_final = !failure.retryable && failure.category != Category::QuotaExhausted;
         let final_outcome = if is_final { RetryOutcome::NotRetryable } else { RetryOutcome::Exhausted };
         if is_final && is_of_request(failure.category) {
             return final_outcome.into();
         }
-        let Some(scheduled) = self.delay_for(&Retry::new(ledger.counted(), failure)) else {
+        let Some(scheduled) = self.delay_for(&Retry { attempt: ledger.counted(), failure, key }) else {
             return final_outcome.into();
         };
         let known = known(question);
@@ -101,7 +129,7 @@ impl Schedule for Interactive {
             return Ask { drops_failed, ..ask }.into();
         }
         let scheduled_ms = wait_ms(scheduled);
-        let own_ms = Self::own_ms(question, &known, scheduled_ms);
+        let own_ms = self.own_ms(question, &known, scheduled_ms);
         let Some((delay_ms, target)) = earliest(question, &known, own_ms, scheduled_ms) else {
             return final_outcome.into();
         };
@@ -124,13 +152,15 @@ impl Schedule for Interactive {
     }
 
     fn saved(&self) -> Option<Value> {
-        Some(Value::from_iter([
+        let figures = [
             ("name", Value::from(Self::NAME)),
             ("baseMs", wait_ms(self.base).into()),
             ("maxDelayMs", self.max_delay.map(wait_ms).into()),
             ("maxRetries", self.max_retries.into()),
             ("reverts", self.reverts.into()),
-        ]))
+        ];
+        let jitter = (self.jitter != 0.0).then(|| ("jitter", self.jitter.into()));
+        Some(figures.into_iter().chain(jitter).collect())
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Directive, Health, Interactive, Question, Retry, Schedule};
+use everturn_kernel::{Directive, Health, Interactive, Ledger, Question, Retry, Schedule};
+use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure};
 
 use super::story::{Story, fails, refuses, story, targets};
@@ -187,6 +188,36 @@ fn the_first_wait_and_the_number_of_retries_are_settings() {
     let quick = Interactive { base: Duration::from_millis(10), max_retries: 1, ..Interactive::default() };
     let told = story("a", quick, [fails(Category::Network, None), fails(Category::Network, None)]);
     assert_eq!(told.transcript(), "call a, 10, call a, exhausted, error");
+}
+
+#[test]
+fn jitter_spreads_waits_and_neither_shortens_a_hint_nor_exceeds_the_longest_wait() {
+    let schedule = Interactive { jitter: 0.5, max_delay: Some(Duration::from_secs(4)), ..interactive() };
+    let ids: Vec<String> = (0..200).map(|n| format!("turn-{n}")).collect();
+    let waits = |attempt, hint_ms| {
+        let targets = targets("a");
+        let failure = fails(Category::Network, hint_ms);
+        let mut ledger = Ledger::default();
+        ledger.retries = attempt;
+        let mut waits: Vec<u64> = ids
+            .iter()
+            .map(|id| {
+                let mut question = Question::new(START, &failure, &ledger, &targets);
+                question.key = Retry::new(attempt, &failure).of_turn(&id.as_str().into()).key;
+                let Directive::Ask(ask) = schedule.decide(&question) else { panic!("it waits") };
+                assert_eq!(schedule.decide(&question), Directive::Ask(ask.clone()), "it replays");
+                ask.wait.as_millis() as u64
+            })
+            .collect();
+        waits.sort_unstable();
+        waits
+    };
+    let first = waits(0, None);
+    assert!(first[0] >= 1_000 && first[0] < 1_200 && first[199] <= 3_000 && first[199] > 2_800, "{first:?}");
+    let capped = waits(1, None);
+    assert!(capped[0] < 2_200 && capped[199] == 4_000, "{capped:?}");
+    let hinted = waits(0, Some(3_500));
+    assert!(hinted[0] >= 3_500 && hinted[199] == 4_000 && hinted[0] < hinted[100], "{hinted:?}");
 }
 
 /// As after a restart that forgets the health: the ledger was saved with the turn.

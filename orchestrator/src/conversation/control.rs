@@ -13,12 +13,14 @@ pub(crate) struct Control {
     pub(crate) taken: Option<oneshot::Sender<()>>,
     /// Close the conversation when the turn is sealed.
     pub(crate) closes: bool,
+    /// It is for turns that obey the conversation's retry settings only.
+    pub(crate) by_switch: bool,
 }
 
 impl From<Input> for Control {
     /// One that nobody waits for.
     fn from(input: Input) -> Self {
-        Self { input, taken: None, closes: false }
+        Self { input, taken: None, closes: false, by_switch: false }
     }
 }
 

@@ -30,7 +30,8 @@ pub struct Definition {
     pub configured: Arc<Configured>,
 }
 
-/// The part of a definition that comes from the configuration, the same for every turn of an orchestrator.
+/// The part of a definition that comes from the configuration, the same for every turn of an orchestrator with the same retry
+/// settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -47,6 +48,9 @@ pub struct Configured {
     /// The schedule, by name and figures ([`everturn_kernel::Schedule::saved`]). `None` = the one that is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Value>,
+    /// Whether the turn retries by itself, where its message said so. `None` = as it is set for its conversation, or for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_retry: Option<bool>,
 }
 
 impl Default for Definition {

@@ -51,7 +51,7 @@ impl Orchestrator {
         let model = self.ports.models.choose(model, last_model.as_deref())?;
         let seated = conversation.claim_since(vacancy)?;
         let supersedes = loose_end(&chunks);
-        let settings = TurnSettings::new(&self.ports, model, None, supersedes);
+        let settings = TurnSettings::new(&self.ports, &conversation, model, None, supersedes);
         let (started, begun) = oneshot::channel();
         let again = new_id::turn();
         let job = TurnTask::retry(&self.ports, again.clone(), turn_id.clone(), settings, started);

@@ -1,9 +1,9 @@
 //! What the orchestrator is told to do.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use everturn_kernel::{Input, Prompt};
-use everturn_wire::{ConversationId, QueueCancelled, Queued, QueuedMessage};
+use everturn_wire::{ConversationId, QueueCancelled, Queued, QueuedMessage, RetrySettings};
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started};
@@ -29,6 +29,7 @@ impl Orchestrator {
     /// When the message or the model is no good, a turn is running in the conversation, or the journal fails.
     pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
         check(&start)?;
+        start.retry.as_ref().map_or(Ok(()), RetrySettings::check)?;
         self.ports.shutdown.check_open()?;
         let id = match &start.conversation_id {
             Some(id) => ConversationId::parse(id.as_str())?,
@@ -45,11 +46,13 @@ impl Orchestrator {
         conversation.settled().await;
         let last_model = conversation.state().record.head.model.clone();
         let model = self.ports.models.choose(start.model.as_deref(), last_model.as_deref())?;
+        self.check_retry(conversation, &model, start.retry.as_ref())?;
         let seated = conversation.claim()?;
         let turn_id = new_id::turn();
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
-        let settings = TurnSettings::new(&self.ports, model, start.reasoning_effort, None);
+        let (effort, retry) = (start.reasoning_effort, start.retry.as_ref());
+        let settings = TurnSettings::of_message(&self.ports, conversation, model, effort, retry);
         let job = TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started);
         session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();
@@ -111,7 +114,7 @@ impl Orchestrator {
         if conversation.waits(message_id) {
             let (taken, answer) = oneshot::channel();
             let input = Input::Unsteer { message_id: message_id.to_owned() };
-            let sent = self.send(&conversation, Control { input, taken: Some(taken), closes: false })?;
+            let sent = self.send(&conversation, Control { taken: Some(taken), ..Control::from(input) })?;
             // Not answered when the message was said meanwhile.
             cancelled = sent && answer.await.is_ok();
         }
@@ -149,19 +152,6 @@ impl Orchestrator {
         Ok(conversation.takes_retry_now() && self.order(&conversation, Input::RetryNow)?)
     }
 
-    /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on. Lasts as
-    /// long as the process: the next one begins with retries on.
-    ///
-    /// # Errors
-    /// When there is no such conversation.
-    pub async fn set_auto_retry(&self, id: Option<&ConversationId>, enabled: bool) -> Result<(), Error> {
-        match id {
-            Some(id) => self.registry.set_auto_retry(self.find(id).await?.as_ref(), enabled),
-            None => self.ports.auto_retry.store(enabled, Ordering::Relaxed),
-        }
-        Ok(())
-    }
-
     /// Closes a conversation: ends its running turn and drops its queue. A new message opens it again, also one that comes
     /// before all that is done. Says whether a turn was running.
     ///
@@ -171,7 +161,7 @@ impl Orchestrator {
         let conversation = self.find(id).await?;
         loop {
             conversation.settled().await;
-            if self.send(&conversation, Control { input: Input::Abort, taken: None, closes: true })? {
+            if self.send(&conversation, Control { closes: true, ..Control::from(Input::Abort) })? {
                 return Ok(true);
             }
             // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
@@ -197,7 +187,7 @@ impl Orchestrator {
     /// the conversation is being closed.
     async fn tell(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         let (taken, answer) = oneshot::channel();
-        let sent = self.send(conversation, Control { input, taken: Some(taken), closes: false })?;
+        let sent = self.send(conversation, Control { taken: Some(taken), ..Control::from(input) })?;
         let taken = sent && answer.await.is_ok();
         if sent && !taken {
             // Or it was not saved.
@@ -206,7 +196,7 @@ impl Orchestrator {
         Ok(taken)
     }
 
-    fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
+    pub(super) fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
         session::send(&self.ports, conversation, control)
     }
 }

@@ -1,6 +1,6 @@
 //! What the orchestrator is asked.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use everturn_kernel::Target;
 use everturn_wire::{
@@ -9,7 +9,9 @@ use everturn_wire::{
 };
 
 use super::Orchestrator;
-use crate::{Cursor, Error, ListCursor, Page, Subscription, Take, Window, subscription::Source};
+use crate::{
+    Cursor, Error, ListCursor, Page, Subscription, Take, Window, layer::Switch, subscription::Source,
+};
 
 impl Orchestrator {
     /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
@@ -74,9 +76,8 @@ impl Orchestrator {
     /// When there is no such conversation.
     pub async fn status(&self, id: &ConversationId) -> Result<ConversationState, Error> {
         let conversation = self.registry.get(id).await?;
-        let auto_retry = [&self.ports.auto_retry, &conversation.auto_retry]
-            .iter()
-            .all(|switch| switch.load(Ordering::Relaxed));
+        let (retry, global) = (conversation.retry.clone(), self.ports.retry.global.clone());
+        let auto_retry = Switch { message: None, conversation: retry, global }.is_on();
         let state = conversation.state();
         let turn = state.live.running.clone();
         Ok(ConversationState {

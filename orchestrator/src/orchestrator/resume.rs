@@ -19,6 +19,7 @@ impl Orchestrator {
         if let Some(store) = self.ports.state.clone() {
             self.ports.health.keep_in(store, self.ports.clock.now()).await?;
         }
+        self.ports.retry.read().await?;
         let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
         let (now, count) = (self.ports.clock.now(), unsealed.len());
         for (id, wait) in unsealed {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Retry, Schedule};
+use everturn_kernel::{Jitter, Retry, Schedule};
 use everturn_wire::Value;
 use serde_json::json;
 
@@ -68,17 +68,12 @@ impl Schedule for Exponential {
         }
         let doubled = self.base.saturating_mul(2u32.saturating_pow(retry.attempt));
         let capped = self.max_delay.map_or(doubled, |max| doubled.min(max));
-        let jitter = if self.jitter.is_finite() { self.jitter.clamp(0.0, 1.0) } else { 0.0 };
-        let draw = unit(self.seed ^ retry.key, retry.attempt);
-        let spread = Duration::try_from_secs_f64(capped.as_secs_f64() * (1.0 + jitter * (2.0 * draw - 1.0)));
-        let hinted = Duration::from_millis(retry.failure.hint_ms.unwrap_or(0));
-        if jitter == 0.0 || hinted.is_zero() {
-            return Some(spread.unwrap_or(capped));
+        let jitter = Jitter::new(self.jitter, self.seed ^ retry.key, retry.attempt);
+        let spread = jitter.spread(capped);
+        if spread == capped {
+            return Some(capped);
         }
-        // Those that were told the same wait must not come back at the same moment either.
-        let late = (hinted.as_secs_f64() * jitter).min(hinted.as_secs_f64() * 0.02 + 1.0) * draw;
-        let hinted = hinted.saturating_add(Duration::try_from_secs_f64(late).unwrap_or_default());
-        Some(spread.unwrap_or(capped).max(hinted))
+        Some(spread.max(jitter.lengthen(Duration::from_millis(retry.failure.hint_ms.unwrap_or(0)))))
     }
 
     fn saved(&self) -> Option<Value> {
@@ -95,14 +90,6 @@ impl Schedule for Exponential {
     fn max_retries(&self) -> Option<u32> {
         Some(self.max_retries)
     }
-}
-
-/// A number from 0 to 1 that depends on nothing but its arguments (SplitMix64).
-fn unit(seed: u64, attempt: u32) -> f64 {
-    let mut z = seed.wrapping_add(u64::from(attempt).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -1,41 +1,28 @@
 //! A schedule with real timers: what a turn is given in order to retry.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_kernel::{Directive, NextCall, Question, Retry, RetryStrategy, Schedule};
 use everturn_wire::RetryOutcome;
 
 use super::Informed;
-use crate::{Clock, telemetry::GaugeGuard};
+use crate::{Clock, layer::Switch, telemetry::GaugeGuard};
 
-/// A schedule, the clock that waits for it, and the switches that turn retrying off.
+/// A schedule, the clock that waits for it, and the switch that turns retrying off.
 pub(crate) struct TimedRetry {
     pub(crate) schedule: Informed,
     pub(crate) clock: Arc<dyn Clock>,
-    /// For all conversations, and for this one.
-    pub(crate) enabled: [Arc<AtomicBool>; 2],
-}
-
-impl TimedRetry {
-    fn is_enabled(&self) -> bool {
-        self.enabled.iter().all(|switch| switch.load(Ordering::Relaxed))
-    }
+    pub(crate) switch: Switch,
 }
 
 impl Schedule for TimedRetry {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
-        self.is_enabled().then(|| self.schedule.delay_for(retry)).flatten()
+        self.switch.is_on().then(|| self.schedule.delay_for(retry)).flatten()
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
-        match self.is_enabled() {
+        match self.switch.is_on() {
             true => self.schedule.decide(question),
             false if question.failure.retryable => RetryOutcome::Exhausted.into(),
             false => RetryOutcome::NotRetryable.into(),

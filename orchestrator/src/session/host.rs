@@ -109,7 +109,7 @@ impl<'s> TurnHost<'s> {
             return batch.status(ConversationStatus::Closed);
         }
         self.owed.taken.append(&mut left.taken);
-        self.next = TurnTask::queued(self.shared, left, self.settings.clone());
+        self.next = TurnTask::queued(self.shared, self.conversation, left, self.settings.clone());
         match &mut self.next {
             Some(TurnTask { turn, effects, settings, .. }) => {
                 batch.begin_next();
@@ -255,7 +255,11 @@ impl Host for TurnHost<'_> {
         // Being asked for the next input means that the last one was dealt with and committed.
         self.answer();
         while let Poll::Ready(Some(control)) = self.control.poll(cx) {
-            let Control { input, taken, .. } = *control;
+            let Control { input, taken, by_switch, .. } = *control;
+            // The turn's own message said that it retries.
+            if by_switch && self.settings.definition.configured.auto_retry == Some(true) {
+                continue;
+            }
             // What was said already cannot be taken back: that is not answered.
             if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {
                 continue;

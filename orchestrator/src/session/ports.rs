@@ -1,6 +1,6 @@
 //! What sessions run turns with.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
 use everturn_kernel::{Schedule, Settings, Target};
 use everturn_wire::ConversationId;
@@ -10,7 +10,8 @@ use crate::{
     gate::Gates,
     health::SharedHealth,
     journal::{Configured, Entry, Journal, JournalError, Version},
-    model::Models,
+    model::{Choice, Models},
+    retry_settings::{Base, RetryScopes},
     route::{Route, on_route},
     schedule::Informed,
     shutdown::Shutdown,
@@ -38,8 +39,8 @@ pub(crate) struct Ports {
     pub(crate) max_tool_result: usize,
     /// In bytes, for each call.
     pub(crate) max_live_output: usize,
-    /// Whether failures are retried by themselves, in all conversations.
-    pub(crate) auto_retry: Arc<AtomicBool>,
+    /// Retry settings that can be changed at run time.
+    pub(crate) retry: Arc<RetryScopes>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
     pub(crate) status: StatusChanges,
@@ -49,7 +50,33 @@ impl Ports {
     /// The route of a turn that was saved with these targets and goes on after its route is gone from the configuration.
     pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {
         let schedule = on_route(self.schedule.clone());
-        Route { id: id.to_owned(), targets: targets.to_vec(), configured: self.configured.clone(), schedule }
+        let (targets, configured) = (targets.to_vec(), self.configured.clone());
+        Route { id: id.to_owned(), targets, configured, schedule, is_own: false }
+    }
+
+    /// What a turn begins with where no retry settings are set at run time.
+    pub(crate) fn base<'a>(&'a self, model: &'a Choice) -> Base<'a> {
+        match model.as_route() {
+            Some(route) => Base {
+                route: Some(&route.id),
+                is_own: route.is_own,
+                schedule: &route.schedule,
+                configured: &route.configured,
+                after_content: self.settings.after_content,
+            },
+            None => self.plain_base(),
+        }
+    }
+
+    /// The same for a turn on a plain model.
+    pub(crate) fn plain_base(&self) -> Base<'_> {
+        Base {
+            route: None,
+            is_own: false,
+            schedule: &self.schedule,
+            configured: &self.configured,
+            after_content: self.settings.after_content,
+        }
     }
 
     /// A turn's schedule, told what is known of the targets.

@@ -5,19 +5,20 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::{Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
-use everturn_wire::{Category, Failure, TurnId};
+use everturn_kernel::{AfterContent, Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
+use everturn_wire::{Category, Failure, RetrySettings, TurnId};
 use tokio::sync::oneshot;
 
 use super::Ports;
 use crate::{
-    conversation::{LeftoverMessages, Parked},
+    conversation::{Conversation, LeftoverMessages, Parked},
     cursor::Cursor,
     error::Error,
     journal::{Definition, JournalError},
     model::Choice,
     new_id,
     panic::panic_text,
+    retry_settings::Begun,
     schedule,
     tool::ToolSet,
 };
@@ -56,32 +57,55 @@ pub(crate) struct TurnSettings {
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     /// All of it by name, and what else was decided when the turn began.
     pub(crate) definition: Definition,
+    /// What happens to a step of a new turn that fails after content.
+    pub(crate) after_content: AfterContent,
     /// Whether watchers still believe that messages wait: the turn's first commit tells them what does.
     pub(crate) tell_queue: bool,
 }
 
 impl TurnSettings {
-    /// Those of a new turn, as it is configured now.
+    /// Those of a new turn, as it is configured and set for its conversation now.
     pub(crate) fn new(
         ports: &Ports,
+        conversation: &Conversation,
         model: Choice,
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
     ) -> Self {
-        let (schedule, configured) = match model.as_route() {
-            Some(route) => (route.schedule.clone(), route.configured.clone()),
-            None => (ports.schedule.clone(), ports.configured.clone()),
-        };
+        let begun = ports.retry.begin(&ports.base(&model), None, &conversation.retry);
+        Self::begun(ports, begun, model, reasoning_effort, supersedes)
+    }
+
+    /// The same for a turn whose message has retry settings of its own.
+    pub(crate) fn of_message(
+        ports: &Ports,
+        conversation: &Conversation,
+        model: Choice,
+        reasoning_effort: Option<String>,
+        retry: Option<&RetrySettings>,
+    ) -> Self {
+        let begun = ports.retry.begin(&ports.base(&model), retry, &conversation.retry);
+        Self::begun(ports, begun, model, reasoning_effort, None)
+    }
+
+    fn begun(
+        ports: &Ports,
+        begun: Begun,
+        model: Choice,
+        reasoning_effort: Option<String>,
+        supersedes: Option<u64>,
+    ) -> Self {
+        let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.clone();
         let definition =
             Definition { reasoning_effort, supersedes, configured, ..Definition::new(model.id()) };
-        Self { model, tools, schedule, definition, tell_queue: false }
+        Self { model, tools, schedule, definition, after_content, tell_queue: false }
     }
 
     /// What the kernel is given for a new turn.
     fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
-        Settings { targets, ..ports.settings.clone() }
+        Settings { targets, after_content: self.after_content, ..ports.settings.clone() }
     }
 
     /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.
@@ -114,7 +138,8 @@ impl TurnSettings {
             configured.tools.as_ref().map_or_else(|| ports.tools.clone(), |names| ports.tools.only(names));
         let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
         let schedule = schedule.unwrap_or_else(configured);
-        (Self { model, tools, schedule, definition, tell_queue: false }, gone)
+        let after_content = turn.settings().after_content;
+        (Self { model, tools, schedule, definition, after_content, tell_queue: false }, gone)
     }
 }
 
@@ -152,12 +177,17 @@ impl TurnTask {
     }
 
     /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
-    pub(super) fn queued(ports: &Ports, left: LeftoverMessages, settings: TurnSettings) -> Option<Self> {
+    pub(super) fn queued(
+        ports: &Ports,
+        conversation: &Conversation,
+        left: LeftoverMessages,
+        settings: TurnSettings,
+    ) -> Option<Self> {
         let LeftoverMessages { messages, taken } = left;
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let effort = settings.definition.reasoning_effort;
-        let mut settings = TurnSettings::new(ports, settings.model, effort, None);
+        let mut settings = TurnSettings::new(ports, conversation, settings.model, effort, None);
         settings.tell_queue = left.len() == 0;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         job.owed.taken = taken;

@@ -10,6 +10,7 @@ mod panic;
 mod property;
 mod queue;
 mod retry;
+mod retry_settings;
 mod rewind;
 mod route;
 mod shutdown;

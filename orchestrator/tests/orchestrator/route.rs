@@ -1,14 +1,9 @@
 //! Turns on routes: which models are asked, when, and what is shared between turns.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
-
-use async_trait::async_trait;
+use std::sync::Arc;
 
 use everturn_orchestrator::{
-    Builder, Clock as _, JournalError, Orchestrator, Patient, StartTurn, StateStore, SystemClock,
+    Builder, Clock as _, MemoryState, Orchestrator, Patient, StartTurn, StateStore, SystemClock,
     kernel::{Cycling, Interactive, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
@@ -195,25 +190,9 @@ async fn a_route_asks_all_credentials_of_a_model_before_the_next_one() {
     assert_eq!(scripts.each_ref().map(Scripted::calls), [1, 1, 1]);
 }
 
-/// A store that outlives its processes.
-#[derive(Default)]
-struct Documents(Mutex<HashMap<String, String>>);
-
-#[async_trait]
-impl StateStore for Documents {
-    async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
-        Ok(self.0.lock().unwrap().get(name).cloned())
-    }
-
-    async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
-        self.0.lock().unwrap().insert(name.to_owned(), json);
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_next_process_knows_which_targets_are_not_free() {
-    let store = Arc::<Documents>::default();
+    let store = Arc::new(MemoryState::new());
     let process = |scripts: &[&Scripted]| {
         let builder = models(scripts).route("ab", ["a/m", "b/m"], Interactive::default());
         World::of(builder.state(store.clone()))

@@ -66,6 +66,7 @@ impl<'a> Turn<'a> {
             model,
             images: None,
             reasoning_effort: None,
+            retry: None,
             extensions: Some(true),
         };
         self.link.send(send).await

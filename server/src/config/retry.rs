@@ -44,6 +44,7 @@ impl Schedule {
     pub(crate) fn exact(&self) -> Self {
         match *self {
             Self::Exponential(schedule) => Self::Exponential(Exponential { jitter: 0.0, ..schedule }),
+            Self::Interactive(schedule) => Self::Interactive(Interactive { jitter: 0.0, ..schedule }),
             other => other,
         }
     }
@@ -95,7 +96,7 @@ impl Figures {
             ("base_ms", self.base_ms.is_some(), DOUBLING),
             ("max_delay_ms", self.max_delay_ms.is_some(), DOUBLING),
             ("max_retries", self.max_retries.is_some(), DOUBLING),
-            ("jitter", self.jitter.is_some(), &["exponential"]),
+            ("jitter", self.jitter.is_some(), DOUBLING),
             ("revert", self.revert.is_some(), &["interactive"]),
             ("max_attempts", self.max_attempts.is_some(), &["cycling"]),
             ("clamp_hints", self.clamp_hints.is_some(), &["cycling"]),
@@ -141,15 +142,12 @@ impl Retry {
     }
 }
 
-/// How far waits are spread unless told otherwise: turns that failed together must not come back together.
+/// How far the waits of `exponential` are spread unless told otherwise: turns that failed together must not come back together.
 const JITTER: f64 = 0.1;
 
 fn exponential(table: &str, figures: &Figures) -> Result<Exponential> {
     let usual = Exponential::default();
-    let jitter = figures.jitter.unwrap_or(JITTER);
-    if !(0.0..=1.0).contains(&jitter) {
-        bail!("{table} jitter is a part of the wait: write a number from 0 to 1");
-    }
+    let jitter = jitter(table, figures, JITTER)?;
     let (base, max_delay) = waits(table, figures, usual.base, usual.max_delay)?;
     Ok(Exponential {
         base,
@@ -168,8 +166,17 @@ fn interactive(table: &str, figures: &Figures) -> Result<Interactive> {
         base,
         max_delay,
         max_retries: figures.max_retries.unwrap_or(usual.max_retries),
+        jitter: jitter(table, figures, usual.jitter)?,
         reverts: figures.revert.map_or(usual.reverts, |revert| revert == RevertName::CooldownExpiry),
     })
+}
+
+fn jitter(table: &str, figures: &Figures, usual: f64) -> Result<f64> {
+    let jitter = figures.jitter.unwrap_or(usual);
+    if !(0.0..=1.0).contains(&jitter) {
+        bail!("{table} jitter is a part of the wait: write a number from 0 to 1");
+    }
+    Ok(jitter)
 }
 
 fn cycling(table: &str, figures: &Figures) -> Result<Cycling> {

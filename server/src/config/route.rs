@@ -18,6 +18,8 @@ pub(crate) struct Route {
     /// Ids of models, as `NAME/MODEL`.
     pub(crate) targets: Vec<String>,
     pub(crate) schedule: Schedule,
+    /// The schedule is its own; else it is that of all turns.
+    pub(crate) is_own: bool,
 }
 
 /// The models that a route may name, by id.
@@ -52,6 +54,7 @@ pub(super) fn resolve(
             bail!("{place}: route {name:?} has no targets: name at least one model, as NAME/MODEL");
         }
         let schedule = schedule(table, usual, &place)?;
+        let is_own = table.schedule.is_some();
         let mut targets = Vec::new();
         for (number, target) in table.targets.iter().enumerate() {
             let id = target.get_ref();
@@ -63,7 +66,7 @@ pub(super) fn resolve(
         }
         match targets.is_empty() {
             true => off.push(format!("route {name:?}: all of its targets are off")),
-            false => routes.push(Route { name: name.clone(), targets, schedule }),
+            false => routes.push(Route { name: name.clone(), targets, schedule, is_own }),
         }
     }
     Ok((routes, off))

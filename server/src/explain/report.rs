@@ -113,11 +113,15 @@ impl Report<'_> {
         let retries = if count == 1 { "1 retry".to_owned() } else { format!("{count} retries") };
         let cut = if self.forecast.is_cut { " and more" } else { "" };
         let budget = wording::span(self.retry.max_wait_ms);
-        let schedule = match &self.retry.schedule {
-            Schedule::Exponential(schedule) if schedule.jitter > 0.0 => {
-                format!("the exponential schedule, each wait up to {:.0} % off", schedule.jitter * 100.0)
-            }
-            other => format!("the {} schedule", other.name()),
+        let jitter = match &self.retry.schedule {
+            Schedule::Exponential(schedule) => schedule.jitter,
+            Schedule::Interactive(schedule) => schedule.jitter,
+            Schedule::Patient | Schedule::Cycling(_) => 0.0,
+        };
+        let name = self.retry.schedule.name();
+        let schedule = match jitter > 0.0 {
+            true => format!("the {name} schedule, each wait up to {:.0} % off", jitter * 100.0),
+            false => format!("the {name} schedule"),
         };
         let schedule = if self.first.is_some() { format!("{schedule} of the route") } else { schedule };
         let total = wording::span(self.forecast.total_ms());

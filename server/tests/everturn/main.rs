@@ -28,6 +28,7 @@ mod restart;
 mod retention;
 mod route;
 mod serve;
+mod settings;
 mod shutdown;
 mod targets;
 mod terminal;

@@ -127,6 +127,29 @@ async fn a_turn_that_failed_or_was_stopped_is_tried_again_over_the_same_history(
 }
 
 #[tokio::test]
+async fn retry_settings_are_shown_and_changed() {
+    let replies = [said("Hello."), fault::overloaded(), fault::overloaded(), said("At last.")];
+    let provider = Loopback::start(replies).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/settings\r").await;
+    terminal
+        .until("Retry settings of all conversations, from the next turn on:\n  preset       exponential\n")
+        .await;
+    terminal.press("/settings baseDelayMs 1\r").await;
+    terminal.until("this conversation has not begun: say something first").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello.\n\n>").await;
+    terminal.press("/settings baseDelayMs 900000\r").await;
+    terminal.until("baseDelayMs, is 900000 ms here, but maxDelayMs allows 300000 ms").await;
+    terminal.press("/settings baseDelayMs 1 maxRetries 5\r").await;
+    terminal.until("Retry settings of this conversation, from the next turn on:\n").await;
+    terminal.until("  maxRetries   5  (set here)\n  baseDelayMs  1  (set here)\n").await;
+    terminal.press("second\r").await;
+    terminal.until("At last.\n\nAnswered after 2 retries, in ").await;
+}
+
+#[tokio::test]
 async fn a_failed_turn_is_tried_again_with_another_model() {
     let provider = Loopback::start([fault::overloaded(), said("Hello."), said("Again.")]).await;
     let home = Home::with(&format!(

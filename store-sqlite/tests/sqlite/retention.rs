@@ -1,6 +1,8 @@
 //! What is let go, and what is not.
 
-use everturn_orchestrator::{Cursor, Entry, Journal as _, JournalError, Version, Window, kernel::Millis};
+use everturn_orchestrator::{
+    Cursor, Entry, Journal as _, JournalError, StateStore, Version, Window, kernel::Millis,
+};
 use everturn_store_sqlite::{Retention, SqliteJournal};
 use everturn_wire::{ConversationId, TurnId, TurnMetrics};
 
@@ -77,6 +79,28 @@ async fn a_turn_of_very_many_events_goes_part_by_part() {
     let none = Retention { newest_turns: Some(0), sealed_before: None };
     assert_eq!(journal.compact(none).await.unwrap() as u64, 2 * MANY);
     assert!(left(&journal, &first).await.is_empty() && left(&journal, &second).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_documents_of_a_deleted_conversation_go_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    talk(&journal, &ConversationId::from("c"), 1).await;
+    let of_it = ["conversation/c/retry-settings", "conversation/c/more"];
+    let of_others = ["health", "conversation/c.2/retry-settings", "conversation/cc/x", "conversation/C/x"];
+    for name in of_it.iter().chain(&of_others) {
+        journal.write(name, format!("{{\"of\":\"{name}\"}}")).await.unwrap();
+    }
+    assert!(journal.delete(&"c".into()).await.unwrap());
+    for name in of_it {
+        assert_eq!(journal.read(name).await.unwrap(), None, "{name}");
+    }
+    for name in of_others {
+        assert!(journal.read(name).await.unwrap().is_some(), "{name}");
+        StateStore::delete(&journal, name).await.unwrap();
+        assert_eq!(journal.read(name).await.unwrap(), None, "{name}");
+        StateStore::delete(&journal, name).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -38,6 +38,7 @@ pub(crate) async fn send(
     let mut start = StartTurn::new(request.message).images(request.images.unwrap_or_default());
     start.conversation_id = request.conversation_id;
     (start.model, start.reasoning_effort) = (request.model, request.reasoning_effort);
+    start.retry = request.retry.map(|settings| *settings);
     let started = api.orchestrator.start(start).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;

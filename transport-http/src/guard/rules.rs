@@ -50,7 +50,7 @@ impl Rules {
             self.origins.iter().filter_map(|origin| HeaderValue::from_str(&origin.to_string()).ok());
         let cors = CorsLayer::new()
             .allow_origin(origins.collect::<Vec<_>>())
-            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
             .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
             .expose_headers([HeaderName::from_static("x-conversation-id"), LINK])
             .max_age(PREFLIGHT_AGE);

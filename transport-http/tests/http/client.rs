@@ -40,6 +40,12 @@ pub(crate) async fn delete(address: SocketAddr, path: &str) -> Answer {
     call(address, request(Method::DELETE, address, path).body(Body::empty()).unwrap()).await
 }
 
+/// Patches with a JSON body.
+pub(crate) async fn patch(address: SocketAddr, path: &str, body: Value) -> Answer {
+    let request = request(Method::PATCH, address, path).header("content-type", "application/json");
+    call(address, request.body(Body::from(body.to_string())).unwrap()).await
+}
+
 /// Posts a JSON body; `Null` is no body.
 pub(crate) async fn post(address: SocketAddr, path: &str, body: Value) -> Answer {
     let request = request(Method::POST, address, path);

@@ -10,6 +10,7 @@ mod guard;
 mod history;
 mod limit;
 mod refusal;
+mod retry_settings;
 mod stream;
 
 #[path = "../../../transport-ws/tests/socket/peer.rs"]

@@ -73,6 +73,77 @@ async fn retrying_is_turned_off_for_one_and_for_all() {
     }
 }
 
+/// What this peer is told until it has been answered everything that it asked, without events.
+async fn told(peer: &mut Peer) -> Vec<Value> {
+    peer.say(json!({ "type": "chat.stop", "conversationId": "nowhere" })).await;
+    let mut told = Vec::new();
+    loop {
+        let message = peer.hear().await;
+        match message["type"].as_str() {
+            Some("chat.error") if message["conversationId"] == "nowhere" => return told,
+            Some("retry.settingsChanged") => told.push(message),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn settings_hold_from_the_next_turn_on_and_those_who_asked_are_told() {
+    let mut world = world().await;
+    let [mut peer, mut plain] = [Peer::connect(world.address).await, Peer::connect(world.address).await];
+    peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi", "extensions": true }))
+        .await;
+    world.call().await.answer("Hello");
+    peer.events_until("turn-sealed").await;
+    plain.say(json!({ "type": "chat.subscribe", "conversationId": "c" })).await;
+    plain.sync().await;
+    let figures = json!({ "preset": "interactive", "baseDelayMs": 7_000, "maxDelayMs": -1 });
+    let mut set = figures.clone();
+    set["type"] = json!("retry.set");
+    plain.say(set).await;
+    plain.say(json!({ "type": "retry.set", "conversationId": "c", "maxRetries": 9, "enabled": true })).await;
+    plain.say(json!({ "type": "retry.set", "conversationId": "c", "enabled": null })).await;
+    assert!(told(&mut plain).await.is_empty(), "who did not ask for extensions is told nothing new");
+    let changes = told(&mut peer).await;
+    let [global, first, second] = changes.as_slice() else { panic!("{changes:?}") };
+    assert_eq!(global["set"], json!({ "preset": "interactive", "baseDelayMs": 7_000, "maxDelayMs": 0 }));
+    assert_eq!((&global["conversationId"], &global["effective"]["maxRetries"]), (&Value::Null, &json!(3)));
+    assert_eq!((&first["conversationId"], &first["set"]["enabled"]), (&json!("c"), &json!(true)));
+    assert_eq!(second["set"], json!({ "maxRetries": 9 }));
+    assert_eq!(second["effective"]["baseDelayMs"], 7_000);
+    for (retry, wait) in [(Value::Null, 7_000), (json!({ "baseDelayMs": 11 }), 11)] {
+        peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi", "retry": retry }))
+            .await;
+        world.call().await.overloaded();
+        let events = peer.events_until("provider-retry").await;
+        let event = events.last().unwrap();
+        assert_eq!((&event["delayMs"], &event["maxAttempts"]), (&json!(wait), &json!(9)));
+        peer.say(json!({ "type": "chat.stop", "conversationId": "c" })).await;
+        peer.events_until("turn-sealed").await;
+    }
+    peer.say(
+        json!({ "type": "chat.send", "conversationId": "c", "message": "Hi", "retry": { "jitter": 2 } }),
+    )
+    .await;
+    let refusal = loop {
+        let message = peer.hear().await;
+        if message["type"] == "chat.error" {
+            break message;
+        }
+    };
+    assert_eq!(refusal["message"], "retry settings: jitter is 2: write a part of the wait, from 0 to 1");
+}
+
+#[tokio::test]
+async fn a_wait_ends_when_its_conversation_is_told_not_to_retry() {
+    let mut world = world().await;
+    let mut peer = waiting(&mut world).await;
+    peer.say(json!({ "type": "retry.set", "conversationId": "c", "enabled": false })).await;
+    let events = peer.events_until("turn-sealed").await;
+    let ended = events.iter().find(|event| event["type"] == "retry-ended").unwrap();
+    assert_eq!((&ended["outcome"], reason(&events)), (&json!("cancelled"), &json!("aborted")));
+}
+
 #[tokio::test]
 async fn a_queued_message_is_the_next_turn_unless_it_is_taken_back() {
     let mut world = world().await;
@@ -161,7 +232,17 @@ async fn what_cannot_be_done_is_said_and_the_socket_goes_on() {
             Some("x"),
             "no conversation x",
         ),
-        (json!({ "type": "retry.set" }), None, "retry.set: missing field `enabled`"),
+        (json!({ "type": "retry.set", "enable": true }), None, "no setting is named"),
+        (
+            json!({ "type": "retry.set", "maxRetries": "many" }),
+            None,
+            "retry.set: maxRetries must be a whole number, or null to inherit it",
+        ),
+        (
+            json!({ "type": "retry.set", "conversationId": "c", "baseDelayMs": 0, "preset": "interactive" }),
+            Some("c"),
+            "baseDelayMs is 0: write the first wait in milliseconds",
+        ),
     ];
     for (command, id, why) in table {
         peer.say(command.clone()).await;

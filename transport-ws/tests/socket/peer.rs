@@ -111,6 +111,9 @@ impl Peer {
     pub(crate) async fn event(&mut self) -> Value {
         loop {
             let message = self.hear().await;
+            if message["type"] == "retry.settingsChanged" {
+                continue;
+            }
             assert_eq!(message["type"], "chat.delta", "{message}");
             if message["event"]["type"] != "status" {
                 return message["event"].clone();

@@ -1,6 +1,6 @@
 //! The fields of each command, read without looking for its type.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use serde::{
     Deserialize, Deserializer,
@@ -8,8 +8,8 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Command, Image};
-use crate::{ConversationId, TurnId};
+use super::{Command, Image, retry_set::RetrySet};
+use crate::{ConversationId, RetrySettings, TurnId};
 
 /// The commands, as serde reads them once their type is known. Serde reads an internally tagged enum into generic
 /// values first, and an untrusted frame could contain as many of those as it has bytes.
@@ -27,6 +27,8 @@ enum Fields {
         images: Option<Vec<Image>>,
         #[serde(default)]
         reasoning_effort: Option<String>,
+        #[serde(default)]
+        retry: Option<Box<RetrySettings>>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },
@@ -64,19 +66,15 @@ enum Fields {
     RetryAbort { conversation_id: ConversationId },
     #[serde(rename = "retry.now")]
     RetryNow { conversation_id: ConversationId },
-    #[serde(rename = "retry.set")]
-    RetrySet {
-        #[serde(default)]
-        conversation_id: Option<ConversationId>,
-        #[serde(deserialize_with = "crate::bound::flag")]
-        enabled: bool,
-    },
 }
 
 /// Reads the fields of a command of that type and ignores unknown ones.
 pub(super) fn read(kind: &str, frame: &str) -> Result<Command, serde_json::Error> {
     let mut fields = serde_json::Deserializer::from_str(frame);
-    let command = Fields::deserialize(OfKind { kind, fields: &mut fields })?;
+    let command = match kind {
+        "retry.set" => RetrySet::deserialize(&mut fields)?.into(),
+        _ => Fields::deserialize(OfKind { kind, fields: &mut fields })?,
+    };
     fields.end()?;
     Ok(command)
 }

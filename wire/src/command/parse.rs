@@ -237,8 +237,12 @@ mod tests {
             let frame = format!(r#"{{"type":"chat.send","message":"",{}}}"#, fields.replace("LONG", &long));
             assert_eq!(Command::parse(&frame).unwrap_err().to_string(), why);
         }
-        let null = Command::parse(r#"{"type":"retry.set","enabled":null}"#).unwrap_err();
-        assert_eq!(null.to_string(), "retry.set: expected true or false, got null");
+        let word = format!(r#"{{"type":"retry.set","enabled":"{long}"}}"#);
+        let why = "retry.set: enabled must be true or false, or null to inherit it";
+        assert_eq!(Command::parse(&word).unwrap_err().to_string(), why);
+        let settings = format!(r#"{{"type":"chat.send","message":"","retry":"{long}"}}"#);
+        let why = "chat.send: expected an object with retry settings, got a string";
+        assert_eq!(Command::parse(&settings).unwrap_err().to_string(), why);
     }
 
     #[test]

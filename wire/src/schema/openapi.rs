@@ -44,7 +44,7 @@ const fn of_conversation(
     Call { name, id, summary, parameters: &["id"], takes: None, answer: Answer::Body(answer) }
 }
 
-const CALLS: [Call; 20] = [
+const CALLS: [Call; 24] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -116,6 +116,34 @@ const CALLS: [Call; 20] = [
         "Skip the wait for the next retry. Idempotent.",
         "RetryControl",
     ),
+    of_conversation(
+        "GET /conversations/{id}/retry",
+        "readConversationRetrySettings",
+        "Retry settings of a conversation: what is set, and what the next turn begins with.",
+        "RetrySettingsState",
+    ),
+    Call {
+        name: "PATCH /conversations/{id}/retry",
+        id: "changeConversationRetrySettings",
+        summary: "Change the retry settings of a conversation, durably; null resets a field, so that it is inherited. They hold from the next turn on; `enabled: false` also ends a turn that waits for a retry.",
+        parameters: &["id"],
+        takes: Some("RetryPatch"),
+        answer: Answer::Body("RetrySettingsState"),
+    },
+    get(
+        "GET /retry",
+        "readRetrySettings",
+        "The global retry settings: what is set, and what the next turn begins with.",
+        Answer::Body("RetrySettingsState"),
+    ),
+    Call {
+        name: "PATCH /retry",
+        id: "changeRetrySettings",
+        summary: "Change the global retry settings, durably; null resets a field to the configuration. They hold from the next turn on; `enabled: false` also for running ones, whose waits under way go on.",
+        parameters: &[],
+        takes: Some("RetryPatch"),
+        answer: Answer::Body("RetrySettingsState"),
+    },
     Call {
         name: "POST /conversations/{id}/queue",
         id: "queueMessage",

@@ -78,6 +78,11 @@ fn expression(schema: &Value, indent: &str) -> String {
     if let Some(literals) = schema["enum"].as_array() {
         return literals.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
     }
+    if let Some([value, null]) = schema["oneOf"].as_array().map(Vec::as_slice)
+        && null["type"] == "null"
+    {
+        return format!("{} | null", expression(value, indent));
+    }
     if let Some(members) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
         return union(members, indent);
     }

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use everturn_wire::{
     AgentEvent, Category, Chunk, ConversationList, ConversationStatus, DoneReason, EventBody, HistoryWindow,
-    OutputStream, RetryOutcome, RetryPhase, Role, ServerMessage, Verdict, json_schema,
+    OutputStream, RetryOutcome, RetryPhase, RetryPreset, RetrySettings, Role, ServerMessage, Verdict,
+    json_schema,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
@@ -78,6 +79,15 @@ fn every_word_that_clients_read_may_be_a_future_one() {
     read(&RetryPhase::Unknown);
     read(&Role::Unknown);
     read(&Verdict::Unknown);
+}
+
+#[test]
+fn a_future_word_in_settings_is_read_and_cannot_be_set() {
+    let settings: RetrySettings =
+        from_value(json!({ "preset": "lunar", "maxRetries": 7, "phase": "full" })).unwrap();
+    let preset = Some(RetryPreset::Unknown);
+    assert_eq!(settings, RetrySettings { preset, max_retries: Some(7), ..RetrySettings::default() });
+    assert!(settings.check().is_err());
 }
 
 /// A definition that lists words must say that there may be others; a command is read by servers only.

@@ -10,6 +10,7 @@ mod chunk;
 mod event;
 pub(crate) mod frame;
 mod http;
+mod retry_settings;
 
 /// The samples of one type, as the JSON that leaves the process.
 pub(crate) struct Family {
@@ -60,5 +61,6 @@ pub(crate) fn families() -> Vec<Family> {
     ];
     families.extend(http::conversation());
     families.extend(http::control());
+    families.extend(retry_settings::families());
     families
 }

@@ -1,6 +1,6 @@
 //! Asking the provider, once per call, unless others found out that it is of no use yet.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::atomic::Ordering};
+use std::{any::Any, panic::AssertUnwindSafe};
 
 use everturn_kernel::{Hold, Millis, Op, Request, StreamEvent, Target, Turn, Want};
 use everturn_wire::{Category, Failure};
@@ -82,9 +82,12 @@ impl TurnHost<'_> {
 
     /// Whether the turn shares with others what is found out about limits. One that is not retried is not put off either.
     fn shares_limits(&self) -> bool {
-        let switches = [&self.shared.auto_retry, &self.conversation.auto_retry];
-        switches.iter().all(|switch| switch.load(Ordering::Relaxed))
-            && !self.settings.schedule.ignores_holds()
+        !self.settings.schedule.ignores_holds() && self.is_retried()
+    }
+
+    fn is_retried(&self) -> bool {
+        let message = self.settings.definition.configured.auto_retry;
+        self.shared.retry.switch(message, &self.conversation.retry).is_on()
     }
 
     fn enter(&self, turn: &Turn, model: &Model) -> Option<Box<Hold>> {

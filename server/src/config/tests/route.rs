@@ -33,6 +33,7 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
         base_ms = 100
         max_delay_ms = 0
         revert = "never"
+        jitter = 0.25
 
         [[route]]
         name = "round"
@@ -48,8 +49,13 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
     let config = case(&format!("{file}\n[retry]\nschedule = \"exponential\"\njitter = 0.0"))
         .variable("B_KEY", "sk-s3cret")
         .config();
-    let quick =
-        Interactive { base: Duration::from_millis(100), max_delay: None, max_retries: 3, reverts: false };
+    let quick = Interactive {
+        base: Duration::from_millis(100),
+        max_delay: None,
+        reverts: false,
+        jitter: 0.25,
+        ..Default::default()
+    };
     let schedules = [
         Schedule::Interactive(quick),
         Schedule::Cycling(Cycling { max_attempts: 7, clamp_hints: false }),
@@ -64,6 +70,7 @@ fn a_route_has_targets_and_a_schedule_of_its_own() {
             route.name
         );
     }
+    assert_eq!(config.routes.iter().map(|route| route.is_own).collect::<Vec<_>>(), [true, true, false]);
     assert!(config.off.is_empty());
 }
 

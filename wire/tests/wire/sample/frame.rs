@@ -1,8 +1,13 @@
 //! Frames of the WebSocket.
 
-use everturn_wire::{Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, ServerMessage};
+use everturn_wire::{
+    Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, RetryPatch, ServerMessage,
+};
 
-use super::event::event;
+use super::{
+    event::event,
+    retry_settings::{all_settings, patches, states},
+};
 
 pub(crate) fn images() -> Vec<Image> {
     vec![
@@ -24,6 +29,7 @@ pub(crate) fn commands() -> Vec<Command> {
             model: None,
             images: None,
             reasoning_effort: None,
+            retry: None,
             extensions: None,
         },
         Command::ChatSend {
@@ -32,6 +38,7 @@ pub(crate) fn commands() -> Vec<Command> {
             model: Some("main/large".into()),
             images: Some(images()),
             reasoning_effort: Some("high".into()),
+            retry: Some(Box::new(all_settings())),
             extensions: Some(true),
         },
         Command::ChatSubscribe { conversation_id: "c1".into(), cursor: None, extensions: None },
@@ -59,8 +66,9 @@ pub(crate) fn commands() -> Vec<Command> {
         },
         Command::RetryAbort { conversation_id: "c1".into() },
         Command::RetryNow { conversation_id: "c1".into() },
-        Command::RetrySet { conversation_id: None, enabled: false },
-        Command::RetrySet { conversation_id: Some("c1".into()), enabled: true },
+        Command::RetrySet { conversation_id: None, settings: Box::default() },
+        Command::RetrySet { conversation_id: None, settings: Box::new(RetryPatch::enabled(false)) },
+        Command::RetrySet { conversation_id: Some("c1".into()), settings: Box::new(patches().remove(1)) },
     ]
 }
 
@@ -69,7 +77,8 @@ pub(crate) fn messages() -> Vec<ServerMessage> {
         event: event(EventBody::TextDelta { delta: "Hel".into() }),
         cursor: cursor.map(Into::into),
     };
-    vec![
+    let changed = states().into_iter().map(ServerMessage::RetrySettingsChanged);
+    let others = [
         delta(None),
         delta(Some("17.3")),
         ServerMessage::ChatError {
@@ -83,5 +92,6 @@ pub(crate) fn messages() -> Vec<ServerMessage> {
             workspace_id: DEFAULT_WORKSPACE.into(),
         },
         ServerMessage::Error { message: "the frame is not JSON".into() },
-    ]
+    ];
+    others.into_iter().chain(changed).collect()
 }

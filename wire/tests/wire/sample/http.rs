@@ -12,6 +12,7 @@ use super::{
     chunk::text,
     event::{bare_usage, full_usage, retries},
     frame::images,
+    retry_settings::all_settings,
 };
 
 pub(crate) fn models() -> Vec<Models> {
@@ -132,6 +133,7 @@ fn sends() -> [SendRequest; 2] {
         model: None,
         images: None,
         reasoning_effort: None,
+        retry: None,
         extensions: None,
     };
     let full = SendRequest {
@@ -140,6 +142,7 @@ fn sends() -> [SendRequest; 2] {
         model: Some("main/large".into()),
         images: Some(images()),
         reasoning_effort: Some("high".into()),
+        retry: Some(Box::new(all_settings())),
         extensions: Some(true),
     };
     [bare, full]

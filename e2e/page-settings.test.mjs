@@ -1,0 +1,173 @@
+// The retry settings on the page, against the server itself: `EVERTURN_BIN=<binary> node --test page-settings.test.mjs`.
+// The model `demo/flaky` is refused twice and then answers; without settings the waits are 5 s and 10 s.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { startServer } from './support/binary.mjs';
+import { answerText, launch, openPage, send } from './support/browser.mjs';
+
+const PHONE = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true };
+
+let server;
+let browser;
+let page;
+let pages;
+
+before(async () => {
+  browser = await launch();
+});
+after(() => browser?.close());
+beforeEach(async () => {
+  server = await startServer();
+  pages = [];
+});
+afterEach(async () => {
+  for (const each of pages) await each.context().close();
+  await server?.stop();
+});
+
+async function open(path = '/', options) {
+  page = await openPage(browser, `${server.url}${path}`, options);
+  pages.push(page);
+  await page.locator('#model option').first().waitFor({ state: 'attached' });
+  return page;
+}
+
+const panel = () => page.locator('#settings');
+
+/** Opens the settings, and waits until they are shown. */
+async function openSettings() {
+  await page.locator('#settings-button').click();
+  await page.locator('#retry-preset option').first().waitFor({ state: 'attached' });
+}
+
+/** What the server keeps: of all conversations, or of one. */
+const kept = async (path = 'retry') => (await (await fetch(`${server.url}/${path}`)).json()).set;
+
+/** Does something after which the page has an answer of the server. */
+async function changes(act) {
+  const answered = page.waitForResponse((response) => response.request().method() === 'PATCH');
+  await act();
+  const response = await answered;
+  await response.finished();
+  return response.status();
+}
+
+/** Writes a figure as a person does, and leaves the field. */
+const write = (id, text) =>
+  changes(async () => {
+    await page.locator(id).fill(text);
+    await page.locator(id).blur();
+  });
+
+const isShown = (id) => page.locator(id).isVisible();
+
+/** Waits until a field shows this. */
+const shows = (id, value) => page.waitForFunction(([id, value]) => document.querySelector(id).value === value, [id, value]);
+
+/** The first wait of a turn, as the banner tells it. */
+async function firstWait() {
+  await page.waitForFunction(() => !document.querySelector('#banner').hidden);
+  const { retry } = await (await fetch(`${server.url}/conversations/${conversationId()}/status`)).json();
+  return retry.delayMs;
+}
+
+const conversationId = () => /#\/c\/(.+)$/.exec(page.url())[1];
+
+/** Begins a turn that waits, in the conversation that is open. */
+async function begin(text) {
+  await send(page, text);
+  await page.waitForFunction(() => /#\/c\/./.test(location.hash));
+  return firstWait();
+}
+
+test('what is set for all holds for the next turn and is kept', async () => {
+  await open();
+  await openSettings();
+  assert.equal(await page.locator('[value=conversation]').isDisabled(), true, 'there is none yet');
+  assert.equal(await page.locator('[value=all]').isChecked(), true);
+  assert.equal(await page.locator('#retry-enabled').isChecked(), true);
+  assert.equal(await isShown('#retry-base'), false, 'patient has no figures');
+  assert.equal(await changes(() => page.locator('#retry-preset').selectOption('interactive')), 200);
+  await page.locator('#retry-base').waitFor();
+  assert.equal(await page.locator('#retry-base').getAttribute('placeholder'), '2');
+  assert.equal(await write('#retry-base', '60.5'), 200);
+  assert.equal(await write('#retry-count', '7'), 200);
+  assert.deepEqual(await kept(), { preset: 'interactive', baseDelayMs: 60_500, maxRetries: 7 });
+  await page.keyboard.press('Escape');
+  assert.equal(await panel().isVisible(), false);
+  assert.equal(await begin('one'), 60_500);
+  assert.match(await page.locator('#wait-note').textContent(), /Retry 1 of 7/);
+  // A reload shows what is kept; patient resets the figures that it does not have.
+  await page.reload();
+  await openSettings();
+  await page.locator('.scopes span', { hasText: 'All' }).click();
+  await shows('#retry-base', '60.5');
+  await changes(() => page.locator('#retry-preset').selectOption('patient'));
+  assert.deepEqual(await kept(), { preset: 'patient' });
+  await changes(() => page.locator('#settings-reset').click());
+  assert.deepEqual(await kept(), {});
+  await page.locator('#settings-reset:disabled').waitFor();
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('a conversation has settings of its own, and other pages are shown them', async () => {
+  await open();
+  assert.equal(await begin('one'), 5000);
+  const [id, first] = [conversationId(), page];
+  const second = await open(`/#/c/${id}`);
+  await openSettings();
+  page = first;
+  await openSettings();
+  assert.equal(await page.locator('[value=conversation]').isChecked(), true, 'the one that is open');
+  await changes(() => page.locator('#retry-preset').selectOption('exponential'));
+  await write('#retry-cap', '0');
+  page = second;
+  await shows('#retry-preset', 'exponential');
+  await shows('#retry-cap', '0');
+  assert.deepEqual(await kept(), {});
+  assert.deepEqual(await kept(`conversations/${id}/retry`), { preset: 'exponential', maxDelayMs: 0 });
+  // Off ends the wait at once.
+  page = first;
+  await changes(() => page.locator('#retry-enabled').uncheck());
+  await page.waitForFunction(() => document.querySelector('#banner').hidden);
+  await page.locator('.again').waitFor();
+  assert.deepEqual([...first.wrongs, ...second.wrongs], []);
+});
+
+test('what cannot be obeyed is said, and changes nothing', async () => {
+  await open();
+  await openSettings();
+  await changes(() => page.locator('#retry-preset').selectOption('interactive'));
+  assert.equal(await write('#retry-base', '400'), 400);
+  await page.locator('#settings-problem', { hasText: 'maxDelayMs allows 300000 ms' }).waitFor();
+  await shows('#retry-base', '');
+  assert.deepEqual(await kept(), { preset: 'interactive' });
+  assert.equal(await write('#retry-base', '4'), 200);
+  await page.locator('#settings-problem').waitFor({ state: 'hidden' });
+});
+
+test('Escape closes the settings, and the turn goes on', async () => {
+  await open();
+  await begin('one');
+  await openSettings();
+  await page.keyboard.press('Escape');
+  await panel().waitFor({ state: 'hidden' });
+  assert.equal(await page.locator('#banner').isVisible(), true);
+  await page.locator('#retry-now').click();
+  await page.waitForFunction(() => document.querySelector('#wait-note').textContent.startsWith('Retry 2'));
+  await page.locator('#retry-now').click();
+  await page.waitForFunction(() => document.querySelector('.answer'));
+  assert.notEqual(await answerText(page), '');
+});
+
+test('on a phone the settings fit the screen', async () => {
+  await open('/', PHONE);
+  await openSettings();
+  await page.locator('#retry-preset').selectOption('interactive');
+  await page.locator('#retry-base').waitFor();
+  const box = await panel().boundingBox();
+  assert.ok(box.x >= 0 && box.x + box.width <= 360, JSON.stringify(box));
+  assert.ok(box.y >= 0 && box.y + box.height <= 740, JSON.stringify(box));
+  const overflows = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  assert.equal(overflows, false);
+});

@@ -1,0 +1,41 @@
+//! The retry settings of one scope, shared by all who obey them.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use everturn_wire::RetrySettings;
+
+/// The retry settings of one scope: what is set there now.
+#[derive(Debug, Default)]
+pub(crate) struct Layer(RwLock<Option<Arc<RetrySettings>>>);
+
+impl Layer {
+    /// `None` = nothing is set.
+    pub(crate) fn get(&self) -> Option<Arc<RetrySettings>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, settings: RetrySettings) {
+        let settings = (!settings.is_empty()).then(|| Arc::new(settings));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    /// What is set, or nothing.
+    pub(crate) fn settings(&self) -> RetrySettings {
+        self.get().map(|settings| (*settings).clone()).unwrap_or_default()
+    }
+}
+
+/// Whether a turn retries by itself. Changes hold for turns that run, unless the turn's own message said it.
+pub(crate) struct Switch {
+    pub(crate) message: Option<bool>,
+    pub(crate) conversation: Arc<Layer>,
+    pub(crate) global: Arc<Layer>,
+}
+
+impl Switch {
+    pub(crate) fn is_on(&self) -> bool {
+        let set = |layer: &Layer| layer.get().and_then(|settings| settings.enabled);
+        let set = self.message.or_else(|| set(&self.conversation)).or_else(|| set(&self.global));
+        set.unwrap_or(true)
+    }
+}

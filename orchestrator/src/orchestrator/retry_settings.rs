@@ -1,0 +1,160 @@
+//! Retry settings: read and changed at run time.
+
+use std::sync::Arc;
+
+use everturn_kernel::Input;
+use everturn_wire::{
+    Change, ConversationId, InvalidRetrySettings, RetryPatch, RetrySettings, RetrySettingsState,
+};
+use tokio::sync::broadcast;
+
+use super::Orchestrator;
+use crate::{
+    Error,
+    conversation::{Control, Conversation},
+    retry_settings::{Set, check},
+};
+
+impl Orchestrator {
+    /// The retry settings of a conversation, or the global ones: what is set, and what the next turn begins with.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or the journal fails.
+    pub async fn retry_settings(&self, id: Option<&ConversationId>) -> Result<RetrySettingsState, Error> {
+        let conversation = match id {
+            Some(id) => Some(self.registry.get(id).await?),
+            None => None,
+        };
+        self.state_of(conversation.as_deref())
+    }
+
+    /// Changes the retry settings of a conversation, or the global ones. Durable when it returns. The next turns begin with
+    /// them; a turn that runs keeps its schedule.
+    ///
+    /// `enabled` holds for turns that run, too, unless their message set it. Turned off for a conversation, its turn ends if
+    /// it waits for a retry; turned off globally, waits under way go on, and end with the last attempt.
+    ///
+    /// # Errors
+    /// When there is no such conversation, a setting is out of its range or has no effect, or the store fails. Then nothing
+    /// is changed.
+    pub async fn change_retry_settings(
+        &self,
+        id: Option<&ConversationId>,
+        patch: &RetryPatch,
+    ) -> Result<RetrySettingsState, Error> {
+        let (here, id, patch) = (self.clone(), id.cloned(), patch.clone());
+        // In a task of its own: who asked may leave, and what is kept must be what holds.
+        let changed = tokio::spawn(async move { here.change(id.as_ref(), &patch).await }).await;
+        let broke = |_| crate::JournalError::Storage("the change of retry settings broke off".to_owned());
+        changed.map_err(broke)?
+    }
+
+    /// Turns automatic retries on or off, for one conversation or for all: as [`Self::change_retry_settings`] does.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or the store fails.
+    pub async fn set_auto_retry(&self, id: Option<&ConversationId>, enabled: bool) -> Result<(), Error> {
+        self.change_retry_settings(id, &RetryPatch::enabled(enabled)).await.map(drop)
+    }
+
+    /// Told of every change of retry settings from now on. A listener that falls far behind misses some.
+    pub fn retry_settings_changes(&self) -> broadcast::Receiver<Arc<RetrySettingsState>> {
+        self.ports.retry.changes.subscribe()
+    }
+
+    async fn change(
+        &self,
+        id: Option<&ConversationId>,
+        patch: &RetryPatch,
+    ) -> Result<RetrySettingsState, Error> {
+        if *patch == RetryPatch::default() {
+            let why = "no setting is named: name at least one, such as \"enabled\": true";
+            return Err(InvalidRetrySettings(why.to_owned()).into());
+        }
+        let conversation = match id {
+            Some(id) => {
+                self.find(id).await?;
+                Some(self.registry.change_retry(id, |held, old| self.changed(Some(held), old, patch)).await?)
+            }
+            None => {
+                self.ports.retry.change_global(|old| self.changed(None, old, patch)).await?;
+                None
+            }
+        };
+        let state = self.state_of(conversation.as_deref())?;
+        if let Some(conversation) = &conversation
+            && patch.enabled.is_some()
+            && state.effective.enabled == Some(false)
+            && conversation.waits_for_retry()
+        {
+            let control = Control { by_switch: true, ..Control::from(Input::AbortRetry) };
+            // The settings are changed all the same.
+            if let Err(error) = self.send(conversation, control) {
+                tracing::warn!(conversation = %conversation.id, %error, "a wait could not be ended");
+            }
+        }
+        self.ports.retry.changes.tell(&state);
+        Ok(state)
+    }
+
+    /// The settings after a change, if they can be used. What was set already is not checked again.
+    fn changed(
+        &self,
+        conversation: Option<&Conversation>,
+        old: &RetrySettings,
+        patch: &RetryPatch,
+    ) -> Result<RetrySettings, Error> {
+        let new = patch.applied_to(old);
+        if has_figures(patch) {
+            check(&new, &self.effective(conversation, &new)?)?;
+        }
+        Ok(new)
+    }
+
+    fn state_of(&self, conversation: Option<&Conversation>) -> Result<RetrySettingsState, Error> {
+        let scope = conversation.map_or(&self.ports.retry.global, |conversation| &conversation.retry);
+        let set = scope.settings();
+        let effective = self.effective(conversation, &set)?;
+        let conversation_id = conversation.map(|conversation| conversation.id.clone());
+        Ok(RetrySettingsState { conversation_id, set: Box::new(set), effective: Box::new(effective) })
+    }
+
+    /// What this scope comes to with these settings.
+    fn effective(
+        &self,
+        conversation: Option<&Conversation>,
+        set: &RetrySettings,
+    ) -> Result<RetrySettings, Error> {
+        let ports = &self.ports;
+        let Some(conversation) = conversation else {
+            let set = Set { message: None, conversation: None, global: Some(set) };
+            return Ok(set.on(&ports.plain_base()));
+        };
+        let global = ports.retry.global.get();
+        let set = Set { message: None, conversation: Some(set), global: global.as_deref() };
+        let last_model = conversation.state().record.head.model.clone();
+        // Without any model there is none to ask, and the settings can still be read.
+        let model = ports.models.choose(None, last_model.as_deref()).ok();
+        Ok(set.on(&model.as_ref().map_or_else(|| ports.plain_base(), |model| ports.base(model))))
+    }
+
+    /// Checks the retry settings of a message, before its turn begins.
+    pub(super) fn check_retry(
+        &self,
+        conversation: &Conversation,
+        model: &crate::model::Choice,
+        retry: Option<&RetrySettings>,
+    ) -> Result<(), Error> {
+        let Some(retry) = retry else { return Ok(()) };
+        let (own, global) = (conversation.retry.get(), self.ports.retry.global.get());
+        let set = Set { message: Some(retry), conversation: own.as_deref(), global: global.as_deref() };
+        check(retry, &set.on(&self.ports.base(model)))
+    }
+}
+
+/// Whether it sets anything but whether failures are retried.
+fn has_figures(patch: &RetryPatch) -> bool {
+    let others = RetryPatch { enabled: None, ..patch.clone() };
+    let sets = |patch: &RetryPatch| !patch.applied_to(&RetrySettings::default()).is_empty();
+    sets(&others) || matches!(patch.preset, Some(Change::Inherit))
+}

@@ -1,0 +1,113 @@
+//! Retry settings that can be changed at run time, and what they come to for a turn.
+
+mod cache;
+mod kept;
+mod made;
+mod resolve;
+
+pub(crate) use kept::RetryScopes;
+pub(crate) use resolve::{Layers, effective};
+
+use std::sync::Arc;
+
+use everturn_kernel::{AfterContent, Schedule};
+use everturn_wire::RetrySettings;
+
+use crate::{Error, journal::Configured};
+use cache::Cache;
+
+type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
+
+/// The schedule that a turn would have if nothing were set at run time.
+pub(crate) struct Base<'a> {
+    /// The id of the route, if it is one.
+    pub(crate) route: Option<&'a str>,
+    /// The route's schedule is its own: it goes before the global settings.
+    pub(crate) is_own: bool,
+    pub(crate) schedule: &'a SharedSchedule,
+    pub(crate) configured: &'a Arc<Configured>,
+    /// What happens after content, on every route.
+    pub(crate) after_content: AfterContent,
+}
+
+/// What a turn begins with.
+#[derive(Clone)]
+pub(crate) struct Begun {
+    pub(crate) schedule: SharedSchedule,
+    pub(crate) configured: Arc<Configured>,
+    pub(crate) after_content: AfterContent,
+}
+
+/// Settings that are to be combined, the strongest first.
+#[derive(Clone, Copy)]
+pub(crate) struct Set<'a> {
+    pub(crate) message: Option<&'a RetrySettings>,
+    pub(crate) conversation: Option<&'a RetrySettings>,
+    pub(crate) global: Option<&'a RetrySettings>,
+}
+
+impl Set<'_> {
+    fn is_empty(&self) -> bool {
+        self.message.is_none() && self.conversation.is_none() && self.global.is_none()
+    }
+
+    /// What they come to on that base.
+    pub(crate) fn on(&self, base: &Base<'_>) -> RetrySettings {
+        let mut configured = made::settings_of(&**base.schedule);
+        // These two are configured for all turns, not for a route.
+        let quota = configured.quota.take();
+        let weakest = RetrySettings {
+            after_content: Some(made::word_of(base.after_content)),
+            quota,
+            ..if base.is_own { RetrySettings::default() } else { configured.clone() }
+        };
+        let of = |set: Option<&RetrySettings>| set.cloned().unwrap_or_default();
+        let (message, conversation, global) = (of(self.message), of(self.conversation), of(self.global));
+        effective(&Layers {
+            message: &message,
+            conversation: &conversation,
+            route: base.is_own.then_some(&configured),
+            global: &global,
+            configured: &weakest,
+        })
+    }
+}
+
+/// Makes what turns begin with; remembers the last few, so that turns share them.
+#[derive(Default)]
+pub(crate) struct Maker(Cache);
+
+impl Maker {
+    /// What a turn on that base begins with. Where nothing is set it is the base itself, shared.
+    pub(crate) fn begin(&self, base: &Base<'_>, set: Set<'_>) -> Begun {
+        let after_content = base.after_content;
+        let usual =
+            || Begun { schedule: base.schedule.clone(), configured: base.configured.clone(), after_content };
+        if set.is_empty() {
+            return usual();
+        }
+        let effective = set.on(base);
+        // Whether it is on is looked up while the turn runs, unless its own message says it.
+        let auto_retry = set.message.and_then(|message| message.enabled);
+        self.0.get_or_make(base.route, &effective, auto_retry, || {
+            let made = made::schedule(&effective, base.schedule);
+            let after_content = made::after_content_of(&effective, base.after_content);
+            if made.is_none() && auto_retry.is_none() {
+                return Begun { after_content, ..usual() };
+            }
+            let schedule = made.unwrap_or_else(|| base.schedule.clone());
+            let saved = schedule.saved();
+            let configured = Configured { schedule: saved, auto_retry, ..(**base.configured).clone() };
+            Begun { schedule, configured: Arc::new(configured), after_content }
+        })
+    }
+}
+
+/// Checks settings of one scope, with what they come to there.
+///
+/// # Errors
+/// When one is out of its range, or has no effect.
+pub(crate) fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<(), Error> {
+    set.check()?;
+    resolve::check(set, effective).map_err(Error::from)
+}

@@ -1,0 +1,190 @@
+//! The settings of all scopes, and where they are kept.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use everturn_wire::{ConversationId, RetrySettings, RetrySettingsState};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex, broadcast};
+
+use super::{Base, Begun, Maker, Set};
+use crate::{
+    JournalError, StateStore,
+    layer::{Layer, Switch},
+};
+
+/// The name of the global document in the store.
+const NAME: &str = "retry-settings";
+
+/// Changes that a slow listener may be behind.
+const PLACES: usize = 64;
+
+/// The settings of all scopes.
+pub(crate) struct RetryScopes {
+    pub(crate) global: Arc<Layer>,
+    /// Told of every change.
+    pub(crate) changes: RetryChanges,
+    maker: Maker,
+    store: Arc<dyn StateStore>,
+    /// Whether a conversation may have settings of its own: else loading one need not look for them. So it is until the
+    /// store was read.
+    some_conversation: AtomicBool,
+    /// Held while the global document is written.
+    writing: Mutex<()>,
+}
+
+/// The global document.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Saved {
+    global: RetrySettings,
+    some_conversation: bool,
+}
+
+impl RetryScopes {
+    /// Nothing is set. What is set is kept in that store.
+    pub(crate) fn new(store: Arc<dyn StateStore>) -> Self {
+        Self {
+            global: Arc::default(),
+            changes: RetryChanges::default(),
+            maker: Maker::default(),
+            store,
+            some_conversation: AtomicBool::new(true),
+            writing: Mutex::default(),
+        }
+    }
+
+    /// Takes over the global settings of an earlier process.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn read(&self) -> Result<(), JournalError> {
+        let _writing = self.writing.lock().await;
+        let saved: Saved = self.document(NAME).await?.unwrap_or_default();
+        self.some_conversation.store(saved.some_conversation, Ordering::Relaxed);
+        self.global.set(usable(saved.global, NAME));
+        Ok(())
+    }
+
+    /// The settings of a conversation, as they are kept.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn of_conversation(&self, id: &ConversationId) -> Result<RetrySettings, JournalError> {
+        if !self.some_conversation.load(Ordering::Relaxed) {
+            return Ok(RetrySettings::default());
+        }
+        let name = name_of(id);
+        let settings = self.document(&name).await?.unwrap_or_default();
+        Ok(usable(settings, &name))
+    }
+
+    /// Keeps the settings of a conversation. Durable when it returns. Only one caller for each conversation at a time.
+    ///
+    /// # Errors
+    /// When the store fails; then they are as they were.
+    pub(crate) async fn keep_of_conversation(
+        &self,
+        id: &ConversationId,
+        settings: &RetrySettings,
+    ) -> Result<(), JournalError> {
+        if settings.is_empty() {
+            return self.store.delete(&name_of(id)).await;
+        }
+        let writing = self.writing.lock().await;
+        if !self.some_conversation.load(Ordering::Relaxed) {
+            // Before there are any: who comes later must look for them.
+            self.write_global(self.global.settings(), true).await?;
+            self.some_conversation.store(true, Ordering::Relaxed);
+        }
+        drop(writing);
+        self.write(&name_of(id), settings).await
+    }
+
+    /// Changes the global settings. Durable when it returns.
+    ///
+    /// # Errors
+    /// Those of `change`, and when the store fails; then they are as they were.
+    pub(crate) async fn change_global<E: From<JournalError>>(
+        &self,
+        change: impl FnOnce(&RetrySettings) -> Result<RetrySettings, E>,
+    ) -> Result<(), E> {
+        let _writing = self.writing.lock().await;
+        let settings = change(&self.global.settings())?;
+        self.write_global(settings.clone(), self.some_conversation.load(Ordering::Relaxed)).await?;
+        self.global.set(settings);
+        Ok(())
+    }
+
+    /// What a turn on that base begins with.
+    pub(crate) fn begin(
+        &self,
+        base: &Base<'_>,
+        message: Option<&RetrySettings>,
+        conversation: &Layer,
+    ) -> Begun {
+        let (conversation, global) = (conversation.get(), self.global.get());
+        let set = Set { message, conversation: conversation.as_deref(), global: global.as_deref() };
+        self.maker.begin(base, set)
+    }
+
+    /// Whether a turn retries by itself: as its message says, else as it is set for its conversation, or for all.
+    pub(crate) fn switch(&self, message: Option<bool>, conversation: &Arc<Layer>) -> Switch {
+        Switch { message, conversation: conversation.clone(), global: self.global.clone() }
+    }
+
+    async fn write_global(&self, global: RetrySettings, some_conversation: bool) -> Result<(), JournalError> {
+        self.write(NAME, &Saved { global, some_conversation }).await
+    }
+
+    async fn write(&self, name: &str, document: &impl Serialize) -> Result<(), JournalError> {
+        let json =
+            serde_json::to_string(document).map_err(|error| JournalError::Refused(error.to_string()))?;
+        self.store.write(name, json).await
+    }
+
+    async fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Result<Option<T>, JournalError> {
+        let Some(json) = self.store.read(name).await? else { return Ok(None) };
+        // Of another version, or damaged: as if it were not there.
+        let read = serde_json::from_str(&json);
+        Ok(read.inspect_err(|error| tracing::warn!(name, %error, "retry settings cannot be read")).ok())
+    }
+}
+
+/// The name of a conversation's document: it goes with the conversation.
+fn name_of(id: &ConversationId) -> String {
+    format!("conversation/{id}/retry-settings")
+}
+
+/// Settings that were kept, if this version can obey them.
+fn usable(settings: RetrySettings, name: &str) -> RetrySettings {
+    match settings.check() {
+        Ok(()) => settings,
+        Err(error) => {
+            tracing::warn!(name, %error, "retry settings that were kept are ignored");
+            RetrySettings::default()
+        }
+    }
+}
+
+/// Where changes are told.
+pub(crate) struct RetryChanges(broadcast::Sender<Arc<RetrySettingsState>>);
+
+impl Default for RetryChanges {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(PLACES))
+    }
+}
+
+impl RetryChanges {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<RetrySettingsState>> {
+        self.0.subscribe()
+    }
+
+    pub(crate) fn tell(&self, state: &RetrySettingsState) {
+        // Nobody listens: nobody misses it.
+        let _ = self.0.send(Arc::new(state.clone()));
+    }
+}

@@ -1,0 +1,124 @@
+//! Which settings are in effect: a message is stronger than its conversation, then come its route, the global settings, and
+//! the configuration. Pure.
+
+use everturn_wire::{InvalidRetrySettings, RetryPreset, RetrySettings, RouteRevert};
+
+/// The settings of all scopes, the strongest first.
+pub(crate) struct Layers<'a> {
+    pub(crate) message: &'a RetrySettings,
+    pub(crate) conversation: &'a RetrySettings,
+    /// The route's own schedule, if it has one.
+    pub(crate) route: Option<&'a RetrySettings>,
+    pub(crate) global: &'a RetrySettings,
+    /// The configured schedule of all turns.
+    pub(crate) configured: &'a RetrySettings,
+}
+
+/// What is in effect. Each field comes from the strongest scope that sets it. The figures of a configured schedule belong to
+/// its preset: under another one they do not count. A figure that the preset does not have is absent.
+pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
+    let Layers { message, conversation, route, global, configured } = *layers;
+    // An embedder's own schedule has no name, and still hides what is weaker.
+    let named = route.map_or(global.preset.or(configured.preset), |route| route.preset);
+    let preset = message.preset.or(conversation.preset).or(named);
+    let none = RetrySettings::default();
+    let of_preset = |schedule: Option<&'_ RetrySettings>| match schedule {
+        Some(schedule) if schedule.preset == preset => schedule.clone(),
+        _ => none.clone(),
+    };
+    // Not figures of a preset.
+    let switches = [message, conversation, global, configured];
+    let after_content = first(&switches, |set| set.after_content);
+    let quota = first(&switches, |set| set.quota);
+    let (route, configured) = (of_preset(route), of_preset(Some(configured)));
+    let all = [message, conversation, &route, global, &configured];
+    let usual = usual(preset);
+    let figure = |has: bool, set: Option<u64>, usual: Option<u64>| set.or(usual).filter(|_| has);
+    let max_retries = first(&all, |set| set.max_retries).or(usual.max_retries);
+    RetrySettings {
+        preset,
+        enabled: Some(first(&all, |set| set.enabled).unwrap_or(true)),
+        max_retries: max_retries.filter(|_| has_retries(preset)),
+        base_delay_ms: figure(doubles(preset), first(&all, |set| set.base_delay_ms), usual.base_delay_ms),
+        max_delay_ms: figure(doubles(preset), first(&all, |set| set.max_delay_ms), usual.max_delay_ms),
+        jitter: first(&all, |set| set.jitter).or(usual.jitter).filter(|_| doubles(preset)),
+        revert: first(&all, |set| set.revert).or(usual.revert).filter(|_| reverts(preset)),
+        after_content,
+        quota,
+    }
+}
+
+/// From the strongest scope that sets it.
+fn first<T: Copy>(all: &[&RetrySettings], field: impl Fn(&RetrySettings) -> Option<T>) -> Option<T> {
+    all.iter().find_map(|settings| field(settings))
+}
+
+/// How far the waits of `exponential` are spread unless told otherwise: turns that failed together must not come back
+/// together.
+const JITTER: f64 = 0.1;
+
+/// What a preset has where nobody says otherwise.
+fn usual(preset: Option<RetryPreset>) -> RetrySettings {
+    let doubling = RetrySettings {
+        max_retries: Some(3),
+        base_delay_ms: Some(2_000),
+        max_delay_ms: Some(300_000),
+        ..RetrySettings::default()
+    };
+    match preset {
+        Some(RetryPreset::Exponential) => RetrySettings { jitter: Some(JITTER), ..doubling },
+        Some(RetryPreset::Interactive) => {
+            RetrySettings { jitter: Some(0.0), revert: Some(RouteRevert::CooldownExpiry), ..doubling }
+        }
+        Some(RetryPreset::Cycling) => RetrySettings { max_retries: Some(2), ..RetrySettings::default() },
+        _ => RetrySettings::default(),
+    }
+}
+
+fn doubles(preset: Option<RetryPreset>) -> bool {
+    matches!(preset, Some(RetryPreset::Exponential | RetryPreset::Interactive))
+}
+
+fn reverts(preset: Option<RetryPreset>) -> bool {
+    preset == Some(RetryPreset::Interactive)
+}
+
+fn has_retries(preset: Option<RetryPreset>) -> bool {
+    doubles(preset) || preset == Some(RetryPreset::Cycling)
+}
+
+/// Checks what is set in one scope against what is effective there.
+///
+/// # Errors
+/// When a figure has no effect, or the first wait is longer than the longest.
+pub(super) fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<(), InvalidRetrySettings> {
+    let preset = effective.preset;
+    let figures: [(&str, bool, bool, &str); 5] = [
+        ("maxRetries", set.max_retries.is_some(), has_retries(preset), "exponential, interactive or cycling"),
+        ("baseDelayMs", set.base_delay_ms.is_some(), doubles(preset), "exponential or interactive"),
+        ("maxDelayMs", set.max_delay_ms.is_some(), doubles(preset), "exponential or interactive"),
+        ("jitter", set.jitter.is_some(), doubles(preset), "exponential or interactive"),
+        ("revert", set.revert.is_some(), reverts(preset), "interactive"),
+    ];
+    if let Some((field, _, _, presets)) = figures.into_iter().find(|(_, is_set, has, _)| *is_set && !has) {
+        let name = preset.map_or("a schedule of the server's own", RetryPreset::as_str);
+        return Err(InvalidRetrySettings(format!(
+            "{field} has no effect with the preset that is in effect here, {name}: set preset to {presets} as well, or \
+             leave {field} out"
+        )));
+    }
+    let most = effective.max_delay_ms.filter(|most| *most > 0);
+    if let (Some(base), Some(most)) = (effective.base_delay_ms, most)
+        && base > most
+        && (set.base_delay_ms.is_some() || set.max_delay_ms.is_some())
+    {
+        return Err(InvalidRetrySettings(format!(
+            "the first wait, baseDelayMs, is {base} ms here, but maxDelayMs allows {most} ms: lower baseDelayMs, or raise \
+             maxDelayMs (0 = no limit)"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

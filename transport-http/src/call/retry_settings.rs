@@ -1,0 +1,36 @@
+//! Calls that read and change retry settings.
+
+use axum::{Json as Answer, extract::State};
+use everturn_wire::{RetryPatch, RetrySettingsState};
+
+use crate::{api::Api, body::Json, path::Conversation, refusal::Refusal};
+
+/// `GET /retry`
+pub(crate) async fn read(State(api): State<Api>) -> Result<Answer<RetrySettingsState>, Refusal> {
+    Ok(Answer(api.orchestrator.retry_settings(None).await?))
+}
+
+/// `PATCH /retry`
+pub(crate) async fn change(
+    State(api): State<Api>,
+    Json(patch): Json<RetryPatch>,
+) -> Result<Answer<RetrySettingsState>, Refusal> {
+    Ok(Answer(api.orchestrator.change_retry_settings(None, &patch).await?))
+}
+
+/// `GET /conversations/{id}/retry`
+pub(crate) async fn read_of_conversation(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<RetrySettingsState>, Refusal> {
+    Ok(Answer(api.orchestrator.retry_settings(Some(&id)).await?))
+}
+
+/// `PATCH /conversations/{id}/retry`
+pub(crate) async fn change_of_conversation(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Json(patch): Json<RetryPatch>,
+) -> Result<Answer<RetrySettingsState>, Refusal> {
+    Ok(Answer(api.orchestrator.change_retry_settings(Some(&id), &patch).await?))
+}

@@ -1,0 +1,84 @@
+//! Retry settings that can be changed while the server runs.
+//!
+//! Every field is optional: what is not set is inherited from the next weaker scope. A message is stronger than its
+//! conversation, then come its route, the global settings, and the configuration.
+
+mod change;
+mod check;
+mod read;
+mod word;
+
+use alloc::boxed::Box;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ConversationId;
+
+pub use change::{Change, RetryPatch};
+pub use check::InvalidRetrySettings;
+pub(crate) use read::{Key, read_change};
+pub use word::{AfterContent, OnQuota, RetryPreset, RouteRevert};
+
+/// Retry settings of a scope, or of a message. What is absent is inherited.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RetrySettings {
+    /// The schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<RetryPreset>,
+    /// Whether failures are retried automatically. The only setting that also holds for turns that run already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Maximum number of retries of a step, 0 to 1000. For `exponential`, `interactive` and `cycling`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 1000)))]
+    pub max_retries: Option<u32>,
+    /// The first wait, in milliseconds, 1 to 86,400,000 (a day). For `exponential` and `interactive`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_400_000)))]
+    pub base_delay_ms: Option<u64>,
+    /// The longest wait, in milliseconds, at most 2,592,000,000 (30 days); 0 = no limit. For `exponential`, which shortens
+    /// longer waits to it, and `interactive`, which gives up instead. A negative number is read as 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 2_592_000_000_u64)))]
+    pub max_delay_ms: Option<u64>,
+    /// How far a wait may be off, as a part of it, 0 to 1; 0 = exact. For `exponential` and `interactive`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    pub jitter: Option<f64>,
+    /// When a turn goes back to the first target of its route. For `interactive`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert: Option<RouteRevert>,
+    /// What to do about a failure after part of an answer was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_content: Option<AfterContent>,
+    /// What to do at a usage limit that no short wait and no other target gets around.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<OnQuota>,
+}
+
+impl RetrySettings {
+    /// The names of all settings on the wire.
+    pub const NAMES: [&str; 9] = read::SETTINGS;
+
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Response of `GET` and `PATCH` of `/retry` and `/conversations/:id/retry`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RetrySettingsState {
+    /// The conversation; absent for the global settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<ConversationId>,
+    /// What is set in this scope.
+    pub set: Box<RetrySettings>,
+    /// What the next turn in this scope begins with: `set`, and what it inherits. `preset` is absent where the schedule is
+    /// an embedder's own; a figure is absent where the preset has none.
+    pub effective: Box<RetrySettings>,
+}
