@@ -1,6 +1,7 @@
 //! The turn: one user message until sealed.
 
 mod backoff;
+mod go_to;
 mod recover;
 mod retry;
 mod seal;
@@ -39,6 +40,8 @@ pub struct Turn {
     pub(crate) steps: u32,
     /// The target that is asked, or was asked last, as an index into those of the settings.
     pub(crate) target: usize,
+    /// Whether a person chose that target.
+    pub(crate) is_chosen: bool,
     /// Retries scheduled so far, over all steps, and the sum of their waits.
     pub(crate) retries: u32,
     pub(crate) waited_ms: u64,
@@ -96,6 +99,7 @@ impl Turn {
             settings,
             phase: Phase::Streaming(Streaming::new(Op::default(), Ledger::default(), now)),
             target: 0,
+            is_chosen: false,
             revision: 1,
             started_at: now,
             steps: 0,
@@ -128,6 +132,8 @@ impl Turn {
             }
             Input::Tick(op) => self.on_tick(now, op, schedule, fx),
             Input::RetryNow => self.on_retry_now(now, schedule, fx),
+            Input::GoTo(target) => self.on_go_to(now, target, schedule, fx),
+            Input::MoveAway => self.on_move_away(now, fx),
             Input::Abort => self.abort(now, None, fx),
             Input::AbortRetry => self.on_abort_retry(now, fx),
             Input::Steer(message) => self.on_steer(message, fx),

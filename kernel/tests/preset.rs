@@ -3,5 +3,6 @@
 mod cycling;
 mod handover;
 mod interactive;
+mod person;
 pub(crate) mod random;
 mod story;
