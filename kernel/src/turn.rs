@@ -77,7 +77,7 @@ impl Turn {
             fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
         }
         fx.tell(EventBody::UserMessage { text: prompt.text });
-        fx.tell(EventBody::TurnStart { retry_of: None });
+        fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
         Self::new(id, settings, now)
     }
 
@@ -115,7 +115,8 @@ impl Turn {
 
     /// Begins a turn that repeats another one over the same history, without a new message.
     pub fn begin_again(id: TurnId, settings: Settings, again: TurnId, now: Millis, fx: &mut Effects) -> Self {
-        fx.tell(EventBody::TurnStart { retry_of: Some(again.clone()) });
+        let retry_of = Some(again.clone());
+        fx.tell(EventBody::TurnStart { retry_of, message_seq: None, supersedes: None });
         Self { retry_of: Some(again), ..Self::new(id, settings, now) }
     }
 

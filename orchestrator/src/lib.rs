@@ -43,7 +43,7 @@ pub use journal::{
     Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall};
-pub use orchestrator::{MAX_MESSAGE, Orchestrator, StartTurn, Started};
+pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};
 pub use schedule::{Exponential, Patient};
 pub use state::StateStore;
 pub use status::StatusChange;

@@ -111,7 +111,7 @@ impl Orchestrator {
         if conversation.waits(message_id) {
             let (taken, answer) = oneshot::channel();
             let input = Input::Unsteer { message_id: message_id.to_owned() };
-            let sent = self.send(&conversation, Control { input, taken: Some(taken), closes: false })?;
+            let sent = self.send(&conversation, Control { taken: Some(taken), ..Control::from(input) })?;
             // Not answered when the message was said meanwhile.
             cancelled = sent && answer.await.is_ok();
         }
@@ -149,6 +149,19 @@ impl Orchestrator {
         Ok(conversation.takes_retry_now() && self.order(&conversation, Input::RetryNow)?)
     }
 
+    /// As [`Self::retry_now`], and goes on with this model or route, by its id. A turn on a route goes to that target of it,
+    /// if it is one, and stays with it. Otherwise the turn is sealed as aborted, and one that repeats it takes its place in
+    /// the same commit.
+    ///
+    /// # Errors
+    /// When there is no such conversation, model or route.
+    pub async fn retry_now_with(&self, id: &ConversationId, model: &str) -> Result<bool, Error> {
+        let conversation = self.find(id).await?;
+        self.ports.models.choose(Some(model), None)?;
+        let control = Control { model: Some(model.to_owned()), ..Control::from(Input::RetryNow) };
+        Ok(conversation.takes_retry_now() && self.send(&conversation, control)?)
+    }
+
     /// Turns automatic retries on or off, for one conversation or for all. A wait that is under way goes on. Lasts as
     /// long as the process: the next one begins with retries on.
     ///
@@ -171,7 +184,7 @@ impl Orchestrator {
         let conversation = self.find(id).await?;
         loop {
             conversation.settled().await;
-            if self.send(&conversation, Control { input: Input::Abort, taken: None, closes: true })? {
+            if self.send(&conversation, Control { closes: true, ..Control::from(Input::Abort) })? {
                 return Ok(true);
             }
             // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
@@ -197,7 +210,7 @@ impl Orchestrator {
     /// the conversation is being closed.
     async fn tell(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         let (taken, answer) = oneshot::channel();
-        let sent = self.send(conversation, Control { input, taken: Some(taken), closes: false })?;
+        let sent = self.send(conversation, Control { taken: Some(taken), ..Control::from(input) })?;
         let taken = sent && answer.await.is_ok();
         if sent && !taken {
             // Or it was not saved.
@@ -211,7 +224,7 @@ impl Orchestrator {
     }
 }
 
-fn check(start: &StartTurn) -> Result<(), Error> {
+pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
     let why = if start.text.trim().is_empty() && start.images.is_empty() {
         "it is empty".to_owned()
     } else if start.text.len() > MAX_MESSAGE {

@@ -16,11 +16,17 @@ use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::sync::mpsc;
 
-use super::{Ports, TurnSettings, TurnTask, request, turn_task::PendingReplies};
+use super::{
+    Ports, TurnSettings, TurnTask,
+    go_to::{self, Way},
+    request,
+    turn_task::PendingReplies,
+};
 use crate::{
     Invocation, JournalError, Output, ProviderCall,
     conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
     health,
+    model::Choice,
     panic::panic_text,
     shutdown::Stage,
     telemetry,
@@ -45,7 +51,11 @@ pub(super) struct TurnHost<'s> {
     /// The provider call that was begun last.
     asked: Option<Op>,
     turn_id: TurnId,
+    /// The targets of the turn.
+    targets: Vec<Target>,
     settings: TurnSettings,
+    /// The model of the turn that takes the place of this one, if this one makes way with the command just taken in.
+    successor: Option<Choice>,
     /// What is owed for its beginning; later, for the command just taken in.
     owed: PendingReplies,
     /// The turn that follows, begun with the seal of this one.
@@ -57,11 +67,24 @@ impl<'s> TurnHost<'s> {
         shared: &'s Arc<Ports>,
         conversation: &'s Arc<Conversation>,
         control: &'s mut Inbox,
-        turn_id: TurnId,
+        turn: &Turn,
         settings: TurnSettings,
         owed: PendingReplies,
     ) -> Self {
-        Self { shared, conversation, control, output: None, asked: None, turn_id, settings, owed, next: None }
+        let (turn_id, targets) = (turn.id().clone(), turn.settings().targets.clone());
+        Self {
+            shared,
+            conversation,
+            control,
+            output: None,
+            asked: None,
+            turn_id,
+            targets,
+            settings,
+            successor: None,
+            owed,
+            next: None,
+        }
     }
 
     /// What is owed still.
@@ -96,10 +119,17 @@ impl<'s> TurnHost<'s> {
             return batch.status(ConversationStatus::Closed);
         }
         self.owed.taken.append(&mut left.taken);
-        self.next = TurnTask::queued(self.shared, left, self.settings.clone());
+        self.next = match self.successor.take() {
+            Some(choice) => {
+                let (shared, settings) = (self.shared, &self.settings);
+                Some(go_to::successor(shared, self.conversation, turn, settings, choice, &left.messages))
+            }
+            None => TurnTask::queued(self.shared, left, self.settings.clone()),
+        };
         match &mut self.next {
             Some(TurnTask { turn, effects, settings, .. }) => {
                 batch.begin_next();
+                batch.supersede(settings.definition.supersedes);
                 fill(batch, turn, effects, settings, now);
             }
             None => batch.status(ConversationStatus::Idle),
@@ -293,7 +323,15 @@ impl Host for TurnHost<'_> {
         // Being asked for the next input means that the last one was dealt with and committed.
         self.answer();
         while let Poll::Ready(Some(control)) = self.control.poll(cx) {
-            let Control { input, taken, .. } = *control;
+            let Control { mut input, taken, model, .. } = *control;
+            self.successor = None;
+            if let Some(model) = model {
+                match Way::find(self.shared, &self.settings.model, &self.targets, &model) {
+                    Some(Way::Same(same)) => input = same,
+                    Some(Way::Other(choice)) => (input, self.successor) = (Input::MoveAway, Some(choice)),
+                    None => continue,
+                }
+            }
             // What was said already cannot be taken back: that is not answered.
             if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {
                 continue;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use everturn_orchestrator::{
-    Error, Orchestrator,
+    Error, Orchestrator, RetryTurn,
     kernel::{Provider, Request, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
@@ -188,9 +188,14 @@ async fn another_model_may_try() {
     let world = World::of(builder.model("b", "m", Arc::new(second.clone())));
     world.say("one").await.turn().await;
     let failed = last_turn(&world).await.turn_id;
-    let unknown = world.orchestrator.retry_with(&world.id, &failed, Some("c/m")).await.unwrap_err();
+    let unknown = world
+        .orchestrator
+        .retry_with(&world.id, RetryTurn::last(failed.clone()).model("c/m"))
+        .await
+        .unwrap_err();
     assert!(matches!(unknown, Error::UnknownModel { .. }), "{unknown}");
-    let started = world.orchestrator.retry_with(&world.id, &failed, Some("b/m")).await.unwrap();
+    let started =
+        world.orchestrator.retry_with(&world.id, RetryTurn::last(failed.clone()).model("b/m")).await.unwrap();
     world.watch(Some(started.from)).await.turn().await;
     assert_eq!((first.calls(), second.calls()), (1, 1));
     world.say("two").await.turn().await;

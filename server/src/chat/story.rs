@@ -111,7 +111,7 @@ impl Story {
     fn is_beginning(&self, body: &EventBody) -> bool {
         match (&self.beginning, body) {
             (Beginning::Message(message), EventBody::UserMessage { text }) => text == message,
-            (Beginning::Again(turn), EventBody::TurnStart { retry_of: Some(of) }) => of == turn,
+            (Beginning::Again(turn), EventBody::TurnStart { retry_of: Some(of), .. }) => of == turn,
             _ => false,
         }
     }

@@ -226,9 +226,12 @@ async fn a_turn_that_is_tried_again_begins_without_a_message() {
     let mut view = Plain::new(&mut out, &mut err, false, false);
     let mut story = Story::of(Beginning::Again("first".into()), Clock::default());
     for (turn, body) in [
-        ("other", EventBody::TurnStart { retry_of: None }),
+        ("other", EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None }),
         ("other", text("no")),
-        ("again", EventBody::TurnStart { retry_of: Some("first".into()) }),
+        (
+            "again",
+            EventBody::TurnStart { retry_of: Some("first".into()), message_seq: None, supersedes: None },
+        ),
         ("again", text("yes")),
     ] {
         let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some(turn.into()) };
