@@ -38,6 +38,12 @@ impl RetryTurn {
         Self { seq: Some(seq), ..Self::default() }
     }
 
+    /// Only as long as this is the conversation's last turn.
+    #[must_use]
+    pub fn after(self, turn_id: impl Into<TurnId>) -> Self {
+        Self { turn_id: Some(turn_id.into()), ..self }
+    }
+
     /// With this text in place of that of the message.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {

@@ -14,18 +14,18 @@ use crate::support::{World, answer, ask, finish, lines, text};
 
 /// Notes what it is sent.
 #[derive(Clone)]
-struct Noting {
+pub(crate) struct Noting {
     then: Scripted,
     sent: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 impl Noting {
-    fn new(calls: impl IntoIterator<Item = Vec<Cue>>) -> Self {
+    pub(crate) fn new(calls: impl IntoIterator<Item = Vec<Cue>>) -> Self {
         Self { then: Scripted::new(calls), sent: Arc::default() }
     }
 
     /// What the last request was made of.
-    fn last(&self) -> Vec<String> {
+    pub(crate) fn last(&self) -> Vec<String> {
         self.sent.lock().unwrap().last().cloned().unwrap_or_default()
     }
 }
@@ -35,6 +35,7 @@ impl Provider for Noting {
         let said = request.messages.iter().flat_map(|message| message.iter().map(|c| (message.role, c)));
         let line = |(role, chunk): (Role, &Chunk)| match chunk {
             Chunk::Text { text } => format!("{role:?} {text}"),
+            Chunk::Image { url, .. } => format!("{role:?} {url}"),
             Chunk::ToolCall { tool_call_id, .. } => format!("{role:?} calls {tool_call_id}"),
             Chunk::ToolResult { content, .. } => format!("{role:?} {content}"),
             other => format!("{role:?} {other:?}"),
