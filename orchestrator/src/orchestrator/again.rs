@@ -126,10 +126,10 @@ fn last(
 ) -> Result<(Beginning, Option<u64>), Error> {
     let bad = |why: &str| Error::BadRetry { why: why.to_owned() };
     let turn_id = what.turn_id.as_ref().ok_or_else(|| bad("name the turn, or a user message by its seq"))?;
+    let last = last_turn(turns, turn_id)?;
     if what.text.is_some() {
         return Err(bad("name the user message that the new text is for by its seq"));
     }
-    let last = last_turn(turns, turn_id)?;
     if !matches!(last.reason, None | Some(DoneReason::Error | DoneReason::Aborted)) {
         let why = "it ended neither in an error nor by a stop".to_owned();
         return Err(Error::NotTriedAgain { turn_id: turn_id.clone(), why });
