@@ -8,6 +8,7 @@ import { keepDraft, takeDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
 import { ConversationList } from './list.js';
+import { listen } from './revise.js';
 import { Silence } from './silence.js';
 import { Socket } from './socket.js';
 import { Targets } from './targets.js';
@@ -20,7 +21,7 @@ const list = new ConversationList({ onLoad: render });
 const targets = new Targets();
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
-  onRetryNow: () => open.press('retry.now'),
+  onRetryNow: (model) => open.press('retry.now', model && { model }),
   onCancel: () => open.press('retry.abort'),
   clockAhead: () => clockAhead,
 });
@@ -28,6 +29,7 @@ const silence = new Silence({ onAskAgain: () => open.press('retry.now'), clockAh
 const queue = new Queue({ onCancel: unqueue });
 const dock = new Dock({ banner, silence, queue });
 const socket = new Socket({ onMessage: receive, onOpen: connected, onDown: disconnected });
+listen((what) => open.revise(what));
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 
@@ -54,6 +56,7 @@ function route() {
 function render() {
   composer.show(open);
   if (!socket.isOpen && wasTried) tellConnection();
+  byId('transcript').classList.toggle('settled', !open.isRunning);
   byId('welcome').hidden = !open.isEmpty;
   const known = open.id && (list.titleOf(open.id) || open.prompt);
   const title = known || (open.isGone ? 'Conversation not found' : 'New conversation');

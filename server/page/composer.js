@@ -1,5 +1,6 @@
 // The message field, the model picker, and the queued messages.
 import { getModels } from './api.js';
+import { setModels } from './choice.js';
 import { byId, element } from './element.js';
 import { hasKeyboard, passFocus } from './focus.js';
 
@@ -62,6 +63,7 @@ export class Composer {
 
   async loadModels() {
     const { models } = await getModels();
+    setModels(models);
     const remembered = localStorage.getItem(MODEL_KEY);
     picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
     if (models.includes(remembered)) picker.value = remembered;
