@@ -21,7 +21,10 @@ const list = new ConversationList({ onLoad: render });
 const targets = new Targets();
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
-  onRetryNow: (model) => open.press('retry.now', model && { model }),
+  onRetryNow: (model) => {
+    if (model) composer.follow(model);
+    open.press('retry.now', model && { model });
+  },
   onCancel: () => open.press('retry.abort'),
   clockAhead: () => clockAhead,
 });
@@ -29,7 +32,10 @@ const silence = new Silence({ onAskAgain: () => open.press('retry.now'), clockAh
 const queue = new Queue({ onCancel: unqueue });
 const dock = new Dock({ banner, silence, queue });
 const socket = new Socket({ onMessage: receive, onOpen: connected, onDown: disconnected });
-listen((what) => open.revise(what));
+listen((what) => {
+  if (what.model) composer.follow(what.model);
+  open.revise(what);
+});
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 

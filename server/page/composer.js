@@ -57,6 +57,12 @@ export class Composer {
     if (field.placeholder !== hint) field.placeholder = hint;
   }
 
+  /** A model was chosen elsewhere, and the conversation stays with it; not where a route goes to one of its targets. */
+  follow(model) {
+    if (picker.value.startsWith('route/') && !model.startsWith('route/')) return;
+    picker.value = model;
+  }
+
   focus() {
     if (hasKeyboard()) field.focus({ preventScroll: true });
   }
