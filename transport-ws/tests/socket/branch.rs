@@ -20,7 +20,7 @@ async fn two_answers(world: &mut World) -> Peer {
     peer
 }
 
-fn retry(fields: Value) -> Value {
+fn retry(fields: &Value) -> Value {
     let mut command = json!({ "type": "chat.retry", "conversationId": "c" });
     command.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     command
@@ -31,14 +31,14 @@ async fn any_message_is_answered_again_or_edited_and_who_asks_follows() {
     let mut world = world().await;
     drop(two_answers(&mut world).await);
     let mut peer = Peer::connect(world.address).await;
-    peer.say(retry(json!({ "seq": 1, "model": "test/large" }))).await;
+    peer.say(retry(&json!({ "seq": 1, "model": "test/large" }))).await;
     let call = world.call().await;
     assert_eq!((call.said(), call.request.model.as_str()), (vec!["User Q1".to_owned()], "large"));
     call.answer("B1");
     let events = peer.events_until("turn-sealed").await;
     assert_eq!((kinds(&events)[0], &*text(&events)), ("turn-start", "B1"));
     assert!(!kinds(&events).contains(&"user-message"));
-    peer.say(retry(json!({ "seq": 1, "message": "Q1c" }))).await;
+    peer.say(retry(&json!({ "seq": 1, "message": "Q1c" }))).await;
     let call = world.call().await;
     assert_eq!(call.said(), ["User Q1c"]);
     call.answer("C1");
@@ -64,14 +64,14 @@ async fn what_cannot_be_answered_again_is_told() {
         (json!({ "message": "x" }), "name the turn, or a user message by its seq"),
         (json!({ "seq": 1, "model": "no/such" }), "unknown model"),
     ] {
-        let answer = peer.answer_to(retry(fields.clone())).await;
+        let answer = peer.answer_to(retry(&fields)).await;
         let said = answer["message"].as_str().unwrap();
         assert!(answer["type"] == "chat.error" && said.contains(why), "{fields:.80}: {said}");
     }
     peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Q3" })).await;
     let call = world.call().await;
     peer.events_until("turn-start").await;
-    let answer = peer.answer_to(retry(json!({ "seq": 1 }))).await;
+    let answer = peer.answer_to(retry(&json!({ "seq": 1 }))).await;
     assert!(answer["message"].as_str().unwrap().contains("is busy with a turn"), "{answer}");
     call.answer("A3");
 }
