@@ -25,7 +25,7 @@ const said = () =>
     const copy = document.querySelector('#transcript').cloneNode(true);
     for (const seam of copy.querySelectorAll('.history, .passage')) seam.replaceWith(...seam.childNodes);
     for (const node of copy.querySelectorAll('*')) {
-      for (const name of ['aria-busy', 'tabindex', 'role']) node.removeAttribute(name);
+      for (const name of ['aria-busy', 'tabindex', 'role', 'data-seq', 'data-first-seq']) node.removeAttribute(name);
       if (node.classList.contains('foot')) node.className = 'foot';
     }
     return copy.innerHTML.replaceAll('><', '>\n<').split('\n');
@@ -125,7 +125,7 @@ test('trying again asks over the same history, and folds what it replaces', asyn
   await on.sealed();
 
   const second = await tryAgain(); // is stopped before it says anything
-  assert.deepEqual(await shown('.replaced > summary'), ['Replaced by a new try']);
+  assert.deepEqual(await shown('.replaced > summary'), ['Earlier version']);
   assert.deepEqual(await shown('.replaced .answer'), ['It is perhaps']);
   assert.equal(await on.page.locator('.replaced .error').count(), 1);
   second.end('aborted');

@@ -39,6 +39,11 @@ pub enum Input {
     /// Skip the wait for a retry. Also repeats the call at once if subscribers were told that the provider is silent
     /// and nothing of its answer was shown.
     RetryNow,
+    /// As [`RetryNow`](Self::RetryNow), but asks the target of this index from now on: later steps begin with it, too, and
+    /// the schedule moves on only when it fails. Changes nothing where the turn has no such target.
+    GoTo(usize),
+    /// Stop the turn if [`RetryNow`](Self::RetryNow) would apply: a turn with another model takes its place.
+    MoveAway,
     /// Inject this message at the next tool-result boundary.
     Steer(QueuedMessage),
     /// Remove that message from the queue.

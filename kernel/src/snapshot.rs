@@ -35,6 +35,8 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "is_zero")]
     target: usize,
     #[serde(default, skip_serializing_if = "is_zero")]
+    is_chosen: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
     retries: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
     waited_ms: u64,
@@ -106,6 +108,7 @@ impl Turn {
             started_at: self.started_at,
             steps: self.steps,
             target: self.target,
+            is_chosen: self.is_chosen,
             retries: self.retries,
             waited_ms: self.waited_ms,
             first_token_at: self.first_token_at,
@@ -137,6 +140,7 @@ impl Turn {
             started_at: snapshot.started_at,
             steps: snapshot.steps,
             target,
+            is_chosen: snapshot.is_chosen,
             retries: snapshot.retries,
             waited_ms: snapshot.waited_ms,
             first_token_at: snapshot.first_token_at,

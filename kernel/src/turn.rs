@@ -2,6 +2,7 @@
 
 mod backoff;
 mod charge;
+mod go_to;
 mod hold;
 mod recover;
 mod retry;
@@ -42,6 +43,8 @@ pub struct Turn {
     pub(crate) steps: u32,
     /// The target that is asked, or was asked last, as an index into those of the settings.
     pub(crate) target: usize,
+    /// Whether a person chose that target.
+    pub(crate) is_chosen: bool,
     /// Retries scheduled so far, over all steps, and the sum of their waits.
     pub(crate) retries: u32,
     pub(crate) waited_ms: u64,
@@ -77,7 +80,7 @@ impl Turn {
             fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
         }
         fx.tell(EventBody::UserMessage { text: prompt.text });
-        fx.tell(EventBody::TurnStart { retry_of: None });
+        fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
         Self::new(id, settings, now)
     }
 
@@ -99,6 +102,7 @@ impl Turn {
             settings,
             phase: Phase::Streaming(Streaming::new(Op::default(), Ledger::default(), now)),
             target: 0,
+            is_chosen: false,
             revision: 1,
             started_at: now,
             steps: 0,
@@ -114,7 +118,8 @@ impl Turn {
 
     /// Begins a turn that repeats another one over the same history, without a new message.
     pub fn begin_again(id: TurnId, settings: Settings, again: TurnId, now: Millis, fx: &mut Effects) -> Self {
-        fx.tell(EventBody::TurnStart { retry_of: Some(again.clone()) });
+        let retry_of = Some(again.clone());
+        fx.tell(EventBody::TurnStart { retry_of, message_seq: None, supersedes: None });
         Self { retry_of: Some(again), ..Self::new(id, settings, now) }
     }
 
@@ -131,6 +136,8 @@ impl Turn {
             }
             Input::Tick(op) => self.on_tick(now, op, schedule, fx),
             Input::RetryNow => self.on_retry_now(now, schedule, fx),
+            Input::GoTo(target) => self.on_go_to(now, target, schedule, fx),
+            Input::MoveAway => self.on_move_away(now, fx),
             Input::Abort => self.abort(now, None, fx),
             Input::AbortRetry => self.on_abort_retry(now, fx),
             Input::Steer(message) => self.on_steer(message, fx),

@@ -152,6 +152,7 @@ fn routed_turns() -> Vec<(&'static str, Turn)> {
     let answers =
         vec![speaks(StreamEvent::Text("Hello".into())), speaks(StreamEvent::Finished(FinishReason::Stop))];
     vec![
+        ("routed-chosen", routed([waits.clone(), vec![Input::GoTo(1)]].concat())),
         ("routed-backoff", routed(waits)),
         ("routed-streaming", routed(failures.clone())),
         ("routed-tools", routed([failures.clone(), asks].concat())),

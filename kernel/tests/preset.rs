@@ -3,6 +3,7 @@
 mod cycling;
 mod handover;
 mod interactive;
+mod person;
 pub(crate) mod random;
 mod story;
 mod walls;

@@ -54,6 +54,18 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Nothing that can be asked again was named.
+    #[error("this cannot be asked again: {why}")]
+    BadRetry {
+        /// Why.
+        why: String,
+    },
+    /// A user message that is no longer part of the conversation as it goes on.
+    #[error("user message {seq} cannot be answered again: a later version replaced it or what it follows")]
+    Superseded {
+        /// The `seq` that was named.
+        seq: u64,
+    },
     /// The conversation's queue is full.
     #[error(
         "conversation {id} has {limit} queued messages already: wait until they are taken up, or cancel some"
@@ -128,12 +140,16 @@ impl Error {
     /// Who is at fault; transports derive their codes from it.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Busy { .. } | Self::QueueFull { .. } | Self::NotTriedAgain { .. } => Fault::Conflict,
+            Self::Busy { .. }
+            | Self::QueueFull { .. }
+            | Self::NotTriedAgain { .. }
+            | Self::Superseded { .. } => Fault::Conflict,
             Self::ShuttingDown => Fault::Unavailable,
             Self::UnknownConversation { .. } => Fault::Missing,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }
             | Self::BadRetrySettings(_)
+            | Self::BadRetry { .. }
             | Self::BadId(_)
             | Self::BadCursor(_) => Fault::Caller,
             Self::Journal(_)

@@ -293,7 +293,15 @@ mod tests {
     #[test]
     fn what_is_not_a_delta_parts_the_runs() {
         let mut all = frames(&["a", "b"]);
-        all.insert(1, Frame::new(all[0].end(), &"c".into(), None, EventBody::TurnStart { retry_of: None }));
+        all.insert(
+            1,
+            Frame::new(
+                all[0].end(),
+                &"c".into(),
+                None,
+                EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None },
+            ),
+        );
         assert_eq!(Frame::merge(&all).len(), 3);
     }
 

@@ -46,7 +46,7 @@ pub use journal::{
     Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall};
-pub use orchestrator::{MAX_MESSAGE, Orchestrator, StartTurn, Started};
+pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};
 pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore};
 pub use status::StatusChange;

@@ -17,6 +17,7 @@ use crate::{
     Clock, Cursor, Journal, conversation::Home, observer::Observers, registry::Registry,
     retry_settings::RetryScopes, session::Ports, shutdown::Shutdown, status::StatusChange, timer::Timers,
 };
+pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
 use waker::Waker;
 

@@ -1,7 +1,9 @@
 //! A session: the supervised task that runs a conversation's turns, one after the other, while there are any that do
 //! more than wait.
 
+mod branch;
 mod enter;
+mod go_to;
 mod host;
 mod ports;
 mod refused;
@@ -28,9 +30,9 @@ use crate::{
 use host::TurnHost;
 use turn_task::PendingReplies;
 
+pub(crate) use branch::{Fork, NoFork, fork, loose_end};
 pub(crate) use enter::{begin, go_on_if_due, send};
 pub(crate) use ports::Ports;
-pub(crate) use request::standing;
 pub(crate) use settle::close_idle;
 pub(crate) use turn_task::{TurnSettings, TurnTask};
 
@@ -42,14 +44,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     let mut is_refused = false;
     while let Some(TurnTask { mut turn, mut effects, settings, owed }) = next.take() {
         let _active = GaugeGuard::active_turn();
-        let mut host = TurnHost::new(
-            &ports,
-            &conversation,
-            &mut seated.inbox,
-            turn.id().clone(),
-            settings.clone(),
-            owed,
-        );
+        let mut host = TurnHost::new(&ports, &conversation, &mut seated.inbox, &turn, settings.clone(), owed);
         let retry = TimedRetry {
             schedule: ports.informed(settings.schedule.clone()),
             clock: ports.clock.clone(),

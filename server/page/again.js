@@ -1,4 +1,5 @@
 // The offer to try a turn again that ended in an error or was stopped.
+import { modelChoice } from './choice.js';
 import { element } from './element.js';
 import { passFocus } from './focus.js';
 import * as transcript from './transcript.js';
@@ -7,9 +8,10 @@ export class Again {
   #node = null;
   #turnId = null;
   #button;
+  #choice;
   #why;
 
-  /** `onAgain(turnId)` */
+  /** `onAgain(turnId, model)`; the model only where one is chosen */
   constructor(onAgain) {
     this.onAgain = onAgain;
   }
@@ -24,8 +26,9 @@ export class Again {
     if (turnId === null) return;
     this.#button = element('button', { type: 'button', className: 'button' }, 'Try again');
     this.#button.addEventListener('click', () => this.onAgain(turnId));
+    this.#choice = modelChoice('Try again with …', (model) => this.onAgain(turnId, model));
     this.#why = element('p', { className: 'note', role: 'alert' });
-    this.#node = element('div', { className: 'again' }, this.#button, this.#why);
+    this.#node = element('div', { className: 'again' }, this.#button, this.#choice, this.#why);
     transcript.append(this.#node);
   }
 
@@ -37,7 +40,7 @@ export class Again {
       passFocus(this.#button);
       this.#why.textContent = '';
     }
-    this.#button.disabled = isPressed;
+    this.#button.disabled = this.#choice.disabled = isPressed;
     this.#button.textContent = isPressed ? 'Trying again…' : 'Try again';
   }
 

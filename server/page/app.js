@@ -8,6 +8,7 @@ import { keepDraft, takeDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
 import { ConversationList } from './list.js';
+import { listen } from './revise.js';
 import { Settings } from './settings.js';
 import { Silence } from './silence.js';
 import { Socket } from './socket.js';
@@ -22,7 +23,10 @@ const targets = new Targets();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id) });
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
-  onRetryNow: () => open.press('retry.now'),
+  onRetryNow: (model) => {
+    if (model) composer.follow(model);
+    open.press('retry.now', model && { model });
+  },
   onCancel: () => open.press('retry.abort'),
   clockAhead: () => clockAhead,
 });
@@ -30,6 +34,10 @@ const silence = new Silence({ onAskAgain: () => open.press('retry.now'), clockAh
 const queue = new Queue({ onCancel: unqueue });
 const dock = new Dock({ banner, silence, queue });
 const socket = new Socket({ onMessage: receive, onOpen: connected, onDown: disconnected });
+listen((what) => {
+  if (what.model) composer.follow(what.model);
+  open.revise(what);
+});
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 
@@ -56,6 +64,7 @@ function route() {
 function render() {
   composer.show(open);
   if (!socket.isOpen && wasTried) tellConnection();
+  byId('transcript').classList.toggle('settled', !open.isRunning);
   byId('welcome').hidden = !open.isEmpty;
   const known = open.id && (list.titleOf(open.id) || open.prompt);
   const title = known || (open.isGone ? 'Conversation not found' : 'New conversation');

@@ -1,4 +1,5 @@
 // The retries of a step: the countdown to the next one, and the asking again.
+import { modelChoice } from './choice.js';
 import { byId } from './element.js';
 import { passFocus } from './focus.js';
 import { readable } from './readable.js';
@@ -25,12 +26,16 @@ export class Banner {
   #isAhead = false; // taken from the status, before the events that led to it
   #pressed; // the command whose effect is still to come
   #timer = 0;
+  #choice; // of another model
   #until = 0; // epoch milliseconds of this machine's clock
 
   /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. */
   constructor({ onRetryNow, onCancel, clockAhead }) {
     this.clockAhead = clockAhead;
-    retryNow.addEventListener('click', onRetryNow);
+    retryNow.addEventListener('click', () => onRetryNow());
+    this.#choice = modelChoice('Retry with …', onRetryNow);
+    this.#choice.id = 'retry-with';
+    retryNow.after(this.#choice);
     cancel.addEventListener('click', onCancel);
   }
 
@@ -115,6 +120,9 @@ export class Banner {
     if (!this.isWaiting || left === 0 || isSkipped) passFocus(retryNow, cancel);
     retryNow.disabled = left === 0 || isSkipped;
     retryNow.hidden = !this.isWaiting;
+    if (retryNow.disabled || retryNow.hidden) passFocus(this.#choice, cancel);
+    this.#choice.disabled = retryNow.disabled;
+    this.#choice.classList.toggle('away', !this.isWaiting);
     ring.classList.toggle('asking', !this.isWaiting);
     ring.style.setProperty('--left', this.#retry.delayMs > 0 ? left / this.#retry.delayMs : 0);
     if (left === 0) clearInterval(this.#timer);

@@ -1,5 +1,6 @@
 // The message field, the model picker, and the queued messages.
 import { getModels } from './api.js';
+import { setModels } from './choice.js';
 import { byId, element } from './element.js';
 import { hasKeyboard, passFocus } from './focus.js';
 
@@ -56,12 +57,19 @@ export class Composer {
     if (field.placeholder !== hint) field.placeholder = hint;
   }
 
+  /** A model was chosen elsewhere, and the conversation stays with it; not where a route goes to one of its targets. */
+  follow(model) {
+    if (picker.value.startsWith('route/') && !model.startsWith('route/')) return;
+    picker.value = model;
+  }
+
   focus() {
     if (hasKeyboard()) field.focus({ preventScroll: true });
   }
 
   async loadModels() {
     const { models } = await getModels();
+    setModels(models);
     const remembered = localStorage.getItem(MODEL_KEY);
     picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
     if (models.includes(remembered)) picker.value = remembered;

@@ -17,6 +17,7 @@ import { ApiError, getHistory, isConversationId } from './api.js';
 import { perFrame } from './frame.js';
 import { Outgoing } from './outgoing.js';
 import { Press } from './press.js';
+import { release } from './revise.js';
 import { WINDOW, getSnapshot } from './snapshot.js';
 import { Story } from './story.js';
 import * as transcript from './transcript.js';
@@ -29,6 +30,7 @@ export class Conversation {
   id;
   isGone = false; // there is no such conversation
   #socket;
+  #model;
   #dock;
   #onChange;
   #again;
@@ -55,7 +57,8 @@ export class Conversation {
     this.#socket = socket;
     this.#dock = dock;
     this.#onChange = onChange;
-    this.#again = new Again((turnId) => this.press('chat.retry', { turnId, model: model() || undefined, extensions: true }));
+    this.#again = new Again((turnId, chosen) => this.#askAgain({ turnId, model: chosen }));
+    this.#model = model;
     const show = (type) => (dock.pressed = this.#again.pressed = type);
     this.#press = new Press({ command: (type, fields) => this.command(type, fields), onChange: show });
   }
@@ -194,8 +197,9 @@ export class Conversation {
 
   /** The server could not do something. True when that is dealt with and the person need not be told elsewhere. */
   refused(why) {
-    const wasAgain = this.#press.type === 'chat.retry';
+    const wasAgain = this.#press.type === 'chat.retry' && !this.#press.isRevision;
     this.#press.drop();
+    release();
     if (wasAgain) this.#again.refused(why);
     if (this.#resumed) this.load(); // our cursor is not known any more
     return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
@@ -240,6 +244,16 @@ export class Conversation {
     this.#onChange();
   }
 
+  /** Answers a message again, or another text in its place: `{ seq, message?, model? }`. */
+  revise(what) {
+    if (this.isRunning || !Number.isInteger(what.seq)) return release();
+    this.#askAgain({ ...what, turnId: this.#story.lastTurn });
+  }
+
+  #askAgain(fields) {
+    this.press('chat.retry', { ...fields, model: fields.model ?? (this.#model() || undefined), extensions: true });
+  }
+
   /** What a button can be about. */
   get #now() {
     const [{ turnId, isRunning }, { stage, retry }] = [this.#story, this.#dock];
@@ -251,7 +265,9 @@ export class Conversation {
     const events = this.#inbox;
     this.#inbox = [];
     if (events.some(isPrompt) && this.#mayShowIts) return void this.load();
+    if (events.some((event) => this.#story.mustReload(event))) return void this.load();
     for (const event of events) this.#take(event);
+    if (this.#story.replacedForNothing) return void this.load();
     this.#story.flush(this.#dock.isWaiting);
     this.#again.offer(this.#unfinished);
     if (!this.#replayDue) this.#press.settle(this.#now);

@@ -1,5 +1,6 @@
 // Stored chunks as transcript.
 import { element } from './element.js';
+import { Replaced } from './fold.js';
 import { Stored } from './stored.js';
 
 /** Why a turn ended that can be tried again. */
@@ -15,6 +16,8 @@ export class History {
   #newest = null; // the section of the last turn
   #replacesOlder = false; // the first section that is shown tries the one before it again
   #shown = new Set(); // ids of turns
+  #sections = []; // in order
+  #replaced = new Replaced();
   #orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
 
   /** Puts a window of chunks, ascending by `seq`, before those already shown. `turns`: what is known of their turns. */
@@ -36,12 +39,26 @@ export class History {
       this.#newest ??= sections.at(-1);
     }
     this.node.prepend(...sections.map(({ node }) => node));
+    this.#sections.unshift(...sections);
+    for (const { from, before } of stored.replaced) this.#replaced.add(from, before);
+    this.#replaced.fold(sections);
     if (isFirst) this.#lastTurn = turns.at(-1) ?? null;
     if (chunks.length === 0) return;
     this.#orphans = stored.orphans;
     this.oldest = chunks[0].seq;
     this.last ??= chunks.at(-1);
     this.lastPrompt ??= chunks.findLast(({ role, chunk }) => role === 'user' && chunk.type === 'text')?.chunk.text;
+  }
+
+  /** A turn that runs replaces all chunks from this one on. */
+  fold(from) {
+    this.#replaced.add(from, Infinity);
+    this.#replaced.fold(this.#sections);
+  }
+
+  /** The id of the last turn that is known. */
+  get lastTurn() {
+    return this.#lastTurn?.turnId;
   }
 
   /** A turn that runs tries the last one of these again. */

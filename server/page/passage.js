@@ -36,10 +36,12 @@ export class Passage {
     this.#open?.flush();
   }
 
-  /** Nothing continues the open piece. */
-  end() {
+  /** Nothing continues the open piece. `seq`: of the chunk that the last piece is of, where it is stored. */
+  end(seq) {
     this.#open?.end();
     this.#open = null;
+    const last = this.node.lastElementChild;
+    if (seq !== undefined && last && last.dataset.seq === undefined) last.dataset.seq = seq;
   }
 
   #piece(Kind) {

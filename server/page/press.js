@@ -26,6 +26,11 @@ export class Press {
     return this.#given?.type;
   }
 
+  /** Whether a message is to be answered again or edited. */
+  get isRevision() {
+    return this.#given?.fields?.seq !== undefined;
+  }
+
   /** The label of the button whose command waits for the connection. */
   get unsent() {
     return this.#given?.isLost ? LABELS[this.#given.type] : null;
@@ -67,6 +72,7 @@ export class Press {
 }
 
 function isOver({ type, fields, turnId, stage }, now) {
+  if (type === 'chat.retry' && fields.seq !== undefined) return now.isRunning;
   if (type === 'chat.retry') return now.isRunning || now.unfinished !== fields.turnId;
   if (turnId === undefined && now.isPending) return false;
   if (!now.isRunning || (turnId !== undefined && turnId !== now.turnId)) return true;

@@ -1,10 +1,15 @@
 // One turn as it is shown, live or from history: what the person said, what the model did, how it ended.
 import { element } from './element.js';
+import { wrap } from './fold.js';
+import { answerOffers, editOffer } from './revise.js';
 import { ending, figures } from './wording.js';
 
-/** A user message as it is shown in the transcript. */
-export function bubble(text, className = '') {
-  return element('div', { className: `user ${className}`.trim() }, element('div', { className: 'bubble' }, text));
+/** A user message as it is shown in the transcript. `seq`: of its chunk, as soon as that is known. */
+export function bubble(text, className = '', seq) {
+  const node = element('div', { className: `user ${className}`.trim() }, element('div', { className: 'bubble' }, text));
+  if (className === '') node.append(editOffer(text));
+  if (seq !== undefined) node.dataset.seq = seq;
+  return node;
 }
 
 export class Section {
@@ -13,7 +18,7 @@ export class Section {
   #isReplaced = false;
 
   constructor() {
-    this.node.append(this.#foot);
+    this.node.append(this.#foot, answerOffers());
   }
 
   append(node) {
@@ -55,8 +60,7 @@ export class Section {
     this.#isReplaced = true;
     const folded = looseEnd(this.node);
     if (folded.length === 0) return;
-    const summary = element('summary', {}, 'Replaced by a new try');
-    this.node.append(element('details', { className: 'replaced' }, summary, ...folded));
+    wrap(this.node, folded);
   }
 }
 

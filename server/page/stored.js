@@ -8,11 +8,13 @@ const isEmpty = ({ firstSeq, lastSeq }) => lastSeq < firstSeq;
 export class Stored {
   sections = [];
   replacesOlder = false; // the first section tries again what is in an older window
+  replaced = []; // what versions in this window replaced: { from, before }
   calls = new Map(); // cards that have no result yet, by key
   orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
   #turns; // those that are still to come
   #shown;
   #turn = null; // what is known of the turn of the open section
+  #last = null; // the last one of which something is known
   #seen = 0; // the last seq
   #section = null; // the open one
   #passage = null; // what the model says, until the person speaks
@@ -28,12 +30,13 @@ export class Stored {
   }
 
   add({ seq, role, chunk, supersedes }) {
-    while (this.#turns[0]?.firstSeq <= seq) this.#begin(this.#turns.shift(), seq);
+    while (this.#turns[0]?.firstSeq <= seq) this.#begin(this.#turns.shift(), seq, supersedes);
     if (this.#turn && seq > this.#turn.lastSeq) this.#close();
     const isNext = !this.#turn && (supersedes !== undefined || (role === 'user' && this.#hasModel));
-    if (!this.#section || isNext) this.#open(supersedes !== undefined);
-    this.#show(role, chunk);
-    this.#passage?.end(); // each chunk is a text of its own
+    if (!this.#section || isNext) this.#open(false);
+    this.#show(role, chunk, seq);
+    this.#passage?.end(seq); // each chunk is a text of its own
+    if (supersedes !== undefined) this.replaced.push({ from: supersedes, before: seq });
     this.#seen = seq;
   }
 
@@ -43,14 +46,21 @@ export class Stored {
     this.#close();
   }
 
-  #begin(turn, seq) {
+  #begin(turn, seq, supersedes) {
     // One without chunks may be named with the windows on both sides of it, and any with a window next to it.
     const isHere = turn.lastSeq >= seq || (isEmpty(turn) && turn.firstSeq === seq && !this.#shown.has(turn.turnId));
     if (!isHere) return;
     this.#shown.add(turn.turnId);
     // A window may begin in the middle of a turn.
-    this.#open(turn.retryOf !== undefined && turn.firstSeq === seq);
-    this.#turn = turn;
+    const isAgain = turn.retryOf !== undefined && turn.firstSeq === seq;
+    this.#open(isAgain && supersedes === undefined && this.#isUnfinished(turn.retryOf));
+    this.#turn = this.#last = turn;
+    this.#section.node.dataset.firstSeq = turn.firstSeq;
+  }
+
+  /** Whether that turn may be the last one, and without an answer: what it said is replaced, marked or not. */
+  #isUnfinished(turnId) {
+    return !this.#last || (this.#last.turnId === turnId && this.#last.reason !== 'stop');
   }
 
   #open(replaces) {
@@ -72,11 +82,11 @@ export class Stored {
     this.#hasModel = false;
   }
 
-  #show(role, chunk) {
+  #show(role, chunk, seq) {
     const key = `${chunk.stepId ?? ''} ${chunk.toolCallId ?? ''}`;
     switch (chunk.type) {
       case 'text':
-        return role === 'user' ? this.#fromPerson(chunk.text) : this.#model.text(chunk.text);
+        return role === 'user' ? this.#fromPerson(chunk.text, seq) : this.#model.text(chunk.text);
       case 'thinking': // without words where the provider hides them
         return chunk.text && this.#model.reasoning(chunk.text);
       case 'tool-call':
@@ -86,7 +96,7 @@ export class Stored {
       case 'error':
         return this.#model.error({ ...chunk, category: chunk.category ?? this.#turn?.category });
       case 'image':
-        return this.#fromPerson('Image', 'attachment');
+        return this.#fromPerson('Image', seq, 'attachment');
       default: // system: for the model
     }
   }
@@ -97,9 +107,9 @@ export class Stored {
     return this.#passage;
   }
 
-  #fromPerson(text, className = '') {
+  #fromPerson(text, seq, className = '') {
     const isSteering = this.#turn && (this.#hasModel || this.#turn.retryOf !== undefined);
-    this.#section.append(bubble(text, isSteering ? 'steering' : className));
+    this.#section.append(bubble(text, isSteering ? 'steering' : className, seq));
     this.#passage = null;
   }
 

@@ -8,6 +8,7 @@ export class Turn {
   failed = false;
   aborted = false;
   #section = new Section();
+  #message = null;
   #passage = null;
   #stepEnded = false;
   #stepCards = [];
@@ -18,7 +19,17 @@ export class Turn {
   constructor({ turnId, text }) {
     this.id = turnId;
     this.#section.begin();
-    if (text !== undefined) this.#section.append(bubble(text));
+    if (text !== undefined) this.#section.append((this.#message = bubble(text)));
+  }
+
+  /** Whether a tool was called. */
+  get hasCards() {
+    return this.#cards.size > 0;
+  }
+
+  /** Whether the model said nothing. */
+  get isBlank() {
+    return !this.#passage && !this.#stepEnded;
   }
 
   get node() {
@@ -67,6 +78,9 @@ export class Turn {
         return this.#section.note(`Switched to ${event.to}: ${event.reason}.`);
       case 'target-restored':
         return this.#section.note(`Back to ${event.to}.`);
+      case 'turn-start':
+        if (this.#message && event.messageSeq !== undefined) this.#message.dataset.seq = event.messageSeq;
+        return;
       case 'error':
         this.failed = true;
         return this.#step().error(event);
@@ -74,7 +88,7 @@ export class Turn {
         return this.#done(event);
       case 'turn-sealed':
         return this.#seal();
-      default: // turn-start, usage, queue-changed, provider-retry, retry-ended, provider-silent: nothing to show here
+      default: // usage, queue-changed, provider-retry, retry-ended, provider-silent: nothing to show here
     }
   }
 

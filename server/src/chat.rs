@@ -4,6 +4,7 @@ mod directory;
 mod key;
 mod link;
 mod message;
+mod order;
 mod prompt;
 mod settings;
 mod story;
@@ -32,9 +33,10 @@ use crate::{
 use directory::Directory;
 use key::Keys;
 use link::Link;
+use order::{EDIT, Order, RETRY};
 use prompt::{Answer, Prompt};
 use story::{Beginning, Ending};
-use turn::Turn;
+use turn::{Start, Turn};
 use view::{Live, Plain, View};
 
 /// What the program says when a person ended it.
@@ -42,9 +44,6 @@ const INTERRUPTED: u8 = 130;
 
 /// The most characters that are shown of a queued message.
 const QUEUED: usize = 80;
-
-/// A line that asks for the last turn again.
-const RETRY: &str = "/retry";
 
 /// Talks to a model until there is nothing more to say.
 pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
@@ -60,11 +59,10 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
     key::restore_on_panic();
     let host = Host::find(args).await?;
     let link = Link::open(host.address.clone(), host.token.clone()).await?;
-    let (conversation_id, failed) = host.conversation(args).await?;
+    let (conversation_id, last) = host.conversation(args).await?;
     let (model, view) = (args.model.clone(), terminal.view(args));
     let server = (host.address.clone(), host.token.clone());
-    let mut chat =
-        Chat { conversation_id, model, link, server, view, terminal, failed, draft: String::new() };
+    let mut chat = Chat { conversation_id, model, link, server, view, terminal, last, draft: String::new() };
     for line in &host.notes {
         chat.note(line)?;
     }
@@ -118,18 +116,19 @@ impl Host {
         Ok(Self { address: Address::parse(&private.url)?, token: Some(private.token), name, notes })
     }
 
-    /// The conversation that is asked for, and its last turn if that can be tried again; else a new one.
-    async fn conversation(&self, args: &cli::Chat) -> Result<(ConversationId, Option<TurnId>)> {
+    /// The conversation that is asked for, and what of it can be asked again; else a new one.
+    async fn conversation(&self, args: &cli::Chat) -> Result<(ConversationId, Last)> {
         let directory = || Directory::new(&self.address, self.token.as_ref());
         match (&args.conversation, &args.new_conversation) {
             (Some(asked), _) => {
                 let directory = directory()?;
                 let id = directory.find(asked).await?;
                 let failed = directory.failed(&id).await?;
-                Ok((id, failed))
+                let message = directory.last_message(&id).await?;
+                Ok((id, Last { failed, message }))
             }
-            (None, Some(name)) => Ok((directory()?.check_free(name).await?, None)),
-            (None, None) => Ok((ConversationId::from(Uuid::now_v7().to_string()), None)),
+            (None, Some(name)) => Ok((directory()?.check_free(name).await?, Last::default())),
+            (None, None) => Ok((ConversationId::from(Uuid::now_v7().to_string()), Last::default())),
         }
     }
 }
@@ -170,19 +169,35 @@ struct Chat {
     server: (Address, Option<Hidden>),
     view: Box<dyn View>,
     terminal: Terminal,
-    /// The last turn, if it can be tried again.
-    failed: Option<TurnId>,
+    last: Last,
     /// What was typed during the last turn and not sent.
     draft: String,
 }
 
-/// Whether a line is the command to retry, and with which model.
-fn retry_with(line: &str) -> Option<Option<&str>> {
-    let rest = line.strip_prefix(RETRY)?;
-    match rest.trim() {
-        "" => Some(None),
-        model => (rest.starts_with(char::is_whitespace) && !model.contains(char::is_whitespace))
-            .then_some(Some(model)),
+/// What can be asked again.
+#[derive(Default)]
+struct Last {
+    /// The last turn, if it failed or was stopped.
+    failed: Option<TurnId>,
+    /// The `seq` of the last message.
+    message: Option<u64>,
+}
+
+impl Last {
+    /// How the turn that a line asks for begins, and the command for it; else why there is none.
+    fn beginning(&self, order: Order) -> Result<(Beginning, Start), &'static str> {
+        match order {
+            Order::Say(text) => Ok((Beginning::Message(text.clone()), Start::Say(text))),
+            Order::Retry(_) => match (&self.failed, self.message) {
+                (Some(turn), _) => Ok((Beginning::Again, Start::Turn(turn.clone()))),
+                (None, Some(seq)) => Ok((Beginning::Again, Start::Message(seq, None))),
+                (None, None) => Err("Nothing to retry: nothing was asked yet."),
+            },
+            Order::Edit(text) => match self.message {
+                Some(seq) => Ok((Beginning::Message(text.clone()), Start::Message(seq, Some(text)))),
+                None => Err("Nothing to edit: nothing was asked yet."),
+            },
+        }
     }
 }
 
@@ -196,29 +211,32 @@ impl Chat {
         };
         let (link, view) = (&mut self.link, self.view.as_mut());
         let mut asked = self.model.clone();
-        let mut turn = if let Some(model) = retry_with(&line) {
-            let Some(failed) = self.failed.clone() else {
-                view.line(&view::Line::Error("Nothing to retry: no turn failed or was stopped.".to_owned()))?;
+        // A message on the command line is one, whatever it begins with.
+        let order = if once { Order::Say(line) } else { Order::of(&line) };
+        if let Order::Retry(Some(model)) = &order {
+            asked = Some(model.clone());
+        }
+        let (beginning, start) = match self.last.beginning(order) {
+            Ok(begins) => begins,
+            Err(why) => {
+                view.line(&view::Line::Error(why.to_owned()))?;
                 return Ok(Ending::Refused);
-            };
-            let again = Beginning::Again(failed.clone());
-            let mut turn = Turn::expect(again, &self.conversation_id, link, view)?;
-            asked = model.map(str::to_owned).or(asked);
-            turn.retry(failed, asked.clone()).await?;
-            turn
-        } else {
-            let beginning = Beginning::Message(line.clone());
-            let mut turn = Turn::expect(beginning, &self.conversation_id, link, view)?;
-            turn.send(line, asked.clone()).await?;
-            turn
+            }
         };
+        let mut turn = Turn::expect(beginning, &self.conversation_id, link, view)?;
+        turn.start(start, asked.clone()).await?;
         let mut queued = VecDeque::new();
         let ending = loop {
             let shown = turn.run(&mut keys).await?;
             let is_over = matches!(shown.ending, Ending::Failed | Ending::Cancelled | Ending::Interrupted);
+            if shown.was_moved {
+                // The conversation stays with what the turn was moved to.
+                asked = None;
+            }
             if shown.ending != Ending::Refused {
                 self.model.clone_from(&asked);
-                self.failed = shown.turn_id.filter(|_| is_over);
+                self.last.failed = shown.turn_id.filter(|_| is_over);
+                self.last.message = shown.message.or(self.last.message);
             }
             queued.extend(shown.queued);
             let is_done = shown.ending == Ending::Refused || (once && shown.ending == Ending::Interrupted);
@@ -237,7 +255,7 @@ impl Chat {
     /// Message by message, until the input ends.
     async fn converse(&mut self, name: &str, interrupt: &mut Interrupt) -> Result<ExitCode> {
         let greeting = format!(
-            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, {RETRY} asks again, /settings tunes retries, Ctrl-D leaves.",
+            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, Ctrl-D leaves. {RETRY} asks again, {EDIT} TEXT\nreplaces your last message, /settings tunes retries.",
             env!("CARGO_PKG_VERSION")
         );
         self.note(&greeting)?;
@@ -252,7 +270,7 @@ impl Chat {
                     text if settings::asked(text).is_some() => self.settings(text).await?,
                     text => {
                         let ending = self.say(text.to_owned(), false, interrupt).await?;
-                        if self.failed.is_some() && ending == Ending::Failed {
+                        if self.last.failed.is_some() && ending == Ending::Failed {
                             self.note(&format!("{RETRY} asks again, {RETRY} MODEL asks another model."))?;
                         }
                     }

@@ -37,8 +37,8 @@ pub(crate) enum Command {
     ///
     /// Without a message and in a terminal, it is a conversation. Type your next message while an answer comes: it is sent
     /// when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the wait and r skips
-    /// it; Ctrl-C ends the turn. /retry asks again after a failure or a stop, and
-    /// /retry MODEL asks another model.
+    /// it; Ctrl-C ends the turn. /retry asks again, /retry MODEL asks another model, and /edit TEXT replaces your last
+    /// message.
     ///
     /// The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 failed or
     /// cancelled, 2 wrong usage, 130 interrupted.

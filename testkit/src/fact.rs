@@ -97,6 +97,8 @@ fn name(input: &Input) -> &'static str {
         Input::Abort => "abort",
         Input::AbortRetry => "abort retry",
         Input::RetryNow => "retry now",
+        Input::GoTo(_) => "go to a target",
+        Input::MoveAway => "move away",
         Input::Steer(_) => "steer",
         Input::Unsteer { .. } => "unsteer",
         Input::Fault(_) => "fault",

@@ -243,7 +243,7 @@ impl Invariants {
 
     /// The prompt comes first, once; a turn that tries another one again has none.
     fn begins(&mut self, event: &EventBody) -> Result<(), Violation> {
-        let again = matches!(event, EventBody::TurnStart { retry_of: Some(_) });
+        let again = matches!(event, EventBody::TurnStart { retry_of: Some(_), .. });
         let first = again || matches!(event, EventBody::UserMessage { .. });
         ensure!(first != self.prompted, "the prompt comes first, once: {}", shown(event));
         self.prompted = true;

@@ -3,7 +3,7 @@
 use axum::{
     body::{Body, Bytes, HttpBody as _},
     extract::{FromRequest, Request},
-    http::StatusCode,
+    http::{StatusCode, request::Parts},
 };
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
@@ -27,6 +27,12 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
         let (head, body) = request.into_parts();
         // The room that it takes is free when it was read.
         let (bytes, _room) = whole(body, api).await?;
+        Self::read(head, bytes, api).await
+    }
+}
+
+impl<T: DeserializeOwned> Json<T> {
+    async fn read(head: Parts, bytes: Bytes, api: &Api) -> Result<Self, Refusal> {
         // Serde would quote all of a string, escaped, which takes many times its size.
         if bytes.trim_ascii_start().starts_with(b"\"") {
             return Err(Refusal::new(
@@ -37,6 +43,22 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
         let request = Request::from_parts(head, Body::from(bytes));
         let axum::Json(body) = axum::Json::from_request(request, api).await?;
         Ok(Self(body))
+    }
+}
+
+/// The same, or no body at all.
+pub(crate) struct MaybeJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeJson<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
+        let (head, body) = request.into_parts();
+        let (bytes, _room) = whole(body, api).await?;
+        if bytes.trim_ascii().is_empty() {
+            return Ok(Self(T::default()));
+        }
+        Json::read(head, bytes, api).await.map(|Json(body)| Self(body))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Carrying out one command.
 
-use everturn_orchestrator::{Cursor, Error, Orchestrator, StartTurn, Started, Subscription};
+use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started, Subscription};
 use everturn_wire::{Command, ConversationId};
 
 /// What is left to do for the socket when a command has been carried out.
@@ -43,8 +43,10 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             start.retry = retry.map(|settings| *settings);
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
-        Command::ChatRetry { conversation_id: id, turn_id, model, extensions } => {
-            let started = orchestrator.retry_with(&id, &turn_id, model.as_deref()).await?;
+        Command::ChatRetry { conversation_id: id, turn_id, seq, message, model, extensions } => {
+            let mut what = RetryTurn::default();
+            (what.turn_id, what.seq, what.text, what.model) = (turn_id, seq, message, model);
+            let started = orchestrator.retry_with(&id, what).await?;
             return follow(orchestrator, started, extensions).await;
         }
         Command::ChatSubscribe { conversation_id: id, cursor, extensions } => {
@@ -66,8 +68,11 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
         Command::RetryAbort { conversation_id: id } => {
             return told(orchestrator.abort_retry(&id).await?);
         }
-        Command::RetryNow { conversation_id: id } => {
+        Command::RetryNow { conversation_id: id, model: None } => {
             return told(orchestrator.retry_now(&id).await?);
+        }
+        Command::RetryNow { conversation_id: id, model: Some(model) } => {
+            return told(orchestrator.retry_now_with(&id, &model).await?);
         }
         Command::RetrySet { conversation_id: id, settings } => {
             orchestrator.change_retry_settings(id.as_ref(), &settings).await?;
@@ -103,7 +108,7 @@ pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
         | Command::ChatStop { conversation_id }
         | Command::ChatRetry { conversation_id, .. }
         | Command::RetryAbort { conversation_id }
-        | Command::RetryNow { conversation_id } => Some(conversation_id),
+        | Command::RetryNow { conversation_id, .. } => Some(conversation_id),
     }
 }
 
@@ -120,12 +125,14 @@ pub(crate) enum Urgency {
 
 pub(crate) fn urgency(command: &Command) -> Urgency {
     match command {
-        Command::ChatStop { .. } | Command::RetryAbort { .. } | Command::RetryNow { .. } => Urgency::Urgent,
+        Command::ChatStop { .. } | Command::RetryAbort { .. } | Command::RetryNow { model: None, .. } => Urgency::Urgent,
         Command::ChatSend { .. } | Command::ChatRetry { .. } => Urgency::Starts,
         Command::ChatSubscribe { .. }
         | Command::ChatUnsubscribe { .. }
         | Command::ChatQueue { .. }
         | Command::ChatQueueCancel { .. }
+        // What is urgent is short: a model may have any length.
+        | Command::RetryNow { model: Some(_), .. }
         | Command::RetrySet { .. } => Urgency::Ordered,
     }
 }

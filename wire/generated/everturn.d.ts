@@ -152,17 +152,24 @@ export interface ChatQueueCommand {
   messageId?: string;
 }
 
-/** Repeats a turn that ended in an error or was stopped, over the same history. Subscribes the sender. */
+/**
+ * Repeats a turn that ended in an error or was stopped, over the same history; or, with `seq`, answers a user message
+ * again. Refused while a turn runs. Subscribes the sender.
+ */
 export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
-  /** Its last turn; the command is refused if another one is the last by now. */
-  turnId: TurnId;
   /** Whether to send extension events too. */
   extensions?: boolean;
+  /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
+  message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
+  /** The `seq` of the user message to answer again: what follows it is superseded. */
+  seq?: number;
+  /** Its last turn; the command is refused if another one is the last by now. Required without `seq`. */
+  turnId?: TurnId;
 }
 
 /** Starts a turn, in a new conversation if none is given. Subscribes the sender. */
@@ -692,6 +699,20 @@ export interface RetryNowCommand {
   type: "retry.now";
   /** The conversation. */
   conversationId: ConversationId;
+  /**
+   * The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; as decided by its
+   * schedule if absent.
+   */
+  model?: string;
+}
+
+/** Request body of `POST /conversations/:id/retry/now`; may be absent. */
+export interface RetryNowRequest {
+  /**
+   * The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; as decided by its
+   * schedule if absent.
+   */
+  model?: string;
 }
 
 /** The outcome of a series of retries. */
@@ -756,12 +777,19 @@ export type RetryPreset =
   /** A word that only a newer server sends. */
   | (string & {});
 
-/** Request body of `POST /conversations/:id/retry`. */
+/** Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both. */
 export interface RetryRequest {
-  /** The turn to repeat: the conversation's last one, which ended in an error or was stopped. */
-  turnId: TurnId;
+  /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
+  message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
+  /** The `seq` of a user message, which is answered again: what follows it is superseded. */
+  seq?: number;
+  /**
+   * The conversation's last turn; the request is refused if another one is the last by now. Without `seq` it is
+   * repeated, and must have ended in an error or by a stop.
+   */
+  turnId?: TurnId;
 }
 
 /**
@@ -1030,7 +1058,7 @@ export interface StoredChunk {
   chunk: Chunk;
   /**
    * Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
-   * model. Set on the first chunk of a turn that repeats another one.
+   * model. Set on the first chunk of a turn that repeats another one or edits a user message.
    */
   supersedes?: number;
 }
@@ -1268,8 +1296,15 @@ export interface TurnStartEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The `seq` of the user message that the turn begins with; absent in a turn that repeats another one. */
+  messageSeq?: number;
   /** The turn that this one repeats: same history, no new message, so no `user-message` precedes it. */
   retryOf?: TurnId;
+  /**
+   * What the turn supersedes, as its first chunk will have it (see `StoredChunk`); absent = nothing. A turn that
+   * ends before its first chunk supersedes nothing.
+   */
+  supersedes?: number;
 }
 
 /** What only a newer server sends: pass it over. It has further fields. */

@@ -29,6 +29,11 @@ pub(crate) fn maybe_flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<b
     value.deserialize_any(Flag)
 }
 
+/// Reads a whole number, if it is there.
+pub(crate) fn maybe_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    value.deserialize_any(Number)
+}
+
 struct Images;
 
 impl<'de> Visitor<'de> for Images {
@@ -104,6 +109,28 @@ impl Visitor<'_> for Flag {
 
     fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
         Ok(Some(flag))
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Err(a_string(&self))
+    }
+}
+
+struct Number;
+
+impl Visitor<'_> for Number {
+    type Value = Option<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of at least 0")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Some(number))
     }
 
     fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {

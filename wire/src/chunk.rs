@@ -129,7 +129,7 @@ pub struct StoredChunk {
     // Shared: it may hold an image of megabytes, and every request to a model has it.
     pub chunk: Arc<Chunk>,
     /// Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
-    /// model. Set on the first chunk of a turn that repeats another one.
+    /// model. Set on the first chunk of a turn that repeats another one or edits a user message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<u64>,
 }

@@ -96,13 +96,21 @@ pub enum Command {
         /// The conversation.
         conversation_id: ConversationId,
     },
-    /// Repeats a turn that ended in an error or was stopped, over the same history. Subscribes the sender.
+    /// Repeats a turn that ended in an error or was stopped, over the same history; or, with `seq`, answers a user message
+    /// again. Refused while a turn runs. Subscribes the sender.
     #[serde(rename = "chat.retry")]
     ChatRetry {
         /// The conversation.
         conversation_id: ConversationId,
-        /// Its last turn; the command is refused if another one is the last by now.
-        turn_id: TurnId,
+        /// Its last turn; the command is refused if another one is the last by now. Required without `seq`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
+        /// The `seq` of the user message to answer again: what follows it is superseded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seq: Option<u64>,
+        /// With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
         /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
@@ -121,6 +129,10 @@ pub enum Command {
     RetryNow {
         /// The conversation.
         conversation_id: ConversationId,
+        /// The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; as decided by its
+        /// schedule if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// Changes the retry settings of a conversation, or the global ones: `enabled` turns automatic retries on or off. Null
     /// resets a field, so that it is inherited. Sockets that asked for extension events are told with

@@ -60,6 +60,13 @@ pub enum EventBody {
         /// The turn that this one repeats: same history, no new message, so no `user-message` precedes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<TurnId>,
+        /// The `seq` of the user message that the turn begins with; absent in a turn that repeats another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_seq: Option<u64>,
+        /// What the turn supersedes, as its first chunk will have it (see `StoredChunk`); absent = nothing. A turn that
+        /// ends before its first chunk supersedes nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        supersedes: Option<u64>,
     },
     /// A piece of visible text.
     TextDelta {

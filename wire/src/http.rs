@@ -1,5 +1,7 @@
 //! Request and response bodies of the HTTP API.
 
+mod retry;
+
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use crate::{
     Category, ConversationId, ConversationStatus, DoneReason, Image, QueuedMessage, RetrySettings,
     RetryState, StoredChunk, TurnId, Usage,
 };
+pub use retry::{RetryNowRequest, RetryRequest};
 
 /// Request body of `POST /chat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,18 +197,6 @@ pub struct RetryControl {
     pub conversation_id: ConversationId,
     /// Whether there was a retry to skip to or to cancel: a waiting one or, for `abort`, one in phase `asking`.
     pub was_retrying: bool,
-}
-
-/// Request body of `POST /conversations/:id/retry`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct RetryRequest {
-    /// The turn to repeat: the conversation's last one, which ended in an error or was stopped.
-    pub turn_id: TurnId,
-    /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
 }
 
 /// Response of `POST /conversations/:id/retry`.

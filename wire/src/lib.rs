@@ -37,8 +37,8 @@ pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
 pub use http::{
     ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
-    Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryRequest, SendRequest, Stopped,
-    TargetState, Targets, TurnMetrics, TurnMetricsList,
+    Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryRequest,
+    SendRequest, Stopped, TargetState, Targets, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

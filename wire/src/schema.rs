@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
-    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryPatch,
-    RetryRequest, RetrySettingsState, SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
+    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
+    RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, SendRequest, ServerMessage, Stopped,
+    Targets, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -88,9 +89,15 @@ fn definitions() -> Map<String, Value> {
         .into_generator();
     let list = generator.subschema_for::<ConversationList>();
     define::<(AgentEvent, Chunk, Message, Failure, Command, ServerMessage, ExportLine)>(&mut generator);
-    define::<(SendRequest, HistoryWindow, ConversationState, TurnMetricsList, Stopped, RetryControl)>(
-        &mut generator,
-    );
+    define::<(
+        SendRequest,
+        HistoryWindow,
+        ConversationState,
+        TurnMetricsList,
+        Stopped,
+        RetryControl,
+        RetryNowRequest,
+    )>(&mut generator);
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );

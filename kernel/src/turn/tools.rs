@@ -104,7 +104,10 @@ impl Turn {
             fx.tell(EventBody::Steering { text: message.text });
         }
         self.recoveries = 0;
-        self.choose_target(now, None, schedule, fx);
+        // What a person chose is not given up for the first target.
+        if !self.is_chosen {
+            self.choose_target(now, None, schedule, fx);
+        }
         let ledger = Ledger::new(self.target);
         self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, ledger, now)));
     }

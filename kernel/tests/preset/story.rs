@@ -89,6 +89,18 @@ impl<P: Schedule> Story<P> {
         self.fail_while(failure, |_, _| ())
     }
 
+    /// The call that is wanted fails, and no time passes.
+    pub(crate) fn fail_now(&mut self, failure: Failure) {
+        let Want::Stream(op) = self.turn.want() else { panic!("no call is wanted") };
+        self.health.note(self.now, &self.turn.target().expect("it has targets").clone(), &failure);
+        self.tell(Input::Provider(op, StreamEvent::Failed(failure)));
+        if let Want::Wake(op, at) = self.turn.want()
+            && at <= self.now
+        {
+            self.tell(Input::Tick(op));
+        }
+    }
+
     /// The same; meanwhile others find something out about the targets.
     pub(crate) fn fail_while(
         &mut self,
@@ -132,7 +144,7 @@ impl<P: Schedule> Story<P> {
     }
 
     /// Tells the turn something. One that was saved and brought back before would have done the same.
-    fn tell(&mut self, input: Input) {
+    pub(crate) fn tell(&mut self, input: Input) {
         let before = self.turn.want();
         let policy = Knowing(&self.policy, &self.health);
         let saved = serde_json::to_string(&self.turn.snapshot()).expect("a snapshot is JSON");

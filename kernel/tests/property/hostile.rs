@@ -170,7 +170,10 @@ impl Trial {
             && op.step == next.step
             && op != next
         {
-            assert!(matches!(input, Input::RetryNow | Input::Recover), "asked again by {input:?}");
+            assert!(
+                matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
+                "asked again by {input:?}"
+            );
             assert_eq!(next.attempt, op.attempt + 1);
         }
         if let (Want::Wake(op, at), Want::Wake(next, then)) = (before.want(), self.turn.want()) {
@@ -232,7 +235,8 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
                 current == *step && runs(call_id)
             }
             Input::Tick(op) => matches!(want, Want::Wake(next, at) if next == *op && now >= at),
-            Input::RetryNow => waits || is_silent(turn),
+            Input::RetryNow | Input::MoveAway => waits || is_silent(turn),
+            Input::GoTo(target) => (waits || is_silent(turn)) && *target < turn.settings().targets.len(),
             Input::AbortRetry => turn.retry().is_some(),
             Input::Steer(message) => !queued(&message.message_id) && !message.text.is_empty(),
             Input::Unsteer { message_id } => queued(message_id),

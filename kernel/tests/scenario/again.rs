@@ -11,7 +11,7 @@ fn it_keeps_and_tells_no_message_and_answers() {
     let (id, again) = ("t-2".into(), "t-1".into());
     let mut turn = Turn::begin_again(id, Settings::default(), again, START, &mut fx);
     let begun: Vec<_> = fx.drain().collect();
-    let told = EventBody::TurnStart { retry_of: Some("t-1".into()) };
+    let told = EventBody::TurnStart { retry_of: Some("t-1".into()), message_seq: None, supersedes: None };
     assert_eq!(begun, [Effect::Tell(told)], "no prompt is kept or told");
     assert_eq!(turn.want(), Want::Stream(Op::default()));
     for event in [StreamEvent::Text("Hello".into()), StreamEvent::Finished(FinishReason::Stop)] {

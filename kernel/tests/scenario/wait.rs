@@ -55,13 +55,31 @@ fn cancelling_the_retry_seals_and_says_so() {
 }
 
 #[test]
+fn a_turn_that_makes_way_for_another_one_says_so() {
+    let script = Script { outside: vec![(6_000, Input::MoveAway)], ..overloaded_thrice() };
+    let story = play(&script);
+    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> move away")).collect();
+    assert_snapshot!(end.join("\n"), @r#"
+    6000 > move away
+    6000 retry-ended attempts=1 message="Moved to another model by a person" outcome="cancelled"
+    6000 done durationMs=6000 reason="aborted"
+    6000 turn-sealed
+    "#);
+}
+
+#[test]
 fn cancelling_the_retry_means_nothing_where_none_is() {
     let speaks = vec![text("Hel"), Beat::Wait(10), text("lo"), Beat::Say(finished())];
     let calm = Script { steps: vec![vec![speaks]], ..Script::default() };
-    let asked = Script { outside: vec![(5, Input::AbortRetry), (6, Input::RetryNow)], ..calm.clone() };
+    let asked = Script {
+        outside: vec![(5, Input::AbortRetry), (6, Input::RetryNow), (7, Input::MoveAway)],
+        ..calm.clone()
+    };
     let story: String = play(&asked)
         .lines()
-        .filter(|line| !line.contains("> abort retry") && !line.contains("> retry now"))
+        .filter(|line| {
+            !["> abort retry", "> retry now", "> move away"].iter().any(|said| line.contains(said))
+        })
         .map(|l| format!("{l}\n"))
         .collect();
     assert_eq!(story, play(&calm));

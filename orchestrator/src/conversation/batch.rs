@@ -28,6 +28,8 @@ pub(crate) struct Batch {
     sealed_seqs: (u64, u64),
     /// What the next chunk takes the place of.
     supersedes: Option<u64>,
+    /// What the turn that begins here supersedes.
+    mark: Option<u64>,
     /// How long the turn took, as its end was told.
     duration_ms: Option<u64>,
     /// What is added is of the turn that follows.
@@ -51,6 +53,7 @@ impl Batch {
             counts: Vec::new(),
             sealed_seqs: (first_seq, head.last_seq),
             supersedes: None,
+            mark: None,
             duration_ms: None,
             is_next: false,
             told: live.log.merged_after(live.journaled),
@@ -60,9 +63,15 @@ impl Batch {
 
     pub(crate) fn effect(&mut self, effect: Effect, turn_id: &TurnId, now: Millis) {
         match effect {
-            Effect::Tell(body) => {
-                if let EventBody::Done { duration_ms, .. } = body {
-                    self.duration_ms = duration_ms;
+            Effect::Tell(mut body) => {
+                match &mut body {
+                    EventBody::Done { duration_ms, .. } => self.duration_ms = *duration_ms,
+                    EventBody::TurnStart { message_seq, supersedes, .. } => {
+                        let has_message = self.head.last_seq >= self.first_seq;
+                        *message_seq = has_message.then_some(self.head.last_seq);
+                        *supersedes = self.mark;
+                    }
+                    _ => {}
                 }
                 self.counts.extend(Count::of(&body));
                 self.event(Some(turn_id), body);
@@ -74,14 +83,14 @@ impl Batch {
     /// The turn's first chunk, if it is still to come, takes the place of what the history has from this `seq` on.
     pub(crate) fn supersede(&mut self, from: Option<u64>) {
         if self.head.last_seq + 1 == self.first_seq {
-            self.supersedes = from;
+            (self.supersedes, self.mark) = (from, from);
         }
     }
 
     /// What is added from here on is of the turn that follows.
     pub(crate) fn begin_next(&mut self) {
         (self.from, self.first_seq) = (self.head.end, self.head.last_seq + 1);
-        (self.is_next, self.supersedes) = (true, None);
+        (self.is_next, self.supersedes, self.mark) = (true, None, None);
     }
 
     /// Changes the conversation's status, if it is another one. Before the turn's first event, its start moves along.

@@ -11,6 +11,8 @@ pub(crate) struct Control {
     pub(crate) input: Input,
     /// Answered when the turn has taken the command in and what came of it is durable.
     pub(crate) taken: Option<oneshot::Sender<()>>,
+    /// The model or route with which the turn is to go on, by its id, where it is told to [`Input::RetryNow`].
+    pub(crate) model: Option<String>,
     /// Close the conversation when the turn is sealed.
     pub(crate) closes: bool,
     /// It is for turns that obey the conversation's retry settings only.
@@ -20,7 +22,7 @@ pub(crate) struct Control {
 impl From<Input> for Control {
     /// One that nobody waits for.
     fn from(input: Input) -> Self {
-        Self { input, taken: None, closes: false, by_switch: false }
+        Self { input, taken: None, model: None, closes: false, by_switch: false }
     }
 }
 

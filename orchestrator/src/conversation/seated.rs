@@ -46,11 +46,16 @@ impl Conversation {
 
     /// The same, if nobody drove since then.
     pub(crate) fn claim_since(self: &Arc<Self>, vacancy: Vacancy) -> Result<Seated, Error> {
-        let claims = vacancy.0.ok_or_else(|| self.refusal(Refused::Busy));
-        // Whatever is in the way is told as if it were asked for now.
-        let claims = claims.or_else(|busy| self.check_kept().and(Err(busy)))?;
+        let claims = self.check_vacant(vacancy)?;
         let inbox = self.seat.claim(Some(claims)).map_err(|refused| self.refusal(refused))?;
         Ok(self.seated(inbox))
+    }
+
+    /// Refuses where somebody had the seat then. Says how often it was taken so far.
+    pub(crate) fn check_vacant(&self, vacancy: Vacancy) -> Result<u64, Error> {
+        let claims = vacancy.0.ok_or_else(|| self.refusal(Refused::Busy));
+        // Whatever is in the way is told as if it were asked for now.
+        claims.or_else(|busy| self.check_kept().and(Err(busy)))
     }
 
     /// To be asked before what is read to decide on a claim.

@@ -1,15 +1,69 @@
-//! Trying the last turn again.
+//! Asking again: for the last turn, or from any user message on.
 
-use std::sync::Arc;
-
-use everturn_wire::{ConversationId, DoneReason, Role, StoredChunk, TurnId};
+use everturn_kernel::Prompt;
+use everturn_wire::{Chunk, ConversationId, DoneReason, Image, TurnId, TurnMetrics};
 use tokio::sync::oneshot;
 
-use super::{Orchestrator, Started};
+use super::{Orchestrator, StartTurn, Started, command::check};
 use crate::{
-    Error, new_id,
-    session::{self, TurnSettings, TurnTask},
+    Error,
+    conversation::Conversation,
+    new_id,
+    session::{self, Fork, NoFork, TurnSettings, TurnTask},
 };
+
+/// What is asked again: [`RetryTurn::last`] or [`RetryTurn::message`], then what differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryTurn {
+    /// The conversation's last turn; refused when another one is the last by now. Required without `seq`: then it is
+    /// repeated, and must have ended in an error or by a stop.
+    pub turn_id: Option<TurnId>,
+    /// The `seq` of a user message, which is answered again.
+    pub seq: Option<u64>,
+    /// With `seq`: a new text for that message; its images are kept.
+    pub text: Option<String>,
+    /// The model or route, by its id; else the conversation's last one. Later turns of the conversation use it, too.
+    pub model: Option<String>,
+}
+
+impl RetryTurn {
+    /// Repeats the last turn.
+    pub fn last(turn_id: impl Into<TurnId>) -> Self {
+        Self { turn_id: Some(turn_id.into()), ..Self::default() }
+    }
+
+    /// Answers the user message again that has a chunk of this `seq`.
+    pub fn message(seq: u64) -> Self {
+        Self { seq: Some(seq), ..Self::default() }
+    }
+
+    /// Only as long as this is the conversation's last turn.
+    #[must_use]
+    pub fn after(self, turn_id: impl Into<TurnId>) -> Self {
+        Self { turn_id: Some(turn_id.into()), ..self }
+    }
+
+    /// With this text in place of that of the message.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..self }
+    }
+
+    /// With this model or route.
+    #[must_use]
+    pub fn model(self, model: impl Into<String>) -> Self {
+        Self { model: Some(model.into()), ..self }
+    }
+}
+
+/// How the new turn begins.
+enum Beginning {
+    /// It repeats that turn over the same history.
+    Again(TurnId),
+    /// It begins with this user message.
+    Message(Prompt),
+}
 
 impl Orchestrator {
     /// Asks again over the same history: for the conversation's last turn, when it ended in an error or was stopped. What
@@ -19,54 +73,113 @@ impl Orchestrator {
     /// When there is no such conversation, that turn is not its last one or ended well, another one is running, or the
     /// journal fails.
     pub async fn retry(&self, id: &ConversationId, turn_id: &TurnId) -> Result<Started, Error> {
-        self.retry_with(id, turn_id, None).await
+        self.retry_with(id, RetryTurn::last(turn_id.clone())).await
     }
 
-    /// As [`Self::retry`], with another model or route, by its id. Later turns of the conversation use it, too.
+    /// As [`Self::retry`], or from a user message on: that message is answered again, or replaced by another text. What
+    /// follows it stays for people; the model is sent the history up to it, then the new turn.
     ///
     /// # Errors
-    /// As [`Self::retry`], and when there is no such model or route.
-    pub async fn retry_with(
-        &self,
-        id: &ConversationId,
-        turn_id: &TurnId,
-        model: Option<&str>,
-    ) -> Result<Started, Error> {
+    /// As [`Self::retry`], when there is no such model or route, the conversation has no such user message, a later version
+    /// replaced it, or the new text is no good.
+    pub async fn retry_with(&self, id: &ConversationId, what: RetryTurn) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         let conversation = self.find(id).await?;
         conversation.settled().await;
         // Before what is decided on is read.
         let vacancy = conversation.vacancy();
-        let (last_model, chunks) = {
-            let record = &conversation.state().record;
-            (record.head.model.clone(), record.chunks.clone())
+        let turns = self.ports.journal.metrics(id).await?;
+        let (beginning, supersedes) = match what.seq {
+            Some(seq) => {
+                conversation.check_vacant(vacancy)?;
+                fork(&conversation, &turns, seq, &what)?
+            }
+            None => last(&conversation, &turns, &what)?,
         };
-        let refused = |why: &str| Error::NotTriedAgain { turn_id: turn_id.clone(), why: why.to_owned() };
-        let metrics = self.ports.journal.metrics(id).await?;
-        let last = metrics.last().filter(|turn| turn.turn_id == *turn_id);
-        let last = last.ok_or_else(|| refused("it is not the last turn of its conversation"))?;
-        if !matches!(last.reason, None | Some(DoneReason::Error | DoneReason::Aborted)) {
-            return Err(refused("it ended neither in an error nor by a stop"));
-        }
-        let model = self.ports.models.choose(model, last_model.as_deref())?;
+        let last_model = conversation.state().record.head.model.clone();
+        let model = self.ports.models.choose(what.model.as_deref(), last_model.as_deref())?;
         let seated = conversation.claim_since(vacancy)?;
-        let supersedes = loose_end(&chunks);
         let settings = TurnSettings::new(&self.ports, &conversation, model, None, supersedes);
         let (started, begun) = oneshot::channel();
-        let again = new_id::turn();
-        let job = TurnTask::retry(&self.ports, again.clone(), turn_id.clone(), settings, started);
+        let turn_id = new_id::turn();
+        let job = match beginning {
+            Beginning::Again(again) => {
+                TurnTask::retry(&self.ports, turn_id.clone(), again, settings, started)
+            }
+            Beginning::Message(prompt) => {
+                TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started)
+            }
+        };
         session::begin(&self.ports, seated, job);
         match begun.await {
-            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id: again, from: from? }),
+            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from? }),
             Err(_) => Err(Error::NotStarted { id: id.clone() }),
         }
     }
 }
 
-/// Where the model's output after the last user message or tool result begins: what trying again replaces. It may be that of
-/// an earlier try, where the last one was stopped before it said anything. Looked for in what still stands, since what a
-/// try has replaced cannot be replaced again.
-fn loose_end(chunks: &[Arc<StoredChunk>]) -> Option<u64> {
-    let standing = session::standing(chunks, None);
-    standing.iter().rev().take_while(|stored| stored.role == Role::Assistant).last().map(|stored| stored.seq)
+/// The last turn again, and what that supersedes.
+fn last(
+    conversation: &Conversation,
+    turns: &[TurnMetrics],
+    what: &RetryTurn,
+) -> Result<(Beginning, Option<u64>), Error> {
+    let bad = |why: &str| Error::BadRetry { why: why.to_owned() };
+    let turn_id = what.turn_id.as_ref().ok_or_else(|| bad("name the turn, or a user message by its seq"))?;
+    let last = last_turn(turns, turn_id)?;
+    if what.text.is_some() {
+        return Err(bad("name the user message that the new text is for by its seq"));
+    }
+    if !matches!(last.reason, None | Some(DoneReason::Error | DoneReason::Aborted)) {
+        let why = "it ended neither in an error nor by a stop".to_owned();
+        return Err(Error::NotTriedAgain { turn_id: turn_id.clone(), why });
+    }
+    let chunks = conversation.state().record.chunks.clone();
+    Ok((Beginning::Again(turn_id.clone()), session::loose_end(&chunks)))
+}
+
+fn last_turn<'t>(turns: &'t [TurnMetrics], turn_id: &TurnId) -> Result<&'t TurnMetrics, Error> {
+    turns.last().filter(|turn| turn.turn_id == *turn_id).ok_or_else(|| Error::NotTriedAgain {
+        turn_id: turn_id.clone(),
+        why: "it is not the last turn of its conversation".to_owned(),
+    })
+}
+
+/// A user message again, and what that supersedes.
+fn fork(
+    conversation: &Conversation,
+    turns: &[TurnMetrics],
+    seq: u64,
+    what: &RetryTurn,
+) -> Result<(Beginning, Option<u64>), Error> {
+    if let Some(turn_id) = &what.turn_id {
+        last_turn(turns, turn_id)?;
+    }
+    let chunks = conversation.state().record.chunks.clone();
+    let Fork { message, after, before } = session::fork(&chunks, turns, seq).map_err(|why| match why {
+        NoFork::Unknown(last) => {
+            Error::BadRetry { why: format!("there is no chunk {seq}, the last one is {last}") }
+        }
+        NoFork::NotOfUser(role) => {
+            Error::BadRetry { why: format!("chunk {seq} is no user message, its role is {role:?}") }
+        }
+        NoFork::Superseded => Error::Superseded { seq },
+    })?;
+    if let Some(text) = &what.text {
+        let images = message.iter().filter_map(|chunk| match &**chunk {
+            Chunk::Image { url, mime_type } => Some(Image { url: url.clone(), mime_type: mime_type.clone() }),
+            _ => None,
+        });
+        let start = StartTurn::new(text.clone()).images(images.collect());
+        check(&start)?;
+        let prompt = Prompt { text: start.text, images: start.images };
+        return Ok((Beginning::Message(prompt), Some(before)));
+    }
+    // The turn that has the message; else the last one, which ended after it.
+    let range = |turn: &TurnMetrics| Some(turn.first_seq?..=turn.last_seq?);
+    let of_message = turns.iter().find(|turn| range(turn).is_some_and(|range| range.contains(&seq)));
+    let again = of_message.or(turns.last()).map(|turn| turn.turn_id.clone());
+    let again = again
+        .ok_or_else(|| Error::BadRetry { why: format!("nothing is known of the turn of chunk {seq}") })?;
+    Ok((Beginning::Again(again), after))
 }

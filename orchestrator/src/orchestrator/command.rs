@@ -152,6 +152,19 @@ impl Orchestrator {
         Ok(conversation.takes_retry_now() && self.order(&conversation, Input::RetryNow)?)
     }
 
+    /// As [`Self::retry_now`], and goes on with this model or route, by its id. A turn on a route goes to that target of it,
+    /// if it is one, and stays with it. Otherwise the turn is sealed as aborted, and one that repeats it takes its place in
+    /// the same commit.
+    ///
+    /// # Errors
+    /// When there is no such conversation, model or route.
+    pub async fn retry_now_with(&self, id: &ConversationId, model: &str) -> Result<bool, Error> {
+        let conversation = self.find(id).await?;
+        self.ports.models.choose(Some(model), None)?;
+        let control = Control { model: Some(model.to_owned()), ..Control::from(Input::RetryNow) };
+        Ok(conversation.takes_retry_now() && self.send(&conversation, control)?)
+    }
+
     /// Closes a conversation: ends its running turn and drops its queue. A new message opens it again, also one that comes
     /// before all that is done. Says whether a turn was running.
     ///
@@ -201,7 +214,7 @@ impl Orchestrator {
     }
 }
 
-fn check(start: &StartTurn) -> Result<(), Error> {
+pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
     let why = if start.text.trim().is_empty() && start.images.is_empty() {
         "it is empty".to_owned()
     } else if start.text.len() > MAX_MESSAGE {

@@ -10,18 +10,23 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, Effect, Effects, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    Arguments, Effect, Effects, Host, Input, Millis, Op, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    Want,
 };
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, future};
 use tokio::sync::mpsc;
 
-use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
+use super::{
+    Ports, TurnSettings, TurnTask,
+    go_to::{self, Way},
+    turn_task::PendingReplies,
+};
 use crate::{
     Invocation, JournalError, Output,
     conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
-    model::Model,
+    model::{Choice, Model},
     panic::panic_text,
     shutdown::Stage,
     tool::excerpt,
@@ -47,7 +52,11 @@ pub(super) struct TurnHost<'s> {
     /// The model that it asked.
     model: Option<Arc<Model>>,
     turn_id: TurnId,
+    /// The targets of the turn.
+    targets: Vec<Target>,
     settings: TurnSettings,
+    /// The model of the turn that takes the place of this one, if this one makes way with the command just taken in.
+    successor: Option<Choice>,
     /// What is owed for its beginning; later, for the command just taken in.
     owed: PendingReplies,
     /// The turn that follows, begun with the seal of this one.
@@ -59,10 +68,11 @@ impl<'s> TurnHost<'s> {
         shared: &'s Arc<Ports>,
         conversation: &'s Arc<Conversation>,
         control: &'s mut Inbox,
-        turn_id: TurnId,
+        turn: &Turn,
         settings: TurnSettings,
         owed: PendingReplies,
     ) -> Self {
+        let (turn_id, targets) = (turn.id().clone(), turn.settings().targets.clone());
         Self {
             shared,
             conversation,
@@ -71,7 +81,9 @@ impl<'s> TurnHost<'s> {
             asked: None,
             model: None,
             turn_id,
+            targets,
             settings,
+            successor: None,
             owed,
             next: None,
         }
@@ -109,10 +121,17 @@ impl<'s> TurnHost<'s> {
             return batch.status(ConversationStatus::Closed);
         }
         self.owed.taken.append(&mut left.taken);
-        self.next = TurnTask::queued(self.shared, self.conversation, left, self.settings.clone());
+        self.next = match self.successor.take() {
+            Some(choice) => {
+                let (shared, settings) = (self.shared, &self.settings);
+                Some(go_to::successor(shared, self.conversation, turn, settings, choice, &left.messages))
+            }
+            None => TurnTask::queued(self.shared, self.conversation, left, self.settings.clone()),
+        };
         match &mut self.next {
             Some(TurnTask { turn, effects, settings, .. }) => {
                 batch.begin_next();
+                batch.supersede(settings.definition.supersedes);
                 fill(batch, turn, effects, settings, now);
             }
             None => batch.status(ConversationStatus::Idle),
@@ -255,10 +274,18 @@ impl Host for TurnHost<'_> {
         // Being asked for the next input means that the last one was dealt with and committed.
         self.answer();
         while let Poll::Ready(Some(control)) = self.control.poll(cx) {
-            let Control { input, taken, by_switch, .. } = *control;
+            let Control { mut input, taken, model, by_switch, .. } = *control;
             // The turn's own message said that it retries.
             if by_switch && self.settings.definition.configured.auto_retry == Some(true) {
                 continue;
+            }
+            self.successor = None;
+            if let Some(model) = model {
+                match Way::find(self.shared, &self.settings.model, &self.targets, &model) {
+                    Some(Way::Same(same)) => input = same,
+                    Some(Way::Other(choice)) => (input, self.successor) = (Input::MoveAway, Some(choice)),
+                    None => continue,
+                }
             }
             // What was said already cannot be taken back: that is not answered.
             if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {

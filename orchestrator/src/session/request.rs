@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use everturn_wire::{Chunk, Message, Role, StoredChunk};
 
+use super::branch::standing;
+
 /// The conversation so far: consecutive chunks of a role as one message. Error chunks are for people, not for models, and
 /// so is what was superseded; `supersedes`: by a turn whose own chunks are still to come.
 pub(super) fn messages(
@@ -26,26 +28,6 @@ pub(super) fn messages(
         }
     }
     messages
-}
-
-/// The chunks that no later one supersedes.
-pub(crate) fn standing(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<&StoredChunk> {
-    let mut standing: Vec<&StoredChunk> = Vec::with_capacity(chunks.len());
-    let drop_from = |standing: &mut Vec<&StoredChunk>, from: u64| {
-        standing.truncate(standing.partition_point(|stored| stored.seq < from));
-    };
-    let marked = |from: u64| chunks.iter().any(|stored| stored.supersedes == Some(from));
-    for stored in chunks {
-        if let Some(from) = stored.supersedes {
-            drop_from(&mut standing, from);
-        }
-        standing.push(stored);
-    }
-    // Once it has chunks of its own, the first of them says so.
-    if let Some(from) = supersedes.filter(|from| !marked(*from)) {
-        drop_from(&mut standing, from);
-    }
-    standing
 }
 
 #[cfg(test)]

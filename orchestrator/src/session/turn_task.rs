@@ -103,7 +103,7 @@ impl TurnSettings {
     }
 
     /// What the kernel is given for a new turn.
-    fn of_turn(&self, ports: &Ports) -> Settings {
+    pub(super) fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
         Settings { targets, after_content: self.after_content, ..ports.settings.clone() }
     }

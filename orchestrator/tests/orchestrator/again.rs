@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use everturn_orchestrator::{
-    Error, Orchestrator,
+    Error, Orchestrator, RetryTurn,
     kernel::{Provider, Request, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
@@ -14,18 +14,18 @@ use crate::support::{World, answer, ask, finish, lines, text};
 
 /// Notes what it is sent.
 #[derive(Clone)]
-struct Noting {
+pub(crate) struct Noting {
     then: Scripted,
     sent: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 impl Noting {
-    fn new(calls: impl IntoIterator<Item = Vec<Cue>>) -> Self {
+    pub(crate) fn new(calls: impl IntoIterator<Item = Vec<Cue>>) -> Self {
         Self { then: Scripted::new(calls), sent: Arc::default() }
     }
 
     /// What the last request was made of.
-    fn last(&self) -> Vec<String> {
+    pub(crate) fn last(&self) -> Vec<String> {
         self.sent.lock().unwrap().last().cloned().unwrap_or_default()
     }
 }
@@ -35,6 +35,7 @@ impl Provider for Noting {
         let said = request.messages.iter().flat_map(|message| message.iter().map(|c| (message.role, c)));
         let line = |(role, chunk): (Role, &Chunk)| match chunk {
             Chunk::Text { text } => format!("{role:?} {text}"),
+            Chunk::Image { url, .. } => format!("{role:?} {url}"),
             Chunk::ToolCall { tool_call_id, .. } => format!("{role:?} calls {tool_call_id}"),
             Chunk::ToolResult { content, .. } => format!("{role:?} {content}"),
             other => format!("{role:?} {other:?}"),
@@ -188,9 +189,14 @@ async fn another_model_may_try() {
     let world = World::of(builder.model("b", "m", Arc::new(second.clone())));
     world.say("one").await.turn().await;
     let failed = last_turn(&world).await.turn_id;
-    let unknown = world.orchestrator.retry_with(&world.id, &failed, Some("c/m")).await.unwrap_err();
+    let unknown = world
+        .orchestrator
+        .retry_with(&world.id, RetryTurn::last(failed.clone()).model("c/m"))
+        .await
+        .unwrap_err();
     assert!(matches!(unknown, Error::UnknownModel { .. }), "{unknown}");
-    let started = world.orchestrator.retry_with(&world.id, &failed, Some("b/m")).await.unwrap();
+    let started =
+        world.orchestrator.retry_with(&world.id, RetryTurn::last(failed.clone()).model("b/m")).await.unwrap();
     world.watch(Some(started.from)).await.turn().await;
     assert_eq!((first.calls(), second.calls()), (1, 1));
     world.say("two").await.turn().await;

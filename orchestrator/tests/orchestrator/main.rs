@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod again;
+mod branch;
 mod command;
 mod figures;
 mod journal;
+mod moving;
 mod observer;
 mod panic;
 mod property;

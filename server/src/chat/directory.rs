@@ -1,7 +1,9 @@
 //! The conversations of a server: which one is meant, and how it stands.
 
 use anyhow::{Context as _, Result, bail};
-use everturn_wire::{ConversationId, ConversationList, DoneReason, TurnId, TurnMetricsList};
+use everturn_wire::{
+    ConversationId, ConversationList, DoneReason, HistoryWindow, Role, TurnId, TurnMetricsList,
+};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -61,6 +63,17 @@ impl<'a> Directory<'a> {
         let last = list.and_then(|mut list| list.turns.pop());
         let has_failed = |reason: &DoneReason| matches!(reason, DoneReason::Error | DoneReason::Aborted);
         Ok(last.filter(|turn| turn.reason.as_ref().is_some_and(has_failed)).map(|turn| turn.turn_id))
+    }
+
+    /// The `seq` of the last user message that was not superseded, among the newest chunks.
+    pub(super) async fn last_message(&self, id: &ConversationId) -> Result<Option<u64>> {
+        let window: Option<HistoryWindow> = self.get(&format!("/conversations/{id}")).await?;
+        let chunks = window.map(|window| window.chunks).unwrap_or_default();
+        let stands = |seq: u64| {
+            !chunks.iter().any(|later| later.seq > seq && later.supersedes.is_some_and(|from| from <= seq))
+        };
+        let last = chunks.iter().rev().find(|stored| stored.role == Role::User && stands(stored.seq));
+        Ok(last.map(|stored| stored.seq))
     }
 
     /// The ids of all conversations, the most recently used first.

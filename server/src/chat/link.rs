@@ -41,6 +41,8 @@ pub(super) enum News {
 pub(super) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<Result<News>>,
+    /// What was heard and is to be heard again.
+    kept: Option<News>,
     clock: Clock,
 }
 
@@ -51,7 +53,7 @@ impl Link {
         let (to_owner, news) = mpsc::channel(PLACES);
         let line = Line { address, token, socket, of_owner, to_owner, place: None, unconfirmed: false };
         tokio::spawn(line.run());
-        Ok(Self { commands, news, clock })
+        Ok(Self { commands, news, kept: None, clock })
     }
 
     /// The server's clock.
@@ -64,11 +66,19 @@ impl Link {
         self.commands.send(command).await.map_err(|_| anyhow!("the connection to the server is gone"))
     }
 
+    /// Has this happen next, once more.
+    pub(super) fn put_back(&mut self, news: News) {
+        self.kept = Some(news);
+    }
+
     /// What happens next. May be dropped at any time.
     ///
     /// # Errors
     /// When the connection is gone for good.
     pub(super) async fn next(&mut self) -> Result<News> {
+        if let Some(kept) = self.kept.take() {
+            return Ok(kept);
+        }
         self.news.recv().await.unwrap_or_else(|| Err(anyhow!("the connection to the server is gone")))
     }
 }

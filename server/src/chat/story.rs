@@ -24,8 +24,8 @@ const RESULT: usize = 80;
 pub(super) enum Beginning {
     /// With this message.
     Message(String),
-    /// As another try of this turn.
-    Again(TurnId),
+    /// Over the same history, without a new message.
+    Again,
 }
 
 /// The chain of retries that a step is in.
@@ -63,6 +63,14 @@ pub(super) struct Story {
     queued: VecDeque<String>,
     /// The person at this terminal ended the turn.
     pub(super) interrupted: bool,
+    /// The same, or they cancelled its retries.
+    pub(super) is_ended_here: bool,
+    /// The `seq` of the message that it began with, if it did.
+    pub(super) message: Option<u64>,
+    /// It was told here to go on with another model.
+    pub(super) was_moved: bool,
+    /// It ended, perhaps to make way for a turn that takes its place: what comes next says so.
+    is_sealed: bool,
 }
 
 impl Story {
@@ -86,6 +94,10 @@ impl Story {
             took: None,
             queued: VecDeque::new(),
             interrupted: false,
+            is_ended_here: false,
+            message: None,
+            was_moved: false,
+            is_sealed: false,
         }
     }
 
@@ -98,7 +110,20 @@ impl Story {
             }
             return Ok(None);
         }
+        if self.is_sealed {
+            return match self.goes_on_with(&event) {
+                true => self.go_on(event.turn_id, view).map(|()| None),
+                false => self.end(view).map(Some),
+            };
+        }
         match event.body {
+            EventBody::TurnSealed
+                if event.turn_id == self.id
+                    && self.reason == Some(DoneReason::Aborted)
+                    && !self.is_ended_here =>
+            {
+                self.is_sealed = true;
+            }
             // It is the conversation's, so it names no turn: while one runs it is that one's.
             EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
             _ if event.turn_id != self.id => {}
@@ -108,10 +133,28 @@ impl Story {
         Ok(None)
     }
 
+    /// Whether it ended, and only what comes next says if it goes on as another turn.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    /// Whether a turn begins that takes the place of this one.
+    pub(super) fn goes_on_with(&self, event: &AgentEvent) -> bool {
+        matches!(&event.body, EventBody::TurnStart { retry_of, .. } if *retry_of == self.id)
+    }
+
+    /// A person moved the turn to another model: it goes on under another id.
+    fn go_on(&mut self, id: Option<TurnId>, view: &mut dyn View) -> io::Result<()> {
+        (self.id, self.is_sealed, self.reason, self.outcome) = (id, false, None, None);
+        self.on_step();
+        view.line(&Line::Note("Moved to another model.".to_owned()))?;
+        view.status(Status::Asking)
+    }
+
     fn is_beginning(&self, body: &EventBody) -> bool {
         match (&self.beginning, body) {
             (Beginning::Message(message), EventBody::UserMessage { text }) => text == message,
-            (Beginning::Again(turn), EventBody::TurnStart { retry_of: Some(of) }) => of == turn,
+            (Beginning::Again, EventBody::TurnStart { retry_of, .. }) => retry_of.is_some(),
             _ => false,
         }
     }
@@ -220,6 +263,10 @@ impl Story {
             }
             EventBody::ProviderSilent { silent_ms, gives_up_at, .. } => {
                 self.silence(silent_ms, gives_up_at, view)
+            }
+            EventBody::TurnStart { message_seq, .. } => {
+                self.message = message_seq;
+                Ok(())
             }
             EventBody::StepComplete { .. } => {
                 self.steps += 1;

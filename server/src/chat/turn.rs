@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     key::{Key, Keys},
     link::{Link, News, TRIES},
+    order::Order,
     story::{Beginning, Ending, Story},
     view::{Line, Status, View},
 };
@@ -40,8 +41,21 @@ pub(super) struct Shown {
     pub(super) ending: Ending,
     /// The turn; none when it never began.
     pub(super) turn_id: Option<TurnId>,
+    /// The `seq` of the message that it began with, if it did.
+    pub(super) message: Option<u64>,
+    /// It went on with another model or route than it began with.
+    pub(super) was_moved: bool,
     /// Messages that were queued meanwhile, each of which begins a turn.
     pub(super) queued: VecDeque<String>,
+}
+
+/// The command that a turn begins with.
+pub(super) enum Start {
+    Say(String),
+    /// That turn again.
+    Turn(TurnId),
+    /// The message with this `seq` again, or another text in its place.
+    Message(u64, Option<String>),
 }
 
 impl<'a> Turn<'a> {
@@ -58,24 +72,31 @@ impl<'a> Turn<'a> {
         Ok(Self { conversation_id, link, view, story, stopping: None, cancelling: false })
     }
 
-    /// Sends a message.
-    pub(super) async fn send(&mut self, message: String, model: Option<String>) -> Result<()> {
-        let send = Command::ChatSend {
-            conversation_id: Some(self.conversation_id.clone()),
+    /// Sends the command that it begins with, for this model if one is named.
+    pub(super) async fn start(&mut self, start: Start, model: Option<String>) -> Result<()> {
+        let (conversation_id, extensions) = (self.conversation_id.clone(), Some(true));
+        let retry = |turn_id, seq, message, model| Command::ChatRetry {
+            conversation_id: conversation_id.clone(),
+            turn_id,
+            seq,
             message,
             model,
-            images: None,
-            reasoning_effort: None,
-            retry: None,
-            extensions: Some(true),
+            extensions,
         };
-        self.link.send(send).await
-    }
-
-    /// Tries a turn again, with another model if one is named.
-    pub(super) async fn retry(&mut self, turn_id: TurnId, model: Option<String>) -> Result<()> {
-        let conversation_id = self.conversation_id.clone();
-        self.link.send(Command::ChatRetry { conversation_id, turn_id, model, extensions: Some(true) }).await
+        let command = match start {
+            Start::Turn(turn_id) => retry(Some(turn_id), None, None, model),
+            Start::Message(seq, message) => retry(None, Some(seq), message, model),
+            Start::Say(message) => Command::ChatSend {
+                conversation_id: Some(conversation_id),
+                message,
+                model,
+                images: None,
+                reasoning_effort: None,
+                retry: None,
+                extensions,
+            },
+        };
+        self.link.send(command).await
     }
 
     /// Shows it to its end.
@@ -84,7 +105,8 @@ impl<'a> Turn<'a> {
         self.view.draft("", 0)?;
         self.view.end()?;
         let (ending, turn_id) = (ended?, self.story.id.clone());
-        Ok(Shown { ending, turn_id, queued: self.story.into_queued() })
+        let (message, was_moved) = (self.story.message, self.story.was_moved);
+        Ok(Shown { ending, turn_id, message, was_moved, queued: self.story.into_queued() })
     }
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {
@@ -113,7 +135,14 @@ impl<'a> Turn<'a> {
             News::Lost(tried) => self.view.status(Status::Reconnecting { tried, of: TRIES })?,
             News::Back => self.story.resume(self.view)?,
             News::Said(message) => match *message {
-                ServerMessage::ChatDelta { event, .. } if event.conversation_id == *self.conversation_id => {
+                ServerMessage::ChatDelta { event, cursor }
+                    if event.conversation_id == *self.conversation_id =>
+                {
+                    if self.story.is_sealed() && !self.story.goes_on_with(&event) {
+                        // It belongs to what comes next.
+                        let message = ServerMessage::ChatDelta { event: event.clone(), cursor };
+                        self.link.put_back(News::Said(Box::new(message)));
+                    }
                     return Ok(self.story.take(event, self.view)?);
                 }
                 ServerMessage::ChatError { message, .. } | ServerMessage::Error { message } => {
@@ -131,19 +160,16 @@ impl<'a> Turn<'a> {
         let conversation_id = self.conversation_id.clone();
         match key {
             Key::Edited => {}
-            Key::Send(text) => {
-                self.view.line(&Line::Note(format!("Queued: {}", wording::one_line(&text, QUEUED))))?;
-                self.story.queue(text.clone());
-                self.link.send(Command::ChatQueue { conversation_id, text, message_id: None }).await?;
-            }
+            Key::Send(text) => return self.order(text).await,
             Key::RetryNow => {
                 self.story.ask_now(self.view)?;
-                self.link.send(Command::RetryNow { conversation_id }).await?;
+                self.link.send(Command::RetryNow { conversation_id, model: None }).await?;
             }
             Key::Cancel if self.stopping.is_some() => {}
             // A second time, if the first came too late: then the answer is stopped.
             Key::Cancel if self.story.is_retrying() && !self.cancelling => {
                 self.cancelling = true;
+                self.story.is_ended_here = true;
                 self.link.send(Command::RetryAbort { conversation_id }).await?;
             }
             Key::Cancel => self.stop(conversation_id).await?,
@@ -156,7 +182,30 @@ impl<'a> Turn<'a> {
         Ok(None)
     }
 
+    /// A line that was typed while the turn runs.
+    async fn order(&mut self, line: String) -> Result<Option<Ending>> {
+        let conversation_id = self.conversation_id.clone();
+        match Order::of(&line) {
+            Order::Retry(model) if self.story.may_ask_now() => {
+                self.story.was_moved |= model.is_some();
+                self.story.ask_now(self.view)?;
+                self.link.send(Command::RetryNow { conversation_id, model }).await?;
+            }
+            Order::Retry(_) | Order::Edit(_) => {
+                let why = "Not now: wait for the end of the answer, or stop it with Ctrl-C.";
+                self.view.line(&Line::Note(why.to_owned()))?;
+            }
+            Order::Say(text) => {
+                self.view.line(&Line::Note(format!("Queued: {}", wording::one_line(&text, QUEUED))))?;
+                self.story.queue(text.clone());
+                self.link.send(Command::ChatQueue { conversation_id, text, message_id: None }).await?;
+            }
+        }
+        Ok(None)
+    }
+
     async fn stop(&mut self, conversation_id: ConversationId) -> Result<()> {
+        self.story.is_ended_here = true;
         self.stopping = Some(Instant::now());
         self.view.status(Status::Stopping)?;
         self.link.send(Command::ChatStop { conversation_id }).await

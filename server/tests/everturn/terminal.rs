@@ -118,6 +118,20 @@ impl Terminal {
         assert!(seen, "{text:?} did not come; the screen shows:\n{}", self.shown());
     }
 
+    /// Waits until the screen ends with this.
+    pub(crate) async fn until_ends(&mut self, text: &str) {
+        let ends = async {
+            while !self.shown().trim_end().ends_with(text) {
+                if !self.read().await {
+                    return false;
+                }
+            }
+            true
+        };
+        let ends = timeout(DEADLINE, ends).await.unwrap_or(false);
+        assert!(ends, "it does not end with {text:?}; the screen shows:\n{}", self.shown());
+    }
+
     /// Waits until this is no longer on the screen.
     pub(crate) async fn until_gone(&mut self, text: &str) {
         let gone = async {

@@ -111,7 +111,7 @@ async fn a_turn_that_failed_or_was_stopped_is_tried_again_over_the_same_history(
     let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat"]);
     terminal.until("\n>").await;
     terminal.press("/retry\r").await;
-    terminal.until("Nothing to retry: no turn failed or was stopped.\n\n>").await;
+    terminal.until("Nothing to retry: nothing was asked yet.\n\n>").await;
     terminal.press("first\r").await;
     terminal.until("/retry MODEL asks another model.\n\n>").await;
     terminal.press("/retry\r").await;

@@ -21,6 +21,8 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Abort),
         1 => Just(Input::AbortRetry),
         2 => Just(Input::RetryNow),
+        1 => (0..3usize).prop_map(Input::GoTo),
+        1 => Just(Input::MoveAway),
         2 => any_steering(),
         1 => any_failure().prop_map(Input::Fault),
         1 => any_failure().prop_map(Input::Unsaved),
@@ -35,6 +37,7 @@ pub fn any_outside() -> impl Strategy<Value = Vec<(u64, Input)>> {
         2 => Just(Input::RetryNow),
         1 => Just(Input::Abort),
         1 => Just(Input::AbortRetry),
+        1 => Just(Input::MoveAway),
         4 => any_steering(),
         1 => any_failure().prop_map(Input::Fault),
     ];

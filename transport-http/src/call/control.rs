@@ -1,11 +1,14 @@
 //! Calls that tell a conversation what to do.
 
 use axum::{Json as Answer, extract::State};
-use everturn_wire::{QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryRequest, Stopped};
+use everturn_orchestrator::RetryTurn;
+use everturn_wire::{
+    QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryRequest, Stopped,
+};
 
 use crate::{
     api::Api,
-    body::Json,
+    body::{Json, MaybeJson},
     path::{Conversation, MessageId},
     refusal::Refusal,
 };
@@ -34,7 +37,10 @@ pub(crate) async fn retry(
     Conversation(id): Conversation,
     Json(request): Json<RetryRequest>,
 ) -> Result<Answer<Retried>, Refusal> {
-    let started = api.orchestrator.retry_with(&id, &request.turn_id, request.model.as_deref()).await?;
+    let mut what = RetryTurn::default();
+    (what.turn_id, what.seq, what.text, what.model) =
+        (request.turn_id, request.seq, request.message, request.model);
+    let started = api.orchestrator.retry_with(&id, what).await?;
     let (turn_id, cursor) = (started.turn_id, started.from.to_string());
     Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))
 }
@@ -52,8 +58,12 @@ pub(crate) async fn abort_retry(
 pub(crate) async fn retry_now(
     State(api): State<Api>,
     Conversation(id): Conversation,
+    MaybeJson(request): MaybeJson<RetryNowRequest>,
 ) -> Result<Answer<RetryControl>, Refusal> {
-    let was_retrying = api.orchestrator.retry_now(&id).await?;
+    let was_retrying = match request.model {
+        Some(model) => api.orchestrator.retry_now_with(&id, &model).await?,
+        None => api.orchestrator.retry_now(&id).await?,
+    };
     Ok(Answer(RetryControl { conversation_id: id, was_retrying }))
 }
 

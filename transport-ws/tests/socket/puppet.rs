@@ -1,7 +1,7 @@
 //! A provider that says what the test wants, when the test wants it.
 
 use everturn_orchestrator::kernel::{FinishReason, Provider, Request, StreamEvent};
-use everturn_wire::{Category, Failure, Usage};
+use everturn_wire::{Category, Chunk, Failure, Usage};
 use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
@@ -39,6 +39,17 @@ impl Call {
     pub(crate) fn tell(&self, fact: StreamEvent) {
         // The turn may have been stopped.
         let _ = self.facts.send(fact);
+    }
+
+    /// The texts that it was sent, with who said them.
+    pub(crate) fn said(&self) -> Vec<String> {
+        let messages = self.request.messages.iter();
+        let chunks = messages.flat_map(|message| message.iter().map(|chunk| (message.role, chunk)));
+        let texts = chunks.filter_map(|(role, chunk)| match chunk {
+            Chunk::Text { text } => Some(format!("{role:?} {text}")),
+            _ => None,
+        });
+        texts.collect()
     }
 
     pub(crate) fn text(&self, text: &str) {

@@ -56,7 +56,12 @@ enum Fields {
     #[serde(rename = "chat.retry")]
     ChatRetry {
         conversation_id: ConversationId,
-        turn_id: TurnId,
+        #[serde(default)]
+        turn_id: Option<TurnId>,
+        #[serde(default, deserialize_with = "crate::bound::maybe_number")]
+        seq: Option<u64>,
+        #[serde(default)]
+        message: Option<String>,
         #[serde(default)]
         model: Option<String>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
@@ -65,7 +70,11 @@ enum Fields {
     #[serde(rename = "retry.abort")]
     RetryAbort { conversation_id: ConversationId },
     #[serde(rename = "retry.now")]
-    RetryNow { conversation_id: ConversationId },
+    RetryNow {
+        conversation_id: ConversationId,
+        #[serde(default)]
+        model: Option<String>,
+    },
 }
 
 /// Reads the fields of a command of that type and ignores unknown ones.

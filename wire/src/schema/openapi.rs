@@ -44,6 +44,9 @@ const fn of_conversation(
     Call { name, id, summary, parameters: &["id"], takes: None, answer: Answer::Body(answer) }
 }
 
+/// The body that may be absent.
+const OPTIONAL: &str = "RetryNowRequest";
+
 const CALLS: [Call; 24] = [
     Call {
         name: "POST /chat",
@@ -99,7 +102,7 @@ const CALLS: [Call; 24] = [
     Call {
         name: "POST /conversations/{id}/retry",
         id: "retry",
-        summary: "Ask again over the same history, for the last turn: one that ended in an error or was stopped.",
+        summary: "Ask again over the same history: for the last turn, one that ended in an error or was stopped; or, by `seq`, for any user message, with another text if one is given.",
         parameters: &["id"],
         takes: Some("RetryRequest"),
         answer: Answer::Body("Retried"),
@@ -110,12 +113,14 @@ const CALLS: [Call; 24] = [
         "End the running turn if its step is being retried. Idempotent.",
         "RetryControl",
     ),
-    of_conversation(
-        "POST /conversations/{id}/retry/now",
-        "retryNow",
-        "Skip the wait for the next retry. Idempotent.",
-        "RetryControl",
-    ),
+    Call {
+        name: "POST /conversations/{id}/retry/now",
+        id: "retryNow",
+        summary: "Skip the wait for the next retry, and continue with another model or route if one is named. Idempotent.",
+        parameters: &["id"],
+        takes: Some("RetryNowRequest"),
+        answer: Answer::Body("RetryControl"),
+    },
     of_conversation(
         "GET /conversations/{id}/retry",
         "readConversationRetrySettings",
@@ -230,7 +235,8 @@ fn operation(call: &Call) -> Value {
         operation["parameters"] = parameters.into();
     }
     if let Some(body) = call.takes {
-        operation["requestBody"] = json!({ "required": true, "content": content("application/json", body) });
+        operation["requestBody"] =
+            json!({ "required": body != OPTIONAL, "content": content("application/json", body) });
     }
     operation["responses"]["default"] = json!({ "description": "What is wrong and what to do.", "content": content("application/json", "ErrorBody") });
     operation

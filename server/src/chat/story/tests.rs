@@ -1,6 +1,6 @@
 mod wait;
 
-use everturn_wire::{StepId, TargetRole};
+use everturn_wire::{ConversationStatus, StepId, TargetRole};
 use serde_json::json;
 
 use super::{super::view::Plain, *};
@@ -115,13 +115,20 @@ async fn a_failure_that_no_retry_helps_is_only_itself() {
 #[tokio::test(start_paused = true)]
 async fn an_end_by_hand_is_told_apart() {
     let cancelled = [retry(0), retry_ended(RetryOutcome::Cancelled)];
-    let (_, err, ending) = tell(cancelled.into_iter().chain(done(DoneReason::Aborted)));
+    let idle = || EventBody::Status { status: ConversationStatus::Idle, retry: None };
+    let (_, err, ending) = tell(cancelled.into_iter().chain(done(DoneReason::Aborted)).chain([idle()]));
     assert!(err.ends_with("Retry cancelled.\n"), "{err}");
     assert_eq!(ending, Some(Ending::Cancelled));
-    let mut story = Story { interrupted: true, ..story() };
+    let mut story = Story { interrupted: true, is_ended_here: true, ..story() };
     let (_, err, ending) = tell_to(&mut story, done(DoneReason::Aborted));
     assert_eq!((err.as_str(), ending), ("Stopped.\n", Some(Ending::Interrupted)));
-    assert_eq!(tell(done(DoneReason::Aborted)).2, Some(Ending::Cancelled));
+    assert_eq!(tell(done(DoneReason::Aborted)).2, None, "a turn may take its place");
+    let stopped = done(DoneReason::Aborted).into_iter().chain([idle()]);
+    assert_eq!(tell(stopped).2, Some(Ending::Cancelled));
+    let retry_of = Some("t".into());
+    let moved = EventBody::TurnStart { retry_of, message_seq: None, supersedes: None };
+    let (_, err, ending) = tell(done(DoneReason::Aborted).into_iter().chain([moved]));
+    assert_eq!((err.as_str(), ending), ("Moved to another model.\n", None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,11 +233,14 @@ async fn queued_messages_are_taken_in_or_left_over() {
 async fn a_turn_that_is_tried_again_begins_without_a_message() {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut view = Plain::new(&mut out, &mut err, false, false);
-    let mut story = Story::of(Beginning::Again("first".into()), Clock::default());
+    let mut story = Story::of(Beginning::Again, Clock::default());
     for (turn, body) in [
-        ("other", EventBody::TurnStart { retry_of: None }),
+        ("other", EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None }),
         ("other", text("no")),
-        ("again", EventBody::TurnStart { retry_of: Some("first".into()) }),
+        (
+            "again",
+            EventBody::TurnStart { retry_of: Some("first".into()), message_seq: None, supersedes: None },
+        ),
         ("again", text("yes")),
     ] {
         let event = AgentEvent { body, conversation_id: "c".into(), turn_id: Some(turn.into()) };

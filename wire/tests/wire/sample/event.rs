@@ -83,8 +83,9 @@ pub(crate) fn base() -> Vec<AgentEvent> {
     ];
     let calm = [
         EventBody::UserMessage { text: "Hi \"you\"\n😀".into() },
-        EventBody::TurnStart { retry_of: None },
-        EventBody::TurnStart { retry_of: Some("t0".into()) },
+        EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None },
+        EventBody::TurnStart { retry_of: Some("t0".into()), message_seq: Some(9), supersedes: Some(3) },
+        EventBody::TurnStart { retry_of: Some("t0".into()), message_seq: None, supersedes: Some(4) },
         EventBody::TextDelta { delta: "Hel".into() },
         EventBody::ReasoningDelta { delta: "hm".into() },
         EventBody::Steering { text: "faster".into() },

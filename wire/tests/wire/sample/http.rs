@@ -3,8 +3,8 @@
 use everturn_wire::{
     Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason, HistoryWindow,
     ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, Retried, RetryControl,
-    RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets, TurnMetrics,
-    TurnMetricsList,
+    RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
+    TurnMetrics, TurnMetricsList,
 };
 
 use super::{
@@ -100,7 +100,7 @@ fn turns() -> Vec<TurnMetrics> {
 }
 
 /// What is asked of conversations, and what is answered.
-pub(crate) fn control() -> [Family; 8] {
+pub(crate) fn control() -> [Family; 9] {
     let queue = || vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }];
     let id = || "c1".into();
     let again = Retried { conversation_id: id(), turn_id: "t2".into(), cursor: "17".into() };
@@ -115,9 +115,19 @@ pub(crate) fn control() -> [Family; 8] {
         Family::new(
             "RetryRequest",
             &[
-                RetryRequest { turn_id: "t1".into(), model: None },
-                RetryRequest { turn_id: "t1".into(), model: Some("a/m".into()) },
+                RetryRequest::default(),
+                RetryRequest { turn_id: Some("t1".into()), ..RetryRequest::default() },
+                RetryRequest {
+                    turn_id: Some("t1".into()),
+                    seq: Some(3),
+                    message: Some("Hi again".into()),
+                    model: Some("a/m".into()),
+                },
             ],
+        ),
+        Family::new(
+            "RetryNowRequest",
+            &[RetryNowRequest::default(), RetryNowRequest { model: Some("a/m".into()) }],
         ),
         Family::new("Retried", &[again]),
         Family::new("QueueRequest", &requests),

@@ -1,0 +1,217 @@
+// Earlier messages answered again or edited on the page, and a turn that waits moved to another model: against the server
+// itself and a provider on loopback.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { startServer } from './support/binary.mjs';
+import { launch, openPage, send } from './support/browser.mjs';
+import { startProvider } from './support/provider.mjs';
+
+const config = (url) => `
+[retry]
+schedule = "exponential"
+base_ms = 45000
+jitter = 0.0
+
+[[provider]]
+name = "sim"
+base_url = "${url}"
+models = ["one", "two", "three"]
+
+[[route]]
+name = "both"
+targets = ["sim/one", "sim/two"]
+`;
+
+let browser;
+let directory;
+let provider;
+let server;
+let page;
+
+before(async () => {
+  browser = await launch();
+});
+after(() => browser?.close());
+beforeEach(async () => {
+  provider = await startProvider();
+  directory = await mkdtemp(join(tmpdir(), 'everturn-'));
+  await writeFile(join(directory, 'config.toml'), config(provider.url));
+  server = await startServer(['--config', join(directory, 'config.toml')]);
+  page = await openPage(browser, server.url);
+  await page.waitForFunction(() => document.querySelectorAll('#model option').length === 4);
+});
+afterEach(async () => {
+  await page?.context().close();
+  await server?.stop();
+  await provider?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const shows = (text, on = page) =>
+  on.waitForFunction((wanted) => document.querySelector('#transcript').innerText.includes(wanted), text);
+const settled = (on = page) =>
+  on.waitForFunction(() => document.querySelector('.settled .turn') && !document.querySelector('.turn[aria-busy=true]'));
+/** What is seen without unfolding anything: messages and answers, a line each. */
+const seen = (on = page) =>
+  on.evaluate(() =>
+    [...document.querySelectorAll('.bubble, .answer, .replaced > summary')]
+      .filter((node) => node.checkVisibility())
+      .map((node) => node.innerText.trim()),
+  );
+const folded = (on = page) =>
+  on.locator('.replaced .bubble, .replaced .answer').evaluateAll((nodes) => nodes.map((node) => node.textContent.trim()));
+const asked = () => provider.requests.at(-1).said;
+
+async function say(text, answer) {
+  provider.says(answer);
+  await send(page, text);
+  await shows(answer);
+  await settled();
+}
+
+/** The same after a reload. */
+async function isSame() {
+  const [before, hidden] = [await seen(), await folded()];
+  await page.reload();
+  await page.locator('.history .turn').first().waitFor();
+  await settled();
+  assert.deepEqual(await seen(), before);
+  assert.deepEqual(await folded(), hidden);
+  assert.deepEqual(page.wrongs, []);
+}
+
+const regenerate = (nth) => page.locator('.offers > button').nth(nth).click();
+
+test('an answer in the middle is regenerated, with another model too, and people can read every version', async () => {
+  await say('Q1', 'A1');
+  await say('Q2', 'A2');
+  provider.says('B1');
+  await regenerate(0);
+  await shows('B1');
+  await settled();
+  assert.deepEqual(asked(), ['Q1']);
+  assert.deepEqual(await seen(), ['Q1', 'Earlier version', 'B1']);
+  assert.deepEqual(await folded(), ['A1', 'Q2', 'A2']);
+  await isSame();
+
+  provider.says('C1');
+  await page.locator('.choice-of-model:visible').last().selectOption('sim/two');
+  await shows('C1');
+  await settled();
+  assert.deepEqual(provider.requests.at(-1), { model: 'two', said: ['Q1'] });
+  assert.deepEqual((await seen()).filter((line) => line !== 'Earlier version'), ['Q1', 'C1']);
+  await isSame();
+
+  await page.locator('.replaced > summary').first().click();
+  await page.locator('.replaced .answer', { hasText: 'A2' }).waitFor({ state: 'visible' });
+  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'branch.png') });
+  await page.locator('.replaced > summary').first().click();
+  await say('Q3', 'C3');
+  assert.deepEqual(asked(), ['Q1', 'C1', 'Q3']);
+  await isSame();
+});
+
+test('a message is edited where it stands, and an edit can be given up', async () => {
+  await say('Q1', 'A1');
+  await say('Q2', 'A2');
+  const edit = page.locator('.edit').first();
+  await edit.click();
+  await page.locator('.revision textarea').fill('no');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('.revision').count(), 0);
+  await edit.click();
+  assert.equal(await page.locator('.revision textarea').inputValue(), 'Q1');
+  await page.locator('.revision textarea').fill('Q1, better');
+  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'edit.png') });
+  provider.says('B1');
+  await page.locator('.revision .strong').click();
+  await shows('B1');
+  await settled();
+  assert.deepEqual(asked(), ['Q1, better']);
+  assert.deepEqual(await seen(), ['Earlier version', 'Q1, better', 'B1']);
+  assert.deepEqual(await folded(), ['Q1', 'A1', 'Q2', 'A2']);
+  await isSame();
+  await say('Q2', 'B2');
+  assert.deepEqual(asked(), ['Q1, better', 'B1', 'Q2']);
+  await isSame();
+});
+
+test('another viewer sees the same as it happens', async () => {
+  await say('Q1', 'A1');
+  await say('Q2', 'A2');
+  const other = await openPage(browser, page.url());
+  await shows('A2', other);
+  let begin;
+  provider.says(new Promise((resolve) => (begin = resolve)));
+  await regenerate(0);
+  for (const viewer of [page, other]) {
+    await viewer.waitForFunction(() => document.querySelector('.replaced .bubble') && document.querySelector('[aria-busy=true]'));
+    assert.deepEqual(await seen(viewer), ['Q1', 'Earlier version']);
+    assert.equal(await viewer.locator('.edit:visible, .offers:visible').count(), 0, 'nothing is offered while a turn runs');
+  }
+  begin('B1');
+  for (const viewer of [page, other]) {
+    await shows('B1', viewer);
+    await settled(viewer);
+    assert.deepEqual(await seen(viewer), ['Q1', 'Earlier version', 'B1']);
+  }
+  assert.deepEqual([...page.wrongs, ...other.wrongs], []);
+  await other.context().close();
+});
+
+test('stopped before its first word it replaced nothing', async () => {
+  await say('Q1', 'A1');
+  await say('Q2', 'A2');
+  provider.says(new Promise(() => {}));
+  await regenerate(0);
+  await page.waitForFunction(() => document.querySelector('.replaced .bubble'));
+  await page.locator('#stop').click();
+  await page.waitForFunction(() => !document.querySelector('.replaced'));
+  await settled();
+  assert.deepEqual(await seen(), ['Q1', 'A1', 'Q2', 'A2']);
+  await isSame();
+});
+
+test('an edit that is refused can be sent again', async () => {
+  await say('Q1', 'A1');
+  await page.locator('.edit').click();
+  await page.locator('.revision textarea').fill('x'.repeat((1 << 20) + 1));
+  await page.locator('.revision .strong').click();
+  await page.locator('.toast', { hasText: 'the most is 1048576' }).waitFor();
+  await page.locator('.revision textarea').fill('short');
+  provider.says('B1');
+  await page.locator('.revision .strong').click();
+  await shows('B1');
+  assert.deepEqual(asked(), ['short']);
+});
+
+test('a turn that waits goes on at once with the model that is chosen', async () => {
+  provider.says(null, 'From two');
+  await send(page, 'Q1');
+  await page.locator('#retry-with').waitFor({ state: 'visible' });
+  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'waits.png') });
+  await page.locator('#retry-with').selectOption('sim/two');
+  await shows('From two');
+  await settled();
+  assert.deepEqual(provider.requests.map(({ model }) => model), ['one', 'two']);
+  assert.equal(await page.locator('#banner').isHidden(), true);
+  assert.equal(await page.locator('.again').count(), 0);
+  assert.deepEqual(await page.locator('.bubble').allTextContents(), ['Q1']);
+  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'moved.png') });
+  await isSame();
+});
+
+test('a turn on a route goes to the target that is chosen', async () => {
+  await page.locator('#model').selectOption('route/both');
+  provider.says(null, null, 'From two');
+  await send(page, 'Q1');
+  await page.waitForFunction(() => document.querySelector('#wait-note').textContent.startsWith('Retry 2'));
+  await page.locator('#retry-with').selectOption('sim/two');
+  await shows('From two');
+  await settled();
+  assert.equal(provider.requests.at(-1).model, 'two');
+  assert.equal(await page.locator('.turn').count(), 1, 'it is the same turn');
+});

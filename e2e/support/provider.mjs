@@ -1,0 +1,35 @@
+// A provider of the Chat Completions API on loopback that answers what a test says, and remembers what it was asked.
+import { createServer } from 'node:http';
+
+/** `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later. */
+export async function startProvider() {
+  const answers = [];
+  const requests = [];
+  const server = createServer(async (request, response) => {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
+    requests.push({ model, said: messages.map(({ content }) => content) });
+    const answer = await answers.shift();
+    if (answer === null || answer === undefined) {
+      response.writeHead(529, { 'content-type': 'application/json' });
+      return response.end('{"error":{"type":"overloaded_error","message":"Overloaded"}}');
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const chunk = (delta, finish_reason = null) =>
+      response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
+    chunk({ role: 'assistant', content: answer });
+    chunk({}, 'stop');
+    response.end('data: [DONE]\n\n');
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    requests,
+    says: (...more) => answers.push(...more),
+    stop: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,44 @@
+//! A person moves a turn that waits: to another of its targets, or to a turn that takes its place.
+
+use everturn_wire::{EventBody, TargetRole};
+
+use super::Turn;
+use crate::{Effects, Millis, Schedule, phase::Phase};
+
+/// Why the target is another one.
+const CHOSEN: &str = "chosen by a person";
+/// Why the retries end, where another turn takes the place of this one.
+const MOVED: &str = "Moved to another model by a person";
+
+impl Turn {
+    /// A person skips the wait and says which target is asked next.
+    pub(super) fn on_go_to(&mut self, now: Millis, target: usize, schedule: &dyn Schedule, fx: &mut Effects) {
+        if !self.takes_retry_now() {
+            return;
+        }
+        let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(target)) else {
+            return;
+        };
+        let ledger = match &mut self.phase {
+            Phase::Streaming(streaming) => &mut streaming.ledger,
+            Phase::Backoff(backoff) => &mut backoff.ledger,
+            Phase::Tools(_) | Phase::Sealed(_) => return,
+        };
+        ledger.target = target;
+        // A person may know that it works again.
+        ledger.out.retain(|out| *out != target);
+        if target != self.target {
+            let reason = CHOSEN.into();
+            fx.tell(EventBody::TargetSwitched { from, to, role: TargetRole::Main, reason });
+        }
+        (self.target, self.is_chosen) = (target, true);
+        self.on_retry_now(now, schedule, fx);
+    }
+
+    /// A person has another turn take the place of this one.
+    pub(super) fn on_move_away(&mut self, now: Millis, fx: &mut Effects) {
+        if self.takes_retry_now() {
+            self.abort(now, Some(MOVED), fx);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// Choices of a model or route, wherever one can be named.
+import { element } from './element.js';
+
+let known = [];
+
+/** A list of the models under this label; `onPick(model)`. It shows its label again after that. */
+export function modelChoice(label, onPick) {
+  const choice = element('select', { className: 'button choice-of-model', ariaLabel: label, title: label });
+  choice.dataset.label = label;
+  choice.addEventListener('change', () => {
+    const model = choice.value;
+    choice.value = '';
+    if (model) onPick(model);
+  });
+  fill(choice);
+  return choice;
+}
+
+/** The models that there are. */
+export function setModels(models) {
+  known = models;
+  document.querySelectorAll('.choice-of-model').forEach(fill);
+}
+
+function fill(choice) {
+  const options = known.map((name) => element('option', { value: name }, name));
+  choice.replaceChildren(element('option', { value: '' }, choice.dataset.label), ...options);
+  choice.hidden = known.length < 2;
+}

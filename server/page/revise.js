@@ -1,0 +1,72 @@
+// The offers to answer a message again, and to edit it. They name the message by the `seq` of its chunk.
+import { modelChoice } from './choice.js';
+import { byId, element } from './element.js';
+import { passFocus } from './focus.js';
+
+const column = byId('transcript');
+
+/** What is done about it: set once. `onRevise({ seq, message?, model? })` */
+let onRevise = () => {};
+
+export function listen(listener) {
+  onRevise = listener;
+}
+
+/** Below an answer: the last message before it is answered again. */
+export function answerOffers() {
+  const offers = element('div', { className: 'offers' });
+  const revise = (model) => onRevise({ seq: messageBefore(offers), ...(model && { model }) });
+  const button = element('button', { type: 'button', className: 'quiet small' }, 'Regenerate');
+  button.addEventListener('click', () => revise());
+  const choice = modelChoice('Regenerate with …', revise);
+  choice.classList.replace('button', 'quiet');
+  offers.append(button, choice);
+  return offers;
+}
+
+/** Beside a user message: a field with its text in its place. */
+export function editOffer(text) {
+  const button = element('button', { type: 'button', className: 'quiet small edit' }, 'Edit');
+  button.addEventListener('click', () => edit(button.closest('.user'), text));
+  return button;
+}
+
+/** The server said no: what was being edited can be sent again. */
+export function release() {
+  for (const part of column.querySelectorAll('.revision :disabled')) part.disabled = false;
+}
+
+function edit(message, text) {
+  const field = element('textarea', { value: text, ariaLabel: 'Message', rows: Math.min(text.split('\n').length + 1, 12) });
+  const send = element('button', { type: 'submit', className: 'button strong' }, 'Send');
+  const cancel = element('button', { type: 'button', className: 'button' }, 'Cancel');
+  const form = element('form', { className: 'revision' }, field, element('div', { className: 'row' }, cancel, send));
+  const leave = () => {
+    passFocus(form);
+    form.remove();
+    message.classList.remove('editing');
+  };
+  cancel.addEventListener('click', leave);
+  form.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    event.preventDefault();
+    leave();
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const revised = field.value.trim();
+    if (!revised || field.disabled) return;
+    for (const part of [field, send]) part.disabled = true;
+    onRevise({ seq: Number(message.dataset.seq), message: revised });
+  });
+  message.classList.add('editing');
+  message.append(form);
+  field.focus();
+}
+
+/** The `seq` of the last message above this that was not replaced. */
+function messageBefore(node) {
+  const messages = [...column.querySelectorAll('.user[data-seq]')].filter((message) => !message.closest('.replaced'));
+  const above = messages.filter((message) => message.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return Number(above.at(-1)?.dataset.seq);
+}
