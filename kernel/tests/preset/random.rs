@@ -52,18 +52,16 @@ impl Schedule for Preset {
 }
 
 pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
-    let cap_ms = option::weighted(0.8, 1_000..100_000u64);
-    let interactive = (1..5_000u64, cap_ms, 0..8u32, any::<bool>(), option::of(0.0..1.0)).prop_map(
-        |(base_ms, cap_ms, max_retries, reverts, jitter)| {
+    let interactive = (1..5_000u64, option::weighted(0.8, 1_000..100_000u64), 0..8u32, any::<bool>())
+        .prop_map(|(base_ms, cap_ms, max_retries, reverts)| {
             Preset::Interactive(Interactive {
                 base: Duration::from_millis(base_ms),
                 max_delay: cap_ms.map(Duration::from_millis),
                 max_retries,
                 reverts,
-                jitter: jitter.unwrap_or(0.0),
+                jitter: 0.0,
             })
-        },
-    );
+        });
     let cycling = (1..9u32, any::<bool>())
         .prop_map(|(max_attempts, clamp_hints)| Preset::Cycling(Cycling { max_attempts, clamp_hints }));
     let handover = vec(1..60_000u64, 0..8).prop_map(|delays| Preset::Handover(Handover(Delays::new(delays))));
