@@ -3,7 +3,10 @@ import { modelChoice } from './choice.js';
 import { byId } from './element.js';
 import { passFocus } from './focus.js';
 import { readable } from './readable.js';
-import { failure, wait } from './wording.js';
+import { failure, later, wait } from './wording.js';
+
+/** A wait that is longer is told by its end, in milliseconds. */
+const LONG_MS = 3_600_000;
 
 const banner = byId('banner');
 const line = byId('wait-line');
@@ -92,6 +95,7 @@ export class Banner {
       this.isWaiting && count[0].toUpperCase() + count.slice(1),
       retry.target,
       this.isWaiting && retry.hinted && 'the provider asked for this wait',
+      this.isWaiting && retry.shared && 'another turn found out',
     ]
       .filter(Boolean)
       .join(' · ');
@@ -112,7 +116,8 @@ export class Banner {
     const left = Math.max(0, this.#until - Date.now());
     const isSkipped = this.#pressed === 'retry.now';
     const isCancelled = this.#pressed === 'retry.abort' || this.#pressed === 'chat.stop';
-    const text = left > 0 && !isSkipped ? `retrying in ${wait(Math.ceil(left / 1000))}` : 'retrying now';
+    const waiting = left > LONG_MS ? `continues ${later(this.#until)}` : `retrying in ${wait(Math.ceil(left / 1000))}`;
+    const text = left > 0 && !isSkipped ? waiting : 'retrying now';
     const full = this.isWaiting ? `${failure(this.#retry)}, ${text}` : `Asking again (${number(this.#retry)})`;
     if (line.textContent !== full) line.textContent = full;
     if (isCancelled) passFocus(cancel);

@@ -208,7 +208,9 @@ export class Conversation {
   /** Starts a turn. False when there is no connection, or nothing is known yet of the conversation. */
   send(message, model) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
-    const command = { type: 'chat.send', conversationId: this.id, message, model, extensions: true };
+    // This page can take text back, so a broken answer may be streamed again.
+    const retry = { afterContent: 'rewind' };
+    const command = { type: 'chat.send', conversationId: this.id, message, model, retry, extensions: true };
     if (!this.#socket.send(command)) return false;
     this.#resumed = false;
     this.#again.offer(null);

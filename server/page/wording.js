@@ -40,8 +40,12 @@ const CODES = {
   529: 'overloaded',
 };
 
+/** What the server says of a turn that waits for its own network. */
+const OFFLINE = 'Offline, waiting for the network';
+
 /** A failure in a few words, by its category, else by its HTTP code. */
 export function failure({ category, code, message = '' }) {
+  if (message.startsWith(OFFLINE)) return OFFLINE;
   const known = FAILURES[category];
   if (known) return known;
   if (/overloaded/i.test(message)) return FAILURES.overloaded;
@@ -98,6 +102,13 @@ export function took(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   return wait(ms < 3_599_500 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60);
+}
+
+/** A moment that is hours away, by this machine's clock: `14:05` within half a day, else `Tue 14:05`. */
+export function later(then, now = Date.now()) {
+  const isSoon = then - now < 12 * 3_600_000;
+  const day = isSoon ? {} : { weekday: 'short' };
+  return new Date(then).toLocaleString(undefined, { ...day, hour: '2-digit', minute: '2-digit' });
 }
 
 /** A time of day: `12:03`. */

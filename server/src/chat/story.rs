@@ -4,7 +4,7 @@ mod ending;
 
 use std::{
     collections::{HashMap, VecDeque},
-    io,
+    io, mem,
     time::Duration,
 };
 
@@ -18,6 +18,9 @@ pub(super) use ending::Ending;
 /// The most characters that are shown of a tool's arguments, and of its result.
 const ARGUMENTS: usize = 60;
 const RESULT: usize = 80;
+
+/// A wait from this length on is also told by its end.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// How a turn begins: there may be other turns in the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub(super) struct Story {
     chain: Option<Chain>,
     /// Whether the provider is known to say nothing.
     is_silent: bool,
+    /// Whether it was said that another turn found out about a limit.
+    is_shared: bool,
     /// Whether anything of the step was shown.
     is_shown: bool,
     /// Retries of the step, and of all steps.
@@ -81,6 +86,7 @@ impl Story {
             clock,
             chain: None,
             is_silent: false,
+            is_shared: false,
             is_shown: false,
             step_retries: 0,
             retries: 0,
@@ -255,11 +261,24 @@ impl Story {
                 view.line(&Line::Tool { call, result: wording::one_line(&content, RESULT), is_error })?;
                 view.status(Status::Asking)
             }
-            EventBody::ProviderRetry { attempt, delay_ms, next_at, message, max_attempts, .. } => {
+            EventBody::ProviderRetry {
+                attempt, delay_ms, next_at, message, max_attempts, shared, ..
+            } => {
                 // It may have come late: never longer than was decided, and shorter by what has passed.
                 let delay = Duration::from_millis(delay_ms);
                 let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
-                self.retry(Count { attempt, of: max_attempts }, delay, &message, view)
+                self.retry(Count { attempt, of: max_attempts }, delay, &message, view)?;
+                if shared == Some(true) && !mem::replace(&mut self.is_shared, true) {
+                    let note = "Another turn found that out: this one waits as long.".to_owned();
+                    view.line(&Line::Note(note))?;
+                }
+                match next_at.filter(|_| delay >= LONG) {
+                    Some(at) => {
+                        let at = Calendar::of_process().brief(self.clock.here(at));
+                        view.line(&Line::Note(format!("The turn continues {at}.")))
+                    }
+                    None => Ok(()),
+                }
             }
             EventBody::ProviderSilent { silent_ms, gives_up_at, .. } => {
                 self.silence(silent_ms, gives_up_at, view)

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use anyhow::Result;
-use everturn_wire::{Command, ConversationId, ServerMessage, TurnId};
+use everturn_wire::{AfterContent, Command, ConversationId, RetrySettings, ServerMessage, TurnId};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -92,7 +92,11 @@ impl<'a> Turn<'a> {
                 model,
                 images: None,
                 reasoning_effort: None,
-                retry: None,
+                // The terminal says that the answer starts again.
+                retry: Some(Box::new(RetrySettings {
+                    after_content: Some(AfterContent::Rewind),
+                    ..RetrySettings::default()
+                })),
                 extensions,
             },
         };
