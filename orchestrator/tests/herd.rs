@@ -113,9 +113,9 @@ async fn ten_thousand_turns_ask_a_limited_target_once_in_each_of_its_hints() {
     let asked = target.asked(0..600);
     // The first time, and after each minute the next one.
     assert!((9..=12).contains(&asked), "{asked} requests while it was limited");
-    sleep(Duration::from_secs(121)).await;
+    sleep(Duration::from_secs(3_000)).await;
     assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
-    assert_eq!(target.asked(600..1_000), TURNS, "each asked once more");
+    assert_eq!(target.asked(600..4_000), TURNS, "each asked once more");
     // At a rising pace: no second has more than twice as many as all before it, and a few.
     let mut before = 0;
     for second in 600..720 {

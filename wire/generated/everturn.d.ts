@@ -1333,7 +1333,9 @@ export type Unreached =
   /** Its name did not resolve. */
   | "no-name"
   /** No connection could be made, or not in time. */
-  | "no-connection";
+  | "no-connection"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** Token counts. */
 export interface Usage {

@@ -39,7 +39,7 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 12] = [
+const OPEN_WORDS: [&str; 13] = [
     "AfterContent",
     "Category",
     "ConversationStatus",
@@ -51,6 +51,7 @@ const OPEN_WORDS: [&str; 12] = [
     "Role",
     "RouteRevert",
     "TargetRole",
+    "Unreached",
     "Verdict",
 ];
 

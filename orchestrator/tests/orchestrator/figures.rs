@@ -75,7 +75,7 @@ fn counted(fails: usize) -> BTreeMap<String, u64> {
         });
     });
     let counted = figures.0.lock().unwrap();
-    let of_turns = counted.iter().filter(|(name, _)| !name.contains("calls"));
+    let of_turns = counted.iter().filter(|(name, _)| !name.contains("call") && !name.contains("wait"));
     of_turns.map(|(name, count)| (name.clone(), *count)).collect()
 }
 

@@ -53,7 +53,7 @@ async fn the_next_turn_begins_with_the_global_settings() {
     let effective = serde_json::to_value(&state.effective).unwrap();
     let expected = json!({
         "preset": "interactive", "enabled": true, "maxRetries": 3, "baseDelayMs": 700, "maxDelayMs": 300_000,
-        "jitter": 0.0, "revert": "cooldown-expiry",
+        "jitter": 0.0, "revert": "cooldown-expiry", "afterContent": "keep", "quota": "fail",
     });
     assert_eq!(effective, expected);
     assert_eq!(said(&world, "two").await.0, [700, 1_400]);

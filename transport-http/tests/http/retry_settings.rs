@@ -43,13 +43,14 @@ const OF_C: &str = "/conversations/c/retry";
 #[tokio::test]
 async fn settings_are_changed_reset_and_obeyed_scope_by_scope() {
     let mut world = world().await;
-    let usual = json!({ "set": {}, "effective": { "preset": "patient", "enabled": true } });
+    let patient = json!({ "preset": "patient", "enabled": true, "afterContent": "keep", "quota": "fail" });
+    let usual = json!({ "set": {}, "effective": patient });
     assert_eq!(read(&world, GLOBAL).await, usual);
     assert_eq!(wait(&mut world, json!({})).await, 5_000);
     let state = changed(&world, GLOBAL, json!({ "preset": "interactive", "maxRetries": 2 })).await;
     let effective = json!({
         "preset": "interactive", "enabled": true, "maxRetries": 2, "baseDelayMs": 2_000, "maxDelayMs": 300_000,
-        "jitter": 0.0, "revert": "cooldown-expiry",
+        "jitter": 0.0, "revert": "cooldown-expiry", "afterContent": "keep", "quota": "fail",
     });
     assert_eq!(state, json!({ "set": { "preset": "interactive", "maxRetries": 2 }, "effective": effective }));
     assert_eq!(wait(&mut world, json!({})).await, 2_000);

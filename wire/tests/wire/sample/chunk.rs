@@ -2,7 +2,7 @@
 
 use everturn_wire::{
     Category, Chunk, ConversationStatus, Echo, ErrorReport, ExportLine, Failure, Message, RetryOutcome, Role,
-    StepId, StoredChunk,
+    StepId, StoredChunk, Unreached,
 };
 use serde_json::json;
 
@@ -106,6 +106,7 @@ pub(crate) fn failures() -> Vec<Failure> {
         code: Some("429".into()),
         provider_code: Some("rate_limit_error".into()),
         advice: Some("Wait, or use another key.".into()),
+        unreached: Some(Unreached::NoConnection),
         ..Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
     };
     let bare = |category| Failure::new(category, false, "HTTP 400: no");
