@@ -1,7 +1,10 @@
 // A provider of the Chat Completions API on loopback that answers what a test says, and remembers what it was asked.
 import { createServer } from 'node:http';
 
-/** `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later. */
+/**
+ * `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later, or
+ * `{ breaks: text }` for one whose connection is cut after that text, or `{ status, headers, body }`.
+ */
 export async function startProvider() {
   const answers = [];
   const requests = [];
@@ -15,10 +18,15 @@ export async function startProvider() {
       response.writeHead(529, { 'content-type': 'application/json' });
       return response.end('{"error":{"type":"overloaded_error","message":"Overloaded"}}');
     }
+    if (answer.status) {
+      response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
+      return response.end(JSON.stringify(answer.body));
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const chunk = (delta, finish_reason = null) =>
       response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
-    chunk({ role: 'assistant', content: answer });
+    chunk({ role: 'assistant', content: answer.breaks ?? answer });
+    if (answer.breaks) return setTimeout(() => response.destroy(), 100);
     chunk({}, 'stop');
     response.end('data: [DONE]\n\n');
   });

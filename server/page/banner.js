@@ -95,7 +95,7 @@ export class Banner {
       this.isWaiting && count[0].toUpperCase() + count.slice(1),
       retry.target,
       this.isWaiting && retry.hinted && 'the provider asked for this wait',
-      this.isWaiting && retry.shared && 'another turn found out',
+      this.isWaiting && retry.shared && 'another turn was refused, this one has not asked',
     ]
       .filter(Boolean)
       .join(' · ');
