@@ -67,3 +67,15 @@ fn without_a_strategy_a_hold_is_still_waited_for_by_a_person() {
     let story = play(&script);
     assert!(story.contains("5000 > call 0.1\n"), "{story}");
 }
+
+#[test]
+fn a_wait_for_the_network_leaves_the_budget_whole() {
+    let budget = Budget { max_wait_ms: Some(30_000), ..Budget::default() };
+    let settings = Settings { budget, ..Settings::default() };
+    let first = |in_budget| Script {
+        settings: settings.clone(),
+        ..Script::one_step([held(28_000, in_budget), overloaded(), says("Hello")])
+    };
+    assert!(play(&first(false)).contains("Hello"));
+    assert!(play(&first(true)).contains(r#"outcome="too-long""#));
+}
