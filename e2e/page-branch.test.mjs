@@ -1,13 +1,9 @@
 // Earlier messages answered again or edited on the page, and a turn that waits moved to another model: against the server
 // itself and a provider on loopback.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { startServer } from './support/binary.mjs';
-import { launch, openPage, send } from './support/browser.mjs';
-import { startProvider } from './support/provider.mjs';
+import { beforeEach, test } from 'node:test';
+import { openPage, send } from './support/browser.mjs';
+import { served } from './support/served.mjs';
 
 const config = (url) => `
 [retry]
@@ -25,35 +21,14 @@ name = "both"
 targets = ["sim/one", "sim/two"]
 `;
 
+const stage = served(config, 4);
+const { settled, shows } = stage;
 let browser;
-let directory;
 let provider;
 let server;
 let page;
+beforeEach(() => ({ browser, provider, server, page } = stage));
 
-before(async () => {
-  browser = await launch();
-});
-after(() => browser?.close());
-beforeEach(async () => {
-  provider = await startProvider();
-  directory = await mkdtemp(join(tmpdir(), 'everturn-'));
-  await writeFile(join(directory, 'config.toml'), config(provider.url));
-  server = await startServer(['--config', join(directory, 'config.toml')]);
-  page = await openPage(browser, server.url);
-  await page.waitForFunction(() => document.querySelectorAll('#model option').length === 4);
-});
-afterEach(async () => {
-  await page?.context().close();
-  await server?.stop();
-  await provider?.stop();
-  await rm(directory, { recursive: true, force: true });
-});
-
-const shows = (text, on = page) =>
-  on.waitForFunction((wanted) => document.querySelector('#transcript').innerText.includes(wanted), text);
-const settled = (on = page) =>
-  on.waitForFunction(() => document.querySelector('.settled .turn') && !document.querySelector('.turn[aria-busy=true]'));
 /** What is seen without unfolding anything: messages and answers, a line each. */
 const seen = (on = page) =>
   on.evaluate(() =>

@@ -1,13 +1,9 @@
 // Long waits, waits that others learnt of, and answers that break off, on the page: against the server itself and a provider
 // on loopback.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { startServer } from './support/binary.mjs';
-import { launch, openPage, send } from './support/browser.mjs';
-import { startProvider } from './support/provider.mjs';
+import { beforeEach, test } from 'node:test';
+import { openPage, send } from './support/browser.mjs';
+import { served } from './support/served.mjs';
 
 const config = (url) => `
 [retry]
@@ -22,33 +18,14 @@ base_url = "${url}"
 models = ["one"]
 `;
 
+const stage = served(config, 1);
+const { settled, shows } = stage;
 let browser;
-let directory;
 let provider;
 let server;
 let page;
+beforeEach(() => ({ browser, provider, server, page } = stage));
 
-before(async () => {
-  browser = await launch();
-});
-after(() => browser?.close());
-beforeEach(async () => {
-  provider = await startProvider();
-  directory = await mkdtemp(join(tmpdir(), 'everturn-'));
-  await writeFile(join(directory, 'config.toml'), config(provider.url));
-  server = await startServer(['--config', join(directory, 'config.toml')]);
-  page = await openPage(browser, server.url);
-  await page.waitForFunction(() => document.querySelectorAll('#model option').length === 1);
-});
-afterEach(async () => {
-  await page?.context().close();
-  await server?.stop();
-  await provider?.stop();
-  await rm(directory, { recursive: true, force: true });
-});
-
-const settled = (on = page) =>
-  on.waitForFunction(() => document.querySelector('.settled .turn') && !document.querySelector('.turn[aria-busy=true]'));
 const answers = (on = page) => on.locator('.answer').allTextContents();
 const line = () => page.locator('#wait-line').textContent();
 const usedUp = (seconds) => ({
@@ -72,7 +49,7 @@ test('an answer that breaks off is taken back and written again', async () => {
   });
   provider.says({ breaks: 'Half an ans' }, 'A whole answer.');
   await send(page, 'Tell me');
-  await page.waitForFunction(() => document.querySelector('#transcript').innerText.includes('A whole answer.'));
+  await shows('A whole answer.');
   await settled();
   assert.deepEqual((await answers()).map((text) => text.trim()), ['A whole answer.']);
   const texts = await page.evaluate((set) => [...set], seen);
@@ -89,7 +66,7 @@ test('a usage limit is told by when it ends, and a person need not wait for it',
   await page.waitForFunction(() => /^Usage limit reached, continues \w/.test(document.querySelector('#wait-line').textContent));
   assert.match(await line(), /^Usage limit reached, continues \w{3},? \d{1,2}:\d{2}/);
   await page.locator('#retry-now').click();
-  await page.waitForFunction(() => document.querySelector('#transcript').innerText.includes('Here again.'));
+  await shows('Here again.');
 });
 
 test('a turn that waits because of another one says so', async () => {
@@ -102,6 +79,6 @@ test('a turn that waits because of another one says so', async () => {
   assert.equal(provider.requests.length, 1, 'the second turn did not ask');
   provider.says('Now it works.');
   await other.locator('#retry-now').click();
-  await other.waitForFunction(() => document.querySelector('#transcript').innerText.includes('Now it works.'));
+  await shows('Now it works.', other);
   await other.context().close();
 });

@@ -46,6 +46,8 @@ struct Inner {
 struct Gate {
     state: State,
     why: Why,
+    /// When it was closed. Calls from before say nothing about how the target does now.
+    closed_at: Millis,
     /// Turns that were put off since the state began: the next one comes after them.
     put_off: u32,
     /// Calls in a row that reached nobody.
@@ -56,8 +58,8 @@ struct Gate {
 enum State {
     /// Nobody asks before this moment; then this turn does.
     Closed { until: Millis, first: TurnId },
-    /// One turn asks.
-    Probing,
+    /// This turn asks.
+    Probing { turn: TurnId },
     /// It answers again: more and more turns are let through.
     Opening { since: Millis, let_go: u32 },
 }
@@ -99,29 +101,22 @@ impl Gates {
         let mut inner = self.lock();
         let is_unreached = *waits_for_network && failure.unreached.is_some();
         if is_unreached && inner.is_offline(target, failure, *asked_at, now) {
-            let misses = inner.gates.get(target).map_or(0, |gate| gate.misses);
-            let wait_ms = PROBE_MS[PROBE_MS.len().min(misses as usize + 1) - 1];
             let why = Why { failure: offline(failure), hint_ends: None, is_offline: true };
-            let hold = why.hold(wait_ms, false);
-            inner.close(target, turn, why, now.plus(wait_ms), now);
-            if let Some(gate) = inner.gates.get_mut(target) {
-                gate.misses = misses.saturating_add(1);
-            }
-            return Some(hold);
+            return Some(why.hold(inner.unreached(target, turn, &why, now), false));
         }
         // Any other failure is no limit.
         if failure.category == Category::RateLimited {
             inner.undecided(target, turn, failure, now);
         } else {
-            inner.open(target, now);
+            inner.open(target, *asked_at, now);
         }
         None
     }
 
-    /// The target answers.
-    fn answered(&self, target: &str, now: Millis) {
+    /// The target answers a call that was made then.
+    fn answered(&self, target: &str, asked_at: Millis, now: Millis) {
         let mut inner = self.lock();
-        inner.open(target, now);
+        inner.open(target, asked_at, now);
         match inner.answered.get_mut(target) {
             Some(at) => *at = now,
             None => {
@@ -140,9 +135,14 @@ impl Gates {
         }
     }
 
-    /// A call ended before anything was known of it.
-    fn left(&self, target: &str, now: Millis) {
-        self.lock().probed(target, now);
+    /// The call of a turn ended before anything was known of it. If it was the one that asked, the next one does.
+    fn left(&self, target: &str, turn: &TurnId, now: Millis) {
+        let mut inner = self.lock();
+        if let Some(gate) = inner.gates.get_mut(target)
+            && matches!(&gate.state, State::Probing { turn: asking } if asking == turn)
+        {
+            gate.state = State::Closed { until: now, first: TurnId::from("") };
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -162,10 +162,12 @@ impl Inner {
                 *known = until.max(*known);
             }
             Some(gate) => {
-                (gate.state, gate.why, gate.put_off) = (State::Closed { until, first }, why, 0);
+                (gate.state, gate.why) = (State::Closed { until, first }, why);
+                (gate.closed_at, gate.put_off) = (now, 0);
             }
             None => {
-                let gate = Gate { state: State::Closed { until, first }, why, put_off: 0, misses: 0 };
+                let state = State::Closed { until, first };
+                let gate = Gate { state, why, closed_at: now, put_off: 0, misses: 0 };
                 self.gates.insert(target.to_owned(), gate);
             }
         }
@@ -183,32 +185,39 @@ impl Inner {
         }
     }
 
-    /// The turn that asked is gone: the next one asks.
-    fn probed(&mut self, target: &str, now: Millis) {
-        if let Some(gate) = self.gates.get_mut(target)
-            && matches!(gate.state, State::Probing)
-        {
-            gate.state = State::Closed { until: now, first: TurnId::from("") };
-        }
-    }
-
     /// The turn that asked was limited: it says shortly how long it waits, if it does.
     fn undecided(&mut self, target: &str, turn: &TurnId, failure: &Failure, now: Millis) {
         let hint_ends = failure.hint_ms.map(|ms| now.plus(ms));
         if hint_ends.is_some()
-            || self.gates.get(target).is_some_and(|gate| matches!(gate.state, State::Probing))
+            || self.gates.get(target).is_some_and(|gate| matches!(gate.state, State::Probing { .. }))
         {
             let why = Why { failure: failure.clone(), hint_ends, is_offline: false };
             self.close(target, turn, why, now.plus(UNDECIDED_MS), now);
         }
     }
 
-    fn open(&mut self, target: &str, now: Millis) {
+    fn open(&mut self, target: &str, asked_at: Millis, now: Millis) {
         if let Some(gate) = self.gates.get_mut(target)
             && !matches!(gate.state, State::Opening { .. })
+            && asked_at > gate.closed_at
         {
             (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
         }
+    }
+
+    /// A call reached nobody: how long until the next one tries, in milliseconds. Of several that fail at once, the first one
+    /// decides.
+    fn unreached(&mut self, target: &str, turn: &TurnId, why: &Why, now: Millis) -> u64 {
+        let misses = match self.gates.get(target) {
+            Some(Gate { state: State::Closed { until, .. }, .. }) if *until > now => return until.since(now),
+            gate => gate.map_or(0, |gate| gate.misses),
+        };
+        let wait_ms = PROBE_MS[PROBE_MS.len().min(misses as usize + 1) - 1];
+        self.close(target, turn, why.clone(), now.plus(wait_ms), now);
+        if let Some(gate) = self.gates.get_mut(target) {
+            gate.misses = misses.saturating_add(1);
+        }
+        wait_ms
     }
 
     /// Whether a call reached nobody because this machine has no network. One that failed to connect proves it only for a
@@ -243,14 +252,14 @@ impl Gate {
                 if now < gives_up_at {
                     return Entered::Wait(gives_up_at.plus(self.next_slot()));
                 }
-                self.state = State::Probing;
+                self.state = State::Probing { turn: turn.clone() };
                 Entered::Go
             }
             State::Closed { .. } => {
-                self.state = State::Probing;
+                self.state = State::Probing { turn: turn.clone() };
                 Entered::Go
             }
-            State::Probing => Entered::Wait(now.plus(self.next_slot())),
+            State::Probing { .. } => Entered::Wait(now.plus(self.next_slot())),
             State::Opening { since, .. } if now.since(*since) >= OPENED_MS => Entered::Gone,
             State::Opening { since, let_go } => {
                 // Two in the first second, and in each one twice as many as before.

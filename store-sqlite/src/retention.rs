@@ -36,8 +36,8 @@ impl SqliteJournal {
         Ok(dropped)
     }
 
-    /// Lets go of a conversation altogether, its documents included; false when there is none of that id. Whoever still writes to it is told
-    /// that it is stale.
+    /// Lets go of a conversation altogether, its documents included; false when there is none of that id. Whoever still
+    /// writes to it is told that it is stale.
     ///
     /// # Errors
     /// When the storage fails; then it is all still there.

@@ -1,4 +1,4 @@
-//! A call that was let through: its gate hears how it ended.
+//! A call that was let through: it is measured, and its gate and the health hear how it ended.
 
 use std::{
     pin::Pin,
@@ -16,7 +16,8 @@ use crate::{clock::Clock, health::SharedHealth, telemetry};
 
 /// A call that was let through.
 pub(crate) struct Pass {
-    pub(crate) gates: Arc<Gates>,
+    /// None for a turn that neither waits for others nor tells them.
+    pub(crate) gates: Option<Arc<Gates>>,
     pub(crate) clock: Arc<dyn Clock>,
     /// The id of the model that is asked.
     pub(crate) target: String,
@@ -43,13 +44,15 @@ impl Pass {
                 if let Some((health, target)) = &self.health {
                     health.failed(now, target, &failure);
                 }
-                match self.gates.failed(self, &failure, now) {
+                match self.gates.as_ref().and_then(|gates| gates.failed(self, &failure, now)) {
                     Some(hold) => StreamEvent::Held(hold),
                     None => StreamEvent::Failed(failure),
                 }
             }
             event => {
-                self.gates.answered(&self.target, now);
+                if let Some(gates) = &self.gates {
+                    gates.answered(&self.target, self.asked_at, now);
+                }
                 if let Some((health, target)) = &self.health {
                     health.answered(self.asked_at, target);
                 }
@@ -83,8 +86,8 @@ impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Watched<S> {
 
 impl<S> Drop for Watched<S> {
     fn drop(&mut self) {
-        if let Some(pass) = &self.pass {
-            pass.gates.left(&pass.target, pass.clock.now());
+        if let Some(Pass { gates: Some(gates), target, turn, clock, .. }) = &self.pass {
+            gates.left(target, turn, clock.now());
         }
     }
 }

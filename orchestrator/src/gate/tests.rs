@@ -45,7 +45,9 @@ fn the_one_that_was_refused_asks_first_and_alone() {
 fn another_one_asks_in_the_place_of_one_that_is_gone() {
     let gates = closed();
     assert_eq!(waits(&gates, "a", 12_000), None, "the first one did not come");
-    gates.left("m", Millis(12_100));
+    gates.left("m", &"gone".into(), Millis(12_050));
+    assert!(waits(&gates, "b", 12_060).is_some(), "it was not that one that asked");
+    gates.left("m", &"a".into(), Millis(12_100));
     assert_eq!(waits(&gates, "b", 12_101), None, "that one was stopped");
 }
 
@@ -53,7 +55,7 @@ fn another_one_asks_in_the_place_of_one_that_is_gone() {
 fn once_it_answers_the_pace_doubles() {
     let gates = closed();
     assert_eq!(waits(&gates, "first", 10_000), None);
-    gates.answered("m", Millis(10_500));
+    gates.answered("m", Millis(10_000), Millis(10_500));
     let let_go = |now: u64| (0..100).filter(|n| waits(&gates, &format!("t{n}"), now).is_none()).count();
     assert_eq!([10_600, 11_600, 12_600, 13_600].map(let_go), [2, 2, 4, 8]);
     assert_eq!(waits(&gates, "late", 30_500), None);
@@ -72,7 +74,7 @@ fn of_several_that_are_refused_at_once_the_longest_wait_counts() {
 /// A call of that turn, made at 1 s.
 fn call(gates: Arc<Gates>, turn: &str) -> Pass {
     Pass {
-        gates,
+        gates: Some(gates),
         clock: Arc::new(crate::SystemClock::new()),
         target: "m".to_owned(),
         turn: turn.into(),
@@ -98,7 +100,7 @@ fn a_target_that_never_answered_may_simply_not_be_there() {
 #[test]
 fn while_the_network_is_gone_one_turn_looks_for_it_and_nothing_is_used_up() {
     let gates = Arc::<Gates>::default();
-    gates.answered("m", Millis(500));
+    gates.answered("m", Millis(0), Millis(500));
     let refused = unreached(Unreached::NoConnection);
     let mut waited = Vec::new();
     let mut now = 1_100;
@@ -119,16 +121,38 @@ fn while_the_network_is_gone_one_turn_looks_for_it_and_nothing_is_used_up() {
 fn while_others_answer_it_is_not_the_network() {
     let gates = Arc::<Gates>::default();
     let refused = unreached(Unreached::NoName);
-    gates.answered("m", Millis(500));
-    gates.answered("other", Millis(1_050));
+    gates.answered("m", Millis(0), Millis(500));
+    gates.answered("other", Millis(1_000), Millis(1_050));
     assert_eq!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(1_100)), None);
 }
 
 #[test]
 fn a_target_that_was_gone_for_a_day_is_down() {
     let gates = Arc::<Gates>::default();
-    gates.answered("m", Millis(500));
+    gates.answered("m", Millis(0), Millis(500));
     let refused = unreached(Unreached::NoConnection);
     assert!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(500 + KNOWN_MS)).is_some());
     assert_eq!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(501 + KNOWN_MS)), None);
+}
+
+#[test]
+fn a_call_from_before_the_limit_opens_nothing() {
+    let gates = Arc::<Gates>::default();
+    gates.limited("m", &"first".into(), limited(), Millis(10_000), Millis(2_000));
+    gates.answered("m", Millis(1_000), Millis(3_000));
+    let down = Failure::new(Category::ServerError, true, "HTTP 500");
+    assert_eq!(gates.failed(&call(gates.clone(), "old"), &down, Millis(3_000)), None);
+    assert_eq!(waits(&gates, "a", 3_000), Some(7_500));
+    gates.answered("m", Millis(4_000), Millis(5_000));
+    assert_eq!(waits(&gates, "a", 5_000), None, "a person asked since, and was answered");
+}
+
+#[test]
+fn turns_that_lose_the_network_together_wait_as_long_as_the_first_of_them() {
+    let gates = Arc::<Gates>::default();
+    gates.answered("m", Millis(0), Millis(500));
+    let refused = unreached(Unreached::NoConnection);
+    let lost =
+        |turn: &str, now| gates.failed(&call(gates.clone(), turn), &refused, Millis(now)).unwrap().wait_ms;
+    assert_eq!([lost("a", 1_000), lost("b", 1_000), lost("c", 2_000)], [5_000, 5_000, 4_000]);
 }

@@ -25,13 +25,14 @@ impl TurnHost<'_> {
             }
         };
         self.model = Some(model.clone());
-        if let Some(hold) = self.enter(turn, &model) {
+        let shares_limits = self.shares_limits();
+        if let Some(hold) = self.enter(turn, &model, shares_limits) {
             telemetry::call_held(&model.id);
             return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
         }
         telemetry::provider_called(&model.id);
         let call = self.call(turn, op, &model.id);
-        let pass = self.pass(turn, &model);
+        let pass = self.pass(turn, &model, shares_limits);
         let request = self.request(turn, op, &model);
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
         let started = started
@@ -41,10 +42,7 @@ impl TurnHost<'_> {
         let events = events.map(move |event| event.unwrap_or_else(|panic| broke(&name.id, panic.as_ref())));
         // Each layer costs every delta: the usual call has one.
         if call.is_none() && turn.target().is_none() {
-            return match pass {
-                Some(pass) => pass.watch(events).boxed(),
-                None => events.boxed(),
-            };
+            return pass.watch(events).boxed();
         }
         let clock = self.shared.clock.clone();
         let events = match call {
@@ -57,10 +55,7 @@ impl TurnHost<'_> {
             Some(target) => self.health_of(events, target.clone()),
             None => events,
         };
-        match pass {
-            Some(pass) => pass.watch(events).boxed(),
-            None => events,
-        }
+        pass.watch(events).boxed()
     }
 
     fn request(&self, turn: &Turn, op: Op, model: &Model) -> Request {
@@ -90,8 +85,8 @@ impl TurnHost<'_> {
         self.shared.retry.switch(message, &self.conversation.retry).is_on()
     }
 
-    fn enter(&self, turn: &Turn, model: &Model) -> Option<Box<Hold>> {
-        if turn.is_asked_by_person() || !self.shares_limits() {
+    fn enter(&self, turn: &Turn, model: &Model, shares_limits: bool) -> Option<Box<Hold>> {
+        if turn.is_asked_by_person() || !shares_limits {
             return None;
         }
         let now = self.shared.clock.now();
@@ -100,9 +95,9 @@ impl TurnHost<'_> {
         (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
 
-    fn pass(&self, turn: &Turn, model: &Model) -> Option<Pass> {
-        self.shares_limits().then(|| Pass {
-            gates: self.shared.gates.clone(),
+    fn pass(&self, turn: &Turn, model: &Model, shares_limits: bool) -> Pass {
+        Pass {
+            gates: shares_limits.then(|| self.shared.gates.clone()),
             clock: self.shared.clock.clone(),
             target: model.id.clone(),
             turn: self.turn_id.clone(),
@@ -111,7 +106,7 @@ impl TurnHost<'_> {
             health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),
             // With several targets another one may be reached.
             waits_for_network: turn.settings().targets.len() < 2,
-        })
+        }
     }
 
     /// Tells others of a limit that the turn now waits for, or that it no longer does.

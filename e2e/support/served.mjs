@@ -1,0 +1,43 @@
+// A page before the server itself, whose provider is on loopback, for each test anew.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach } from 'node:test';
+import { startServer } from './binary.mjs';
+import { launch, openPage } from './browser.mjs';
+import { startProvider } from './provider.mjs';
+
+/** Registers the hooks. `config(url)` is the configuration, which offers so many models. What it returns has the running test's. */
+export function served(config, models) {
+  let directory;
+  const on = { browser: null, provider: null, server: null, page: null };
+
+  before(async () => {
+    on.browser = await launch();
+  });
+  after(() => on.browser?.close());
+  beforeEach(async () => {
+    on.provider = await startProvider();
+    directory = await mkdtemp(join(tmpdir(), 'everturn-'));
+    await writeFile(join(directory, 'config.toml'), config(on.provider.url));
+    on.server = await startServer(['--config', join(directory, 'config.toml')]);
+    on.page = await openPage(on.browser, on.server.url);
+    await on.page.waitForFunction((wanted) => document.querySelectorAll('#model option').length === wanted, models);
+  });
+  afterEach(async () => {
+    await on.page?.context().close();
+    await on.server?.stop();
+    await on.provider?.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  /** Waits until the turn is over and its history is known. */
+  on.settled = (page = on.page) =>
+    page.waitForFunction(
+      () => document.querySelector('.settled .turn') && !document.querySelector('.turn[aria-busy=true]'),
+    );
+  /** Waits until the transcript has that text. */
+  on.shows = (text, page = on.page) =>
+    page.waitForFunction((wanted) => document.querySelector('#transcript').innerText.includes(wanted), text);
+  return on;
+}
