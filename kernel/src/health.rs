@@ -11,7 +11,7 @@ use crate::{Millis, Target, millis::LONGEST_WAIT_MS};
 pub const USUAL_MARK_MS: u64 = 60_000;
 
 /// The shortest mark, in milliseconds: a hint of 0 must not make two failing targets take turns without a pause.
-const SHORTEST_MARK_MS: u64 = 1_000;
+pub(crate) const SHORTEST_MARK_MS: u64 = 1_000;
 
 /// What is known about credentials and models: until when they should not be asked. A plain value; its owner shares it
 /// between turns and puts it into the questions that schedules are asked.

@@ -199,7 +199,7 @@ impl Inner {
     fn open(&mut self, target: &str, asked_at: Millis, now: Millis) {
         if let Some(gate) = self.gates.get_mut(target)
             && !matches!(gate.state, State::Opening { .. })
-            && asked_at > gate.closed_at
+            && asked_at >= gate.closed_at
         {
             (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
         }

@@ -6,7 +6,11 @@ use core::time::Duration;
 use everturn_wire::{Category, RetryOutcome, Value};
 
 use super::reason;
-use crate::{Ask, Directive, GiveUp, NextCall, Question, Retry, Schedule, millis::wait_ms};
+use crate::{
+    Ask, Directive, GiveUp, NextCall, Question, Retry, Schedule,
+    health::{SHORTEST_MARK_MS, USUAL_MARK_MS},
+    millis::wait_ms,
+};
 
 /// The first wait where the provider named no end, in milliseconds; each further one is twice as long.
 const FIRST_MS: u64 = 15 * 60 * 1_000;
@@ -47,8 +51,8 @@ impl<S: Schedule> Schedule for Walls<S> {
             Directive::Ask(ask) if ask.wait.is_zero() => ask.into(),
             Directive::Ask(ask) => sit_out(question, ask),
             Directive::GiveUp(_) => {
-                let wait = Duration::from_millis(reset_ms(question));
-                sit_out(question, Ask::new(question.ledger.target, wait).because(reason(question)))
+                let hint = Duration::from_millis(question.failure.hint_ms.unwrap_or(0));
+                sit_out(question, Ask::new(question.ledger.target, hint).because(reason(question)))
             }
         }
     }
@@ -75,14 +79,20 @@ impl<S: Schedule> Schedule for Walls<S> {
     }
 }
 
-/// How long the limit lasts, as the provider said or as we guess.
-fn reset_ms(question: &Question<'_>) -> u64 {
-    let doubled = FIRST_MS.saturating_mul(1 << question.ledger.walls.min(16)).min(LONGEST_MS);
-    question.failure.hint_ms.unwrap_or(doubled)
+/// The shortest wait: a guess where the provider named no end, else little. A limit that was named too short once, or not to
+/// be there at all, must not be asked about again and again.
+fn least_ms(question: &Question<'_>) -> u64 {
+    let walls = question.ledger.walls;
+    match (question.failure.hint_ms, walls) {
+        (None, _) => FIRST_MS.saturating_mul(1 << walls.min(16)).min(LONGEST_MS),
+        (Some(_), 0) => SHORTEST_MARK_MS,
+        (Some(_), _) => USUAL_MARK_MS,
+    }
 }
 
 fn sit_out(question: &Question<'_>, ask: Ask) -> Directive {
-    let (wait_ms, left_ms) = (wait_ms(ask.wait), MOST_MS.saturating_sub(question.ledger.walled_ms));
+    let wait_ms = wait_ms(ask.wait).max(least_ms(question));
+    let left_ms = MOST_MS.saturating_sub(question.ledger.walled_ms);
     if wait_ms > left_ms {
         let [wait, left] = [wait_ms, left_ms].map(|ms| ms.div_ceil(60_000));
         let detail = format!(
@@ -90,5 +100,5 @@ fn sit_out(question: &Question<'_>, ask: Ask) -> Directive {
         );
         return GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) }.into();
     }
-    Ask { uncounted: true, is_wall: true, ..ask }.into()
+    Ask { wait: Duration::from_millis(wait_ms), uncounted: true, is_wall: true, ..ask }.into()
 }

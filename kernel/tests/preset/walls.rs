@@ -32,6 +32,18 @@ fn without_a_known_end_the_waits_double_up_to_six_hours() {
 }
 
 #[test]
+fn a_preset_with_waits_of_its_own_asks_no_more_often() {
+    let waits = story("a", Walls(Interactive::default()), vec![used_up(None); 3]);
+    assert_eq!(waits.now, START.plus((15 + 30 + 60) * MINUTE));
+}
+
+#[test]
+fn a_limit_that_is_said_to_be_over_and_is_not_is_asked_about_once_a_minute() {
+    let waits = story("a", Walls(Delays::patient()), vec![used_up(0); 4]);
+    assert_eq!(waits.now, START.plus(1_000 + 3 * MINUTE));
+}
+
+#[test]
 fn seven_days_are_the_most() {
     let exactly = story("a", Walls(Delays::patient()), [used_up(168 * HOUR)]);
     assert_eq!(exactly.transcript(), "call a, 604800000, call a, recovered");
