@@ -11,7 +11,7 @@ use crate::OpenError;
 /// The right to use a database, given back when dropped or when the process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -26,7 +26,15 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(place(&lock, error)),
         }
         private().open(path).map_err(|error| place(path, error))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // To close the file is not enough: a child process that is just being started holds it, too, until it runs its own
+        // program. If this fails, closing the file usually does it.
+        let _ = self.file.unlock();
     }
 }
 
@@ -59,4 +67,22 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_back_though_a_child_process_still_has_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let lock = Lock::take(&path).unwrap();
+        // What a fork leaves to the child: another descriptor of the same open file.
+        let inherited = lock.file.try_clone().unwrap();
+        assert!(matches!(Lock::take(&path), Err(OpenError::InUse { .. })));
+        drop(lock);
+        Lock::take(&path).unwrap();
+        drop(inherited);
+    }
 }
