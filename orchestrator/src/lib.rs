@@ -51,7 +51,7 @@ pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore};
 pub use status::StatusChange;
 pub use subscription::Subscription;
-pub use tool::{Invocation, Output, Tool};
+pub use tool::{Invocation, Output, Policy, Tool};
 
 pub use everturn_kernel as kernel;
 pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};

@@ -2,6 +2,7 @@
 
 mod excerpt;
 mod output;
+mod policy;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,6 +12,7 @@ use everturn_wire::{ConversationId, TurnId, Value};
 
 pub(crate) use excerpt::excerpt;
 pub use output::Output;
+pub use policy::Policy;
 
 /// Something that the model may have done.
 #[async_trait]
@@ -21,6 +23,11 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether it may run again when a crash left a call without its result. When in doubt: no.
     fn is_idempotent(&self) -> bool {
         false
+    }
+
+    /// What may be done with its calls where no configured rule names the tool ([`Policy`]).
+    fn policy(&self) -> Policy {
+        Policy::Allow
     }
 
     /// Does it. The future is dropped when the turn is stopped; a panic ends the turn. Of a result longer than
