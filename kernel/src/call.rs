@@ -1,13 +1,14 @@
 //! A tool call on its way to its one result.
 
 use alloc::{
+    boxed::Box,
     format,
     string::{String, ToString},
 };
 
-use everturn_wire::{Chunk, EventBody, StepId, Value};
+use everturn_wire::{Chunk, EventBody, StepId, Value, Verdict};
 
-use crate::{Arguments, Millis, ToolAnswer, ToolCall};
+use crate::{Arguments, Assessment, Check, Millis, ToolAnswer, ToolCall, check::Asking, review::Review};
 
 /// Sent to the model when a crash interrupted a call, which may or may not have had its effect.
 const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)";
@@ -18,14 +19,21 @@ pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenCall {
     pub(crate) call: ToolCall,
+    /// What must happen before it runs; `None` = nothing, or it happened.
+    pub(crate) check: Option<Box<Check>>,
     pub(crate) state: CallState,
 }
 
-/// The progress of a call: pending, then running, then done. It never goes back.
+/// The progress of a call: pending, then running, then done. A call that must be checked is pending again once it is
+/// allowed; apart from that it never goes back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallState {
     /// Waiting for a free slot.
     Pending,
+    /// A person is asked.
+    Asking(Asking),
+    /// A model reviews it.
+    Reviewing(Review),
     /// May have been started, at this time.
     Running { since: Millis },
     /// Has its result, which has been published.
@@ -34,7 +42,7 @@ pub(crate) enum CallState {
 
 impl OpenCall {
     pub(crate) fn new(call: ToolCall) -> Self {
-        Self { call, state: CallState::Pending }
+        Self { call, check: None, state: CallState::Pending }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -44,7 +52,10 @@ impl OpenCall {
     pub(crate) fn answer(&self) -> Option<&ToolAnswer> {
         match &self.state {
             CallState::Done(answer) => Some(answer),
-            CallState::Pending | CallState::Running { .. } => None,
+            CallState::Pending
+            | CallState::Asking(_)
+            | CallState::Reviewing(_)
+            | CallState::Running { .. } => None,
         }
     }
 
@@ -93,14 +104,83 @@ impl OpenCall {
         }
     }
 
-    /// Returns the answer to a call that cannot run because its arguments are not JSON.
+    /// The request for approval of a call that waits for one.
+    pub(crate) fn asked_event(&self, step_id: &StepId) -> Option<EventBody> {
+        let CallState::Asking(asking) = self.state else { return None };
+        let reason = match self.check.as_deref() {
+            Some(Check::Person(approval)) => approval.reason.clone(),
+            _ => None,
+        };
+        Some(EventBody::ApprovalRequested {
+            step_id: step_id.clone(),
+            tool_call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            input: self.input(),
+            reason,
+            until: asking.until.map(|until| until.0),
+        })
+    }
+
+    pub(crate) fn resolved_event(
+        &self,
+        step_id: &StepId,
+        verdict: Verdict,
+        reason: Option<String>,
+    ) -> EventBody {
+        let (step_id, tool_call_id) = (step_id.clone(), self.call.id.clone());
+        EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason }
+    }
+
+    pub(crate) fn review_started_event(&self, step_id: &StepId) -> EventBody {
+        let (tool_call_id, tool_name) = (self.call.id.clone(), self.call.name.clone());
+        EventBody::ReviewStarted { step_id: step_id.clone(), tool_call_id, tool_name }
+    }
+
+    pub(crate) fn review_completed_event(
+        &self,
+        step_id: &StepId,
+        verdict: Verdict,
+        review: Review,
+        assessment: &Assessment,
+    ) -> EventBody {
+        let Assessment { risk_level, user_authorization, rationale, .. } = assessment.clone();
+        EventBody::ReviewCompleted {
+            step_id: step_id.clone(),
+            tool_call_id: self.call.id.clone(),
+            verdict,
+            attempt_count: review.attempts(),
+            risk_level,
+            user_authorization,
+            rationale,
+        }
+    }
+
+    /// What ends the check of a call whose turn ends.
+    pub(crate) fn check_cancelled(&self, step_id: &StepId) -> Option<EventBody> {
+        match self.state {
+            CallState::Asking(_) => Some(self.resolved_event(step_id, Verdict::Cancelled, None)),
+            CallState::Reviewing(review) => {
+                let none = Assessment::default();
+                Some(self.review_completed_event(step_id, Verdict::Cancelled, review, &none))
+            }
+            CallState::Pending | CallState::Running { .. } | CallState::Done(_) => None,
+        }
+    }
+
+    /// Returns the answer to a call that cannot run: its arguments are not JSON, or its check refused it.
     pub(crate) fn refusal(&self) -> Option<ToolAnswer> {
-        match &self.call.arguments {
-            Arguments::Parsed(_) => None,
-            Arguments::Malformed { reason, .. } => {
+        match (&self.call.arguments, self.check.as_deref()) {
+            (Arguments::Malformed { reason, .. }, _) => {
                 Some(ToolAnswer::error(format!("(tool failed: the arguments are not valid JSON: {reason})")))
             }
+            (Arguments::Parsed(_), Some(Check::Refused(answer))) => Some(ToolAnswer::error(answer.clone())),
+            (Arguments::Parsed(_), _) => None,
         }
+    }
+
+    /// Whether it may run as soon as there is a free slot.
+    fn is_ready(&self) -> bool {
+        self.state == CallState::Pending && self.check.is_none() && self.refusal().is_none()
     }
 
     /// Returns the answer to a call that a crash interrupted, unless it may run again.
@@ -143,9 +223,7 @@ pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCal
 pub(crate) fn promote(calls: &mut [OpenCall], places: u32, now: Millis) {
     let running = calls.iter().filter(|call| call.is_running()).count();
     let free = (places.max(1) as usize).saturating_sub(running);
-    let pending =
-        calls.iter_mut().filter(|call| call.state == CallState::Pending && call.refusal().is_none());
-    for call in pending.take(free) {
+    for call in calls.iter_mut().filter(|call| call.is_ready()).take(free) {
         call.state = CallState::Running { since: now };
     }
 }

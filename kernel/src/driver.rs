@@ -4,15 +4,18 @@ mod tasks;
 
 use alloc::boxed::Box;
 use core::{
-    future::poll_fn,
+    future::{pending, poll_fn, ready},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use async_trait::async_trait;
+use everturn_wire::{Category, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use crate::{
-    Effects, Input, Millis, NoRetry, Op, RetryStrategy, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    Check, CheckedCall, Effects, Input, Millis, NoRetry, Op, RetryStrategy, ReviewAnswer, ReviewAttempt,
+    StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
 use tasks::Tasks;
 
@@ -40,6 +43,29 @@ pub trait Host: Send {
 
     /// Starts a tool. Dropping the future cancels it.
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
+
+    /// Returns what must happen before a call runs; `None` = it may run. Asked once, when the call arrives. Default: every
+    /// call may run.
+    fn check(&mut self, _call: &ToolCall) -> Option<Check> {
+        None
+    }
+
+    /// Starts an attempt of a review. Dropping the future cancels it. Default: it fails, as there is no reviewer.
+    fn review(
+        &mut self,
+        _turn: &Turn,
+        _call: &ToolCall,
+        _attempt: ReviewAttempt,
+    ) -> BoxFuture<'static, ReviewAnswer> {
+        let failure = Failure::new(Category::NotFound, false, "there is no reviewer");
+        Box::pin(ready(ReviewAnswer::Failed(failure)))
+    }
+
+    /// Sleeps until a check ends by itself, or the next attempt of a review begins. It may end early. Default: for ever, so
+    /// that no check does.
+    fn sleep(&self, _left: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(pending())
+    }
 
     /// Whether to leave a turn with this want in its saved state, so that something else continues it from the
     /// snapshot. Default: never.
@@ -106,7 +132,22 @@ pub async fn run_turn<H: Host>(
             // Publish what is known before the commit that this input may cause.
             host.tell(turn, effects);
         }
+        let input = checked(input, host);
         turn.handle(host.now(), input, retry, effects);
+    }
+}
+
+/// Has a tool call checked as it arrives.
+fn checked<H: Host>(input: Input, host: &mut H) -> Input {
+    match input {
+        Input::Provider(op, StreamEvent::ToolCall(call)) => {
+            let event = match host.check(&call) {
+                Some(check) => StreamEvent::Checked(Box::new(CheckedCall { call, check })),
+                None => StreamEvent::ToolCall(call),
+            };
+            Input::Provider(op, event)
+        }
+        input => input,
     }
 }
 

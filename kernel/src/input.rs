@@ -1,10 +1,10 @@
 //! Inputs: the facts that drive a turn.
 
-use alloc::string::String;
+use alloc::{boxed::Box, string::String};
 
 use everturn_wire::{Failure, OutputStream, QueuedMessage};
 
-use crate::{Op, StreamEvent};
+use crate::{Answer, Op, ReviewAnswer, StreamEvent};
 
 /// A fact. One that does not apply, or no longer applies, changes nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,25 @@ pub enum Input {
         call_id: String,
         /// The tool's answer.
         answer: ToolAnswer,
+    },
+    /// A person answered a request for approval.
+    Answer(Box<Answer>),
+    /// An attempt of a review ended.
+    Reviewed {
+        /// The step that made the call.
+        step: u32,
+        /// The id of the call.
+        call_id: String,
+        /// The number of the attempt.
+        attempt: u32,
+        /// The reviewer's answer.
+        answer: Box<ReviewAnswer>,
+    },
+    /// The moment named by [`Want::Tools`](crate::Want::Tools) or [`Want::Person`](crate::Want::Person) came. An early one
+    /// changes nothing.
+    Due {
+        /// The step that made the calls.
+        step: u32,
     },
     /// The wait before this call ended. An early tick changes nothing.
     Tick(Op),

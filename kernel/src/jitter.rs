@@ -42,6 +42,13 @@ impl Jitter {
     }
 }
 
+/// A key for a name that several parts make up. FNV-1a: stable across machines and versions, which std's hashes do not
+/// guarantee.
+pub(crate) fn key_of(parts: &[&str]) -> u64 {
+    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    parts.iter().flat_map(|part| part.bytes()).fold(0xCBF2_9CE4_8422_2325, fold)
+}
+
 /// A number from 0 to 1 that depends on nothing but its arguments (SplitMix64).
 fn unit(key: u64, attempt: u32) -> f64 {
     let mut z = key.wrapping_add(u64::from(attempt).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));

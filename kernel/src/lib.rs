@@ -16,6 +16,7 @@
 extern crate alloc;
 
 mod call;
+mod check;
 mod directive;
 mod driver;
 mod effect;
@@ -29,6 +30,7 @@ mod phase;
 mod preset;
 mod provider;
 mod retry;
+mod review;
 mod route;
 mod settings;
 mod snapshot;
@@ -36,6 +38,7 @@ mod turn;
 mod wait;
 mod want;
 
+pub use check::{Answer, Approval, Check, CheckedCall};
 pub use directive::{Ask, Directive, GiveUp, NextCall, Question};
 pub use driver::{Ended, Host, run_turn};
 pub use effect::{Effect, Effects};
@@ -51,6 +54,7 @@ pub use provider::{
     Arguments, FinishReason, Hold, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec,
 };
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
+pub use review::{Assessment, ReviewAnswer, ReviewAttempt};
 pub use route::Target;
 pub use settings::{AfterContent, Budget, Settings};
 pub use snapshot::{RestoreError, Snapshot};

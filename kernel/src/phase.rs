@@ -19,7 +19,10 @@ use alloc::{string::String, vec::Vec};
 
 use everturn_wire::{Chunk, DoneReason, Echo, Failure, Usage};
 
-use crate::{Ledger, Millis, Op, call::OpenCall};
+use crate::{
+    Ledger, Millis, Op,
+    call::{CallState, OpenCall},
+};
 
 /// What a turn waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +130,18 @@ pub(crate) struct Backoff {
 pub(crate) struct Tools {
     pub(crate) step: u32,
     pub(crate) calls: Vec<OpenCall>,
+}
+
+impl Tools {
+    /// When the turn must look at its checks again.
+    pub(crate) fn due_at(&self) -> Option<Millis> {
+        let due = self.calls.iter().filter_map(|open| match open.state {
+            CallState::Asking(asking) => asking.until,
+            CallState::Reviewing(review) => Some(review.due_at()),
+            CallState::Pending | CallState::Running { .. } | CallState::Done(_) => None,
+        });
+        due.min()
+    }
 }
 
 /// The outcome of a turn.

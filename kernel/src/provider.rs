@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use everturn_wire::{Echo, Failure, Message, Usage, Value};
 use futures_core::stream::BoxStream;
 
-use crate::Op;
+use crate::{CheckedCall, Op};
 
 /// A model API.
 ///
@@ -62,6 +62,8 @@ pub enum StreamEvent {
     Echo(Echo),
     /// A tool call with complete arguments. Yielded at the end of the stream, unless [`Request::eager_calls`] is set.
     ToolCall(ToolCall),
+    /// A tool call that may not simply run. Told by hosts, not by adapters.
+    Checked(Box<CheckedCall>),
     /// Token counts of this call; the last ones apply.
     Usage(Usage),
     /// Nothing of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.

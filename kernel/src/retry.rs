@@ -6,7 +6,7 @@ use core::time::Duration;
 use async_trait::async_trait;
 use everturn_wire::{Failure, RetryOutcome, TurnId, Value};
 
-use crate::{Ask, Directive, NextCall, Question};
+use crate::{Ask, Directive, NextCall, Question, jitter::key_of};
 
 /// The input of a [`Schedule`]: a retry, and the turn that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,7 @@ impl<'a> Retry<'a> {
     /// Sets the turn.
     #[must_use]
     pub fn of_turn(self, id: &TurnId) -> Self {
-        // FNV-1a: stable across machines and versions, which std's hashes do not guarantee.
-        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
-        Self { key: id.as_str().bytes().fold(0xCBF2_9CE4_8422_2325, fold), ..self }
+        Self { key: key_of(&[id.as_str()]), ..self }
     }
 }
 

@@ -8,11 +8,14 @@ use core::fmt;
 use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn};
+use crate::{Millis, Settings, Turn, review::Breaker};
 use phase::PhaseRecord;
 
 /// The latest version. Older ones are still read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+
+/// What a turn without checked calls is written as: version 3 added them.
+const WITHOUT_CHECKS: u32 = 2;
 
 /// What a turn without targets is written as: earlier versions of this program can go on with it, too.
 const WITHOUT_TARGETS: u32 = 1;
@@ -48,6 +51,9 @@ pub struct Snapshot {
     context_size: Option<u64>,
     #[serde(default)]
     recoveries: u32,
+    /// The latest decisions of reviewers, as bits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    reviews: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     queue: Vec<QueuedMessage>,
 }
@@ -99,7 +105,7 @@ impl Turn {
     /// Returns the saved form of the turn.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            version: if self.settings.targets.is_empty() { WITHOUT_TARGETS } else { VERSION },
+            version: self.version(),
             id: self.id.clone(),
             retry_of: self.retry_of.clone(),
             settings: self.settings.clone(),
@@ -115,7 +121,19 @@ impl Turn {
             usage: self.usage,
             context_size: self.context_size,
             recoveries: self.recoveries,
+            reviews: self.breaker.0,
             queue: self.queue.clone(),
+        }
+    }
+
+    /// The earliest version that can express the turn, so that an earlier program can go on with it if possible.
+    fn version(&self) -> u32 {
+        let has_checks =
+            self.breaker != Breaker::default() || self.calls().iter().any(|open| open.check.is_some());
+        match has_checks {
+            true => VERSION,
+            false if self.settings.targets.is_empty() => WITHOUT_TARGETS,
+            false => WITHOUT_CHECKS,
         }
     }
 
@@ -147,6 +165,7 @@ impl Turn {
             usage: snapshot.usage,
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,
+            breaker: Breaker(snapshot.reviews),
             queue: snapshot.queue,
         })
     }

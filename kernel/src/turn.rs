@@ -2,6 +2,7 @@
 
 mod backoff;
 mod charge;
+mod check;
 mod go_to;
 mod hold;
 mod recover;
@@ -22,6 +23,7 @@ use crate::{
     Effects, Input, Ledger, Millis, Moment, Op, Outcome, Schedule, Settings, Target, ToolCall, Wait, Want,
     call::OpenCall,
     phase::{Backoff, Phase, Streaming},
+    review::Breaker,
 };
 
 /// One turn, as a value.
@@ -56,6 +58,8 @@ pub struct Turn {
     pub(crate) context_size: Option<u64>,
     /// Number of recoveries of the current step after a crash.
     pub(crate) recoveries: u32,
+    /// The latest decisions of reviewers.
+    pub(crate) breaker: Breaker,
     /// User messages queued for the next tool-result boundary.
     pub(crate) queue: Vec<QueuedMessage>,
 }
@@ -112,6 +116,7 @@ impl Turn {
             usage: None,
             context_size: None,
             recoveries: 0,
+            breaker: Breaker::default(),
             queue: Vec::new(),
         }
     }
@@ -146,6 +151,11 @@ impl Turn {
             Input::Unsaved(failure) => self.on_unsaved(now, failure, fx),
             Input::Checkpoint => self.on_checkpoint(),
             Input::Recover => self.on_recover(now, schedule, fx),
+            Input::Answer(answer) => self.on_answer(now, *answer, schedule, fx),
+            Input::Reviewed { step, call_id, attempt, answer } => {
+                self.on_reviewed(now, (step, &call_id, attempt), *answer, schedule, fx);
+            }
+            Input::Due { step } => self.on_due(now, step, schedule, fx),
         }
     }
 
@@ -154,7 +164,10 @@ impl Turn {
         match &self.phase {
             Phase::Streaming(streaming) => Want::Stream(streaming.op),
             Phase::Backoff(Backoff { op, resume_at, .. }) => Want::Wake(*op, *resume_at),
-            Phase::Tools(tools) => Want::Tools { step: tools.step },
+            Phase::Tools(tools) if self.waits_for_people() => {
+                Want::Person { step: tools.step, until: tools.due_at() }
+            }
+            Phase::Tools(tools) => Want::Tools { step: tools.step, until: tools.due_at() },
             Phase::Sealed(_) => Want::Nothing,
         }
     }
@@ -197,13 +210,14 @@ impl Turn {
         matches!(&self.phase, Phase::Streaming(streaming) if streaming.by_person)
     }
 
-    /// Returns what the turn waits for before it can continue. No phase waits for a person yet.
+    /// Returns what the turn waits for before it can continue.
     pub fn wait(&self) -> Wait {
         match &self.phase {
             Phase::Backoff(Backoff { resume_at, decided_ms, .. }) => {
                 Wait::Until(Moment { at: *resume_at, decided_ms: *decided_ms })
             }
-            Phase::Streaming(_) | Phase::Tools(_) | Phase::Sealed(_) => Wait::Now,
+            Phase::Tools(tools) => self.wait_for_people(tools),
+            Phase::Streaming(_) | Phase::Sealed(_) => Wait::Now,
         }
     }
 
@@ -327,7 +341,7 @@ impl Turn {
         StepId::new(&self.id, step)
     }
 
-    fn calls(&self) -> &[OpenCall] {
+    pub(crate) fn calls(&self) -> &[OpenCall] {
         match &self.phase {
             Phase::Streaming(streaming) => &streaming.calls,
             Phase::Tools(tools) => &tools.calls,

@@ -11,10 +11,19 @@ pub enum Want {
     Stream(Op),
     /// A wake-up for this provider call at this moment.
     Wake(Op, Millis),
-    /// The results of [`crate::Turn::running_calls`].
+    /// The results of [`crate::Turn::running_calls`] and of [`crate::Turn::running_reviews`], and the answers of people.
     Tools {
         /// The step that made the calls.
         step: u32,
+        /// When the turn must get an [`Input::Due`](crate::Input::Due) at the latest; `None` = never.
+        until: Option<Millis>,
+    },
+    /// Answers of people to requests for approval, and nothing else.
+    Person {
+        /// The step that made the calls.
+        step: u32,
+        /// When the turn must get an [`Input::Due`](crate::Input::Due) at the latest; `None` = never.
+        until: Option<Millis>,
     },
     /// Nothing: the turn is sealed.
     Nothing,

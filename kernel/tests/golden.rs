@@ -6,8 +6,9 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Arguments, Budget, Cycling, Effects, FinishReason, Input, NoRetry, Op, Prompt, RestoreError, Schedule,
-    Settings, Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Cycling, Effects, FinishReason, Input,
+    NoRetry, Op, Prompt, RestoreError, ReviewAnswer, Schedule, Settings, Silence, Snapshot, StreamEvent,
+    Target, ToolAnswer, ToolCall, Turn,
 };
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
@@ -131,6 +132,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     ]
     .into_iter()
     .chain(routed_turns())
+    .chain(checked_turns())
     .collect()
 }
 
@@ -160,12 +162,50 @@ fn routed_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// The newest format of turns with one target, and of turns over a route.
-const TODAY: [&str; 2] = ["v1.1", "v2"];
+/// A turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was denied.
+fn checked_turns() -> Vec<(&'static str, Turn)> {
+    let asks = |id: &str, check| {
+        let arguments = Arguments::Parsed(json!({ "path": id }));
+        let call = ToolCall { id: id.into(), name: "write".into(), arguments, echo: None };
+        says(StreamEvent::Checked(Box::new(CheckedCall { call, check })))
+    };
+    let approval = Approval { reason: Some("it writes".into()), within_ms: Some(60_000) };
+    let review = Check::Review { within_ms: 90_000, otherwise: Some(approval.clone()) };
+    let denied = Check::Review { within_ms: 90_000, otherwise: None };
+    let asked = vec![
+        asks("a", Check::Person(approval)),
+        asks("b", review),
+        asks("c", denied),
+        asks("d", Check::Refused("no".into())),
+    ];
+    let reviewed = |id: &str, answer| Input::Reviewed {
+        step: 0,
+        call_id: id.into(),
+        attempt: 0,
+        answer: Box::new(answer),
+    };
+    let denial = Assessment { rationale: Some("nobody asked for it".into()), ..Assessment::default() };
+    let inputs = vec![
+        says(StreamEvent::Finished(FinishReason::ToolCalls)),
+        reviewed("b", ReviewAnswer::Unreadable("no JSON".into())),
+        reviewed("c", ReviewAnswer::Assessed(denial)),
+    ];
+    // So that two reviews are under way at once.
+    let settings = Settings { max_parallel_tools: 2, ..settings(false) };
+    let told = |inputs| tell(settings.clone(), &Delays::patient(), inputs);
+    vec![("checked-streaming", told(asked.clone())), ("checked-tools", told([asked, inputs].concat()))]
+}
+
+/// The newest format of turns with one target, of turns over a route, and of turns with checked calls.
+const TODAY: [&str; 3] = ["v1.1", "v2", "v3"];
 
 /// The format that a turn is saved in today.
 fn today(name: &str) -> &'static str {
-    TODAY[usize::from(name.starts_with("routed"))]
+    match name.split('-').next() {
+        Some("routed") => TODAY[1],
+        Some("checked") => TODAY[2],
+        _ => TODAY[0],
+    }
 }
 
 fn file(format: &str, name: &str) -> PathBuf {
@@ -237,15 +277,15 @@ fn every_old_turn_goes_on() {
 #[test]
 fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
     let mut json: Value = serde_json::from_str(&read("v1", "backoff")).expect("it is JSON");
-    json["version"] = json!(3);
+    json["version"] = json!(4);
     for state in ["backoff", "a-state-of-tomorrow"] {
         json["phase"]["state"] = json!(state);
         let snapshot: Snapshot = serde_json::from_value(json.clone()).expect("it is read");
         let error = Turn::restore(snapshot).expect_err("it is refused");
-        assert_eq!(error, RestoreError::TooNew { found: 3, known: 2 });
+        assert_eq!(error, RestoreError::TooNew { found: 4, known: 3 });
         assert_eq!(
             error.to_string(),
-            "the turn was saved in format 3 by a newer version of Everturn; this one reads up to 2: upgrade it"
+            "the turn was saved in format 4 by a newer version of Everturn; this one reads up to 3: upgrade it"
         );
     }
     json["version"] = json!(1);

@@ -2,10 +2,12 @@
 
 mod again;
 mod answer;
+mod approval;
 mod echo;
 mod fault;
 mod hold;
 mod retry;
+mod review;
 mod rewind;
 mod silence;
 mod steering;

@@ -1,16 +1,17 @@
 //! Putting an orchestrator together.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use everturn_kernel::{Provider, Schedule, Settings, Target, Walls};
 
 use crate::{
-    Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, StateStore, SystemClock,
-    Tool,
+    Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
+    StateStore, SystemClock, Tool,
     clock::Steady,
     journal::{Configured, Guarded},
     model::{Model, Models},
     observer::Observers,
+    permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
     route::{PREFIX, Route, on_route},
     session::Ports,
@@ -39,6 +40,8 @@ pub struct Builder {
     max_output_tokens: Option<u32>,
     max_tool_result: usize,
     max_live_output: usize,
+    permissions: Permissions,
+    reviewer: Option<Arc<dyn Reviewer>>,
 }
 
 /// What is kept of a tool's result, in bytes: about 64,000 tokens, far more than helps.
@@ -72,6 +75,8 @@ impl Builder {
             max_output_tokens: None,
             max_tool_result: MAX_TOOL_RESULT,
             max_live_output: MAX_LIVE_OUTPUT,
+            permissions: Permissions::default(),
+            reviewer: None,
         }
     }
 
@@ -131,6 +136,43 @@ impl Builder {
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// What may be done with the calls of the tools that a pattern names, in which `*` stands for any number of characters.
+    /// The most specific pattern holds: the tool's own name, else the one with the most characters, else the stricter of
+    /// two. Default: what the tool itself says ([`Tool::policy`]).
+    #[must_use]
+    pub fn tool_policy(mut self, pattern: impl Into<String>, policy: Policy) -> Self {
+        self.permissions.rules.add(pattern.into(), policy);
+        self
+    }
+
+    /// How long a call waits for a person's approval before it is denied. Default: without limit.
+    #[must_use]
+    pub fn approval_timeout(mut self, wait: Duration) -> Self {
+        self.permissions.approval_timeout = Some(wait);
+        self
+    }
+
+    /// Who reviews the calls of tools with [`Policy::Review`]. Default: nobody, so that each review fails.
+    #[must_use]
+    pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
+        self.reviewer = Some(reviewer);
+        self
+    }
+
+    /// How long a review may take with all its attempts. Default: 90 s.
+    #[must_use]
+    pub fn review_timeout(mut self, within: Duration) -> Self {
+        self.permissions.review.within = within;
+        self
+    }
+
+    /// Denies a call whose review comes to no decision. Default: a person is asked.
+    #[must_use]
+    pub fn deny_without_review(mut self) -> Self {
+        self.permissions.review.falls_back_to_person = false;
         self
     }
 
@@ -261,7 +303,9 @@ impl Builder {
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
-        let retry = Arc::new(RetryScopes::new(store));
+        let retry = Arc::new(RetryScopes::new(store.clone()));
+        let grants = GrantStore::new(store.clone());
+        let permissions = Permissions { grants, ..self.permissions };
         Orchestrator::new(journal.clone(), clock.clone(), observers, retry.clone(), |timers, shutdown| {
             Ports {
                 models,
@@ -269,6 +313,8 @@ impl Builder {
                 gates: Arc::default(),
                 state: self.state,
                 tools,
+                permissions,
+                reviewer: self.reviewer,
                 schedule: usual,
                 journal,
                 clock,

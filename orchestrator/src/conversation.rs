@@ -17,13 +17,15 @@ mod stress;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use everturn_kernel::{Millis, RestoreError, Turn, Wait};
-use everturn_wire::{ConversationId, ConversationStatus, RetryPhase, RetryState, StoredChunk};
+use everturn_kernel::{Answer, Millis, RestoreError, Turn, Wait};
+use everturn_wire::{
+    ApprovalRequest, ConversationId, ConversationStatus, RetryPhase, RetryState, StepId, StoredChunk, TurnId,
+};
 use tokio::sync::Notify;
 
 use crate::{
     Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, layer::Layer, log::EventLog,
-    observer::Observers, shutdown::Shutdown, timer::Timers,
+    observer::Observers, permission::Grants, shutdown::Shutdown, timer::Timers,
 };
 use seat::Seat;
 
@@ -45,6 +47,8 @@ pub(crate) struct Conversation {
     pub(crate) id: ConversationId,
     /// Its retry settings.
     pub(crate) retry: Arc<Layer>,
+    /// The tools that were allowed for all of it.
+    pub(crate) grants: Grants,
     state: Mutex<State>,
     seat: Seat,
     home: Home,
@@ -122,6 +126,7 @@ impl Conversation {
         Arc::new(Self {
             id,
             retry: Arc::default(),
+            grants: Grants::default(),
             state: Mutex::new(state),
             seat: Seat::new(parked, home.shutdown.clone()),
             home,
@@ -171,6 +176,19 @@ impl Conversation {
         self.state().live.running.as_ref().is_some_and(|turn| turn.retry.as_ref().is_some_and(waits))
     }
 
+    /// The request for approval of that call, if it waits for an answer, as last committed.
+    pub(crate) fn asked(&self, turn: &TurnId, step: &StepId, call: &str) -> Option<ApprovalRequest> {
+        let is_it = |asked: &&ApprovalRequest| {
+            asked.turn_id == *turn && asked.step_id == *step && asked.tool_call_id == call
+        };
+        self.state().live.running.as_ref()?.approvals.iter().find(is_it).cloned()
+    }
+
+    /// Whether a person's answer to that call of the running turn would do anything, as last committed.
+    pub(crate) fn is_asked(&self, turn: &TurnId, answer: &Answer) -> bool {
+        self.asked(turn, &StepId::new(turn, answer.step), &answer.call_id).is_some()
+    }
+
     /// Whether that message waits in the queue, as last committed.
     pub(crate) fn waits(&self, message_id: &str) -> bool {
         self.state().live.queue.iter().any(|waiting| waiting.message_id == message_id)
@@ -209,6 +227,9 @@ fn from_record(record: TurnRecord) -> (RunningTurn, Result<Parked, RestoreError>
     let TurnRecord { snapshot, wait, from, first_seq, definition } = record;
     match Turn::restore(snapshot) {
         Ok(turn) => (RunningTurn::new(&turn, from, first_seq), Ok(Parked { turn, wait, definition })),
-        Err(error) => (RunningTurn { from, first_seq, retry: None, takes_retry_now: false }, Err(error)),
+        Err(error) => (
+            RunningTurn { from, first_seq, retry: None, takes_retry_now: false, approvals: Box::default() },
+            Err(error),
+        ),
     }
 }

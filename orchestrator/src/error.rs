@@ -66,6 +66,12 @@ pub enum Error {
         /// The `seq` that was named.
         seq: u64,
     },
+    /// An answer to a request for approval that cannot be used.
+    #[error("the answer cannot be used: {why}")]
+    BadAnswer {
+        /// Why.
+        why: String,
+    },
     /// The conversation's queue is full.
     #[error(
         "conversation {id} has {limit} queued messages already: wait until they are taken up, or cancel some"
@@ -148,6 +154,7 @@ impl Error {
             Self::UnknownConversation { .. } => Fault::Missing,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }
+            | Self::BadAnswer { .. }
             | Self::BadRetrySettings(_)
             | Self::BadRetry { .. }
             | Self::BadId(_)

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use bytes::Bytes;
-use everturn_wire::{AgentEvent, ConversationId, EventBody, TurnId};
+use everturn_wire::{AgentEvent, ConversationId, EventBody, OutputStream, TurnId};
 
 use crate::{Cursor, StoredEvent};
 
@@ -14,6 +14,9 @@ const MAX_JOINED: u32 = 64 << 10;
 
 /// What is shown between an answer that broke off and the same answer from its start.
 const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
+
+/// What is shown as the output of a tool whose call waits for a person.
+const NEEDS_APPROVAL: &str = "This call waits for approval. It runs when somebody allows it.\n";
 
 /// Room that an event may keep unused, in bytes.
 const SPARE: usize = 128;
@@ -111,25 +114,39 @@ impl Frame {
 
     /// Whether something of a step is shown from here on, or nothing yet; `None`: as before.
     pub(crate) fn shows(&self) -> Option<bool> {
-        let begins = |name: &[u8]| {
-            self.event().strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(name))
-        };
         match self.delta {
             Some(_) => Some(true),
-            None if begins(b"tool-call\"") => Some(true),
-            None if begins(b"turn-start\"") || begins(b"step-complete\"") => Some(false),
+            None if self.is(b"tool-call\"") => Some(true),
+            None if self.is(b"turn-start\"") || self.is(b"step-complete\"") || self.is(b"step-rewound\"") => {
+                Some(false)
+            }
             None => None,
         }
     }
 
-    /// What those who did not ask for extensions are sent in its place, if anything: they cannot take text back, so they are
-    /// told in the text that it starts again.
-    pub(crate) fn notice(&self) -> Option<Self> {
-        if !self.event().starts_with(br#"{"type":"step-rewound""#) {
+    /// Whether it is an event of this type, which is given with its closing quote.
+    fn is(&self, name: &[u8]) -> bool {
+        self.event().strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(name))
+    }
+
+    /// What those who did not ask for extensions are sent in its place, if anything. They cannot take text back, so they are
+    /// told in the text that it starts again, if any was shown. And they do not know of approvals, so they are told by the
+    /// output of the tool why nothing happens.
+    pub(crate) fn notice(&self, has_shown: bool) -> Option<Self> {
+        let rewinds = has_shown && self.is(b"step-rewound\"");
+        if !rewinds && !self.is(b"approval-requested\"") {
             return None;
         }
         let event: AgentEvent = serde_json::from_slice(&self.event()).ok()?;
-        let body = EventBody::TextDelta { delta: STARTS_AGAIN.to_owned() };
+        let body = match event.body {
+            EventBody::ApprovalRequested { step_id, tool_call_id, .. } => EventBody::ToolOutput {
+                step_id: Some(step_id),
+                tool_call_id,
+                data: NEEDS_APPROVAL.to_owned(),
+                stream: OutputStream::Stderr,
+            },
+            _ => EventBody::TextDelta { delta: STARTS_AGAIN.to_owned() },
+        };
         let event = AgentEvent { body, ..event };
         Some(Self::envelope(self.start, self.end, ENVELOPE, |bytes| {
             // As in `new`.

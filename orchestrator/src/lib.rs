@@ -23,8 +23,10 @@ mod new_id;
 mod observer;
 mod orchestrator;
 mod panic;
+mod permission;
 mod registry;
 mod retry_settings;
+mod reviewer;
 mod route;
 mod schedule;
 mod session;
@@ -47,6 +49,7 @@ pub use journal::{
 };
 pub use observer::{CallEnd, Observer, ProviderCall};
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};
+pub use reviewer::{ReviewRequest, Reviewer};
 pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore};
 pub use status::StatusChange;

@@ -1,6 +1,7 @@
 //! The handle that everything is asked of.
 
 mod again;
+mod approval;
 mod command;
 mod end;
 mod query;
@@ -10,7 +11,7 @@ mod waker;
 
 use std::sync::Arc;
 
-use everturn_wire::{ConversationId, Image, RetrySettings, TurnId};
+use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings, TurnId};
 use tokio::sync::broadcast;
 
 use crate::{
@@ -44,6 +45,8 @@ pub struct StartTurn {
     pub reasoning_effort: Option<String>,
     /// Retry settings of this turn alone; they go before those of its conversation.
     pub retry: Option<RetrySettings>,
+    /// What happens to calls that need a person's approval.
+    pub approvals: ApprovalMode,
 }
 
 impl StartTurn {
@@ -80,6 +83,12 @@ impl StartTurn {
     #[must_use]
     pub fn retry(self, settings: RetrySettings) -> Self {
         Self { retry: Some(settings), ..self }
+    }
+
+    /// With nobody there to approve tool calls: those that need approval are denied at once.
+    #[must_use]
+    pub fn unattended(self) -> Self {
+        Self { approvals: ApprovalMode::Deny, ..self }
     }
 }
 

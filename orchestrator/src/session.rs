@@ -44,6 +44,11 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     let mut is_refused = false;
     while let Some(TurnTask { mut turn, mut effects, settings, owed }) = next.take() {
         let _active = GaugeGuard::active_turn();
+        if ports.permissions.may_ask(&settings.tools)
+            && let Err(error) = ports.permissions.grants.read(&conversation.id, &conversation.grants).await
+        {
+            tracing::warn!(conversation = %conversation.id, %error, "allowed tools cannot be read: people are asked");
+        }
         let mut host = TurnHost::new(&ports, &conversation, &mut seated.inbox, &turn, settings.clone(), owed);
         let retry = TimedRetry {
             schedule: ports.informed(settings.schedule.clone()),

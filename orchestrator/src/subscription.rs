@@ -1,6 +1,6 @@
 //! A subscription: one watcher's way through a conversation's event stream.
 
-use std::{any::Any, collections::VecDeque, mem, pin::pin, sync::Arc, time::Duration};
+use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use crate::{
     clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame, journal::Journal,
@@ -87,11 +87,12 @@ impl Subscription {
                 if self.extensions {
                     return Ok(frame);
                 }
-                self.has_shown = frame.shows().unwrap_or(self.has_shown);
+                let had_shown = self.has_shown;
+                self.has_shown = frame.shows().unwrap_or(had_shown);
                 if !frame.is_extension() {
                     return Ok(frame);
                 }
-                if let Some(notice) = frame.notice().filter(|_| mem::take(&mut self.has_shown)) {
+                if let Some(notice) = frame.notice(had_shown) {
                     return Ok(notice);
                 }
             }

@@ -88,6 +88,10 @@ impl ToolSet {
         self.tools.keys().map(String::as_str)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &dyn Tool)> {
+        self.tools.iter().map(|(name, tool)| (name.as_str(), tool.as_ref()))
+    }
+
     pub(crate) fn idempotent(&self) -> Vec<String> {
         self.tools.iter().filter(|(_, tool)| tool.is_idempotent()).map(|(name, _)| name.clone()).collect()
     }

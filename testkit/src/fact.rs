@@ -31,6 +31,13 @@ pub enum Fact {
         /// The tool's name.
         name: String,
     },
+    /// An attempt of a review started.
+    Reviewed {
+        /// The id of the call.
+        id: String,
+        /// The number of the attempt, from 0.
+        attempt: u32,
+    },
     /// A started tool is gone: it answered, or was dropped.
     Stopped,
     /// Someone outside said this.
@@ -64,6 +71,7 @@ impl Fact {
             Self::Called(op) => format!("> call {op}"),
             Self::Slept(ms) => format!("> sleep {ms}"),
             Self::Ran { step, id, name } => format!("> run {name} {step}/{id}"),
+            Self::Reviewed { id, attempt } => format!("> review {id}.{attempt}"),
             Self::Heard(input) => format!("> {}", name(input)),
             Self::Restarted => "> restart".into(),
         })
@@ -76,7 +84,7 @@ fn fields(json: &Value) -> String {
     let Value::Object(fields) = json else { return json.to_string() };
     let mut words: Vec<_> = fields
         .iter()
-        .filter(|(name, _)| !["type", "nextAt", "stepId"].contains(&name.as_str()))
+        .filter(|(name, _)| !["type", "nextAt", "stepId", "until"].contains(&name.as_str()))
         .map(|(name, value)| match value {
             Value::Object(retry) if name == "retry" => {
                 format!(" retry={}/{}", retry["phase"].as_str().unwrap_or_default(), retry["attempt"])
@@ -105,6 +113,8 @@ fn name(input: &Input) -> &'static str {
         Input::Unsaved(_) => "unsaved",
         Input::Checkpoint => "checkpoint",
         Input::Recover => "recover",
+        Input::Answer(answer) if answer.allows => "allow",
+        Input::Answer(_) => "deny",
         _ => "another input",
     }
 }

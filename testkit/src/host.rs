@@ -5,22 +5,27 @@ mod tool;
 
 use std::{
     collections::VecDeque,
-    error, fmt, mem,
+    error, fmt,
+    future::pending,
+    mem,
     sync::{Arc, Mutex},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Effect, Effects, Host, Input, Millis, Op, Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    Answer, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, Snapshot,
+    StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
+use everturn_wire::EventBody;
 use futures_util::{
     FutureExt,
     future::BoxFuture,
     stream::{BoxStream, StreamExt},
 };
 
-use crate::{Clock, Fact, Log, START, Script, crash::Crash};
+use crate::{Clock, Fact, Log, Person, START, Script, crash::Crash};
 
 /// Inputs that tools printed and the turn has not taken in yet.
 type Printed = Arc<Mutex<VecDeque<Input>>>;
@@ -98,9 +103,26 @@ impl ScriptedHost {
         Some(serde_json::from_str(json).expect("a snapshot is read back"))
     }
 
-    /// Someone outside says this, that many milliseconds from now, after all that is still to be said.
+    /// Someone outside says this, that many milliseconds from now, after all that is to be said until then.
     pub fn say_in(&mut self, after_ms: u64, input: Input) {
-        self.outside.push_back((self.clock.now().since(START) + after_ms, input));
+        let at = self.clock.now().since(START) + after_ms;
+        let place = self.outside.partition_point(|(earlier, _)| *earlier <= at);
+        self.outside.insert(place, (at, input));
+        self.next = None;
+    }
+
+    /// The person of the script answers a request for approval.
+    fn answer(&mut self, event: &EventBody) {
+        let (Some(Person { after_ms, allows }), EventBody::ApprovalRequested { step_id, tool_call_id, .. }) =
+            (self.script.person, event)
+        else {
+            return;
+        };
+        // Every story is that of one turn, whose id World chose.
+        let step = step_id.as_str().rsplit('#').next().and_then(|step| step.parse().ok());
+        let (step, call_id) = (step.unwrap_or_default(), tool_call_id.clone());
+        let answer = Answer { step, call_id, allows, whole_tool: false, reason: None };
+        self.say_in(after_ms, Input::Answer(Box::new(answer)));
     }
 
     /// When someone outside speaks next.
@@ -112,8 +134,11 @@ impl ScriptedHost {
         self.log.note(self.clock.now(), fact);
     }
 
-    fn publish(&self, effects: &mut Effects) {
+    fn publish(&mut self, effects: &mut Effects) {
         for effect in effects.drain() {
+            if let Effect::Tell(event) = &effect {
+                self.answer(event);
+            }
             self.note(match effect {
                 Effect::Tell(event) => Fact::Told(event),
                 Effect::Keep(role, chunk) => Fact::Kept(role, chunk),
@@ -165,11 +190,48 @@ impl Host for ScriptedHost {
         }
     }
 
+    fn check(&mut self, call: &ToolCall) -> Option<Check> {
+        let check = self.script.checks.iter().find(|(name, _)| *name == call.name);
+        check.map(|(_, check)| check.clone())
+    }
+
+    fn review(
+        &mut self,
+        _: &Turn,
+        call: &ToolCall,
+        attempt: ReviewAttempt,
+    ) -> BoxFuture<'static, ReviewAnswer> {
+        self.note(Fact::Reviewed { id: call.id.clone(), attempt: attempt.number });
+        let answers = &self.script.reviewer;
+        let answer = answers.get(attempt.number as usize).or(answers.last()).cloned();
+        let (clock, crash) = (self.clock.clone(), self.crash.clone());
+        async move {
+            if crash.is_now() {
+                clock.stop();
+                pending::<()>().await;
+            }
+            let Some((after_ms, answer)) = answer else { return pending().await };
+            clock.sleep(after_ms).await;
+            answer
+        }
+        .boxed()
+    }
+
+    fn sleep(&self, left: Duration) -> BoxFuture<'static, ()> {
+        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        self.clock.sleep(left).boxed()
+    }
+
     fn leaves(&mut self, want: Want) -> bool {
         let now = self.clock.now();
         // Whoever says something wakes the turn, so a turn that has something to hear is not left.
         let hears = self.next_said().is_some_and(|at| at <= now);
-        self.script.parks && !hears && matches!(want, Want::Wake(_, until) if until > now)
+        let waits = match want {
+            Want::Wake(_, until) => until > now,
+            Want::Person { until, .. } => until.is_none_or(|until| until > now),
+            _ => false,
+        };
+        self.script.parks && !hears && waits
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {

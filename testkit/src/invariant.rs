@@ -9,6 +9,7 @@ macro_rules! ensure {
     };
 }
 
+mod approval;
 mod chain;
 mod history;
 mod screen;
@@ -16,10 +17,11 @@ mod tool;
 
 use std::{error, fmt};
 
-use everturn_kernel::{AfterContent, Effect, Input, Millis, Op, Settings};
+use everturn_kernel::{AfterContent, Check, Effect, Input, Millis, Op, Settings};
 use everturn_wire::{DoneReason, EventBody};
 
 use crate::Fact;
+use approval::Approvals;
 use chain::Chain;
 use history::History;
 use screen::Screen;
@@ -53,7 +55,8 @@ impl error::Error for Violation {}
 /// - a retry comes before content, waits at least as long as the hint of the target that is asked (unless it is told to be clamped), and fits the budget; its wait is slept
 ///   and not cut short, unless somebody said so; the end of a series of retries is told;
 /// - a tool starts after that was saved and after the end of the stream (unless tools are eager), at most once for each
-///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow.
+///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow;
+/// - a call that must be checked starts only after it was allowed; each request for approval and each review ends once.
 ///
 /// [`World::check`](crate::World::check) asks it about all that happened. To check a turn that you drive yourself, show
 /// it each [`Fact`], or, where there is no log, each [`Effect`] and each call:
@@ -92,6 +95,7 @@ pub struct Invariants {
     history: History,
     chain: Chain,
     tools: Tools,
+    approvals: Approvals,
 }
 
 impl Invariants {
@@ -111,7 +115,15 @@ impl Invariants {
             history: History::default(),
             chain: Chain::new(settings.budget),
             tools: Tools::new(settings),
+            approvals: Approvals::default(),
         }
+    }
+
+    /// Of a turn whose calls of these tools must be checked before they run.
+    #[must_use]
+    pub fn checking(mut self, checks: &[(String, Check)]) -> Self {
+        self.approvals = Approvals::new(checks);
+        self
     }
 
     /// Takes in what happened next, at this moment.
@@ -124,6 +136,7 @@ impl Invariants {
         }
         self.now = at;
         self.tools.see(fact)?;
+        self.approvals.see(fact)?;
         match fact {
             Fact::Told(event) => {
                 let rewinds = matches!(event, EventBody::StepRewound { .. });
@@ -149,7 +162,12 @@ impl Invariants {
                 self.restarted = true;
                 Ok(())
             }
-            Fact::Saved | Fact::Unsaved | Fact::Ran { .. } | Fact::Stopped | Fact::Heard(_) => Ok(()),
+            Fact::Saved
+            | Fact::Unsaved
+            | Fact::Ran { .. }
+            | Fact::Reviewed { .. }
+            | Fact::Stopped
+            | Fact::Heard(_) => Ok(()),
         }
     }
 
@@ -189,6 +207,7 @@ impl Invariants {
         ensure!(self.sealed, "the turn was not sealed");
         self.chain.end()?;
         self.tools.end()?;
+        self.approvals.end()?;
         self.history.is_complete().map_err(|open| Violation::new(format!("sealed with {open}")))?;
         self.screen.end(&self.history)?;
         let (told, kept) = (self.errors, self.history.errors);

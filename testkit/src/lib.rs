@@ -60,6 +60,6 @@ pub use invariant::{Invariants, Violation};
 pub use log::Log;
 pub use run::Run;
 pub use schedule::Delays;
-pub use script::{Beat, Script, Tool};
+pub use script::{Beat, Person, Script, Tool};
 pub use sleep::{FakeSleep, Nap};
 pub use world::{START, World, play};

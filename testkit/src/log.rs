@@ -49,6 +49,13 @@ impl Log {
         picked
     }
 
+    /// The same, with the moment of each fact.
+    pub fn pick_at<T>(&self, mut pick: impl FnMut(Millis, &Fact) -> Option<T>) -> Vec<T> {
+        let mut picked = Vec::new();
+        self.each(|at, fact| picked.extend(pick(at, fact)));
+        picked
+    }
+
     /// What was kept in history.
     pub fn history(&self) -> Vec<(Role, Chunk)> {
         self.pick(|fact| match fact {

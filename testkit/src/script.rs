@@ -1,6 +1,6 @@
 //! Scripts: what the model says, what tools do, what people outside say, and when.
 
-use everturn_kernel::{Input, Prompt, Settings, StreamEvent, ToolAnswer};
+use everturn_kernel::{Check, Input, Prompt, ReviewAnswer, Settings, StreamEvent, ToolAnswer};
 
 use crate::{Delays, Nap, beat};
 
@@ -33,6 +33,13 @@ pub struct Script {
     pub steps: Vec<Vec<Vec<Beat>>>,
     /// The tools; a call of any other name is answered with an error.
     pub tools: Vec<Tool>,
+    /// What must happen before a call of the tool of that name runs.
+    pub checks: Vec<(String, Check)>,
+    /// What the reviewer answers in each attempt of a review, and after how many milliseconds. The last is repeated; if
+    /// there is none, it never answers.
+    pub reviewer: Vec<(u64, ReviewAnswer)>,
+    /// Who answers requests for approval; `None` = nobody but those who do so by name in `outside`.
+    pub person: Option<Person>,
     /// What is said from outside, sorted, at that many milliseconds after [`START`](crate::START).
     pub outside: Vec<(u64, Input)>,
     /// The schedule; `None` = no retry strategy is injected. For one of another type see
@@ -40,7 +47,7 @@ pub struct Script {
     pub schedule: Option<Delays>,
     /// How sleeps behave.
     pub nap: Nap,
-    /// Whether the host leaves a turn that waits for a retry.
+    /// Whether the host leaves a turn that waits for a retry or for a person.
     pub parks: bool,
 }
 
@@ -53,6 +60,9 @@ impl Default for Script {
             prompt: Prompt { text: "Hi".into(), ..Prompt::default() },
             steps: vec![vec![beat::says("Hello")]],
             tools: vec![Tool::new("read", 10, ToolAnswer::ok("42"))],
+            checks: Vec::new(),
+            reviewer: Vec::new(),
+            person: None,
             outside: Vec::new(),
             schedule: Some(Delays::patient()),
             nap: Nap::Whole,
@@ -86,6 +96,15 @@ pub enum Beat {
     Wait(u64),
     /// Silence for ever.
     Hang,
+}
+
+/// A person who answers every request for approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// How long an answer takes, in milliseconds.
+    pub after_ms: u64,
+    /// Whether the call may run.
+    pub allows: bool,
 }
 
 /// A tool. Begin with [`Tool::new`]: further fields may come.

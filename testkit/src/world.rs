@@ -47,8 +47,8 @@ pub struct World {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Sealed,
-    /// Until that moment, or until somebody says something.
-    Left(Millis),
+    /// Until that moment, if there is one, or until somebody says something.
+    Left(Option<Millis>),
     Crashed,
     Stuck,
 }
@@ -129,7 +129,10 @@ impl World {
             let run = match self.last {
                 None => self.begin(),
                 Some(Last::Left(until)) => {
-                    let next = self.host.next_said().map_or(until, |said| said.min(until));
+                    let Some(next) = self.host.next_said().into_iter().chain(until).min() else {
+                        self.last = Some(Last::Stuck);
+                        return Run::Stuck;
+                    };
                     self.clock.advance(next.since(self.clock.now()));
                     self.recover()
                 }
@@ -182,7 +185,8 @@ impl World {
         };
         self.last = Some(match &run {
             Run::Sealed(_) => Last::Sealed,
-            Run::Left(_, Want::Wake(_, until)) => Last::Left(*until),
+            Run::Left(_, Want::Wake(_, until)) => Last::Left(Some(*until)),
+            Run::Left(_, Want::Person { until, .. }) => Last::Left(*until),
             Run::Left(..) | Run::Stuck => Last::Stuck,
             Run::Crashed => Last::Crashed,
         });
@@ -194,7 +198,7 @@ impl World {
     /// # Errors
     /// The first one that was broken.
     pub fn checked(&self) -> Result<(), Violation> {
-        let mut invariants = Invariants::new(&self.script.settings);
+        let mut invariants = Invariants::new(&self.script.settings).checking(&self.script.checks);
         let mut checked = Ok(());
         self.log.each(|at, fact| {
             if checked.is_ok() {

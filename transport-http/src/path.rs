@@ -15,6 +15,17 @@ pub(crate) struct Conversation(pub(crate) ConversationId);
 /// `{messageId}`: a queued message.
 pub(crate) struct MessageId(pub(crate) String);
 
+/// `{tool}`: a tool, by name.
+pub(crate) struct Tool(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Tool {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        Ok(Self(parameter(parts, state, "tool").await?))
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for Conversation {
     type Rejection = Refusal;
 

@@ -1,7 +1,7 @@
 //! Carrying out one command.
 
 use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started, Subscription};
-use everturn_wire::{Command, ConversationId};
+use everturn_wire::{ApprovalAnswer, Command, ConversationId};
 
 /// What is left to do for the socket when a command has been carried out.
 pub(crate) enum Outcome {
@@ -35,12 +35,14 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             images,
             reasoning_effort,
             retry,
+            approvals,
             extensions,
         } => {
             let mut start = StartTurn::new(message).images(images.unwrap_or_default());
             start.conversation_id = conversation_id;
             (start.model, start.reasoning_effort) = (model, reasoning_effort);
             start.retry = retry.map(|settings| *settings);
+            start.approvals = approvals.unwrap_or_default();
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
         Command::ChatRetry { conversation_id: id, turn_id, seq, message, model, extensions } => {
@@ -64,6 +66,18 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
         }
         Command::ChatStop { conversation_id: id } => {
             return told(orchestrator.stop(&id).await?);
+        }
+        Command::ApprovalAnswer {
+            conversation_id: id,
+            turn_id,
+            step_id,
+            tool_call_id,
+            verdict,
+            scope,
+            reason,
+        } => {
+            let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason };
+            orchestrator.answer_approval(&id, answer).await?;
         }
         Command::RetryAbort { conversation_id: id } => {
             return told(orchestrator.abort_retry(&id).await?);
@@ -107,6 +121,7 @@ pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
         | Command::ChatQueueCancel { conversation_id, .. }
         | Command::ChatStop { conversation_id }
         | Command::ChatRetry { conversation_id, .. }
+        | Command::ApprovalAnswer { conversation_id, .. }
         | Command::RetryAbort { conversation_id }
         | Command::RetryNow { conversation_id, .. } => Some(conversation_id),
     }
@@ -133,6 +148,7 @@ pub(crate) fn urgency(command: &Command) -> Urgency {
         | Command::ChatQueueCancel { .. }
         // What is urgent is short: a model may have any length.
         | Command::RetryNow { model: Some(_), .. }
+        | Command::ApprovalAnswer { .. }
         | Command::RetrySet { .. } => Urgency::Ordered,
     }
 }

@@ -45,6 +45,76 @@ export type AgentEvent =
   | ReviewCompletedEvent
   | UnknownEvent;
 
+/** Response of `POST /conversations/:id/approvals`. */
+export interface Answered {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether the call was waiting for this answer. A late or second answer changes nothing. */
+  answered: boolean;
+}
+
+/** Request body of `POST /conversations/:id/approvals`: a person's answer to a request for approval. */
+export interface ApprovalAnswer {
+  /** The turn. */
+  turnId: TurnId;
+  /** The step that made the call. */
+  stepId: StepId;
+  /** The id of the call. */
+  toolCallId: string;
+  /** `allowed` or `denied`; any other word is refused. */
+  verdict: Verdict;
+  /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
+  reason?: string;
+  /** What is allowed; the call alone if absent. Ignored if it is denied. */
+  scope?: ApprovalScope;
+}
+
+/** Answers a request for approval. A late or second answer changes nothing. */
+export interface ApprovalAnswerCommand {
+  type: "approval.answer";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn. */
+  turnId: TurnId;
+  /** The step that made the call. */
+  stepId: StepId;
+  /** The id of the call. */
+  toolCallId: string;
+  /** `allowed` or `denied`; any other word is refused. */
+  verdict: Verdict;
+  /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
+  reason?: string;
+  /** What is allowed; the call alone if absent. Ignored if it is denied. */
+  scope?: ApprovalScope;
+}
+
+/** What happens to the calls of a turn that need a person's approval. */
+export type ApprovalMode =
+  /** The turn waits for an answer. */
+  | "ask"
+  /** They are denied at once: nobody is there to answer. */
+  | "deny"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** A tool call that waits for a person's approval. */
+export interface ApprovalRequest {
+  /** The turn. */
+  turnId: TurnId;
+  /** The step that made the call. */
+  stepId: StepId;
+  /** The id of the call, unique within its step. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** The arguments: any JSON. */
+  input: unknown;
+  /** Why approval is needed, for display. */
+  reason?: string;
+  /** When the call is denied if nobody answers, in epoch milliseconds; absent = never. */
+  until?: number;
+}
+
 /** Extension: a tool call needs a user's approval. Transient. */
 export interface ApprovalRequestedEvent {
   type: "approval-requested";
@@ -62,11 +132,15 @@ export interface ApprovalRequestedEvent {
   turnId: TurnId;
   /** Why approval is needed, for display. */
   reason?: string;
+  /** When the call is denied if nobody answers, in epoch milliseconds; absent = never. */
+  until?: number;
 }
 
 /** Extension: the wait for a user's approval ended. Transient. */
 export interface ApprovalResolvedEvent {
   type: "approval-resolved";
+  /** The step that made the call. */
+  stepId: StepId;
   /** The id of the call. */
   toolCallId: string;
   /** The outcome. */
@@ -75,6 +149,27 @@ export interface ApprovalResolvedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The user's reason. */
+  reason?: string;
+}
+
+/** What a person allows. */
+export type ApprovalScope =
+  /** This call. */
+  | "call"
+  /** Every call of this tool in the conversation from now on, until it is revoked. Never overrides a policy that denies. */
+  | "conversation"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** Response of `GET /conversations/:id/approvals`. */
+export interface Approvals {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The calls that wait for an answer, in the order of the calls. */
+  pending: Array<ApprovalRequest>;
+  /** The tools that were allowed for the whole conversation, by name. */
+  allowedTools: Array<string>;
 }
 
 /** The category of a failure. */
@@ -177,6 +272,8 @@ export interface ChatSendCommand {
   type: "chat.send";
   /** The user message. */
   message: string;
+  /** What happens to calls that need a person's approval; the turn waits for an answer if absent. */
+  approvals?: ApprovalMode;
   /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
   /** Whether to send extension events too. */
@@ -249,6 +346,7 @@ export type Command =
   | ChatQueueCancelCommand
   | ChatStopCommand
   | ChatRetryCommand
+  | ApprovalAnswerCommand
   | RetryAbortCommand
   | RetryNowCommand
   | RetrySetCommand;
@@ -285,6 +383,8 @@ export interface ConversationState {
   isActive: boolean;
   /** Its status. */
   status: ConversationStatus;
+  /** The tool calls that wait for a person's approval; absent if there are none. */
+  approvals?: Array<ApprovalRequest>;
   /** Whether failures are retried automatically. */
   autoRetry?: boolean;
   /** The retry in progress, if any. */
@@ -903,6 +1003,8 @@ export interface RetryState {
 /** Extension: the review ended; sent once per `review-started`. Transient. */
 export interface ReviewCompletedEvent {
   type: "review-completed";
+  /** The step that made the call. */
+  stepId: StepId;
   /** The id of the call. */
   toolCallId: string;
   /** The outcome. */
@@ -924,6 +1026,8 @@ export interface ReviewCompletedEvent {
 /** Extension: a reviewer model started to review a tool call before it runs. Transient. */
 export interface ReviewStartedEvent {
   type: "review-started";
+  /** The step that made the call. */
+  stepId: StepId;
   /** The id of the call. */
   toolCallId: string;
   /** The tool's name. */
@@ -932,6 +1036,14 @@ export interface ReviewStartedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+}
+
+/** Response of `DELETE /conversations/:id/approvals/tools/:tool`. */
+export interface Revoked {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Whether the tool was allowed for the whole conversation until now. */
+  revoked: boolean;
 }
 
 /** The author of a message. */
@@ -960,6 +1072,8 @@ export type RouteRevert =
 export interface SendRequest {
   /** The user message. */
   message: string;
+  /** What happens to calls that need a person's approval; the turn waits for an answer if absent. */
+  approvals?: ApprovalMode;
   /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
   /** Whether to send extension events too. */

@@ -8,7 +8,9 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, RetryPatch, RetrySettings, TurnId};
+use crate::{
+    ApprovalMode, ApprovalScope, ConversationId, RetryPatch, RetrySettings, StepId, TurnId, Verdict,
+};
 
 pub use parse::CommandError;
 
@@ -49,6 +51,9 @@ pub enum Command {
         /// Retry settings of this turn alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Box<RetrySettings>>,
+        /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approvals: Option<ApprovalMode>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,
@@ -117,6 +122,26 @@ pub enum Command {
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,
+    },
+    /// Answers a request for approval. A late or second answer changes nothing.
+    #[serde(rename = "approval.answer")]
+    ApprovalAnswer {
+        /// The conversation.
+        conversation_id: ConversationId,
+        /// The turn.
+        turn_id: TurnId,
+        /// The step that made the call.
+        step_id: StepId,
+        /// The id of the call.
+        tool_call_id: String,
+        /// `allowed` or `denied`; any other word is refused.
+        verdict: Verdict,
+        /// What is allowed; the call alone if absent. Ignored if it is denied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ApprovalScope>,
+        /// The reason, at most 4,096 bytes. The model is told the reason of a denial.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Stops the running turn if its step is being retried: the retry is waiting, or has shown nothing yet.
     #[serde(rename = "retry.abort")]

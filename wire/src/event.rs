@@ -273,16 +273,26 @@ pub enum EventBody {
         /// Why approval is needed, for display.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// When the call is denied if nobody answers, in epoch milliseconds; absent = never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<u64>,
     },
     /// Extension: the wait for a user's approval ended. Transient.
     ApprovalResolved {
+        /// The step that made the call.
+        step_id: StepId,
         /// The id of the call.
         tool_call_id: String,
         /// The outcome.
         verdict: Verdict,
+        /// The user's reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Extension: a reviewer model started to review a tool call before it runs. Transient.
     ReviewStarted {
+        /// The step that made the call.
+        step_id: StepId,
         /// The id of the call.
         tool_call_id: String,
         /// The tool's name.
@@ -290,6 +300,8 @@ pub enum EventBody {
     },
     /// Extension: the review ended; sent once per `review-started`. Transient.
     ReviewCompleted {
+        /// The step that made the call.
+        step_id: StepId,
         /// The id of the call.
         tool_call_id: String,
         /// The outcome.

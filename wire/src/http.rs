@@ -7,8 +7,8 @@ use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Category, ConversationId, ConversationStatus, DoneReason, Image, QueuedMessage, RetrySettings,
-    RetryState, StoredChunk, TurnId, Usage,
+    ApprovalMode, ApprovalRequest, Category, ConversationId, ConversationStatus, DoneReason, Image,
+    QueuedMessage, RetrySettings, RetryState, StoredChunk, TurnId, Usage,
 };
 pub use retry::{RetryNowRequest, RetryRequest};
 
@@ -34,6 +34,9 @@ pub struct SendRequest {
     /// Retry settings of this turn alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Box<RetrySettings>>,
+    /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalMode>,
     /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub extensions: Option<bool>,
@@ -98,6 +101,9 @@ pub struct ConversationState {
     /// The retry in progress, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryState>,
+    /// The tool calls that wait for a person's approval; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<Vec<ApprovalRequest>>,
 }
 
 /// Metrics of one turn.

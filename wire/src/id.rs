@@ -62,6 +62,11 @@ impl StepId {
     pub fn new(turn: &TurnId, step: u32) -> Self {
         Self(Arc::from(format!("{turn}#{step}")))
     }
+
+    /// The number of the step, if the id names one of that turn.
+    pub fn step_of(&self, turn: &TurnId) -> Option<u32> {
+        self.0.strip_prefix(turn.as_str())?.strip_prefix('#')?.parse().ok()
+    }
 }
 
 /// Whether URL normalization removes it from a path, so that no request could address it.

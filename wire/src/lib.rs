@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+mod approval;
 mod bound;
 mod chunk;
 mod command;
@@ -27,6 +28,9 @@ mod retry_settings;
 #[cfg(feature = "schema")]
 mod schema;
 
+pub use approval::{
+    Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Revoked,
+};
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{

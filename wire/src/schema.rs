@@ -10,10 +10,10 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
-    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
-    RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, SendRequest, ServerMessage, Stopped,
-    Targets, TurnMetricsList,
+    AgentEvent, Answered, ApprovalAnswer, Approvals, Chunk, Command, ConversationList, ConversationState,
+    ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message, Models, QueueCancelled, QueueRequest,
+    Queued, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked,
+    SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -39,8 +39,10 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 13] = [
+const OPEN_WORDS: [&str; 15] = [
     "AfterContent",
+    "ApprovalMode",
+    "ApprovalScope",
     "Category",
     "ConversationStatus",
     "OnQuota",
@@ -102,7 +104,7 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
-    define::<(RetryPatch, RetrySettingsState)>(&mut generator);
+    define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked)>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
     for (union, suffix, open) in UNIONS {

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 28] = [
+const ALLOWED: [(&str, &[&str]); 30] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -21,6 +21,8 @@ const ALLOWED: [(&str, &[&str]); 28] = [
     // Storage knows nothing of who drives, nor of who asks.
     ("journal", &["cursor", "panic"]),
     ("state", &["journal"]),
+    ("permission", &["journal", "state", "tool"]),
+    ("reviewer", &[]),
     ("health", &["journal", "state"]),
     ("gate", &["clock", "health", "telemetry"]),
     ("error", &["cursor", "journal"]),
@@ -45,6 +47,7 @@ const ALLOWED: [(&str, &[&str]); 28] = [
             "layer",
             "log",
             "observer",
+            "permission",
             "shutdown",
             "telemetry",
             "timer",
@@ -69,7 +72,9 @@ const ALLOWED: [(&str, &[&str]); 28] = [
             "new_id",
             "observer",
             "panic",
+            "permission",
             "retry_settings",
+            "reviewer",
             "route",
             "schedule",
             "shutdown",
@@ -124,7 +129,9 @@ const ALLOWED: [(&str, &[&str]); 28] = [
             "model",
             "observer",
             "orchestrator",
+            "permission",
             "retry_settings",
+            "reviewer",
             "route",
             "schedule",
             "session",

@@ -45,7 +45,9 @@ impl Turn {
                 }
             }
             Phase::Tools(_) => {
-                if self.may_recover(now, fx) {
+                self.clamp_checks(now);
+                // Waiting for people kills no process, so it does not count.
+                if !self.waits_for_people() && self.may_recover(now, fx) {
                     self.recover_tools(now, schedule, fx);
                 }
             }

@@ -1,13 +1,14 @@
 //! Leaving `Streaming`: the provider sent an event.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::mem;
 
 use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usage};
 
 use super::Turn;
 use crate::{
-    Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target, ToolAnswer, ToolCall,
+    Check, CheckedCall, Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target,
+    ToolAnswer, ToolCall,
     call::{INTERRUPTED, OpenCall, promote, with_unique_id},
     phase::{Phase, Piece, Streaming, Tools},
 };
@@ -35,7 +36,11 @@ impl Turn {
                 self.note_first_token();
             }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
-            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, fx),
+            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, None, fx),
+            StreamEvent::Checked(checked) => {
+                let CheckedCall { call, check } = *checked;
+                self.on_tool_call(now, call, Some(Box::new(check)), fx);
+            }
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
             StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
@@ -59,10 +64,10 @@ impl Turn {
         }
     }
 
-    fn on_tool_call(&mut self, now: Millis, call: ToolCall, fx: &mut Effects) {
+    fn on_tool_call(&mut self, now: Millis, call: ToolCall, check: Option<Box<Check>>, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         streaming.saw_content(now, &self.settings.targets, fx);
-        let open = OpenCall::new(with_unique_id(call, &streaming.calls));
+        let open = OpenCall { check, ..OpenCall::new(with_unique_id(call, &streaming.calls)) };
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);

@@ -64,20 +64,36 @@ impl Turn {
         let step_id = StepId::new(&self.id, tools.step);
         for open in tools.calls.iter_mut().filter(|open| open.answer().is_none()) {
             let Some(answer) = answer(open) else { continue };
+            if let Some(cancelled) = open.check_cancelled(&step_id) {
+                fx.tell(cancelled);
+            }
             let ran_ms = match open.state {
                 CallState::Running { since } => Some(now.since(since)),
-                CallState::Pending | CallState::Done(_) => None,
+                _ => None,
             };
             fx.tell(open.result_event(&step_id, &answer, ran_ms));
             fx.keep(Role::Tool, open.result_chunk(&step_id, &answer));
-            open.state = CallState::Done(answer);
+            (open.check, open.state) = (None, CallState::Done(answer));
         }
         self.revision += 1;
+    }
+
+    /// Answers a call whose check ended and that is not run.
+    pub(super) fn answer_call(&mut self, now: Millis, call_id: &str, answer: &ToolAnswer, fx: &mut Effects) {
+        let answer = |open: &OpenCall| (open.call.id == call_id).then(|| answer.clone());
+        if let Phase::Tools(tools) = &mut self.phase
+            && let Some(open) = tools.calls.iter_mut().find(|open| open.call.id == call_id)
+        {
+            // Its end was told with its verdict.
+            open.state = CallState::Pending;
+        }
+        self.answer_where(now, answer, fx);
     }
 
     /// Lets further calls run; when all have their result, goes on to the next step.
     pub(super) fn advance_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let places = self.settings.max_parallel_tools;
+        self.begin_checks(now, fx);
         match &mut self.phase {
             Phase::Streaming(streaming) => promote(&mut streaming.calls, places, now),
             Phase::Tools(tools) => {

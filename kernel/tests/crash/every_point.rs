@@ -1,7 +1,7 @@
 //! A crash at every point of random stories: each commit (before and after it is saved), each streamed event, each
 //! start of a tool.
 
-use everturn_kernel::{Input, Outcome, Settings, Turn};
+use everturn_kernel::{Approval, Check, Input, Outcome, Settings, Turn};
 use everturn_testkit::{Fact, Script, World, strategy::any_calm_script};
 use everturn_wire::{Chunk, EventBody, QueuedMessage, Role};
 use proptest::prelude::*;
@@ -78,7 +78,20 @@ fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
     let idempotent_tools = vec![IDEMPOTENT.into()];
     Script {
         settings: Settings { max_recoveries: 9, eager_tools, idempotent_tools, ..script.settings },
+        checks: script.checks.into_iter().map(|(name, check)| (name, unhurried(check))).collect(),
         ..script
+    }
+}
+
+/// The same check with time enough for what a crash makes it do again.
+fn unhurried(check: Check) -> Check {
+    let patient = |approval: Approval| Approval { within_ms: None, ..approval };
+    match check {
+        Check::Person(approval) => Check::Person(patient(approval)),
+        Check::Review { otherwise, .. } => {
+            Check::Review { within_ms: 3_600_000, otherwise: otherwise.map(patient) }
+        }
+        refused => refused,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The machine alone, told anything in any order by anyone at any time.
 
 use everturn_kernel::{
-    Effect, Effects, FinishReason, Input, Millis, Op, Prompt, Settings, Snapshot, StreamEvent, ToolAnswer,
-    Turn, Want,
+    Answer, Assessment, Effect, Effects, FinishReason, Input, Millis, Op, Prompt, ReviewAnswer, Settings,
+    Snapshot, StreamEvent, ToolAnswer, Turn, Wait, Want,
 };
 use everturn_wire::{EventBody, RetryPhase, TurnId};
 use proptest::prelude::*;
@@ -86,9 +86,24 @@ impl Trial {
                     self.now = at;
                     self.tell(&Input::Tick(op));
                 }
-                Want::Tools { step } => {
-                    let call_id = self.turn.running_calls().next().expect("a call runs").id.clone();
-                    self.tell(&Input::ToolDone { step, call_id, answer: ToolAnswer::ok("x") });
+                Want::Tools { step, until } => {
+                    let running = self.turn.running_calls().next().map(|call| call.id.clone());
+                    let review = self.turn.running_reviews().next();
+                    let review = review.map(|(call, attempt)| (call.id.clone(), attempt.number));
+                    if let Some(call_id) = running {
+                        self.tell(&Input::ToolDone { step, call_id, answer: ToolAnswer::ok("x") });
+                    } else if let Some((call_id, attempt)) = review {
+                        let answer = Box::new(ReviewAnswer::Assessed(Assessment::default()));
+                        self.tell(&Input::Reviewed { step, call_id, attempt, answer });
+                    } else {
+                        self.now = self.now.max(until.expect("a review goes on"));
+                        self.tell(&Input::Due { step });
+                    }
+                }
+                Want::Person { step, .. } => {
+                    let call_id = self.turn.asked_calls().next().expect("a person is asked").id.clone();
+                    let answer = Answer { step, call_id, allows: true, whole_tool: false, reason: None };
+                    self.tell(&Input::Answer(Box::new(answer)));
                 }
                 Want::Nothing => return,
             }
@@ -133,7 +148,16 @@ impl Trial {
         let running = turn.running_calls().count();
         assert!(running <= self.settings.max_parallel_tools.max(1) as usize, "{running} tools run");
         match turn.want() {
-            Want::Tools { .. } => assert!(running > 0, "tools are waited for, none runs"),
+            Want::Tools { until, .. } => {
+                let reviews = turn.running_reviews().count();
+                assert!(running + reviews > 0 || until.is_some(), "tools are waited for, none runs");
+            }
+            Want::Person { .. } => {
+                assert!(
+                    running == 0 && turn.asked_calls().count() > 0,
+                    "people are waited for, none is asked"
+                );
+            }
             Want::Stream(_) => {
                 assert!(running == 0 || self.settings.eager_tools, "tools run before the end of the stream");
             }
@@ -141,6 +165,7 @@ impl Trial {
         }
         assert_eq!(turn.want(), turn.want());
         assert_eq!(turn.want() == Want::Nothing, turn.outcome().is_some());
+        assert_eq!(matches!(turn.want(), Want::Person { .. }), matches!(turn.wait(), Wait::Person { .. }));
         let waits = turn.retry().is_some_and(|retry| retry.phase == RetryPhase::Waiting);
         assert_eq!(waits, matches!(turn.want(), Want::Wake(..)));
     }
@@ -229,8 +254,8 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
             Input::ToolDone { step, call_id, .. } => {
                 let current = match want {
                     Want::Stream(op) => op.step,
-                    Want::Tools { step } => step,
-                    Want::Wake(..) | Want::Nothing => return false,
+                    Want::Tools { step, .. } => step,
+                    Want::Wake(..) | Want::Person { .. } | Want::Nothing => return false,
                 };
                 current == *step && runs(call_id)
             }
@@ -241,9 +266,28 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
             Input::Steer(message) => !queued(&message.message_id) && !message.text.is_empty(),
             Input::Unsteer { message_id } => queued(message_id),
             Input::Checkpoint => !waits,
+            Input::Answer(answer) => {
+                is_step(want, answer.step) && turn.asked_calls().any(|call| call.id == answer.call_id)
+            }
+            Input::Reviewed { step, call_id, attempt, .. } => {
+                let mut reviews = turn.running_reviews();
+                is_step(want, *step)
+                    && reviews.any(|(call, review)| call.id == *call_id && review.number == *attempt)
+            }
+            Input::Due { step } => match want {
+                Want::Tools { until, .. } | Want::Person { until, .. } => {
+                    is_step(want, *step) && until.is_some_and(|until| now >= until)
+                }
+                _ => false,
+            },
             Input::Abort | Input::Fault(_) | Input::Unsaved(_) | Input::Recover => true,
             _ => panic!("a new input: {input:?}"),
         }
+}
+
+/// Whether the turn is at the tools of this step.
+fn is_step(want: Want, step: u32) -> bool {
+    matches!(want, Want::Tools { step: current, .. } | Want::Person { step: current, .. } if current == step)
 }
 
 /// Whether watchers were told that the call is silent, and of nothing else.
@@ -262,6 +306,8 @@ fn asked(turn: &Turn) -> u32 {
 fn lasting(turn: &Turn, eager: bool) -> Value {
     let mut json = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON");
     json["revision"].take();
+    // Follows from the rest.
+    json["version"].take();
     json["firstTokenAt"].take();
     if json["phase"]["state"] == "streaming" {
         for streamed in ["pieces", "firstTokenAt", "usage", "isSilent"] {

@@ -1,7 +1,7 @@
 //! Things that may happen to a turn, likely or not.
 
-use everturn_kernel::{Input, Millis, Op, StreamEvent, ToolAnswer, Turn, Want};
-use everturn_testkit::strategy::{any_event, any_input, any_moment, any_tool_answer};
+use everturn_kernel::{Answer, Input, Millis, Op, ReviewAnswer, StreamEvent, ToolAnswer, Turn, Want};
+use everturn_testkit::strategy::{any_event, any_input, any_moment, any_review_answer, any_tool_answer};
 use everturn_wire::OutputStream;
 use proptest::{collection::vec, prelude::*, sample::Index};
 
@@ -14,6 +14,10 @@ pub(crate) enum Move {
     Answer(Index, ToolAnswer),
     /// A running tool prints.
     Print(Index, String),
+    /// A person answers a request for approval: allows it, and the whole tool.
+    Decide(Index, bool, bool),
+    /// A reviewer answers.
+    Review(Index, ReviewAnswer),
     /// The wait is over.
     WaitUntil,
     /// The clock is set.
@@ -33,7 +37,7 @@ impl Move {
         match (self, turn.want()) {
             (Self::Speak(event), Want::Stream(op)) => Some(Input::Provider(op, event)),
             (Self::Speak(event), _) => Some(Input::Provider(Op::default(), event)),
-            (Self::Answer(index, answer), Want::Stream(Op { step, .. }) | Want::Tools { step }) => {
+            (Self::Answer(index, answer), Want::Stream(Op { step, .. }) | Want::Tools { step, .. }) => {
                 Some(Input::ToolDone { step, call_id: running(&index)?, answer })
             }
             (Self::Print(index, data), _) => {
@@ -42,6 +46,28 @@ impl Move {
             (Self::WaitUntil, Want::Wake(op, at)) => {
                 *now = at;
                 Some(Input::Tick(op))
+            }
+            (
+                Self::WaitUntil,
+                Want::Tools { step, until: Some(at) } | Want::Person { step, until: Some(at) },
+            ) => {
+                *now = (*now).max(at);
+                Some(Input::Due { step })
+            }
+            (
+                Self::Decide(index, allows, whole_tool),
+                Want::Tools { step, .. } | Want::Person { step, .. },
+            ) => {
+                let asked: Vec<_> = turn.asked_calls().map(|call| call.id.clone()).collect();
+                let call_id = (!asked.is_empty()).then(|| index.get(&asked).clone())?;
+                let answer = Answer { step, call_id, allows, whole_tool, reason: None };
+                Some(Input::Answer(Box::new(answer)))
+            }
+            (Self::Review(index, answer), Want::Tools { step, .. }) => {
+                let reviews = turn.running_reviews().map(|(call, attempt)| (call.id.clone(), attempt.number));
+                let reviews: Vec<_> = reviews.collect();
+                let (call_id, attempt) = (!reviews.is_empty()).then(|| index.get(&reviews).clone())?;
+                Some(Input::Reviewed { step, call_id, attempt, answer: Box::new(answer) })
             }
             (Self::SetClock(at), _) => {
                 *now = at;
@@ -52,7 +78,7 @@ impl Move {
                 None
             }
             (Self::Any(input), _) => Some(input),
-            (Self::Answer(..) | Self::WaitUntil, _) => None,
+            (Self::Answer(..) | Self::WaitUntil | Self::Decide(..) | Self::Review(..), _) => None,
         }
     }
 }
@@ -62,6 +88,8 @@ pub(crate) fn any_move() -> impl Strategy<Value = Move> {
         12 => any_event().prop_map(Move::Speak),
         5 => (any::<Index>(), any_tool_answer()).prop_map(|(index, answer)| Move::Answer(index, answer)),
         1 => (any::<Index>(), "[a-b]{0,2}").prop_map(|(index, data)| Move::Print(index, data)),
+        3 => any::<(Index, bool, bool)>().prop_map(|(index, allows, whole)| Move::Decide(index, allows, whole)),
+        4 => (any::<Index>(), any_review_answer()).prop_map(|(index, answer)| Move::Review(index, answer)),
         4 => Just(Move::WaitUntil),
         1 => any_moment().prop_map(Move::SetClock),
         2 => (0..40_000u64).prop_map(Move::Pass),

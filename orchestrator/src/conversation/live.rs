@@ -1,7 +1,7 @@
 //! What those who watch a conversation see: streamed text at once, all else when it is durable.
 
 use everturn_kernel::Turn;
-use everturn_wire::{EventBody, QueuedMessage, RetryState, TurnId};
+use everturn_wire::{ApprovalRequest, EventBody, QueuedMessage, RetryState, TurnId};
 
 use super::{Batch, Conversation};
 use crate::{Cursor, Frame, Version, log::EventLog, observer::Observers, telemetry::Count};
@@ -28,11 +28,19 @@ pub(crate) struct RunningTurn {
     pub(crate) retry: Option<RetryState>,
     /// Whether *retry now* would do anything.
     pub(crate) takes_retry_now: bool,
+    /// The calls that wait for a person.
+    pub(crate) approvals: Box<[ApprovalRequest]>,
 }
 
 impl RunningTurn {
     pub(crate) fn new(turn: &Turn, from: Cursor, first_seq: u64) -> Self {
-        Self { from, first_seq, retry: turn.retry(), takes_retry_now: turn.takes_retry_now() }
+        Self {
+            from,
+            first_seq,
+            retry: turn.retry(),
+            takes_retry_now: turn.takes_retry_now(),
+            approvals: turn.approvals().collect(),
+        }
     }
 }
 

@@ -243,7 +243,8 @@ impl Seat {
         if !occupant.closing {
             left.answer();
         }
-        if status == ConversationStatus::Active || (occupant.closing && status != due) {
+        let is_under_way = matches!(status, ConversationStatus::Active | ConversationStatus::Queued);
+        if is_under_way || (occupant.closing && status != due) {
             return AfterTurn::Status(due);
         }
         inner.occupancy = Occupancy::Empty;

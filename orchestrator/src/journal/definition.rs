@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_wire::Value;
+use everturn_wire::{ApprovalMode, Value};
 use serde::{Deserialize, Serialize};
 
 /// The version that is written. A newer one is refused when its turn is taken up.
@@ -25,6 +25,9 @@ pub struct Definition {
     /// The turn replaces what the history has from this `seq` on, up to its own first chunk: the model is not sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<u64>,
+    /// What happens to calls that need a person's approval.
+    #[serde(skip_serializing_if = "is_ask")]
+    pub approvals: ApprovalMode,
     /// What the orchestrator was configured with. Shared by the turns that it began.
     #[serde(flatten)]
     pub configured: Arc<Configured>,
@@ -53,6 +56,10 @@ pub struct Configured {
     pub auto_retry: Option<bool>,
 }
 
+fn is_ask(mode: &ApprovalMode) -> bool {
+    *mode == ApprovalMode::Ask
+}
+
 impl Default for Definition {
     fn default() -> Self {
         Self {
@@ -60,6 +67,7 @@ impl Default for Definition {
             model: String::new(),
             reasoning_effort: None,
             supersedes: None,
+            approvals: ApprovalMode::Ask,
             configured: Arc::default(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Input, Prompt};
-use everturn_wire::{ConversationId, QueueCancelled, Queued, QueuedMessage, RetrySettings};
+use everturn_wire::{ApprovalMode, ConversationId, QueueCancelled, Queued, QueuedMessage, RetrySettings};
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started};
@@ -52,7 +52,8 @@ impl Orchestrator {
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
         let (effort, retry) = (start.reasoning_effort, start.retry.as_ref());
-        let settings = TurnSettings::of_message(&self.ports, conversation, model, effort, retry);
+        let mut settings = TurnSettings::of_message(&self.ports, conversation, model, effort, retry);
+        settings.definition.approvals = start.approvals;
         let job = TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started);
         session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();
@@ -223,6 +224,8 @@ pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
         format!("it has {} images, the most is {MAX_IMAGES}", start.images.len())
     } else if let Some(at) = start.images.iter().position(|image| !is_image_url(&image.url)) {
         format!("image {at} must be an https: or data: URL of at most {MAX_IMAGE} bytes")
+    } else if start.approvals == ApprovalMode::Unknown {
+        "approvals must be \"ask\" or \"deny\"".to_owned()
     } else {
         return Ok(());
     };

@@ -86,6 +86,7 @@ impl Orchestrator {
             status: state.record.head.status,
             auto_retry: Some(auto_retry),
             turn_seq: turn.as_ref().map(|turn| turn.first_seq),
+            approvals: turn.as_ref().map(|turn| turn.approvals.to_vec()).filter(|asked| !asked.is_empty()),
             retry: turn.and_then(|turn| turn.retry),
         })
     }

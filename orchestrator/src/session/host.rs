@@ -1,17 +1,19 @@
 //! What the kernel's driver needs from outside, for one turn.
 
 mod ask;
+mod check;
 
 use std::{
     panic::AssertUnwindSafe,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, Effect, Effects, Host, Input, Millis, Op, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
-    Want,
+    Arguments, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, StreamEvent,
+    Target, ToolAnswer, ToolCall, Turn, Wait, Want,
 };
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
@@ -99,7 +101,9 @@ impl<'s> TurnHost<'s> {
         let mut batch = Batch::new(&self.conversation.id, &self.conversation.state());
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
-        batch.status(ConversationStatus::Active);
+        // A turn that waits for people alone needs them, and nothing else.
+        let waits_for_people = matches!(turn.wait(), Wait::Person { .. });
+        batch.status(if waits_for_people { ConversationStatus::Queued } else { ConversationStatus::Active });
         batch.supersede(self.settings.definition.supersedes);
         if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
             // What is dropped is told, before the end.
@@ -251,6 +255,24 @@ impl Host for TurnHost<'_> {
         .boxed()
     }
 
+    fn check(&mut self, call: &ToolCall) -> Option<Check> {
+        self.check_call(call)
+    }
+
+    fn review(
+        &mut self,
+        turn: &Turn,
+        call: &ToolCall,
+        attempt: ReviewAttempt,
+    ) -> BoxFuture<'static, ReviewAnswer> {
+        self.review_call(turn, call, attempt)
+    }
+
+    fn sleep(&self, left: Duration) -> BoxFuture<'static, ()> {
+        let clock = self.shared.clock.clone();
+        async move { clock.sleep(left).await }.boxed()
+    }
+
     /// A wait that is long is left; in a shutdown every wait, what is not begun yet, and in the end everything. Commands
     /// are taken in first.
     fn leaves(&mut self, want: Want) -> bool {
@@ -260,6 +282,7 @@ impl Host for TurnHost<'_> {
             Want::Stream(op) if stage == Stage::Draining => self.asked != Some(op),
             // What was told is saved first: there is a checkpoint on its way.
             Want::Stream(_) | Want::Tools { .. } => stage == Stage::Leaving && self.conversation.is_saved(),
+            Want::Person { until, .. } => until.is_none_or(|until| until > self.now()),
             Want::Nothing => false,
         };
         let leaves = leaves && self.control.is_empty();
@@ -289,6 +312,10 @@ impl Host for TurnHost<'_> {
             }
             // What was said already cannot be taken back: that is not answered.
             if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {
+                continue;
+            }
+            // Of two answers the first one counts, and is told so.
+            if matches!(&input, Input::Answer(answer) if !self.conversation.is_asked(&self.turn_id, answer)) {
                 continue;
             }
             self.owed.taken.extend(taken);

@@ -11,7 +11,9 @@ use crate::{
     health::SharedHealth,
     journal::{Configured, Entry, Journal, JournalError, Version},
     model::{Choice, Models},
+    permission::Permissions,
     retry_settings::{Base, RetryScopes},
+    reviewer::Reviewer,
     route::{Route, on_route},
     schedule::Informed,
     shutdown::Shutdown,
@@ -29,6 +31,10 @@ pub(crate) struct Ports {
     /// Where the health is kept; none: in memory.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: ToolSet,
+    /// What must happen before their calls run.
+    pub(crate) permissions: Permissions,
+    /// Who reviews calls; `None` = nobody: calls to be reviewed fail their review.
+    pub(crate) reviewer: Option<Arc<dyn Reviewer>>,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,

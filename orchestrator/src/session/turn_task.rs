@@ -187,7 +187,9 @@ impl TurnTask {
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let effort = settings.definition.reasoning_effort;
+        let approvals = settings.definition.approvals;
         let mut settings = TurnSettings::new(ports, conversation, settings.model, effort, None);
+        settings.definition.approvals = approvals;
         settings.tell_queue = left.len() == 0;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         job.owed.taken = taken;

@@ -97,6 +97,7 @@ impl<'a> Turn<'a> {
                     after_content: Some(AfterContent::Rewind),
                     ..RetrySettings::default()
                 })),
+                approvals: None,
                 extensions,
             },
         };

@@ -37,7 +37,7 @@ impl Forecast {
                     now = at;
                     Input::Tick(op)
                 }
-                Want::Tools { .. } | Want::Nothing => break,
+                Want::Tools { .. } | Want::Person { .. } | Want::Nothing => break,
             };
             turn.handle(now, input, schedule, &mut effects);
             for effect in effects.drain() {

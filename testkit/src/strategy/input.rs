@@ -1,10 +1,10 @@
 //! What a turn may be told.
 
-use everturn_kernel::Input;
+use everturn_kernel::{Answer, Input};
 use everturn_wire::{OutputStream, QueuedMessage};
 use proptest::{collection::vec, prelude::*};
 
-use super::{any_call_id, any_event, any_failure, any_op, any_tool_answer};
+use super::{any_call_id, any_event, any_failure, any_op, any_review_answer, any_tool_answer};
 
 /// Any input at all, most of which do not fit the turn's phase: for tests of the machine alone.
 pub fn any_input() -> impl Strategy<Value = Input> {
@@ -18,6 +18,13 @@ pub fn any_input() -> impl Strategy<Value = Input> {
             data: "x".into()
         }),
         2 => any_op().prop_map(Input::Tick),
+        3 => (0..2u32, any_call_id(), any::<(bool, bool)>()).prop_map(|(step, call_id, (allows, whole_tool))| {
+            Input::Answer(Box::new(Answer { step, call_id, allows, whole_tool, reason: None }))
+        }),
+        3 => (0..2u32, any_call_id(), 0..3u32, any_review_answer()).prop_map(
+            |(step, call_id, attempt, answer)| Input::Reviewed { step, call_id, attempt, answer: Box::new(answer) }
+        ),
+        2 => (0..2u32).prop_map(|step| Input::Due { step }),
         1 => Just(Input::Abort),
         1 => Just(Input::AbortRetry),
         2 => Just(Input::RetryNow),
@@ -29,6 +36,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Checkpoint),
         3 => Just(Input::Recover),
     ]
+    .boxed()
 }
 
 /// What people say, and when, in milliseconds after the start: up to four times in the first minute.

@@ -1,11 +1,14 @@
 //! Whole scripts.
 
-use everturn_kernel::{Budget, FinishReason, StreamEvent, ToolAnswer};
+use everturn_kernel::{Budget, Check, FinishReason, ReviewAnswer, StreamEvent, ToolAnswer};
 use everturn_wire::Failure;
 use proptest::{collection::vec, prelude::*};
 
-use super::{any_failure, any_finish_reason, any_hold, any_outside, any_progress, any_settings};
-use crate::{Beat, Nap, Script, Tool, beat};
+use super::{
+    any_check, any_failure, any_finish_reason, any_hold, any_outside, any_progress, any_review_answer,
+    any_settings,
+};
+use crate::{Beat, Nap, Person, Script, Tool, beat};
 
 /// A script of up to four steps, each of up to three attempts: failures with and without hints, answers that are empty,
 /// cut or malformed, tool calls, people who stop, steer or skip a wait, sleeps that end early, waits that are parked. It
@@ -22,11 +25,31 @@ pub fn any_calm_script() -> impl Strategy<Value = Script> {
         attempts.push(last);
         attempts
     });
-    (any_settings(), vec(step, 1..4)).prop_map(|(mut settings, mut steps)| {
+    (any_settings(), vec(step, 1..4), any_checks()).prop_map(|(mut settings, mut steps, checked)| {
+        let Checked { checks, reviewer, person } = checked;
         // A deadline by the clock says little here: most would be over before the script begins.
         settings.budget = Budget { deadline: None, ..settings.budget };
         steps.push(vec![vec![beat::text("end"), beat::finish(FinishReason::Stop)]]);
-        Script { settings, steps, tools: tools(), ..Script::default() }
+        Script { settings, steps, tools: tools(), checks, reviewer, person, ..Script::default() }
+    })
+}
+
+/// What is checked, and by whom. Every check comes to its end.
+#[derive(Clone, Debug)]
+struct Checked {
+    checks: Vec<(String, Check)>,
+    reviewer: Vec<(u64, ReviewAnswer)>,
+    person: Option<Person>,
+}
+
+fn any_checks() -> impl Strategy<Value = Checked> {
+    let check = || prop_oneof![2 => Just(None), 1 => any_check().prop_map(Some)];
+    let reviewer = vec((0..30_000u64, any_review_answer()), 0..4);
+    let person = (0..30_000u64, any::<bool>()).prop_map(|(after_ms, allows)| Person { after_ms, allows });
+    ([check(), check(), check()], reviewer, person).prop_map(|(checks, reviewer, person)| {
+        let names = ["read", "slow", "again"].map(String::from);
+        let checks = names.into_iter().zip(checks).filter_map(|(name, check)| Some((name, check?))).collect();
+        Checked { checks, reviewer, person: Some(person) }
     })
 }
 

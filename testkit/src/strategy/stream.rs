@@ -1,6 +1,9 @@
 //! What a provider and a tool may say.
 
-use everturn_kernel::{Arguments, FinishReason, Hold, Op, Silence, StreamEvent, ToolAnswer, ToolCall};
+use everturn_kernel::{
+    Approval, Arguments, Assessment, Check, CheckedCall, FinishReason, Hold, Op, ReviewAnswer, Silence,
+    StreamEvent, ToolAnswer, ToolCall,
+};
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
 
@@ -51,9 +54,12 @@ pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
         2 => "[x-z]{0,3}".prop_map(StreamEvent::Reasoning),
         2 => any_echo().prop_map(StreamEvent::Echo),
         5 => any_tool_call().prop_map(StreamEvent::ToolCall),
+        2 => (any_tool_call(), any_check())
+            .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, check }))),
         1 => any_usage().prop_map(StreamEvent::Usage),
         1 => any_silence().prop_map(StreamEvent::Silent),
     ]
+    .boxed()
 }
 
 fn any_silence() -> impl Strategy<Value = Silence> {
@@ -74,6 +80,29 @@ pub fn any_tool_call() -> impl Strategy<Value = ToolCall> {
     let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing")];
     (any_call_id(), name, arguments, option::weighted(0.3, any_echo()))
         .prop_map(|(id, name, arguments, echo)| ToolCall { id, name: name.into(), arguments, echo })
+}
+
+/// What must happen before a call runs: it has an end, by itself or by an answer.
+pub fn any_check() -> impl Strategy<Value = Check> {
+    let approval = || option::of(0..40_000u64).prop_map(|within_ms| Approval { reason: None, within_ms });
+    prop_oneof![
+        4 => approval().prop_map(Check::Person),
+        4 => (0..100_000u64, option::of(approval()))
+            .prop_map(|(within_ms, otherwise)| Check::Review { within_ms, otherwise }),
+        1 => Just(Check::Refused("(tool failed: denied)".into())),
+    ]
+    // Boxed, as strategies are moved by value and the stack of a debug build is small.
+    .boxed()
+}
+
+/// What an attempt of a review comes to.
+pub fn any_review_answer() -> impl Strategy<Value = ReviewAnswer> {
+    prop_oneof![
+        3 => any::<bool>().prop_map(|allows| ReviewAnswer::Assessed(Assessment { allows, ..Assessment::default() })),
+        1 => Just(ReviewAnswer::Unreadable("no JSON".into())),
+        2 => any_failure().prop_map(ReviewAnswer::Failed),
+    ]
+    .boxed()
 }
 
 /// What a provider wants back.

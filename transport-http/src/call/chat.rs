@@ -39,6 +39,7 @@ pub(crate) async fn send(
     start.conversation_id = request.conversation_id;
     (start.model, start.reasoning_effort) = (request.model, request.reasoning_effort);
     start.retry = request.retry.map(|settings| *settings);
+    start.approvals = request.approvals.unwrap_or_default();
     let started = api.orchestrator.start(start).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;

@@ -3,13 +3,14 @@
 use axum::{Json as Answer, extract::State};
 use everturn_orchestrator::RetryTurn;
 use everturn_wire::{
-    QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryRequest, Stopped,
+    Answered, ApprovalAnswer, Approvals, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
+    RetryNowRequest, RetryRequest, Revoked, Stopped,
 };
 
 use crate::{
     api::Api,
     body::{Json, MaybeJson},
-    path::{Conversation, MessageId},
+    path::{Conversation, MessageId, Tool},
     refusal::Refusal,
 };
 
@@ -29,6 +30,34 @@ pub(crate) async fn close(
 ) -> Result<Answer<Stopped>, Refusal> {
     let aborted_turn = api.orchestrator.close(&id).await?;
     Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
+}
+
+/// `GET /conversations/{id}/approvals`
+pub(crate) async fn approvals(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<Approvals>, Refusal> {
+    Ok(Answer(api.orchestrator.approvals(&id).await?))
+}
+
+/// `POST /conversations/{id}/approvals`
+pub(crate) async fn answer_approval(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Json(answer): Json<ApprovalAnswer>,
+) -> Result<Answer<Answered>, Refusal> {
+    let answered = api.orchestrator.answer_approval(&id, answer).await?;
+    Ok(Answer(Answered { conversation_id: id, answered }))
+}
+
+/// `DELETE /conversations/{id}/approvals/tools/{tool}`
+pub(crate) async fn revoke_tool(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Tool(tool): Tool,
+) -> Result<Answer<Revoked>, Refusal> {
+    let revoked = api.orchestrator.revoke_tool(&id, &tool).await?;
+    Ok(Answer(Revoked { conversation_id: id, revoked }))
 }
 
 /// `POST /conversations/{id}/retry`

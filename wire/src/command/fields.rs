@@ -9,7 +9,7 @@ use serde::{
 };
 
 use super::{Command, Image, retry_set::RetrySet};
-use crate::{ConversationId, RetrySettings, TurnId};
+use crate::{ApprovalMode, ApprovalScope, ConversationId, RetrySettings, StepId, TurnId, Verdict};
 
 /// The commands, as serde reads them once their type is known. Serde reads an internally tagged enum into generic
 /// values first, and an untrusted frame could contain as many of those as it has bytes.
@@ -29,6 +29,8 @@ enum Fields {
         reasoning_effort: Option<String>,
         #[serde(default)]
         retry: Option<Box<RetrySettings>>,
+        #[serde(default)]
+        approvals: Option<ApprovalMode>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },
@@ -66,6 +68,18 @@ enum Fields {
         model: Option<String>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
+    },
+    #[serde(rename = "approval.answer")]
+    ApprovalAnswer {
+        conversation_id: ConversationId,
+        turn_id: TurnId,
+        step_id: StepId,
+        tool_call_id: String,
+        verdict: Verdict,
+        #[serde(default)]
+        scope: Option<ApprovalScope>,
+        #[serde(default)]
+        reason: Option<String>,
     },
     #[serde(rename = "retry.abort")]
     RetryAbort { conversation_id: ConversationId },

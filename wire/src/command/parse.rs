@@ -44,7 +44,7 @@ pub enum CommandError {
 
 impl Command {
     /// All command types.
-    pub const TYPES: [&'static str; 10] = [
+    pub const TYPES: [&'static str; 11] = [
         "chat.send",
         "chat.subscribe",
         "chat.unsubscribe",
@@ -55,6 +55,7 @@ impl Command {
         "retry.abort",
         "retry.now",
         "retry.set",
+        "approval.answer",
     ];
 
     /// Parses one frame. Takes at most four times the memory of the frame, whatever it contains: a string with an escape

@@ -47,7 +47,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 24] = [
+const CALLS: [Call; 27] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -148,6 +148,28 @@ const CALLS: [Call; 24] = [
         parameters: &[],
         takes: Some("RetryPatch"),
         answer: Answer::Body("RetrySettingsState"),
+    },
+    of_conversation(
+        "GET /conversations/{id}/approvals",
+        "readApprovals",
+        "The tool calls that wait for a person, and the tools that were allowed for the conversation.",
+        "Approvals",
+    ),
+    Call {
+        name: "POST /conversations/{id}/approvals",
+        id: "answerApproval",
+        summary: "Answer a request for approval. A late or second answer changes nothing, and says so.",
+        parameters: &["id"],
+        takes: Some("ApprovalAnswer"),
+        answer: Answer::Body("Answered"),
+    },
+    Call {
+        name: "DELETE /conversations/{id}/approvals/tools/{tool}",
+        id: "revokeTool",
+        summary: "Ask again before each call of a tool that was allowed for the conversation. Idempotent.",
+        parameters: &["id", "tool"],
+        takes: None,
+        answer: Answer::Body("Revoked"),
     },
     Call {
         name: "POST /conversations/{id}/queue",
@@ -288,6 +310,10 @@ fn parameters() -> Value {
         },
         "messageId": {
             "name": "messageId", "in": "path", "required": true, "description": "The queued message.",
+            "schema": { "type": "string" },
+        },
+        "tool": {
+            "name": "tool", "in": "path", "required": true, "description": "The name of the tool, percent-encoded.",
             "schema": { "type": "string" },
         },
         "sinceSeq": { "name": "sinceSeq", "in": "query", "description": "Only chunks after this one.", "schema": seq() },

@@ -6,6 +6,7 @@ use everturn_wire::{Chunk, ErrorBody, Health, ServerMessage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+mod approval;
 mod chunk;
 mod event;
 pub(crate) mod frame;
@@ -60,6 +61,7 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),
     ];
     families.extend(http::conversation());
+    families.extend(approval::families());
     families.extend(http::control());
     families.extend(retry_settings::families());
     families

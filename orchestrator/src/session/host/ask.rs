@@ -117,7 +117,7 @@ impl TurnHost<'_> {
                 let target = turn.target().map_or(self.settings.model.id(), |target| &target.name);
                 return self.shared.gates.ended(target, &self.turn_id, now);
             }
-            Want::Stream(_) | Want::Tools { .. } => return,
+            Want::Stream(_) | Want::Tools { .. } | Want::Person { .. } => return,
         };
         let Some(model) = self.model.as_ref().filter(|_| self.shares_limits()) else { return };
         let Some(retry) = turn.retry() else { return };

@@ -261,9 +261,16 @@ fn permission() -> Vec<EventBody> {
         tool_name: "shell".into(),
         input: json!({}),
         reason: reason.map(Into::into),
+        until: reason.map(|_| 1_700_000_060_000),
     };
-    let resolved = |verdict| EventBody::ApprovalResolved { tool_call_id: "call_1".into(), verdict };
+    let resolved = |verdict| EventBody::ApprovalResolved {
+        step_id: step(),
+        tool_call_id: "call_1".into(),
+        verdict,
+        reason: (verdict == Verdict::Denied).then(|| "not on Fridays".into()),
+    };
     let reviewed = |word: Option<&str>| EventBody::ReviewCompleted {
+        step_id: step(),
         tool_call_id: "call_1".into(),
         verdict: Verdict::Denied,
         attempt_count: 1,
@@ -277,7 +284,11 @@ fn permission() -> Vec<EventBody> {
     let rest = [
         requested(None),
         requested(Some("writes outside the project")),
-        EventBody::ReviewStarted { tool_call_id: "call_1".into(), tool_name: "shell".into() },
+        EventBody::ReviewStarted {
+            step_id: step(),
+            tool_call_id: "call_1".into(),
+            tool_name: "shell".into(),
+        },
         reviewed(None),
         reviewed(Some("high")),
     ];

@@ -1,10 +1,11 @@
 //! Frames of the WebSocket.
 
 use everturn_wire::{
-    Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, RetryPatch, ServerMessage,
+    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, RetryPatch, ServerMessage,
 };
 
 use super::{
+    approval,
     event::event,
     retry_settings::{all_settings, patches, states},
 };
@@ -17,6 +18,10 @@ pub(crate) fn images() -> Vec<Image> {
 }
 
 pub(crate) fn commands() -> Vec<Command> {
+    plain_commands().into_iter().chain(approval::commands()).collect()
+}
+
+fn plain_commands() -> Vec<Command> {
     let queue = |message_id: Option<&str>| Command::ChatQueue {
         conversation_id: "c1".into(),
         text: "faster".into(),
@@ -30,6 +35,7 @@ pub(crate) fn commands() -> Vec<Command> {
             images: None,
             reasoning_effort: None,
             retry: None,
+            approvals: None,
             extensions: None,
         },
         Command::ChatSend {
@@ -39,6 +45,7 @@ pub(crate) fn commands() -> Vec<Command> {
             images: Some(images()),
             reasoning_effort: Some("high".into()),
             retry: Some(Box::new(all_settings())),
+            approvals: Some(ApprovalMode::Deny),
             extensions: Some(true),
         },
         Command::ChatSubscribe { conversation_id: "c1".into(), cursor: None, extensions: None },

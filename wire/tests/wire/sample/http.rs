@@ -1,14 +1,14 @@
 //! Bodies of the HTTP calls.
 
 use everturn_wire::{
-    Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason, HistoryWindow,
-    ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, Retried, RetryControl,
-    RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
-    TurnMetrics, TurnMetricsList,
+    ApprovalMode, Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
+    HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, Retried,
+    RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
+    Targets, TurnMetrics, TurnMetricsList,
 };
 
 use super::{
-    Family,
+    Family, approval,
     chunk::text,
     event::{bare_usage, full_usage, retries},
     frame::images,
@@ -66,6 +66,7 @@ fn states() -> [ConversationState; 2] {
         auto_retry: None,
         turn_seq: None,
         retry: None,
+        approvals: None,
     };
     let waiting = ConversationState {
         is_active: true,
@@ -73,6 +74,7 @@ fn states() -> [ConversationState; 2] {
         auto_retry: Some(true),
         turn_seq: Some(7),
         retry: Some(retries()[0].clone()),
+        approvals: Some(approval::requests().to_vec()),
         ..idle.clone()
     };
     [idle, waiting]
@@ -144,6 +146,7 @@ fn sends() -> [SendRequest; 2] {
         images: None,
         reasoning_effort: None,
         retry: None,
+        approvals: None,
         extensions: None,
     };
     let full = SendRequest {
@@ -153,6 +156,7 @@ fn sends() -> [SendRequest; 2] {
         images: Some(images()),
         reasoning_effort: Some("high".into()),
         retry: Some(Box::new(all_settings())),
+        approvals: Some(ApprovalMode::Ask),
         extensions: Some(true),
     };
     [bare, full]

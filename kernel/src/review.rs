@@ -1,0 +1,188 @@
+//! Automatic reviews of tool calls: attempts, their waits, and when enough was denied.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use everturn_wire::{Category, Failure, Verdict};
+
+use crate::{Jitter, Millis, millis::wait_ms};
+
+/// Maximum number of attempts of a review.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// The wait before the second attempt, in milliseconds; it doubles before the third.
+const FIRST_WAIT_MS: u64 = 200;
+
+/// How far a wait may be off, as a part of it.
+const JITTER: f64 = 0.1;
+
+/// So many denials in a row end the turn.
+const MAX_DENIED_IN_ROW: u32 = 3;
+
+/// So many denials among the last [`REMEMBERED`] reviews end the turn.
+const MAX_DENIED: u32 = 10;
+
+/// Number of reviews that count for [`MAX_DENIED`].
+const REMEMBERED: u32 = 50;
+
+/// The answer of one attempt of a review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReviewAnswer {
+    /// The reviewer decided.
+    Assessed(Assessment),
+    /// The reviewer answered, and its answer is not an assessment, for this reason. Tried again.
+    Unreadable(String),
+    /// The reviewer could not be asked, or ended without an answer. Tried again if its category says that this passes.
+    Failed(Failure),
+}
+
+/// A reviewer's decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assessment {
+    /// Whether the call may run.
+    pub allows: bool,
+    /// Its rating of the risk, in its own word.
+    pub risk_level: Option<String>,
+    /// Its rating of how far the user asked for the call, in its own word.
+    pub user_authorization: Option<String>,
+    /// Its reason. The model is told the reason of a denial.
+    pub rationale: Option<String>,
+}
+
+/// A review under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Review {
+    pub(crate) since: Millis,
+    /// When the whole review times out. Set once: no attempt and no restart moves it.
+    pub(crate) deadline: Millis,
+    /// The attempt under way or waited for, from 0.
+    pub(crate) attempt: u32,
+    /// When that attempt begins; `None` = it is under way.
+    pub(crate) next_at: Option<Millis>,
+}
+
+/// An attempt of a review that should be under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReviewAttempt {
+    /// Its number within the review, from 0.
+    pub number: u32,
+    /// When the review times out.
+    pub deadline: Millis,
+}
+
+impl Review {
+    pub(crate) fn new(now: Millis, within_ms: u64) -> Self {
+        Self { since: now, deadline: now.plus(within_ms), attempt: 0, next_at: None }
+    }
+
+    /// When the turn must look at it again.
+    pub(crate) fn due_at(&self) -> Millis {
+        self.next_at.map_or(self.deadline, |next| next.min(self.deadline))
+    }
+
+    /// Number of attempts that were begun.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempt + u32::from(self.next_at.is_none())
+    }
+
+    pub(crate) fn under_way(&self) -> Option<ReviewAttempt> {
+        let Self { attempt, deadline, .. } = *self;
+        self.next_at.is_none().then_some(ReviewAttempt { number: attempt, deadline })
+    }
+
+    /// The same review with its next attempt decided; `None` if there is none. `key` belongs to the call.
+    pub(crate) fn after_failure(self, now: Millis, key: u64) -> Option<Self> {
+        let wait = Duration::from_millis(FIRST_WAIT_MS << self.attempt.min(MAX_ATTEMPTS));
+        let wait = Jitter::new(JITTER, key, self.attempt).spread(wait);
+        let attempt = self.attempt + 1;
+        (attempt < MAX_ATTEMPTS).then(|| Self { attempt, next_at: Some(now.plus(wait_ms(wait))), ..self })
+    }
+
+    /// After a restart: a clock that was set back cannot make it longer than decided.
+    pub(crate) fn clamp(&mut self, now: Millis) {
+        let since = self.since;
+        let clamp = |at: &mut Millis| *at = (*at).min(now.plus(at.since(since)));
+        clamp(&mut self.deadline);
+        self.next_at.iter_mut().for_each(clamp);
+    }
+}
+
+/// Whether another attempt may succeed. Decided by category, never by text.
+pub(crate) fn is_transient(failure: &Failure) -> bool {
+    use Category::{InvalidResponse, Network, Overloaded, RateLimited, ServerError};
+    matches!(failure.category, RateLimited | Overloaded | ServerError | Network | InvalidResponse)
+}
+
+/// The public outcome of a review that ends with this failure.
+pub(crate) fn verdict(failure: &Failure) -> Verdict {
+    match failure.category {
+        Category::Timeout => Verdict::TimedOut,
+        Category::Cancelled => Verdict::Cancelled,
+        _ => Verdict::Failed,
+    }
+}
+
+/// The latest reviews of a turn that came to a decision: a bit for each, the latest is the lowest, set = denied. Others do
+/// not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Breaker(pub(crate) u64);
+
+impl Breaker {
+    pub(crate) fn note(&mut self, is_denied: bool) {
+        self.0 = (self.0 << 1 | u64::from(is_denied)) & ((1 << REMEMBERED) - 1);
+    }
+
+    /// Whether the turn must end.
+    pub(crate) fn is_open(self) -> bool {
+        self.0.trailing_ones() >= MAX_DENIED_IN_ROW || self.0.count_ones() >= MAX_DENIED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_denials_in_a_row_are_enough() {
+        let mut breaker = Breaker::default();
+        for (is_denied, is_open) in
+            [(true, false), (true, false), (false, false), (true, false), (true, false), (true, true)]
+        {
+            breaker.note(is_denied);
+            assert_eq!(breaker.is_open(), is_open, "{breaker:?}");
+        }
+    }
+
+    #[test]
+    fn ten_denials_among_the_last_fifty_are_enough() {
+        let mut breaker = Breaker::default();
+        // Of five reviews one is denied: ten of them are, within fifty.
+        let opened = (0..100).find(|at| {
+            breaker.note(at % 5 == 0);
+            breaker.is_open()
+        });
+        assert_eq!(opened, Some(45));
+        let mut rare = Breaker::default();
+        for at in 0..1_000 {
+            rare.note(at % 6 == 0);
+            assert!(!rare.is_open(), "{at}: {rare:?}");
+        }
+    }
+
+    #[test]
+    fn waits_double_and_are_spread_by_a_tenth() {
+        let review = Review::new(Millis(1_000), 90_000);
+        let mut seen = [(u64::MAX, 0); 2];
+        for key in 0..2_000 {
+            let second = review.after_failure(Millis(2_000), key).unwrap();
+            let third = second.after_failure(Millis(2_000), key).unwrap();
+            assert_eq!(third.after_failure(Millis(2_000), key), None, "three attempts are all");
+            for (seen, review) in seen.iter_mut().zip([second, third]) {
+                let wait = review.next_at.unwrap().since(Millis(2_000));
+                *seen = (seen.0.min(wait), seen.1.max(wait));
+            }
+        }
+        assert_eq!(seen, [(181, 220), (361, 440)], "the whole range is used");
+    }
+}

@@ -1,0 +1,311 @@
+//! Checks of tool calls: people and reviewers decide whether a call runs.
+
+use alloc::{boxed::Box, format, string::String};
+
+use everturn_wire::{ApprovalRequest, Category, EventBody, Failure, RetryOutcome, StepId, Verdict};
+
+use super::Turn;
+use crate::{
+    Answer, Approval, Assessment, Check, Effects, Millis, Moment, ReviewAnswer, ReviewAttempt, Schedule,
+    ToolAnswer, ToolCall, Wait,
+    call::{CallState, OpenCall},
+    check::{Asking, NOT_ANSWERED, denied_by_person, denied_by_review, not_reviewed},
+    jitter::key_of,
+    phase::{Phase, Tools},
+    review::{self, Review},
+};
+
+/// How a review ended, as subscribers are told.
+struct Completed {
+    verdict: Verdict,
+    assessment: Assessment,
+    /// Why it came to no decision.
+    why: Option<String>,
+}
+
+impl Turn {
+    /// Returns the calls that wait for a person's answer.
+    pub fn asked_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let is_asked = |open: &&OpenCall| matches!(open.state, CallState::Asking(_));
+        self.calls().iter().filter(is_asked).map(|open| &open.call)
+    }
+
+    /// Returns the requests for approval that wait for an answer.
+    pub fn approvals(&self) -> impl Iterator<Item = ApprovalRequest> {
+        let step_id = self.step().map(|step| self.step_id(step));
+        self.calls().iter().filter_map(move |open| {
+            let asked = open.asked_event(step_id.as_ref()?)?;
+            let EventBody::ApprovalRequested { step_id, tool_call_id, tool_name, input, reason, until } =
+                asked
+            else {
+                return None;
+            };
+            let turn_id = self.id.clone();
+            Some(ApprovalRequest { turn_id, step_id, tool_call_id, tool_name, input, reason, until })
+        })
+    }
+
+    /// Returns the attempts of reviews that should be under way, each until it has its answer.
+    pub fn running_reviews(&self) -> impl Iterator<Item = (&ToolCall, ReviewAttempt)> {
+        self.calls().iter().filter_map(|open| match &open.state {
+            CallState::Reviewing(review) => review.under_way().map(|attempt| (&open.call, attempt)),
+            _ => None,
+        })
+    }
+
+    /// Whether the turn waits for nothing but answers of people.
+    pub(super) fn waits_for_people(&self) -> bool {
+        let Phase::Tools(tools) = &self.phase else { return false };
+        let mut open = tools.calls.iter().filter(|open| open.answer().is_none()).peekable();
+        open.peek().is_some() && open.all(|open| matches!(open.state, CallState::Asking(_)))
+    }
+
+    /// What a turn in this phase waits for.
+    pub(super) fn wait_for_people(&self, tools: &Tools) -> Wait {
+        if !self.waits_for_people() {
+            return Wait::Now;
+        }
+        let ends = tools.calls.iter().filter_map(|open| match open.state {
+            CallState::Asking(asking) => asking.end(),
+            _ => None,
+        });
+        Wait::Person { until: ends.min_by_key(|Moment { at, .. }| *at) }
+    }
+
+    /// Begins the checks of the calls that wait for one. As many reviews run at once as tools may.
+    pub(super) fn begin_checks(&mut self, now: Millis, fx: &mut Effects) {
+        let places = self.settings.max_parallel_tools.max(1) as usize;
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        let step_id = StepId::new(&self.id, tools.step);
+        let is_reviewed = |open: &&OpenCall| matches!(open.state, CallState::Reviewing(_));
+        let mut free = places.saturating_sub(tools.calls.iter().filter(is_reviewed).count());
+        for open in tools.calls.iter_mut().filter(|open| open.state == CallState::Pending) {
+            match open.check.as_deref() {
+                Some(Check::Person(approval)) => {
+                    let asking = Asking::new(approval, now);
+                    open.ask(asking, &step_id, fx);
+                }
+                Some(Check::Review { within_ms, .. }) if free > 0 => {
+                    free -= 1;
+                    open.state = CallState::Reviewing(Review::new(now, *within_ms));
+                    fx.tell(open.review_started_event(&step_id));
+                }
+                Some(Check::Review { .. } | Check::Refused(_)) | None => continue,
+            }
+            self.revision += 1;
+        }
+    }
+
+    /// A person answered. A late or second answer changes nothing.
+    pub(super) fn on_answer(
+        &mut self,
+        now: Millis,
+        answer: Answer,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let Answer { step, call_id, allows, whole_tool, reason } = answer;
+        let Some(name) = self.asked_of(step, &call_id) else { return };
+        if !allows {
+            let text = denied_by_person(reason.as_deref());
+            self.resolve(&call_id, Verdict::Denied, reason, fx);
+            self.answer_call(now, &call_id, &ToolAnswer::error(text), fx);
+            return self.advance_tools(now, schedule, fx);
+        }
+        self.resolve(&call_id, Verdict::Allowed, reason, fx);
+        if whole_tool {
+            for id in self.waiting_for_person(&name) {
+                self.resolve(&id, Verdict::Allowed, None, fx);
+            }
+        }
+        self.advance_tools(now, schedule, fx);
+    }
+
+    /// An attempt of a review ended.
+    pub(super) fn on_reviewed(
+        &mut self,
+        now: Millis,
+        (step, call_id, attempt): (u32, &str, u32),
+        answer: ReviewAnswer,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let key = key_of(&[self.id.as_str(), call_id]);
+        let Some(open) = self.open_call(step, call_id) else { return };
+        let CallState::Reviewing(review) = open.state else { return };
+        if review.under_way().is_none_or(|under_way| under_way.number != attempt) {
+            return;
+        }
+        let completed = if now >= review.deadline {
+            Completed::timed_out()
+        } else {
+            match answer {
+                ReviewAnswer::Assessed(assessment) => Completed::decided(assessment),
+                ReviewAnswer::Failed(failure) if !review::is_transient(&failure) => {
+                    Completed::failed(review::verdict(&failure), failure.message)
+                }
+                ReviewAnswer::Failed(Failure { message, .. }) | ReviewAnswer::Unreadable(message) => {
+                    if let Some(next) = review.after_failure(now, key) {
+                        open.state = CallState::Reviewing(next);
+                        self.revision += 1;
+                        return;
+                    }
+                    Completed::failed(Verdict::Failed, message)
+                }
+            }
+        };
+        self.complete_review(now, call_id, completed, fx);
+        self.advance_tools(now, schedule, fx);
+    }
+
+    /// A moment came at which a check ends, or the next attempt of a review begins.
+    pub(super) fn on_due(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        if tools.step != step {
+            return;
+        }
+        let (mut unanswered, mut late) = (alloc::vec::Vec::new(), alloc::vec::Vec::new());
+        for open in &mut tools.calls {
+            match &mut open.state {
+                CallState::Asking(asking) if asking.until.is_some_and(|until| now >= until) => {
+                    unanswered.push(open.call.id.clone());
+                }
+                CallState::Reviewing(review) if now >= review.deadline => late.push(open.call.id.clone()),
+                CallState::Reviewing(review) if review.next_at.is_some_and(|next| now >= next) => {
+                    review.next_at = None;
+                    self.revision += 1;
+                }
+                _ => {}
+            }
+        }
+        if unanswered.is_empty() && late.is_empty() {
+            return;
+        }
+        for id in unanswered {
+            self.resolve(&id, Verdict::TimedOut, None, fx);
+            self.answer_call(now, &id, &ToolAnswer::error(NOT_ANSWERED), fx);
+        }
+        for id in late {
+            self.complete_review(now, &id, Completed::timed_out(), fx);
+        }
+        self.advance_tools(now, schedule, fx);
+    }
+
+    /// After a restart: a clock that was set back makes no wait longer than decided.
+    pub(super) fn clamp_checks(&mut self, now: Millis) {
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        for open in &mut tools.calls {
+            let before = open.state.clone();
+            match &mut open.state {
+                CallState::Asking(asking) => asking.clamp(now),
+                CallState::Reviewing(review) => review.clamp(now),
+                CallState::Pending | CallState::Running { .. } | CallState::Done(_) => continue,
+            }
+            self.revision += u64::from(open.state != before);
+        }
+    }
+
+    /// Ends a review: the call may run, is denied, or a person is asked. Enough denials end the turn.
+    fn complete_review(&mut self, now: Millis, call_id: &str, completed: Completed, fx: &mut Effects) {
+        let Some(step_id) = self.step().map(|step| self.step_id(step)) else { return };
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        let Some(open) = tools.calls.iter_mut().find(|open| open.call.id == call_id) else { return };
+        let CallState::Reviewing(review) = open.state else { return };
+        let Completed { verdict, assessment, why } = completed;
+        fx.tell(open.review_completed_event(&step_id, verdict, review, &assessment));
+        self.revision += 1;
+        let otherwise = match open.check.as_deref() {
+            Some(Check::Review { otherwise, .. }) => otherwise.clone(),
+            _ => None,
+        };
+        let denial = match (verdict, otherwise) {
+            (Verdict::Allowed, _) => {
+                open.allow();
+                return self.breaker.note(false);
+            }
+            (Verdict::Denied, _) => denied_by_review(assessment.rationale.as_deref()),
+            (_, None) => not_reviewed(why.as_deref().unwrap_or("it took too long")),
+            (_, Some(approval)) => {
+                let why = why.unwrap_or_else(|| "it took too long".into());
+                let reason = format!("the automatic review came to no decision: {why}");
+                let approval = Approval { reason: Some(approval.reason.unwrap_or(reason)), ..approval };
+                let asking = Asking::new(&approval, now);
+                open.check = Some(Box::new(Check::Person(approval)));
+                return open.ask(asking, &step_id, fx);
+            }
+        };
+        self.answer_call(now, call_id, &ToolAnswer::error(denial), fx);
+        if verdict == Verdict::Denied {
+            self.breaker.note(true);
+            if self.breaker.is_open() {
+                self.fail(now, denied_too_often(), RetryOutcome::Cancelled.into(), fx);
+            }
+        }
+    }
+
+    /// Ends the wait for a person: the call may run, or is about to be answered.
+    fn resolve(&mut self, call_id: &str, verdict: Verdict, reason: Option<String>, fx: &mut Effects) {
+        let Some(step_id) = self.step().map(|step| self.step_id(step)) else { return };
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        let Some(open) = tools.calls.iter_mut().find(|open| open.call.id == call_id) else { return };
+        if matches!(open.state, CallState::Asking(_)) {
+            fx.tell(open.resolved_event(&step_id, verdict, reason));
+        }
+        open.allow();
+        self.revision += 1;
+    }
+
+    fn open_call(&mut self, step: u32, call_id: &str) -> Option<&mut OpenCall> {
+        match &mut self.phase {
+            Phase::Tools(tools) if tools.step == step => {
+                tools.calls.iter_mut().find(|open| open.call.id == call_id)
+            }
+            _ => None,
+        }
+    }
+
+    /// The tool of a call for which a person is asked.
+    fn asked_of(&mut self, step: u32, call_id: &str) -> Option<String> {
+        let open = self.open_call(step, call_id)?;
+        matches!(open.state, CallState::Asking(_)).then(|| open.call.name.clone())
+    }
+
+    /// The other calls of that tool for which a person is asked.
+    fn waiting_for_person(&self, name: &str) -> alloc::vec::Vec<String> {
+        self.asked_calls().filter(|call| call.name == name).map(|call| call.id.clone()).collect()
+    }
+}
+
+impl Completed {
+    fn decided(assessment: Assessment) -> Self {
+        let verdict = if assessment.allows { Verdict::Allowed } else { Verdict::Denied };
+        Self { verdict, assessment, why: None }
+    }
+
+    fn failed(verdict: Verdict, why: String) -> Self {
+        Self { verdict, assessment: Assessment::default(), why: Some(why) }
+    }
+
+    fn timed_out() -> Self {
+        Self { verdict: Verdict::TimedOut, assessment: Assessment::default(), why: None }
+    }
+}
+
+impl OpenCall {
+    /// Nothing stands in its way any more.
+    fn allow(&mut self) {
+        (self.check, self.state) = (None, CallState::Pending);
+    }
+
+    fn ask(&mut self, asking: Asking, step_id: &StepId, fx: &mut Effects) {
+        self.state = CallState::Asking(asking);
+        if let Some(event) = self.asked_event(step_id) {
+            fx.tell(event);
+        }
+    }
+}
+
+fn denied_too_often() -> Failure {
+    let message = "the automatic review denied too many tool calls, so the turn was stopped";
+    Failure::new(Category::Cancelled, false, message)
+}

@@ -1,0 +1,304 @@
+//! Automatic reviews: what is tried again, for how long, and what follows.
+
+use everturn_kernel::{
+    Approval, Assessment, Check, FinishReason, Input, ReviewAnswer, Settings, ToolAnswer, Turn,
+};
+use insta::assert_snapshot;
+
+use everturn_testkit::{
+    Beat, Fact, Person, Run, START, Script, Tool, World,
+    beat::{call, finish, says},
+    play,
+};
+use everturn_wire::{Category, DoneReason, EventBody, Failure, Verdict};
+
+fn allow() -> ReviewAnswer {
+    let risk_level = Some("low".into());
+    ReviewAnswer::Assessed(Assessment { allows: true, risk_level, ..Assessment::default() })
+}
+
+fn deny() -> ReviewAnswer {
+    let rationale = Some("nobody asked for it".into());
+    ReviewAnswer::Assessed(Assessment { rationale, ..Assessment::default() })
+}
+
+fn unreadable() -> ReviewAnswer {
+    ReviewAnswer::Unreadable("the answer is no JSON".into())
+}
+
+fn fails(category: Category) -> ReviewAnswer {
+    ReviewAnswer::Failed(Failure::new(category, true, "it broke"))
+}
+
+/// A model that calls `write` once; the reviewer answers each attempt after 10 ms.
+fn story(answers: &[ReviewAnswer], otherwise: Option<Approval>) -> Script {
+    let check = Check::Review { within_ms: 90_000, otherwise };
+    Script {
+        steps: vec![vec![vec![call("a", "write"), finish(FinishReason::ToolCalls)]], vec![says("Done")]],
+        tools: vec![Tool::new("write", 10, ToolAnswer::ok("written"))],
+        checks: vec![("write".into(), check)],
+        reviewer: answers.iter().cloned().map(|answer| (10, answer)).collect(),
+        ..Script::default()
+    }
+}
+
+fn run(script: Script) -> (World, Turn) {
+    let mut world = World::new(script);
+    let turn = world.run().sealed().expect("it ends");
+    world.check();
+    (world, turn)
+}
+
+/// The attempts that were made, and how each review ended with the number of its attempts.
+fn reviews(world: &World) -> (usize, Vec<(Verdict, u32)>) {
+    let attempts = world.log().pick(|fact| matches!(fact, Fact::Reviewed { .. }).then_some(()));
+    let ends = world.log().pick(|fact| match fact {
+        Fact::Told(EventBody::ReviewCompleted { verdict, attempt_count, .. }) => {
+            Some((*verdict, *attempt_count))
+        }
+        _ => None,
+    });
+    (attempts.len(), ends)
+}
+
+fn result(world: &World) -> Vec<String> {
+    world.log().pick(|fact| match fact {
+        Fact::Told(EventBody::ToolResult { content, .. }) => Some(content.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn an_allowed_call_runs_and_intermediate_failures_are_silent() {
+    assert_snapshot!(play(&story(&[fails(Category::Overloaded), allow()], None)), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 tool-call input={"n":1} toolCallId="a" toolName="write"
+        0 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+        0 | Assistant tool-call input={"n":1} toolCallId="a" toolName="write"
+        0 review-started toolCallId="a" toolName="write"
+        0 > review a.0
+      215 > review a.1
+      225 review-completed attemptCount=2 riskLevel="low" toolCallId="a" verdict="allowed"
+      225 > run write 0/a
+      235 tool-result content="written" durationMs=10 isError=false toolCallId="a" toolName="write"
+      235 | Tool tool-result content="written" isError=false toolCallId="a" toolName="write"
+      235 > call 1.0
+      235 text-delta delta="Done"
+      235 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+      235 | Assistant text text="Done"
+      235 done durationMs=235 firstTokenMs=0 reason="stop"
+      235 turn-sealed
+    "#);
+}
+
+#[test]
+fn each_category_is_tried_again_or_not() {
+    use Category::{
+        Auth, Cancelled, ContentPolicy, ContextOverflow, Internal, InvalidRequest, InvalidResponse, Network,
+        NotFound, Overloaded, Permission, QuotaExhausted, RateLimited, ServerError, Timeout, Unknown,
+    };
+    for category in [RateLimited, Overloaded, ServerError, Network, InvalidResponse] {
+        let (world, _) = run(story(&[fails(category), fails(category), allow()], None));
+        assert_eq!(reviews(&world), (3, vec![(Verdict::Allowed, 3)]), "{category:?}");
+        let (world, _) = run(story(&[fails(category)], None));
+        assert_eq!(reviews(&world), (3, vec![(Verdict::Failed, 3)]), "{category:?}");
+    }
+    let final_ones = [
+        (Auth, Verdict::Failed),
+        (Cancelled, Verdict::Cancelled),
+        (ContentPolicy, Verdict::Failed),
+        (ContextOverflow, Verdict::Failed),
+        (Internal, Verdict::Failed),
+        (InvalidRequest, Verdict::Failed),
+        (NotFound, Verdict::Failed),
+        (Permission, Verdict::Failed),
+        (QuotaExhausted, Verdict::Failed),
+        (Timeout, Verdict::TimedOut),
+        (Unknown, Verdict::Failed),
+    ];
+    for (category, verdict) in final_ones {
+        let (world, _) = run(story(&[fails(category), allow()], None));
+        assert_eq!(reviews(&world), (1, vec![(verdict, 1)]), "{category:?}");
+        assert!(result(&world)[0].starts_with("(tool failed: not run"), "{category:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_asked_for_three_times() {
+    let (world, _) = run(story(&[unreadable(), unreadable(), allow()], None));
+    assert_eq!(reviews(&world), (3, vec![(Verdict::Allowed, 3)]));
+    let (world, _) = run(story(&[unreadable()], None));
+    assert_eq!(reviews(&world), (3, vec![(Verdict::Failed, 3)]));
+    let closed =
+        "(tool failed: not run, because the automatic review came to no decision: the answer is no JSON)";
+    assert_eq!(result(&world), [closed]);
+}
+
+#[test]
+fn a_denial_is_final_and_told_to_the_model() {
+    let (world, _) = run(story(&[deny(), allow()], None));
+    assert_eq!(reviews(&world), (1, vec![(Verdict::Denied, 1)]));
+    assert_eq!(result(&world), ["(tool failed: the automatic review denied this call: nobody asked for it)"]);
+}
+
+#[test]
+fn without_a_decision_a_person_is_asked_where_one_is() {
+    let otherwise = Some(Approval { reason: None, within_ms: Some(60_000) });
+    let script = story(&[fails(Category::Auth)], otherwise.clone());
+    let (world, _) = run(Script { person: Some(Person { after_ms: 500, allows: true }), ..script.clone() });
+    assert_eq!(result(&world), ["written"]);
+    let (world, _) = run(script);
+    assert_eq!(result(&world), ["(tool failed: not approved in time, so it was not run)"]);
+    // A denial is a decision.
+    let denied =
+        Script { person: Some(Person { after_ms: 500, allows: true }), ..story(&[deny()], otherwise) };
+    assert!(result(&run(denied).0)[0].contains("review denied this call"));
+}
+
+#[test]
+fn all_attempts_share_one_deadline_also_over_restarts() {
+    // 40 s for each attempt: the third would end after 120 s.
+    let slow = |script: Script| Script { reviewer: vec![(40_000, unreadable())], ..script };
+    let (world, _) = run(slow(story(&[], None)));
+    assert_eq!(reviews(&world), (3, vec![(Verdict::TimedOut, 3)]));
+    let ended = |world: &World| {
+        world.log().pick_at(|at, fact| match fact {
+            Fact::Told(EventBody::ReviewCompleted { .. }) => Some(at.since(START)),
+            _ => None,
+        })
+    };
+    assert_eq!(ended(&world), [90_000]);
+    let points = world.points();
+    for point in 0..points {
+        let mut world = World::new(slow(story(&[], None)));
+        world.crash_at(point);
+        world.begin();
+        let saved = world.saved().map(|saved| serde_json::to_string(&saved).expect("it is JSON"));
+        let is_begun = saved.is_some_and(|saved| saved.contains("reviewing"));
+        let is_over = !ended(&world).is_empty();
+        // The process is down for half a minute.
+        world.clock().advance(30_000);
+        let resumed_at = world.clock().now().since(START);
+        assert!(matches!(world.run(), Run::Sealed(_)));
+        world.check();
+        let ended = ended(&world);
+        // What is over by the time the process is back ends then.
+        let expected = match (is_over, is_begun) {
+            (true, _) => 90_000,
+            (false, true) => resumed_at.max(90_000),
+            (false, false) => 120_000,
+        };
+        assert_eq!(ended, [expected], "a crash at {point}");
+    }
+}
+
+#[test]
+fn a_reviewer_that_never_answers_is_given_up_at_the_deadline() {
+    let (world, _) = run(story(&[], None));
+    assert_eq!(reviews(&world), (1, vec![(Verdict::TimedOut, 1)]));
+    assert!(result(&world)[0].ends_with("it took too long)"));
+}
+
+#[test]
+fn a_stop_cancels_the_review() {
+    let script = Script { outside: vec![(500, Input::Abort)], ..story(&[], None) };
+    let (world, turn) = run(script);
+    assert_eq!(reviews(&world), (1, vec![(Verdict::Cancelled, 1)]));
+    assert_eq!(turn.outcome().map(|outcome| outcome.reason.clone()), Some(DoneReason::Aborted));
+}
+
+#[test]
+fn reviews_run_side_by_side_as_many_as_tools_may() {
+    let calls = ["a", "b", "c", "d", "e"].map(|id| call(id, "write"));
+    let mut script = story(&[allow()], None);
+    script.steps[0] = vec![calls.into_iter().chain([finish(FinishReason::ToolCalls)]).collect()];
+    for (most, ended) in [(1, 50), (2, 30), (8, 10)] {
+        script.settings = Settings { max_parallel_tools: most, ..Settings::default() };
+        let (world, _) = run(script.clone());
+        let last = world.log().pick_at(|at, fact| match fact {
+            Fact::Told(EventBody::ReviewCompleted { .. }) => Some(at.since(START)),
+            _ => None,
+        });
+        assert_eq!(last.last(), Some(&ended), "{most} at once");
+    }
+}
+
+/// The reviews of so many steps, one call each; the verdict of each step is taken from the list, in turn.
+fn steps(verdicts: &[bool], people: bool) -> (World, Turn) {
+    let step = |at: usize| vec![vec![call(&format!("c{at}"), "write"), finish(FinishReason::ToolCalls)]];
+    let mut steps: Vec<Vec<Vec<Beat>>> = (0..verdicts.len()).map(step).collect();
+    steps.push(vec![says("Done")]);
+    let check = match people {
+        true => Check::Person(Approval::default()),
+        false => Check::Review { within_ms: 90_000, otherwise: None },
+    };
+    // Every step has a tool of its own, so that each can have an answer of its own.
+    let script = Script { steps, checks: vec![("write".into(), check)], ..story(&[], None) };
+    let mut world = World::new(script);
+    for (step, allows) in (0..).zip(verdicts) {
+        let call_id = format!("c{step}");
+        let after_ms = (u64::from(step) + 1) * 1_000;
+        world.say_in(
+            after_ms,
+            match people {
+                true => Input::Answer(Box::new(everturn_kernel::Answer {
+                    step,
+                    call_id,
+                    allows: *allows,
+                    whole_tool: false,
+                    reason: None,
+                })),
+                false => Input::Reviewed {
+                    step,
+                    call_id,
+                    attempt: 0,
+                    answer: Box::new(if *allows { allow() } else { deny() }),
+                },
+            },
+        );
+    }
+    let turn = world.run().sealed().expect("it ends");
+    world.check();
+    (world, turn)
+}
+
+fn reason(turn: &Turn) -> DoneReason {
+    turn.outcome().expect("it is sealed").reason.clone()
+}
+
+#[test]
+fn three_denials_in_a_row_end_the_turn_once() {
+    let (world, turn) = steps(&[false, false, true, false, false, false, true], false);
+    assert_eq!(reason(&turn), DoneReason::Error);
+    assert_eq!(reviews(&world).1.len(), 6, "the seventh call was not made");
+    let errors = world.log().pick(|fact| match fact {
+        Fact::Told(EventBody::Error(report)) => Some(report.message.clone()),
+        _ => None,
+    });
+    assert_eq!(errors, ["the automatic review denied too many tool calls, so the turn was stopped"]);
+}
+
+#[test]
+fn ten_denials_of_the_last_fifty_end_the_turn() {
+    let verdicts: Vec<bool> = (0..60).map(|at| at % 5 != 0).collect();
+    let (world, turn) = steps(&verdicts, false);
+    assert_eq!(reason(&turn), DoneReason::Error);
+    assert_eq!(reviews(&world).1.len(), 46);
+    let verdicts: Vec<bool> = (0..120).map(|at| at % 6 != 0).collect();
+    let (_, turn) = steps(&verdicts, false);
+    assert_eq!(reason(&turn), DoneReason::Stop);
+}
+
+#[test]
+fn denials_by_people_and_failed_reviews_do_not_count() {
+    let (_, turn) = steps(&[false; 12], true);
+    assert_eq!(reason(&turn), DoneReason::Stop);
+    let mut script = story(&[fails(Category::Auth)], None);
+    script.steps = vec![script.steps[0].clone(); 12];
+    script.steps.push(vec![says("Done")]);
+    let (world, turn) = run(script);
+    assert_eq!((reason(&turn), reviews(&world).1.len()), (DoneReason::Stop, 12));
+}

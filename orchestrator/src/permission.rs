@@ -1,0 +1,97 @@
+//! Permissions: what must happen before a tool call runs.
+
+mod grants;
+mod rules;
+mod schema;
+
+use std::time::Duration;
+
+use everturn_kernel::{Approval, Arguments, Check, ToolCall, ToolSpec};
+use everturn_wire::ApprovalMode;
+
+use crate::tool::{Policy, Tool, ToolSet};
+
+pub(crate) use grants::{GrantStore, Grants};
+pub(crate) use rules::Rules;
+pub(crate) use schema::Schemas;
+
+/// The longest review, unless configured otherwise.
+const REVIEW: Duration = Duration::from_secs(90);
+
+/// What must happen before tool calls run. Shared by all turns.
+#[derive(Default)]
+pub(crate) struct Permissions {
+    pub(crate) rules: Rules,
+    pub(crate) schemas: Schemas,
+    /// How long a person has to answer; `None` = without limit.
+    pub(crate) approval_timeout: Option<Duration>,
+    pub(crate) review: ReviewSettings,
+    pub(crate) grants: GrantStore,
+}
+
+/// How calls are reviewed.
+pub(crate) struct ReviewSettings {
+    /// How long a review may take with all its attempts.
+    pub(crate) within: Duration,
+    /// Whether a person is asked where a review comes to no decision; else the call is denied.
+    pub(crate) falls_back_to_person: bool,
+}
+
+impl Default for ReviewSettings {
+    fn default() -> Self {
+        Self { within: REVIEW, falls_back_to_person: true }
+    }
+}
+
+impl Permissions {
+    /// Whether a call of one of these tools may have to be allowed.
+    pub(crate) fn may_ask(&self, tools: &ToolSet) -> bool {
+        let is_restricted = |(name, tool): (&str, &dyn Tool)| {
+            self.rules.policy(name).unwrap_or_else(|| tool.policy()) != Policy::Allow
+        };
+        tools.iter().any(is_restricted)
+    }
+
+    /// What must happen before this call of a tool runs; `None` = it may run. Arguments that do not fit the tool's schema
+    /// ask nobody.
+    pub(crate) fn check(
+        &self,
+        call: &ToolCall,
+        tool: &dyn Tool,
+        spec: &ToolSpec,
+        mode: ApprovalMode,
+        granted: &Grants,
+    ) -> Option<Check> {
+        let policy = self.rules.policy(&call.name).unwrap_or_else(|| tool.policy());
+        if policy == Policy::Deny {
+            let text = format!("(tool failed: the tool {:?} may not be used here)", call.name);
+            return Some(Check::Refused(text));
+        }
+        let Arguments::Parsed(input) = &call.arguments else { return None };
+        if let Err(why) = self.schemas.validate(spec, input) {
+            let text =
+                format!("(tool failed: the arguments do not fit the schema of {:?}: {why})", call.name);
+            return Some(Check::Refused(text));
+        }
+        if policy == Policy::Allow || granted.allows(&call.name) {
+            return None;
+        }
+        let approval = Approval {
+            reason: None,
+            within_ms: self.approval_timeout.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
+        };
+        let is_answered = mode == ApprovalMode::Ask;
+        Some(match policy {
+            Policy::Review => {
+                let asks = is_answered && self.review.falls_back_to_person;
+                let within_ms = u64::try_from(self.review.within.as_millis()).unwrap_or(u64::MAX);
+                Check::Review { within_ms, otherwise: asks.then_some(approval) }
+            }
+            _ if is_answered => Check::Person(approval),
+            _ => Check::Refused(format!(
+                "(tool failed: the tool {:?} needs approval, and nobody is there to give it)",
+                call.name
+            )),
+        })
+    }
+}

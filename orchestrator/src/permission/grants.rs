@@ -1,0 +1,120 @@
+//! Grants: tools that a person allowed for a whole conversation.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use everturn_wire::ConversationId;
+use tokio::sync::Mutex;
+
+use crate::{JournalError, MemoryState, StateStore};
+
+/// The most tools that can be allowed for a conversation.
+pub(crate) const MAX_GRANTS: usize = 1_000;
+
+/// The tools that a person allowed for one conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Grants {
+    /// `None` = not read yet: nothing is allowed.
+    tools: RwLock<Option<BTreeSet<String>>>,
+    /// Held while they are read or changed.
+    changing: Mutex<()>,
+}
+
+impl Grants {
+    pub(crate) fn allows(&self, tool: &str) -> bool {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        tools.as_ref().is_some_and(|tools| tools.contains(tool))
+    }
+
+    fn is_read(&self) -> bool {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn tools(&self) -> BTreeSet<String> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    }
+
+    fn set(&self, tools: BTreeSet<String>) {
+        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Some(tools);
+    }
+}
+
+/// Where grants are kept.
+pub(crate) struct GrantStore(Arc<dyn StateStore>);
+
+impl Default for GrantStore {
+    fn default() -> Self {
+        Self(Arc::new(MemoryState::new()))
+    }
+}
+
+impl GrantStore {
+    pub(crate) fn new(store: Arc<dyn StateStore>) -> Self {
+        Self(store)
+    }
+
+    /// The tools that were allowed for a conversation, in alphabetical order. Read once.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn read(
+        &self,
+        id: &ConversationId,
+        grants: &Grants,
+    ) -> Result<BTreeSet<String>, JournalError> {
+        if !grants.is_read() {
+            let _changing = grants.changing.lock().await;
+            if !grants.is_read() {
+                grants.set(self.stored(id).await?);
+            }
+        }
+        Ok(grants.tools())
+    }
+
+    /// Allows a tool, or no longer. Durable when it returns; says whether that changed anything.
+    ///
+    /// # Errors
+    /// When the store fails, or the conversation has too many; then it is as it was.
+    pub(crate) async fn change(
+        &self,
+        id: &ConversationId,
+        grants: &Grants,
+        tool: &str,
+        allowed: bool,
+    ) -> Result<bool, JournalError> {
+        self.read(id, grants).await?;
+        let _changing = grants.changing.lock().await;
+        let mut tools = grants.tools();
+        let changes = if allowed { tools.insert(tool.to_owned()) } else { tools.remove(tool) };
+        if !changes {
+            return Ok(false);
+        }
+        if tools.len() > MAX_GRANTS {
+            let why = format!("{MAX_GRANTS} tools are allowed in this conversation already: revoke some");
+            return Err(JournalError::Refused(why));
+        }
+        let json = serde_json::to_string(&tools).map_err(|error| JournalError::Refused(error.to_string()))?;
+        match tools.is_empty() {
+            true => self.0.delete(&name_of(id)).await?,
+            false => self.0.write(&name_of(id), json).await?,
+        }
+        grants.set(tools);
+        Ok(true)
+    }
+
+    async fn stored(&self, id: &ConversationId) -> Result<BTreeSet<String>, JournalError> {
+        let Some(json) = self.0.read(&name_of(id)).await? else { return Ok(BTreeSet::new()) };
+        // Of another version, or damaged: people are asked again.
+        let read = serde_json::from_str(&json);
+        let read = read
+            .inspect_err(|error| tracing::warn!(conversation = %id, %error, "allowed tools cannot be read"));
+        Ok(read.unwrap_or_default())
+    }
+}
+
+/// The name of a conversation's document: it goes with the conversation.
+fn name_of(id: &ConversationId) -> String {
+    format!("conversation/{id}/allowed-tools")
+}

@@ -1,0 +1,102 @@
+//! Rules: the policies of tools, by name or pattern.
+
+use crate::tool::Policy;
+
+/// The policies of tools, by name or pattern. The most specific rule for a name holds: its own name, else the pattern with
+/// the most characters beside `*`, else the stricter of two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules(Vec<(String, Policy)>);
+
+impl Rules {
+    /// Adds a rule. In a pattern `*` stands for any number of characters. One for the same pattern is replaced.
+    pub(crate) fn add(&mut self, pattern: String, policy: Policy) {
+        self.0.retain(|(known, _)| *known != pattern);
+        self.0.push((pattern, policy));
+    }
+
+    /// The policy for a tool, if a rule names it.
+    pub(crate) fn policy(&self, name: &str) -> Option<Policy> {
+        let rules = self.0.iter().filter(|(pattern, _)| matches(pattern, name));
+        let rank = |pattern: &str, policy: Policy| {
+            (pattern == name, pattern.chars().filter(|c| *c != '*').count(), strictness(policy))
+        };
+        rules.max_by_key(|(pattern, policy)| rank(pattern, *policy)).map(|(_, policy)| *policy)
+    }
+}
+
+fn strictness(policy: Policy) -> u8 {
+    match policy {
+        Policy::Allow => 0,
+        Policy::Review => 1,
+        Policy::Ask => 2,
+        Policy::Deny => 3,
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for any number of characters. Linear in both but for the number of
+/// stars.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = name.find(part) else { return false };
+        name = &name[at + part.len()..];
+    }
+    name.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_number_of_characters() {
+        for (pattern, name, fits) in [
+            ("read", "read", true),
+            ("read", "reads", false),
+            ("*", "", true),
+            ("fs__*", "fs__read", true),
+            ("fs__*", "fs__", true),
+            ("fs__*", "gs__read", false),
+            ("*__read", "fs__read", true),
+            ("*__read", "fs__read_all", false),
+            ("f*e*d", "fs__read", true),
+            ("f*e*d", "fs__write", false),
+            ("a*a", "a", false),
+            ("a**b", "ab", true),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn the_most_specific_rule_holds() {
+        let mut rules = Rules::default();
+        for (pattern, policy) in [
+            ("fs__delete", Policy::Allow),
+            ("fs__*", Policy::Ask),
+            ("*", Policy::Deny),
+            ("fs__d*", Policy::Review),
+            ("*__x", Policy::Allow),
+            ("fs_*", Policy::Allow),
+            ("a__x", Policy::Ask),
+            ("a__x", Policy::Allow),
+        ] {
+            rules.add(pattern.into(), policy);
+        }
+        for (name, policy) in [
+            ("fs__delete", Policy::Allow),
+            ("fs__drop", Policy::Review),
+            ("fs__read", Policy::Ask),
+            ("shell", Policy::Deny),
+            ("a__x", Policy::Allow),
+            // Two of the same length: the stricter one.
+            ("fs__x", Policy::Ask),
+        ] {
+            assert_eq!(rules.policy(name), Some(policy), "{name}");
+        }
+        assert_eq!(Rules::default().policy("read"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! Reviewers: who decides about tool calls in a person's place.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use everturn_kernel::{ReviewAnswer, ToolSpec};
+use everturn_wire::{ConversationId, TurnId, Value};
+
+/// Decides whether a tool call may run, before it runs. Each call is one attempt: the turn repeats an attempt that failed
+/// in passing, up to three in all, within one deadline.
+#[async_trait]
+pub trait Reviewer: Send + Sync + 'static {
+    /// Reviews a call. The future is dropped at the deadline, and when the turn is stopped. It must not retry by itself.
+    async fn review(&self, request: ReviewRequest) -> ReviewAnswer;
+}
+
+/// A tool call to be reviewed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReviewRequest {
+    /// The conversation of the call.
+    pub conversation_id: ConversationId,
+    /// The turn of the call.
+    pub turn_id: TurnId,
+    /// The id of the call, unique in its step.
+    pub call_id: String,
+    /// The tool.
+    pub tool: ToolSpec,
+    /// The arguments, in full.
+    pub input: Value,
+    /// What the user said in the conversation, oldest first: the latest messages, long ones without their middle.
+    pub said: Vec<String>,
+    /// The number of the attempt, from 0.
+    pub attempt: u32,
+    /// Time left until the review is given up.
+    pub left: Duration,
+}

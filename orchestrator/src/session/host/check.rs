@@ -1,0 +1,75 @@
+//! What must happen before a tool call runs: policies, reviews, people.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use everturn_kernel::{Arguments, Check, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn};
+use everturn_wire::{Category, Chunk, Failure, Role, Value};
+use futures_core::future::BoxFuture;
+use futures_util::{FutureExt as _, future};
+
+use super::TurnHost;
+use crate::{panic::panic_text, reviewer::ReviewRequest, session::request, tool::excerpt};
+
+/// Messages of the user that a reviewer is told, and the longest of them, in bytes.
+const MAX_SAID: usize = 20;
+const MAX_MESSAGE: usize = 8 << 10;
+
+impl TurnHost<'_> {
+    pub(super) fn check_call(&self, call: &ToolCall) -> Option<Check> {
+        // One that does not exist is answered when it would run.
+        let tool = self.settings.tools.get(&call.name)?;
+        let specs = self.settings.tools.specs();
+        let spec = specs.iter().find(|spec| spec.name == call.name)?;
+        let mode = self.settings.definition.approvals;
+        self.shared.permissions.check(call, tool.as_ref(), spec, mode, &self.conversation.grants)
+    }
+
+    pub(super) fn review_call(
+        &self,
+        turn: &Turn,
+        call: &ToolCall,
+        attempt: ReviewAttempt,
+    ) -> BoxFuture<'static, ReviewAnswer> {
+        let specs = self.settings.tools.specs();
+        let tool = specs.iter().find(|spec| spec.name == call.name).cloned();
+        let (Some(reviewer), Some(tool)) = (self.shared.reviewer.clone(), tool) else {
+            let failure = Failure::new(Category::NotFound, false, "no reviewer is configured for this call");
+            return future::ready(ReviewAnswer::Failed(failure)).boxed();
+        };
+        let request = ReviewRequest {
+            conversation_id: self.conversation.id.clone(),
+            turn_id: turn.id().clone(),
+            call_id: call.id.clone(),
+            tool,
+            input: match &call.arguments {
+                Arguments::Parsed(value) => value.clone(),
+                Arguments::Malformed { raw, .. } => Value::String(raw.clone()),
+            },
+            said: self.said(),
+            attempt: attempt.number,
+            left: Duration::from_millis(attempt.deadline.since(self.now())),
+        };
+        async move {
+            let review = AssertUnwindSafe(async { reviewer.review(request).await }).catch_unwind();
+            review.await.unwrap_or_else(|panic| {
+                let text = format!("the reviewer panicked: {}", panic_text(panic.as_ref()));
+                ReviewAnswer::Failed(Failure::new(Category::Internal, false, text))
+            })
+        }
+        .boxed()
+    }
+
+    /// The latest messages of the user on the branch that the turn is on.
+    fn said(&self) -> Vec<String> {
+        let chunks = self.conversation.state().record.chunks.clone();
+        let messages = request::messages(None, &chunks, self.settings.definition.supersedes);
+        let said = messages.iter().filter(|message| message.role == Role::User);
+        let texts = said.flat_map(|message| &message.chunks).filter_map(|chunk| match &**chunk {
+            Chunk::Text { text } => Some(excerpt(text.clone(), MAX_MESSAGE)),
+            _ => None,
+        });
+        let mut texts: Vec<_> = texts.collect();
+        texts.drain(..texts.len().saturating_sub(MAX_SAID));
+        texts
+    }
+}

@@ -1,0 +1,120 @@
+//! Approvals: tool calls that wait for a person, and what a person answers.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ConversationId, StepId, TurnId, Value, Verdict};
+
+/// A tool call that waits for a person's approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRequest {
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The step that made the call.
+    pub step_id: StepId,
+    /// The id of the call, unique within its step.
+    pub tool_call_id: String,
+    /// The tool's name.
+    pub tool_name: String,
+    /// The arguments: any JSON.
+    pub input: Value,
+    /// Why approval is needed, for display.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When the call is denied if nobody answers, in epoch milliseconds; absent = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+}
+
+/// Request body of `POST /conversations/:id/approvals`: a person's answer to a request for approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalAnswer {
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The step that made the call.
+    pub step_id: StepId,
+    /// The id of the call.
+    pub tool_call_id: String,
+    /// `allowed` or `denied`; any other word is refused.
+    pub verdict: Verdict,
+    /// What is allowed; the call alone if absent. Ignored if it is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ApprovalScope>,
+    /// The reason, at most 4,096 bytes. The model is told the reason of a denial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What a person allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ApprovalScope {
+    /// This call.
+    #[default]
+    Call,
+    /// Every call of this tool in the conversation from now on, until it is revoked. Never overrides a policy that denies.
+    Conversation,
+    /// A word of a newer version, which is refused.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
+}
+
+/// What happens to the calls of a turn that need a person's approval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ApprovalMode {
+    /// The turn waits for an answer.
+    #[default]
+    Ask,
+    /// They are denied at once: nobody is there to answer.
+    Deny,
+    /// A word of a newer version, which is refused.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
+}
+
+/// Response of `POST /conversations/:id/approvals`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether the call was waiting for this answer. A late or second answer changes nothing.
+    pub answered: bool,
+}
+
+/// Response of `GET /conversations/:id/approvals`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Approvals {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// The calls that wait for an answer, in the order of the calls.
+    pub pending: Vec<ApprovalRequest>,
+    /// The tools that were allowed for the whole conversation, by name.
+    pub allowed_tools: Vec<String>,
+}
+
+/// Response of `DELETE /conversations/:id/approvals/tools/:tool`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Revoked {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Whether the tool was allowed for the whole conversation until now.
+    pub revoked: bool,
+}
