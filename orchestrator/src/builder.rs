@@ -8,8 +8,10 @@ use crate::{
     Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
     StateStore, SystemClock, Tool,
     clock::Steady,
+    health::SharedHealth,
     journal::{Configured, Guarded},
     model::{Model, Models},
+    model_reviewer::{Desk, INSTRUCTIONS, ModelReviewer},
     observer::Observers,
     permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
@@ -42,6 +44,10 @@ pub struct Builder {
     max_live_output: usize,
     permissions: Permissions,
     reviewer: Option<Arc<dyn Reviewer>>,
+    /// The model or route that reviews, by its id.
+    review_model: Option<String>,
+    /// Shared with the orchestrator of the reviewers.
+    health: Arc<SharedHealth>,
 }
 
 /// What is kept of a tool's result, in bytes: about 64,000 tokens, far more than helps.
@@ -77,6 +83,8 @@ impl Builder {
             max_live_output: MAX_LIVE_OUTPUT,
             permissions: Permissions::default(),
             reviewer: None,
+            review_model: None,
+            health: Arc::default(),
         }
     }
 
@@ -159,6 +167,15 @@ impl Builder {
     #[must_use]
     pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
         self.reviewer = Some(reviewer);
+        self
+    }
+
+    /// Has a model or route review the calls of tools with [`Policy::Review`], by its id: in conversations of its own, which
+    /// people do not see ([`Orchestrator::hidden`]), without tools and without retries. It is told what the user said and
+    /// the call in full.
+    #[must_use]
+    pub fn review_with(mut self, model: impl Into<String>) -> Self {
+        self.review_model = Some(model.into());
         self
     }
 
@@ -267,8 +284,9 @@ impl Builder {
 
     /// The orchestrator. Turns run on the tokio runtime that calls it.
     #[must_use]
-    pub fn build(self) -> Orchestrator {
+    pub fn build(mut self) -> Orchestrator {
         telemetry::describe();
+        let hidden = self.review_model.take().map(|model| self.reviewers(model));
         let tools = ToolSet::new(self.tools);
         let mut settings = Settings { idempotent_tools: tools.idempotent(), ..self.settings };
         if !self.unbounded_waits {
@@ -306,10 +324,14 @@ impl Builder {
         let retry = Arc::new(RetryScopes::new(store.clone()));
         let grants = GrantStore::new(store.clone());
         let permissions = Permissions { grants, ..self.permissions };
-        Orchestrator::new(journal.clone(), clock.clone(), observers, retry.clone(), |timers, shutdown| {
-            Ports {
+        let orchestrator = Orchestrator::new(
+            journal.clone(),
+            clock.clone(),
+            observers,
+            retry.clone(),
+            |timers, shutdown| Ports {
                 models,
-                health: Arc::default(),
+                health: self.health,
                 gates: Arc::default(),
                 state: self.state,
                 tools,
@@ -326,8 +348,28 @@ impl Builder {
                 timers,
                 shutdown,
                 status: StatusChanges::default(),
-            }
-        })
+            },
+        );
+        orchestrator.with_hidden(hidden)
+    }
+
+    /// The orchestrator in which that model reviews, in memory.
+    fn reviewers(&mut self, model: String) -> Orchestrator {
+        let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
+        let orchestrator = Self {
+            models: self.models.clone(),
+            routes: self.routes.clone(),
+            schedule: self.schedule.clone(),
+            clock: self.clock.clone(),
+            health: self.health.clone(),
+            journal: journal.clone(),
+            observer: Some(desk.clone()),
+            system_prompt: Some(INSTRUCTIONS.to_owned()),
+            ..Self::new()
+        }
+        .build();
+        self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, desk, model)));
+        orchestrator
     }
 }
 

@@ -19,6 +19,7 @@ mod journal;
 mod layer;
 mod log;
 mod model;
+mod model_reviewer;
 mod new_id;
 mod observer;
 mod orchestrator;

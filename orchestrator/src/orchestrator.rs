@@ -27,6 +27,8 @@ use waker::Waker;
 pub struct Orchestrator {
     registry: Arc<Registry>,
     ports: Arc<Ports>,
+    /// In which reviewers are asked.
+    hidden: Option<Arc<Orchestrator>>,
 }
 
 /// What a turn is started with: [`StartTurn::new`], then what differs from the defaults.
@@ -120,7 +122,17 @@ impl Orchestrator {
         let home = Home { shelf: Arc::default(), timers, shutdown, observers };
         let registry = Arc::new(Registry::new(journal, retry, home));
         waker.set(&registry, &ports);
-        Self { registry, ports }
+        Self { registry, ports, hidden: None }
+    }
+
+    pub(crate) fn with_hidden(self, hidden: Option<Self>) -> Self {
+        Self { hidden: hidden.map(Arc::new), ..self }
+    }
+
+    /// The conversations in which a model reviews tool calls, which people do not see among their own: those under way, and
+    /// some of the latest. `None` where no model does. They are there to be read.
+    pub fn hidden(&self) -> Option<&Self> {
+        self.hidden.as_deref()
     }
 
     #[cfg(test)]

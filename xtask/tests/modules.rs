@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 30] = [
+const ALLOWED: [(&str, &[&str]); 31] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -121,12 +121,15 @@ const ALLOWED: [(&str, &[&str]); 30] = [
             "timer",
         ],
     ),
+    ("model_reviewer", &["error", "journal", "new_id", "observer", "orchestrator", "reviewer"]),
     (
         "builder",
         &[
             "clock",
+            "health",
             "journal",
             "model",
+            "model_reviewer",
             "observer",
             "orchestrator",
             "permission",

@@ -35,6 +35,11 @@ impl MemoryJournal {
         Self::default()
     }
 
+    /// Drops a conversation.
+    pub(crate) fn forget(&self, id: &ConversationId) {
+        self.lock().remove(id);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Record>> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod again;
+mod approval;
 mod branch;
 mod command;
 mod figures;
@@ -13,6 +14,7 @@ mod property;
 mod queue;
 mod retry;
 mod retry_settings;
+mod review;
 mod rewind;
 mod route;
 mod shutdown;

@@ -135,7 +135,10 @@ pub(crate) fn line(body: &EventBody) -> String {
     let shown: &[&str] = match body {
         EventBody::ProviderRetry { .. } => &["attempt", "delayMs", "message"],
         EventBody::ToolResult { .. } => &["toolCallId", "content"],
-        EventBody::ToolCall { .. } => &["toolCallId"],
+        EventBody::ToolCall { .. } | EventBody::ReviewStarted { .. } => &["toolCallId"],
+        EventBody::ApprovalRequested { .. } => &["toolCallId", "reason"],
+        EventBody::ApprovalResolved { .. } => &["toolCallId", "verdict", "reason"],
+        EventBody::ReviewCompleted { .. } => &["toolCallId", "verdict", "attemptCount"],
         EventBody::ToolOutput { .. } => &["toolCallId", "data"],
         EventBody::RetryEnded { .. } => &["attempts", "outcome"],
         _ => &["status", "text", "delta", "message", "reason"],

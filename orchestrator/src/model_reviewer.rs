@@ -1,0 +1,111 @@
+//! A reviewer that asks a model, in conversations of its own that people do not see.
+
+mod desk;
+mod pool;
+mod prompt;
+mod verdict;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_kernel::ReviewAnswer;
+use everturn_wire::{Category, ConversationId, Failure, RetrySettings};
+
+use crate::{
+    Error, Orchestrator, StartTurn,
+    error::Fault,
+    journal::MemoryJournal,
+    reviewer::{ReviewRequest, Reviewer},
+};
+pub(crate) use desk::Desk;
+use pool::Pool;
+pub(crate) use prompt::INSTRUCTIONS;
+
+/// A reviewer that asks a model. It has an orchestrator of its own: without tools, in memory, and its turns are not retried,
+/// because the review is.
+pub(crate) struct ModelReviewer {
+    orchestrator: Orchestrator,
+    journal: Arc<MemoryJournal>,
+    desk: Arc<Desk>,
+    pool: Arc<Pool>,
+    /// The model or route, by its id.
+    model: String,
+}
+
+impl ModelReviewer {
+    /// `orchestrator` has that journal, and the desk observes it.
+    pub(crate) fn new(
+        orchestrator: Orchestrator,
+        journal: Arc<MemoryJournal>,
+        desk: Arc<Desk>,
+        model: String,
+    ) -> Self {
+        Self { orchestrator, journal, desk, pool: Arc::default(), model }
+    }
+}
+
+#[async_trait]
+impl Reviewer for ModelReviewer {
+    async fn review(&self, request: ReviewRequest) -> ReviewAnswer {
+        let (id, reviews) = self.pool.take(&request.conversation_id);
+        // Whatever ends the review early leaves a conversation that is not asked again.
+        let mut used = Used {
+            orchestrator: self.orchestrator.clone(),
+            journal: self.journal.clone(),
+            desk: self.desk.clone(),
+            id: id.clone(),
+            is_healthy: false,
+        };
+        let answer = self.desk.expect(&id);
+        let off = RetrySettings { enabled: Some(false), ..RetrySettings::default() };
+        let start =
+            StartTurn::new(prompt::of(&request)).conversation(id.clone()).model(&self.model).retry(off);
+        if let Err(error) = self.orchestrator.start(start).await {
+            return ReviewAnswer::Failed(not_asked(&error));
+        }
+        let answer = match answer.await {
+            Ok(answer) => answer.map_or_else(ReviewAnswer::Failed, |text| verdict::read(&text)),
+            Err(_) => ReviewAnswer::Failed(Failure::new(Category::Internal, false, "the reviewer broke")),
+        };
+        if matches!(answer, ReviewAnswer::Assessed(_)) {
+            used.is_healthy = self.pool.give_back(&request.conversation_id, id, reviews + 1);
+        }
+        answer
+    }
+}
+
+/// The reviewer could not be asked: nothing that another attempt would change.
+fn not_asked(error: &Error) -> Failure {
+    let category = match error.fault() {
+        Fault::Caller => Category::InvalidRequest,
+        _ => Category::Internal,
+    };
+    Failure::new(category, false, format!("the reviewer could not be asked: {error}"))
+}
+
+/// A conversation in which a review goes on.
+struct Used {
+    orchestrator: Orchestrator,
+    journal: Arc<MemoryJournal>,
+    desk: Arc<Desk>,
+    id: ConversationId,
+    is_healthy: bool,
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        self.desk.forget(&self.id);
+        if self.is_healthy {
+            return;
+        }
+        let (orchestrator, journal, id) = (self.orchestrator.clone(), self.journal.clone(), self.id.clone());
+        // Outside of a runtime there is no turn to stop.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                // One that never began is not there.
+                let _ = orchestrator.close(&id).await;
+                journal.forget(&id);
+            });
+        }
+    }
+}
