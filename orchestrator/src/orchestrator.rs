@@ -28,7 +28,7 @@ pub struct Orchestrator {
     registry: Arc<Registry>,
     ports: Arc<Ports>,
     /// In which reviewers are asked.
-    hidden: Option<Arc<Orchestrator>>,
+    hidden: Option<Arc<Self>>,
 }
 
 /// What a turn is started with: [`StartTurn::new`], then what differs from the defaults.

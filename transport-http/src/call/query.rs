@@ -5,12 +5,22 @@ use axum::{
     extract::State,
     http::{HeaderMap, HeaderValue, header::LINK},
 };
-use everturn_orchestrator::{Error, Page, Take, Window};
+use everturn_orchestrator::{Error, Orchestrator, Page, Take, Window};
 use everturn_wire::{
     ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, TurnMetricsList,
 };
 
 use crate::{api::Api, path::Conversation, query::Parameters, refusal::Refusal};
+
+/// Whose conversations are read: people's, or with `hidden=true` those in which a model reviews tool calls.
+fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o Orchestrator, Refusal> {
+    match parameters.flag("hidden")? {
+        Some(true) => orchestrator.hidden().ok_or_else(|| {
+            Refusal::bad("there are no hidden conversations: no model reviews tool calls here")
+        }),
+        Some(false) | None => Ok(orchestrator),
+    }
+}
 
 /// `GET /conversations`: a page of them, and in `Link` where the next one is.
 pub(crate) async fn conversations(
@@ -20,10 +30,12 @@ pub(crate) async fn conversations(
     let most = api.limits.list.max(1);
     let limit = parameters.number("limit")?.unwrap_or(most).min(most);
     let after = parameters.text("before")?.map(str::parse).transpose().map_err(Error::BadCursor)?;
-    let (list, next) = api.orchestrator.conversations(Page { after, limit: Some(limit) }).await?;
+    let orchestrator = of(&api.orchestrator, &parameters)?;
+    let (list, next) = orchestrator.conversations(Page { after, limit: Some(limit) }).await?;
     let mut headers = HeaderMap::new();
     if let Some(next) = next {
-        let link = format!(r#"</conversations?limit={limit}&before={next}>; rel="next""#);
+        let hidden = if parameters.flag("hidden")? == Some(true) { "&hidden=true" } else { "" };
+        let link = format!(r#"</conversations?limit={limit}&before={next}{hidden}>; rel="next""#);
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
     }
     Ok((headers, Answer(list)))
@@ -46,7 +58,7 @@ pub(crate) async fn history(
         // Who asks for all after a chunk goes on after the last one that is given.
         take: if since_seq.is_some() && asked.is_none() { Take::Oldest } else { Take::Newest },
     };
-    Ok(Answer(api.orchestrator.history(&id, window).await?))
+    Ok(Answer(of(&api.orchestrator, &parameters)?.history(&id, window).await?))
 }
 
 /// `GET /conversations/{id}/status`

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use axum::Router;
-use everturn_orchestrator::{Clock, Journal, MemoryJournal, Orchestrator, kernel::Millis};
+use everturn_orchestrator::{Builder, Clock, Journal, MemoryJournal, Orchestrator, kernel::Millis};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -38,15 +38,22 @@ impl World {
         journal: Arc<dyn Journal>,
         app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
     ) -> Self {
+        Self::serve_built(|builder| builder.journal(journal), app).await
+    }
+
+    /// Serves an orchestrator of which the test says more.
+    pub(crate) async fn serve_built(
+        build: impl FnOnce(Builder) -> Builder,
+        app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
+    ) -> Self {
         let (puppet, calls) = Puppet::new();
         let clock = Arc::new(HandClock::default());
         let model = Arc::new(puppet);
-        let orchestrator = Orchestrator::builder()
+        let builder = Orchestrator::builder()
             .model("test", "small", model.clone())
             .model("test", "large", model)
-            .clock(clock.clone())
-            .journal(journal)
-            .build();
+            .clock(clock.clone());
+        let orchestrator = build(builder).build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = app(orchestrator, address);
