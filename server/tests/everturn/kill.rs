@@ -97,6 +97,14 @@ async fn a_tool_s_side_effect_happens_at_most_once() {
 }
 
 #[tokio::test]
+async fn no_approval_is_lost_or_assumed() {
+    let plans = every_call(Program::Asking, Loss::Process).await;
+    let count = plans.len();
+    let kills = survive(plans).await;
+    assert!(replays() || kills + SLACK >= count, "{count} plans, but {kills} kills");
+}
+
+#[tokio::test]
 async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
     let mut random = Rng::with_seed(SEED);
     let plans: Vec<_> = (0..CHAINS).map(|_| chain(&mut random)).collect();
@@ -106,7 +114,7 @@ async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
 
 /// Two to four lives, any of which may end anywhere.
 fn chain(random: &mut Rng) -> Plan {
-    let program = random.choice([Program::Everturn, Program::Embedder]).unwrap();
+    let program = random.choice([Program::Everturn, Program::Embedder, Program::Asking]).unwrap();
     let loss = random.choice([Loss::Process, Loss::Power]).unwrap();
     let end = |random: &mut Rng| match random.bool() {
         true => End::Events(random.usize(0..16)),

@@ -4,7 +4,7 @@ use std::{env, fs::OpenOptions, io::Write as _, net::Ipv4Addr, path::PathBuf, sy
 
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};
-use everturn_orchestrator::{Exponential, Invocation, Orchestrator, Tool};
+use everturn_orchestrator::{Exponential, Invocation, Orchestrator, Policy, Tool};
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
 use everturn_sim::Loopback;
 use everturn_store_sqlite::SqliteJournal;
@@ -18,6 +18,8 @@ use crate::home::Home;
 const JOURNAL: &str = "EMBEDDER_JOURNAL";
 const TRACE: &str = "EMBEDDER_TRACE";
 const PROVIDER: &str = "EMBEDDER_PROVIDER";
+/// Whether its tool must be allowed.
+const ASKS: &str = "EMBEDDER_ASKS";
 
 /// What its tool answers.
 pub(crate) const ANSWER: &str = "a line was written";
@@ -28,11 +30,14 @@ pub(crate) fn trace(home: &Home) -> PathBuf {
 }
 
 /// Starts it: this very test program, which runs the test below and nothing else.
-pub(crate) fn command(home: &Home, provider: &Loopback) -> Command {
+pub(crate) fn command(home: &Home, provider: &Loopback, asks: bool) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["kill::embedder::serves_until_it_is_told_to_end", "--exact", "--ignored", "--nocapture"]);
     command.env_clear().envs(home.variables());
     command.env(JOURNAL, home.journal()).env(TRACE, trace(home)).env(PROVIDER, provider.base_url());
+    if asks {
+        command.env(ASKS, "1");
+    }
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     command
 }
@@ -64,7 +69,12 @@ async fn serves_until_it_is_told_to_end() {
     let mut told = unix::signal(unix::SignalKind::terminate()).unwrap();
     let endpoint = EndpointConfig::new(format!("{}/v1", of(PROVIDER)));
     let http = HttpClient::new(HttpConfig::default()).unwrap();
-    let orchestrator = Orchestrator::builder()
+    let builder = match env::var_os(ASKS) {
+        // The reviewer is not configured, so each review fails, and a person is asked.
+        Some(_) => Orchestrator::builder().tool_policy("roll_*", Policy::Review).review_with("sim/nobody"),
+        None => Orchestrator::builder(),
+    };
+    let orchestrator = builder
         .model("sim", "model", Arc::new(ChatCompletions::new(http, ChatConfig::new(endpoint)).unwrap()))
         .tool(Trace(of(TRACE).into()))
         .schedule(Exponential { base: Duration::from_millis(50), ..Exponential::default() })

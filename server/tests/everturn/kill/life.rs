@@ -58,7 +58,9 @@ impl World {
              base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
             provider.base_url()
         ));
-        let (watcher, outcome) = (Watcher::default(), Outcome::default());
+        let trace = (plan.program == Program::Asking).then(|| embedder::trace(&home));
+        let (mut watcher, outcome) = (Watcher::default(), Outcome::default());
+        watcher.trace = trace;
         Self { plan, provider, home, watcher, acknowledged: false, outcome }
     }
 
@@ -106,7 +108,8 @@ impl World {
         }
         let mut command = match self.plan.program {
             Program::Everturn => self.home.command(&["--listen", "127.0.0.1:0"]),
-            Program::Embedder => embedder::command(&self.home, &self.provider),
+            Program::Embedder => embedder::command(&self.home, &self.provider, false),
+            Program::Asking => embedder::command(&self.home, &self.provider, true),
         };
         fault.inject(&mut command, &self.home);
         self.home.launch(command).await
@@ -173,7 +176,14 @@ impl World {
     fn check_tool(&self, result: &str) {
         let was_interrupted = result.contains("interrupted");
         assert!(!was_interrupted || self.outcome.kills > 0, "nothing interrupted it: {result}");
-        if self.plan.program == Program::Embedder {
+        if self.plan.program == Program::Asking {
+            assert_eq!(self.watcher.count("review-started"), 1, "{:#?}", self.watcher.events);
+            assert_eq!(self.watcher.count("review-completed"), 1, "{:#?}", self.watcher.events);
+            assert_eq!(self.watcher.count("approval-requested"), 1, "{:#?}", self.watcher.events);
+            assert_eq!(self.watcher.count("approval-resolved"), 1, "{:#?}", self.watcher.events);
+            assert!(self.watcher.answers > 0);
+        }
+        if self.plan.program != Program::Everturn {
             let trace = fs::read_to_string(embedder::trace(&self.home)).unwrap_or_default();
             let runs = trace.lines().count();
             assert!(runs <= 1, "it ran {runs} times");

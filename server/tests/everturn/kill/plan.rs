@@ -19,6 +19,8 @@ pub(crate) enum Program {
     Everturn,
     /// An embedder whose tool leaves a trace.
     Embedder,
+    /// The same; its tool is reviewed, the review fails, and a person allows it.
+    Asking,
 }
 
 /// What is lost with the process.
@@ -44,6 +46,7 @@ impl fmt::Display for Plan {
         let program = match self.program {
             Program::Everturn => "everturn",
             Program::Embedder => "embedder",
+            Program::Asking => "asking",
         };
         let loss = match self.loss {
             Loss::Process => "process",
@@ -67,6 +70,7 @@ impl FromStr for Plan {
         let program = match words.next().unwrap_or_default() {
             "everturn" => Program::Everturn,
             "embedder" => Program::Embedder,
+            "asking" => Program::Asking,
             other => return Err(unknown(other)),
         };
         let loss = match words.next().unwrap_or_default() {
@@ -89,7 +93,9 @@ impl FromStr for Plan {
 
 #[test]
 fn a_plan_is_read_as_it_is_written() {
-    for text in ["everturn/process", "embedder/power/before@1/torn@20/after@300/events@0"] {
+    for text in
+        ["everturn/process", "asking/process/before@7", "embedder/power/before@1/torn@20/after@300/events@0"]
+    {
         assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
     }
     assert!("everturn/process/soon@1".parse::<Plan>().is_err());

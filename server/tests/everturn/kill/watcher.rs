@@ -1,5 +1,7 @@
 //! A client that comes back with its last cursor, as a good client does.
 
+use std::path::PathBuf;
+
 use everturn_sim::Loopback;
 use serde_json::{Value, json};
 
@@ -10,6 +12,10 @@ use crate::{client::Socket, home::Server};
 pub(crate) struct Watcher {
     cursor: Option<String>,
     pub(crate) events: Vec<Value>,
+    /// Answers to requests for approval that were sent.
+    pub(crate) answers: usize,
+    /// Where the tool that must be allowed leaves its trace.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// Why a connection is over.
@@ -30,7 +36,7 @@ impl Watcher {
         let cursor = self.cursor.as_deref().unwrap_or("0");
         let subscribe =
             json!({ "type": "chat.subscribe", "conversationId": "c1", "cursor": cursor, "extensions": true });
-        if !socket.try_say(&subscribe).await {
+        if !socket.try_say(&subscribe).await || !self.answer(&mut socket).await {
             return Over::Lost;
         }
         for _ in 0..most {
@@ -40,8 +46,30 @@ impl Watcher {
             if self.is_sealed() {
                 return Over::Sealed;
             }
+            let is_asked = self.events.last().is_some_and(|event| event["type"] == "approval-requested");
+            if is_asked && !self.answer(&mut socket).await {
+                return Over::Lost;
+            }
         }
         Over::Enough
+    }
+
+    /// Allows the call that waits for it, if one does. Says whether the server is still there.
+    async fn answer(&mut self, socket: &mut Socket) -> bool {
+        let of = |kind: &str| self.events.iter().rposition(|event| event["type"] == kind);
+        let Some(asked) = of("approval-requested") else { return true };
+        if of("approval-resolved").is_some_and(|resolved| resolved > asked) {
+            return true;
+        }
+        let has_run = self.trace.as_ref().is_some_and(|trace| trace.exists());
+        assert!(self.answers > 0 || !has_run, "the tool ran before anybody allowed it");
+        let request = &self.events[asked];
+        let answer = json!({
+            "type": "approval.answer", "conversationId": "c1", "turnId": request["turnId"],
+            "stepId": request["stepId"], "toolCallId": request["toolCallId"], "verdict": "allowed",
+        });
+        self.answers += 1;
+        socket.try_say(&answer).await
     }
 
     pub(crate) fn is_sealed(&self) -> bool {
