@@ -38,6 +38,8 @@ fn no_crash_loses_or_doubles_anything() {
     let tally = tally.into_inner().unwrap();
     for what in [
         "a call ends the turn",
+        "a call is allowed",
+        "a call is denied",
         "a call is interrupted",
         "a crash after an append",
         "a crash at a time",

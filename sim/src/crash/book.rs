@@ -1,7 +1,7 @@
 //! The book that a world keeps about itself: its true time, what was seen, what was wrong.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -33,6 +33,8 @@ pub(super) struct Pages {
     pub(super) accepted: Vec<String>,
     /// Messages that it said it gave back.
     pub(super) taken_back: Vec<String>,
+    /// Calls that a person allowed, or was about to: by turn, step and id.
+    pub(super) allowed: HashSet<(String, u32, String)>,
     pub(super) wrong: Vec<String>,
     trace: Option<Vec<String>>,
     /// Turn ids are random: a trace names turns by the order in which they appear.
@@ -95,6 +97,7 @@ impl Book {
             durable: HashMap::new(),
             accepted: Vec::new(),
             taken_back: Vec::new(),
+            allowed: HashSet::new(),
             wrong: Vec::new(),
             trace: traced.then(Vec::new),
             names: HashMap::new(),

@@ -5,7 +5,9 @@ use std::{collections::HashSet, time::Duration};
 use everturn_orchestrator::{
     Clock as _, Error, Frame, Journal as _, MemoryJournal, Orchestrator, StartTurn, Window,
 };
-use everturn_wire::{Chunk, ConversationId, ConversationStatus, Role};
+use everturn_wire::{
+    ApprovalAnswer, ApprovalRequest, Approvals, Chunk, ConversationId, ConversationStatus, Role, Verdict,
+};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
@@ -158,6 +160,36 @@ impl Person<'_> {
             self.book.wrong(format!("{id}: a stop took longer than {STOPPED_WITHIN:?}"));
         }
         Ok(stopped)
+    }
+}
+
+/// Answers requests for approval in a conversation, a second after they were made: three of four calls are allowed, each life
+/// the same.
+pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book: Book) {
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        // It was not begun yet, or cannot be read now.
+        let Ok(Approvals { pending, .. }) = orchestrator.approvals(&id).await else { continue };
+        for request in pending {
+            let allows = request.input.to_string().bytes().map(u32::from).sum::<u32>() % 4 != 0;
+            let ApprovalRequest { turn_id, step_id, tool_call_id, .. } = request;
+            let verdict = if allows { Verdict::Allowed } else { Verdict::Denied };
+            let step = step_id.step_of(&turn_id).unwrap_or_default();
+            if allows {
+                book.pages().allowed.insert((turn_id.to_string(), step, tool_call_id.clone()));
+            }
+            let answer =
+                ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope: None, reason: None };
+            match orchestrator.answer_approval(&id, answer).await {
+                Ok(true) => {
+                    book.pages().tally.count(if allows { "a call is allowed" } else { "a call is denied" })
+                }
+                // The turn was stopped meanwhile.
+                Ok(false) => {}
+                Err(error) if book.excuses(&error) => {}
+                Err(error) => book.wrong(format!("{id}: an answer is refused: {error}")),
+            }
+        }
     }
 }
 

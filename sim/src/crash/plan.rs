@@ -15,6 +15,8 @@ pub(super) struct Plan {
     /// What is said in each conversation, one after the other.
     pub(super) prompts: Vec<Vec<String>>,
     pub(super) settings: Settings,
+    /// Whether calls of the tool that has an effect need approval.
+    pub(super) asks: bool,
     /// The first wait after a failure, in milliseconds.
     pub(super) base_ms: u64,
     /// The processes, one after the other; then one more that lives until all is done.
@@ -100,7 +102,9 @@ impl Plan {
             })
             .collect();
         let last = Life { deeds: deeds(&mut rng), outage: outage(&mut rng, outages), ..Life::CALM };
-        Self { prompts, settings, base_ms, lives, last }
+        // Not drawn: worlds of old seeds stay as they are, but for this.
+        let asks = seed % 3 == 1;
+        Self { prompts, settings, asks, base_ms, lives, last }
     }
 
     /// The same world without crashes, commands and a clock that is set.

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Invocation, Tool,
+    Invocation, Policy, Tool,
     kernel::{ToolAnswer, ToolSpec},
 };
 use everturn_wire::{OutputStream, Value};
@@ -25,6 +25,8 @@ pub(super) type Started = Arc<Mutex<HashMap<(String, u32, String), usize>>>;
 pub(super) struct Counted {
     pub(super) name: &'static str,
     pub(super) is_idempotent: bool,
+    /// Its calls need approval.
+    pub(super) asks: bool,
     /// Tools may start before the model's terminal event.
     pub(super) eager: bool,
     pub(super) started: Started,
@@ -43,6 +45,10 @@ impl Counted {
         *times += 1;
         if *times > 1 && !self.is_idempotent {
             pages.wrong(format!("{} was started {times} times for call {}", self.name, call.call_id));
+        }
+        if self.asks && !pages.allowed.contains(&(call.turn_id.to_string(), call.step, call.call_id.clone()))
+        {
+            pages.wrong(format!("{} was started for call {} without approval", self.name, call.call_id));
         }
         pages.tally.count(if *times > 1 { "a tool runs again" } else { "a tool runs" });
         drop(pages);
@@ -64,6 +70,10 @@ impl Tool for Counted {
 
     fn is_idempotent(&self) -> bool {
         self.is_idempotent
+    }
+
+    fn policy(&self) -> Policy {
+        if self.asks { Policy::Ask } else { Policy::Allow }
     }
 
     async fn run(&self, call: Invocation) -> ToolAnswer {

@@ -22,7 +22,7 @@ use super::{
     end::End,
     fuse::{Fuse, Trigger},
     model::Model,
-    person::Person,
+    person::{Person, answer},
     plan::{Life, Plan},
     script::Script,
     tool::{Counted, Started},
@@ -123,6 +123,11 @@ impl World {
         }
         let person =
             Person { orchestrator: &orchestrator, kept: &self.kept, book: &self.book, clock: &clock };
+        if self.plan.asks {
+            for (id, _) in self.conversations() {
+                tokio::spawn(answer(orchestrator.clone(), id, self.book.clone()));
+            }
+        }
         let all_said = || async {
             let talks = self.conversations().map(|(id, prompts)| {
                 let person = &person;
@@ -156,6 +161,7 @@ impl World {
         let tool = |name, is_idempotent| Counted {
             name,
             is_idempotent,
+            asks: self.plan.asks && !is_idempotent,
             eager: self.plan.settings.eager_tools,
             started: self.started.clone(),
             model: self.model.clone(),
