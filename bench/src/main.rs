@@ -16,6 +16,7 @@ mod table;
 use anyhow::{Context, Result, bail};
 
 use child::Child;
+use memory::Parked;
 use table::Table;
 
 /// Deltas of one saturated stream, and how often each row is measured; the best run counts.
@@ -25,6 +26,8 @@ const RUNS: usize = 3;
 const FURTHER: usize = 8;
 /// Parked turns of the usual report.
 const PARKED: usize = 100_000;
+/// Turns of the usual report that wait for approval.
+const ASKING: usize = 10_000;
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -39,7 +42,8 @@ fn main() -> Result<()> {
         ["reader", url, message] => stream::reader(url, message),
         ["latency", base] => latency::measure(base),
         ["memory"] => memory::measure(),
-        ["parked", turns] => memory::parked(turns.parse()?),
+        ["parked", turns] => memory::parked(turns.parse()?, Parked::Clock),
+        ["asking", turns] => memory::parked(turns.parse()?, Parked::Person),
         ["durability"] => durability::measure(),
         ["million"] => million(),
         ["kernel"] => kernel::measure(),
@@ -89,10 +93,11 @@ fn report() -> Result<()> {
     provider.stop();
     table.figure("memory of a turn that waits in memory", single(&["memory"])?, "bytes", 8192.0);
     let parked = parked(PARKED, &mut table)?;
+    let asking = asking(&mut table)?;
     let durable = durability(&mut table)?;
     table.figure("kernel: one delta through handle", single(&["kernel"])?, "ns", 150.0);
     println!("bare client: {bare:.0} ns of CPU per delta, {bare_us:.0} us to the first one (p50)");
-    println!("{parked}\n{durable}\n{table}");
+    println!("{parked}\n{asking}\n{durable}\n{table}");
     Ok(())
 }
 
@@ -115,6 +120,18 @@ fn parked(turns: usize, table: &mut Table) -> Result<String> {
     Ok(format!(
         "{turns} parked turns: {file:.0} bytes each in the file; {per_second:.0} a second begun and parked (two \
          durable commits each)"
+    ))
+}
+
+/// Adds the rows of turns that wait for a person's approval; says what else there is to know.
+fn asking(table: &mut Table) -> Result<String> {
+    let figures = figures(&Child::run(&["asking", &ASKING.to_string()])?)?;
+    let (held, file, per_second, restart) = (figures[0], figures[1], figures[2], figures[3]);
+    table.figure(&format!("memory of each of {ASKING} turns that wait for approval"), held, "bytes", 300.0);
+    table.figure(&format!("restart with {ASKING} turns that wait for approval"), restart, "ms", 200.0);
+    Ok(format!(
+        "{ASKING} turns that wait for approval: {file:.0} bytes each in the file; {per_second:.0} a second begun and \
+         parked"
     ))
 }
 

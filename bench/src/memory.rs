@@ -8,17 +8,77 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_orchestrator::{Builder, Exponential, Orchestrator, StartTurn};
+use async_trait::async_trait;
+use everturn_kernel::{
+    Arguments, FinishReason, Provider, Request, StreamEvent, ToolAnswer, ToolCall, ToolSpec,
+};
+use everturn_orchestrator::{Builder, Exponential, Invocation, Orchestrator, Policy, StartTurn, Tool};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{Category, Failure};
 use futures_util::{StreamExt, future, stream, stream::BoxStream};
 use rusqlite::{Connection, OpenFlags};
+use serde_json::json;
 
 const TURNS: usize = 20_000;
 /// How many turns begin at once: they share the flushes of the file.
 const AT_ONCE: usize = 512;
 const WARM: usize = 20_000;
+
+/// What parked turns wait for.
+#[derive(Clone, Copy)]
+pub(crate) enum Parked {
+    Clock,
+    /// A person, without a timeout.
+    Person,
+}
+
+impl Parked {
+    fn builder(self) -> Builder {
+        match self {
+            Self::Clock => builder(),
+            Self::Person => Orchestrator::builder().model("b", "m", Arc::new(Calls)).tool(Shell),
+        }
+    }
+
+    /// The condition of the rows of such turns.
+    fn rows(self) -> &'static str {
+        match self {
+            Self::Clock => "wake_at IS NOT NULL",
+            Self::Person => "for_person = 1",
+        }
+    }
+}
+
+/// A provider that calls a tool.
+struct Calls;
+
+impl Provider for Calls {
+    fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
+        let arguments = Arguments::Parsed(json!({ "command": "rm -r build" }));
+        let call = ToolCall { id: "call_1".to_owned(), name: "shell".to_owned(), arguments, echo: None };
+        let events = [StreamEvent::ToolCall(call), StreamEvent::Finished(FinishReason::ToolCalls)];
+        stream::iter(events).boxed()
+    }
+}
+
+/// A tool that asks before each call, and is never allowed.
+struct Shell;
+
+#[async_trait]
+impl Tool for Shell {
+    fn spec(&self) -> ToolSpec {
+        let parameters = json!({ "type": "object" });
+        ToolSpec { name: "shell".to_owned(), description: "Runs a command.".to_owned(), parameters }
+    }
+
+    fn policy(&self) -> Policy {
+        Policy::Ask
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        ToolAnswer::error("nobody allowed it")
+    }
+}
 
 /// A provider that is always overloaded.
 struct Overloaded;
@@ -45,28 +105,33 @@ pub(crate) fn measure() -> Result<()> {
 
 /// Prints bytes per parked turn in the process, bytes per parked turn in the file, turns that began and were parked a
 /// second, and the milliseconds from opening the file to every wait being in the timer index.
-pub(crate) fn parked(turns: usize) -> Result<()> {
+pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
     let place = tempfile::tempdir()?;
     let path = place.path().join("bench.db");
     let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let (held, per_second) = runtime()?.block_on(async {
-        let orchestrator = builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
+        let orchestrator = kind.builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
         // The first ones fill the caches of the file.
         park(&orchestrator, WARM).await?;
-        until_parked(&path, WARM).await?;
+        until_parked(&path, kind, WARM).await?;
         let (before, started) = (resident()?, Instant::now());
         park(&orchestrator, turns).await?;
-        until_parked(&path, WARM + turns).await?;
+        until_parked(&path, kind, WARM + turns).await?;
         let per_second = turns as f64 / started.elapsed().as_secs_f64();
         anyhow::Ok((resident()?.saturating_sub(before) / turns, per_second))
     })?;
     let file = fs::metadata(&path)?.len() as usize / (turns + WARM);
     let started = Instant::now();
     let resumed = runtime()?.block_on(async {
-        let orchestrator = builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
+        let orchestrator = kind.builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
         anyhow::Ok(orchestrator.resume().await?)
     })?;
-    ensure!(resumed == turns + WARM, "only {resumed} turns were resumed");
+    let timed = match kind {
+        Parked::Clock => turns + WARM,
+        // No moment ends their wait, so there is nothing to do for them.
+        Parked::Person => 0,
+    };
+    ensure!(resumed == timed, "{resumed} turns were resumed, not {timed}");
     println!("{held} {file} {per_second} {}", started.elapsed().as_secs_f64() * 1e3);
     Ok(())
 }
@@ -87,9 +152,9 @@ async fn park(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
 }
 
 /// Asks the file, not the journal: a list of all turns would be counted as what they cost.
-async fn until_parked(path: &Path, turns: usize) -> Result<()> {
+async fn until_parked(path: &Path, kind: Parked, turns: usize) -> Result<()> {
     let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let mut waiting = file.prepare("SELECT count(*) FROM conversation WHERE wake_at IS NOT NULL")?;
+    let mut waiting = file.prepare(&format!("SELECT count(*) FROM conversation WHERE {}", kind.rows()))?;
     while waiting.query_row([], |row| row.get::<_, i64>(0))? < turns as i64 {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

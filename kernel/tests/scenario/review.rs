@@ -211,6 +211,15 @@ fn a_stop_cancels_the_review() {
 }
 
 #[test]
+fn a_late_answer_of_an_earlier_attempt_changes_nothing() {
+    let late = Input::Reviewed { step: 0, call_id: "a".into(), attempt: 0, answer: Box::new(allow()) };
+    let script = story(&[], None);
+    let reviewer = vec![(10, unreadable()), (1_000, deny())];
+    let (world, _) = run(Script { reviewer, outside: vec![(500, late)], ..script });
+    assert_eq!(reviews(&world), (2, vec![(Verdict::Denied, 2)]));
+}
+
+#[test]
 fn reviews_run_side_by_side_as_many_as_tools_may() {
     let calls = ["a", "b", "c", "d", "e"].map(|id| call(id, "write"));
     let mut script = story(&[allow()], None);
