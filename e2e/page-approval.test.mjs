@@ -170,7 +170,7 @@ test('a conversation that comes to need somebody while it is not open says so to
 test('a card outlives kill -9, and its answer counts', async () => {
   await ask('Dice', { sides: 3 }, { sides: 5 });
   await button('Allow once').first().click();
-  await until(() => document.querySelectorAll('.approval').length === 1);
+  await until(() => document.querySelector('.tool .state').textContent.startsWith('done'));
   await crash();
   await cards().waitFor();
   assert.equal(await cards().locator('.arguments').innerText(), 'sides\n5');
