@@ -3,11 +3,13 @@ import { createServer } from 'node:http';
 
 /**
  * `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later, or
- * `{ breaks: text }` for one whose connection is cut after that text, or `{ status, headers, body }`.
+ * `{ breaks: text }` for one whose connection is cut after that text, or `{ calls: [{ name, input }] }` for calls of tools,
+ * or `{ status, headers, body }`.
  */
 export async function startProvider() {
   const answers = [];
   const requests = [];
+  let callsMade = 0;
   const server = createServer(async (request, response) => {
     const parts = [];
     for await (const part of request) parts.push(part);
@@ -25,9 +27,13 @@ export async function startProvider() {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const chunk = (delta, finish_reason = null) =>
       response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
-    chunk({ role: 'assistant', content: answer.breaks ?? answer });
+    const calls = answer.calls?.map(({ name, input }, index) => {
+      const called = { name, arguments: JSON.stringify(input ?? {}) };
+      return { index, id: `call-${(callsMade += 1)}`, type: 'function', function: called };
+    });
+    chunk({ role: 'assistant', ...(calls ? { tool_calls: calls } : { content: answer.breaks ?? answer }) });
     if (answer.breaks) return setTimeout(() => response.destroy(), 100);
-    chunk({}, 'stop');
+    chunk({}, calls ? 'tool_calls' : 'stop');
     response.end('data: [DONE]\n\n');
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -7,10 +7,19 @@ import { startServer } from './binary.mjs';
 import { launch, openPage } from './browser.mjs';
 import { startProvider } from './provider.mjs';
 
-/** Registers the hooks. `config(url)` is the configuration, which offers so many models. What it returns has the running test's. */
-export function served(config, models) {
+/**
+ * Registers the hooks. `config(url)` is the configuration, which offers so many models; with `isKept`, conversations are in a
+ * file. What it returns has the running test's.
+ */
+export function served(config, models, { isKept = false } = {}) {
   let directory;
   const on = { browser: null, provider: null, server: null, page: null };
+
+  /** Starts the server; where it was, if it was there before. */
+  async function start(listen) {
+    const data = isKept ? join(directory, 'everturn.db') : undefined;
+    on.server = await startServer(['--config', join(directory, 'config.toml')], {}, { data, listen });
+  }
 
   before(async () => {
     on.browser = await launch();
@@ -20,7 +29,7 @@ export function served(config, models) {
     on.provider = await startProvider();
     directory = await mkdtemp(join(tmpdir(), 'everturn-'));
     await writeFile(join(directory, 'config.toml'), config(on.provider.url));
-    on.server = await startServer(['--config', join(directory, 'config.toml')]);
+    await start();
     on.page = await openPage(on.browser, on.server.url);
     await on.page.waitForFunction((wanted) => document.querySelectorAll('#model option').length === wanted, models);
   });
@@ -31,6 +40,13 @@ export function served(config, models) {
     await rm(directory, { recursive: true, force: true });
   });
 
+  /** Kills the server, and starts it again when `on.page` has noticed. */
+  on.crash = async () => {
+    await on.server.stop('SIGKILL');
+    await on.page.locator('#connection', { hasText: 'Reconnecting' }).waitFor();
+    await start(new URL(on.server.url).host);
+    await on.page.waitForFunction(() => document.querySelector('#connection').textContent === '');
+  };
   /** Waits until the turn is over and its history is known. */
   on.settled = (page = on.page) =>
     page.waitForFunction(

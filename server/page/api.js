@@ -12,19 +12,27 @@ export class ApiError extends Error {
 /** By how many milliseconds the server's clock is ahead of ours; 0 as long as they agree within two seconds. */
 export let clockAhead = 0;
 
-/** The JSON behind a path. Asks for the token when the server wants one. `change`: what is to be changed there. */
-async function get(path, change) {
+/** How long a call that changes something may take. */
+const PATIENCE_MS = 15_000;
+
+const get = (path) => call('GET', path);
+
+/** The JSON that a call answers. Asks for the token when the server wants one. `body`: what is sent with it. */
+async function call(method, path, body) {
   const sent = headers();
-  const patch = { method: 'PATCH', headers: { ...sent, 'content-type': 'application/json' }, body: JSON.stringify(change) };
-  const response = await fetch(new URL(path, document.baseURI), change ? patch : { headers: sent });
+  const type = body && { 'content-type': 'application/json' };
+  // What was pressed must not stay so for ever.
+  const signal = method === 'GET' ? undefined : AbortSignal.timeout(PATIENCE_MS);
+  const request = { method, headers: { ...sent, ...type }, body: body && JSON.stringify(body), signal };
+  const response = await fetch(new URL(path, document.baseURI), request);
   noteClock(response);
   if (response.status === 401) {
     await ask(sent.authorization);
-    return get(path, change);
+    return call(method, path, body);
   }
-  const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ApiError(response.status, body.error ?? `The server answered ${response.status}.`);
-  return body;
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new ApiError(response.status, answer.error ?? `The server answered ${response.status}.`);
+  return answer;
 }
 
 function noteClock(response) {
@@ -49,10 +57,17 @@ const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`)
 /** The retry settings of a conversation; without an id the global ones. */
 export const getRetrySettings = (id) => get(retry(id));
 /** Changes some of them; null resets one. */
-export const setRetrySettings = (id, change) => get(retry(id), change);
+export const setRetrySettings = (id, change) => call('PATCH', retry(id), change);
 
 /** The newest `limit` chunks, of those before `beforeSeq` when it is given. */
 export function getHistory(id, limit, beforeSeq) {
   const before = beforeSeq === undefined ? '' : `&beforeSeq=${beforeSeq}`;
   return get(`${conversation(id)}?limit=${limit}${before}`);
 }
+
+/** The calls that wait for a person, and the tools that were allowed for the whole conversation. */
+export const getApprovals = (id) => get(`${conversation(id)}/approvals`);
+/** Answers a request for approval. */
+export const answerApproval = (id, answer) => call('POST', `${conversation(id)}/approvals`, answer);
+/** Asks again before each call of a tool that was allowed for the whole conversation. */
+export const revokeTool = (id, tool) => call('DELETE', `${conversation(id)}/approvals/tools/${encodeURIComponent(tool)}`);

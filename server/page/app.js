@@ -1,5 +1,7 @@
 // The page: wires the list, the open conversation, the composer and the socket together.
-import { clockAhead } from './api.js';
+import { Allowed } from './allowed.js';
+import { answerApproval, clockAhead } from './api.js';
+import * as approval from './approval.js';
 import { Banner } from './banner.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
@@ -21,6 +23,7 @@ const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 const list = new ConversationList({ onLoad: render });
 const targets = new Targets();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id) });
+const allowed = new Allowed();
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
   onRetryNow: (model) => {
@@ -38,6 +41,7 @@ listen((what) => {
   if (what.model) composer.follow(what.model);
   open.revise(what);
 });
+approval.listen(async (answer) => (await answerApproval(open.id, answer)).answered);
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 
@@ -55,6 +59,7 @@ function route() {
   composer.text = takeDraft(id);
   transcript.clear();
   list.mark(id);
+  allowed.of(id);
   if (socket.isOpen) open.resume();
   else if (wasTried) open.disconnected();
   if (!id) composer.focus();
@@ -69,7 +74,10 @@ function render() {
   const known = open.id && (list.titleOf(open.id) || open.prompt);
   const title = known || (open.isGone ? 'Conversation not found' : 'New conversation');
   if (byId('title').textContent !== title) byId('title').textContent = title;
-  const page = open.id ? `${title} · Everturn` : 'Everturn';
+  const needy = list.needy;
+  const call = open.needsYou ? 'Needs you · ' : needy > 0 ? `(${needy}) ` : '';
+  document.body.classList.toggle('needs-you', needy > 0);
+  const page = call + (open.id ? `${title} · Everturn` : 'Everturn');
   if (document.title !== page) document.title = page;
 }
 
@@ -98,12 +106,13 @@ function receive(message) {
       targets.receive(message.event);
       // Nothing else is subscribed to: an unknown conversation is the one that our first message made.
       if (!open.id && open.isRunning && message.event.type === 'user-message') adopt(id);
-      if (id === open.id) open.receive(message.event, message.cursor);
-      return;
+      if (id !== open.id) return;
+      allowed.receive(message.event);
+      return open.receive(message.event, message.cursor);
     case 'conversation.statusChanged':
       list.statusChanged(id, message.status);
       if (id === open.id) open.statusChanged(message.status);
-      return;
+      return render();
     case 'retry.settingsChanged':
       return settings.changed();
     case 'chat.error':
@@ -117,6 +126,7 @@ function receive(message) {
 
 function adopt(id) {
   open.adopt(id);
+  allowed.of(id);
   history.replaceState(null, '', `#/c/${id}`);
   list.mark(id);
 }
@@ -136,6 +146,7 @@ function connected() {
   open.resume();
   list.load();
   targets.load();
+  allowed.load();
   if (!composer.model) composer.loadModels().catch(() => {});
 }
 
@@ -155,7 +166,7 @@ function tellConnection() {
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
-  if (settings.isOpen) return; // Escape closes it
+  if (settings.isOpen || allowed.isOpen) return; // Escape closes it
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });

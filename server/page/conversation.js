@@ -72,6 +72,11 @@ export class Conversation {
     return this.id === undefined && !this.#story.turnId && !this.#outgoing.isPending;
   }
 
+  /** Whether its turn waits for people alone. */
+  get needsYou() {
+    return this.#status === 'queued';
+  }
+
   /** What it is about, as far as is known here: the last prompt. */
   get prompt() {
     return this.#story.prompt;

@@ -5,7 +5,9 @@ import { perFrame } from './frame.js';
 import { ago } from './wording.js';
 
 const list = byId('list');
-const DOTS = { active: 'answering', queued: 'queued', idle: '', closed: 'closed' };
+const DOTS = { active: 'answering', queued: 'needs you', idle: '', closed: 'closed' };
+/** The status of a conversation whose turn waits for people alone. */
+const NEEDS_YOU = 'queued';
 const GATHER_MS = 300;
 
 /** The most that are listed. */
@@ -48,6 +50,11 @@ export class ConversationList {
     return this.#items?.find((item) => item.id === id)?.title;
   }
 
+  /** How many conversations need a person, beside the one that is shown. */
+  get needy() {
+    return (this.#items ?? []).filter(({ id, status }) => status === NEEDS_YOU && id !== this.#current).length;
+  }
+
   mark(id) {
     this.#current = id;
     this.#render();
@@ -84,7 +91,8 @@ export class ConversationList {
       this.#rows.set(id, known);
     }
     known.name.textContent = title || 'Untitled';
-    known.time.textContent = ago(lastActivityAt);
+    known.time.textContent = status === NEEDS_YOU ? 'Needs you' : ago(lastActivityAt);
+    known.row.classList.toggle('needs-you', status === NEEDS_YOU);
     known.dot.className = `dot ${status}`;
     known.dot.ariaLabel = DOTS[status] ?? status;
     if (id === this.#current) known.link.setAttribute('aria-current', 'page');

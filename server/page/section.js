@@ -81,4 +81,4 @@ function looseEnd(section) {
   return folded;
 }
 
-const isCard = (piece) => piece.classList.contains('tool');
+const isCard = (piece) => ['tool', 'permission'].some((kind) => piece.classList.contains(kind));

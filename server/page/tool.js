@@ -1,17 +1,11 @@
 // A tool call: folded, with its input, its live output and its result.
 import { element } from './element.js';
+import { Permission } from './permission.js';
+import { oneLine, visible } from './visible.js';
 import { took } from './wording.js';
 
 /** The most characters of live output that are kept on the page; older ones are dropped. */
 const MAX_OUTPUT = 200_000;
-
-const VERDICTS = {
-  allowed: 'Allowed',
-  denied: 'Denied',
-  failed: 'The review failed',
-  'timed-out': 'Timed out',
-  cancelled: 'Cancelled',
-};
 
 /** One call. Its result comes once; output may come before it. */
 export class ToolCard {
@@ -21,12 +15,13 @@ export class ToolCard {
   #body = element('div', { className: 'tool-body' });
   #output = null;
   #outputLength = 0;
+  #permission = null;
   node;
 
   constructor({ toolCallId, toolName, input }) {
     this.toolCallId = toolCallId;
     const dot = element('span', { className: 'dot', ariaHidden: 'true' });
-    const name = element('span', { className: 'tool-name' }, toolName);
+    const name = element('span', { className: 'tool-name' }, oneLine(toolName, 80));
     const summary = element('summary', {}, dot, name, this.#preview, this.#state);
     this.node = element('details', { className: 'tool working' }, summary, this.#body);
     if (input !== undefined) this.#input(input);
@@ -34,8 +29,8 @@ export class ToolCard {
 
   #input(input) {
     const text = typeof input === 'string' ? input : JSON.stringify(input, null, 2);
-    this.#preview.textContent = preview(input).slice(0, 160);
-    this.#section('Input', text);
+    this.#preview.textContent = visible(preview(input).slice(0, 160));
+    this.#section('Input', visible(text));
   }
 
   output({ data, stream }) {
@@ -51,7 +46,8 @@ export class ToolCard {
 
   result({ content, isError, durationMs }) {
     this.answered = true;
-    this.node.classList.remove('working');
+    this.node.classList.remove('working', 'asking');
+    this.#permission?.end();
     this.node.classList.toggle('failed', isError);
     const time = !durationMs ? '' : ` · ${took(durationMs)}`;
     this.#state.textContent = (isError ? 'failed' : 'done') + time;
@@ -61,19 +57,23 @@ export class ToolCard {
   /** The turn ended: nothing more comes. */
   end() {
     if (this.answered) return;
-    this.node.classList.remove('working');
+    this.node.classList.remove('working', 'asking');
+    this.#permission?.end();
     this.#state.textContent = 'no result';
   }
 
-  /** A person or a reviewer is asked for permission. */
-  asks(text) {
-    this.#state.textContent = text;
+  /** Whether a person is asked whether it may run. */
+  get isAsking() {
+    return this.#permission?.isAsking ?? false;
   }
 
-  resolved({ verdict, rationale }) {
-    const word = VERDICTS[verdict] ?? verdict;
-    if (!this.answered) this.#state.textContent = verdict === 'allowed' ? 'running' : word.toLowerCase();
-    this.#section('Permission', rationale ? `${word}: ${rationale}` : word);
+  /** An event about whether it may run. */
+  permission(event) {
+    if (this.answered) return;
+    if (!this.#permission) this.node.after((this.#permission = new Permission()).node);
+    this.#permission.receive(event);
+    this.node.classList.toggle('asking', this.isAsking);
+    this.#state.textContent = STATES[event.type] ?? (event.verdict === 'allowed' ? 'running' : 'not run');
   }
 
   #section(title, text) {
@@ -82,6 +82,8 @@ export class ToolCard {
     return block;
   }
 }
+
+const STATES = { 'approval-requested': 'needs your approval', 'review-started': 'under review' };
 
 /** The input in one line: the value itself where there is but one. */
 function preview(input) {

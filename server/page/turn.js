@@ -52,12 +52,10 @@ export class Turn {
       case 'tool-result':
         return this.#cards.get(event.toolCallId)?.result(event);
       case 'approval-requested':
-        return this.#cards.get(event.toolCallId)?.asks('waiting for permission');
-      case 'review-started':
-        return this.#cards.get(event.toolCallId)?.asks('under review');
       case 'approval-resolved':
+      case 'review-started':
       case 'review-completed':
-        return this.#cards.get(event.toolCallId)?.resolved(event);
+        return this.#cards.get(event.toolCallId)?.permission(event);
       case 'step-complete':
         this.#passage?.end();
         this.#stepEnded = true;
@@ -92,9 +90,9 @@ export class Turn {
     }
   }
 
-  /** Whether there is a wait: the banner says so, the pulse rests. */
+  /** Whether there is a wait: the banner says so, or the call that a person is asked about, and the pulse rests. */
   waiting(isWaiting) {
-    this.#section.rest(isWaiting);
+    this.#section.rest(isWaiting || [...this.#cards.values()].some((card) => card.isAsking));
   }
 
   /** Another turn tries this one again. */

@@ -29,6 +29,12 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
     if config.dice {
         builder = builder.tool(Dice);
     }
+    for (pattern, policy) in &config.permissions.policies {
+        builder = builder.tool_policy(pattern, *policy);
+    }
+    if let Some(wait) = config.permissions.approval_timeout {
+        builder = builder.approval_timeout(wait);
+    }
     if config.providers.is_empty() {
         return Ok(builder.model("demo", Demo::MODEL, Arc::new(Demo)).build());
     }

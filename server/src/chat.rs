@@ -1,5 +1,7 @@
 //! `everturn chat`: a conversation in the terminal.
 
+mod allowed;
+mod approval;
 mod directory;
 mod key;
 mod link;
@@ -19,7 +21,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_wire::{ConversationId, TurnId};
+use everturn_wire::{ApprovalMode, ConversationId, TurnId};
 use uuid::Uuid;
 
 use crate::{
@@ -36,7 +38,7 @@ use link::Link;
 use order::{EDIT, Order, RETRY};
 use prompt::{Answer, Prompt};
 use story::{Beginning, Ending};
-use turn::{Start, Turn};
+use turn::{NOT_ASKED, Permissions, Start, Turn};
 use view::{Live, Plain, View};
 
 /// What the program says when a person ended it.
@@ -54,6 +56,7 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
         );
     }
     let terminal = Terminal::of_process();
+    let mode = terminal.approvals(args)?;
     let message = message::of(args, terminal.is_live)?;
     let mut interrupt = Interrupt::listen()?;
     key::restore_on_panic();
@@ -62,7 +65,13 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
     let (conversation_id, last) = host.conversation(args).await?;
     let (model, view) = (args.model.clone(), terminal.view(args));
     let server = (host.address.clone(), host.token.clone());
-    let mut chat = Chat { conversation_id, model, link, server, view, terminal, last, draft: String::new() };
+    let elsewhere = args.server.as_ref().filter(|_| !terminal.has_keys);
+    let elsewhere = elsewhere.map(|server| {
+        format!("It waits for an answer: on the page of {server}, or with POST /conversations/{conversation_id}/approvals.")
+    });
+    let permissions = Permissions { mode, elsewhere };
+    let draft = String::new();
+    let mut chat = Chat { conversation_id, model, link, server, view, terminal, permissions, last, draft };
     for line in &host.notes {
         chat.note(line)?;
     }
@@ -149,6 +158,20 @@ impl Terminal {
         Self { is_live, has_keys: is_live && io::stdin().is_terminal() }
     }
 
+    /// What becomes of calls that need approval. Where nobody can press a key, they are denied unless told otherwise: then
+    /// somebody else can answer at the server.
+    fn approvals(self, args: &cli::Chat) -> Result<ApprovalMode> {
+        match args.approvals {
+            Some(cli::Approvals::Ask) if !self.has_keys && args.server.is_none() => bail!(
+                "nobody could answer: without --server, approvals are asked for in a terminal only; name a server, or leave \
+                 out --approvals ask"
+            ),
+            Some(cli::Approvals::Ask) => Ok(ApprovalMode::Ask),
+            None if self.has_keys => Ok(ApprovalMode::Ask),
+            Some(cli::Approvals::Deny) | None => Ok(ApprovalMode::Deny),
+        }
+    }
+
     fn view(self, args: &cli::Chat) -> Box<dyn View> {
         match self.is_live {
             true => Box::new(Live::new(io::stdout(), printer::columns, self.has_keys, args.show_reasoning)),
@@ -169,6 +192,7 @@ struct Chat {
     server: (Address, Option<Hidden>),
     view: Box<dyn View>,
     terminal: Terminal,
+    permissions: Permissions,
     last: Last,
     /// What was typed during the last turn and not sent.
     draft: String,
@@ -193,6 +217,7 @@ impl Last {
                 (None, Some(seq)) => Ok((Beginning::Again, Start::Message(seq, None))),
                 (None, None) => Err("Nothing to retry: nothing was asked yet."),
             },
+            Order::Answer(_) => Err(NOT_ASKED),
             Order::Edit(text) => match self.message {
                 Some(seq) => Ok((Beginning::Message(text.clone()), Start::Message(seq, Some(text)))),
                 None => Err("Nothing to edit: nothing was asked yet."),
@@ -223,7 +248,7 @@ impl Chat {
                 return Ok(Ending::Refused);
             }
         };
-        let mut turn = Turn::expect(beginning, &self.conversation_id, link, view)?;
+        let mut turn = Turn::expect(beginning, &self.conversation_id, link, view, &self.permissions)?;
         turn.start(start, asked.clone()).await?;
         let mut queued = VecDeque::new();
         let ending = loop {
@@ -246,7 +271,8 @@ impl Chat {
             }
             self.view.line(&view::Line::Note(format!("> {}", wording::one_line(&next, QUEUED))))?;
             let (link, view) = (&mut self.link, self.view.as_mut());
-            turn = Turn::expect(Beginning::Message(next), &self.conversation_id, link, view)?;
+            turn =
+                Turn::expect(Beginning::Message(next), &self.conversation_id, link, view, &self.permissions)?;
         };
         self.draft = keys.draft().text().to_owned();
         Ok(ending)
@@ -268,6 +294,7 @@ impl Chat {
                 Answer::Message(text) => match text.trim() {
                     "" => {}
                     text if settings::asked(text).is_some() => self.settings(text).await?,
+                    text if allowed::asked(text).is_some() => self.allowed(text).await?,
                     text => {
                         let ending = self.say(text.to_owned(), false, interrupt).await?;
                         if self.last.failed.is_some() && ending == Ending::Failed {
@@ -287,6 +314,15 @@ impl Chat {
             Some(Err(error)) => Err(error),
             None => return Ok(()),
         };
+        let line = told.map_or_else(|error| view::Line::Error(error.to_string()), view::Line::Note);
+        Ok(self.view.line(&line)?)
+    }
+
+    /// Lists or revokes what is allowed, if a line asks for that.
+    async fn allowed(&mut self, line: &str) -> Result<()> {
+        let (address, token) = &self.server;
+        let Some(asked) = allowed::asked(line) else { return Ok(()) };
+        let told = allowed::answer(asked, &self.conversation_id, address, token.as_ref()).await;
         let line = told.map_or_else(|error| view::Line::Error(error.to_string()), view::Line::Note);
         Ok(self.view.line(&line)?)
     }

@@ -6,7 +6,7 @@ mod targets;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::Flags;
 
@@ -39,6 +39,10 @@ pub(crate) enum Command {
     /// when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the wait and r skips
     /// it; Ctrl-C ends the turn. /retry asks again, /retry MODEL asks another model, and /edit TEXT replaces your last
     /// message.
+    ///
+    /// A tool call that needs approval is shown with its arguments: y allows it, a allows its tool for the conversation, n
+    /// denies it; so do the lines /allow, /allow always and /deny REASON. /allowed lists what is allowed, /revoke TOOL takes
+    /// that back.
     ///
     /// The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 failed or
     /// cancelled, 2 wrong usage, 130 interrupted.
@@ -101,6 +105,16 @@ pub(crate) struct Chat {
     /// Show what the model thinks
     #[arg(long)]
     pub(crate) show_reasoning: bool,
+    /// What becomes of tool calls that need approval [default: ask in a terminal, deny in a pipe]
+    #[arg(long, value_enum)]
+    pub(crate) approvals: Option<Approvals>,
+}
+
+/// What becomes of tool calls that need a person's approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approvals {
+    Ask,
+    Deny,
 }
 
 #[derive(Args, Debug)]

@@ -5,6 +5,7 @@ mod file;
 mod hidden;
 mod key;
 mod one_or_more;
+mod permission;
 mod provider;
 mod retention;
 mod retry;
@@ -21,6 +22,7 @@ use everturn_kernel::{AfterContent, Settings, Target};
 
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
+pub(crate) use permission::Permissions;
 pub(crate) use provider::{Api, Provider};
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
@@ -71,6 +73,7 @@ pub(crate) struct Config {
     pub(crate) settings: Settings,
     /// Whether models may roll dice.
     pub(crate) dice: bool,
+    pub(crate) permissions: Permissions,
     pub(crate) system_prompt: Option<String>,
 }
 
@@ -102,6 +105,7 @@ impl Config {
         if retry.rewinds {
             settings.after_content = AfterContent::Rewind;
         }
+        let permissions = Permissions::resolve(&file.tools);
         let (providers, mut off) = providers(&file.providers, environment)?;
         check_names(&providers)?;
         let known = known(&providers, &file.providers);
@@ -117,6 +121,7 @@ impl Config {
             allowed_origins: file.server.allowed_origins,
             // The demo shows a tool; a real model has what it was given.
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
+            permissions,
             providers,
             off,
             routes,

@@ -55,6 +55,12 @@ impl<'a> Remote<'a> {
         self.ask(request, call).await
     }
 
+    /// What a call answers that takes something away; none where there is no such thing.
+    pub(crate) async fn delete(&self, path: &str) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        self.ask(self.client.delete(&call), call).await
+    }
+
     async fn ask(&self, request: reqwest::RequestBuilder, call: String) -> Result<Option<Answer>> {
         let request = match self.token {
             Some(token) => request.bearer_auth(token.reveal()),
@@ -94,6 +100,13 @@ impl<'a> Remote<'a> {
             false => error.context(format!("cannot ask {call}")),
         }
     }
+}
+
+/// A text as one part of a path.
+pub(crate) fn encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    let part = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(part).collect()
 }
 
 /// What a call answered.

@@ -13,6 +13,7 @@ use crossterm::{
     terminal::{disable_raw_mode, enable_raw_mode},
 };
 
+use super::approval::Choice;
 use crate::interrupt::Interrupt;
 pub(super) use draft::Draft;
 use listener::Listener;
@@ -26,10 +27,21 @@ pub(super) enum Key {
     RetryNow,
     /// End the turn, whatever it does.
     Stop,
+    /// The call that waits for an answer has it.
+    Answer(Choice),
     /// The draft changed.
     Edited,
     /// Send this after the answer, or within it.
     Send(String),
+}
+
+/// What single keys do, beside what they always do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Acts {
+    /// R asks again now.
+    pub(super) asks_now: bool,
+    /// Y, A and N answer a call that waits for approval.
+    pub(super) answers: bool,
 }
 
 /// The keys of a terminal, one by one, and requests to end the program. The terminal is its user's again when this is
@@ -58,8 +70,8 @@ impl<'a> Keys<'a> {
         &self.draft
     }
 
-    /// What the person wants next, who may ask again now or not: if not, R is a letter. May be dropped at any time.
-    pub(super) async fn next(&mut self, may_ask_now: bool) -> Key {
+    /// What the person wants next. A key that does nothing now is a letter. May be dropped at any time.
+    pub(super) async fn next(&mut self, acts: Acts) -> Key {
         loop {
             let Some((events, _)) = &mut self.raw else {
                 self.interrupt.next().await;
@@ -69,7 +81,7 @@ impl<'a> Keys<'a> {
                 () = self.interrupt.next() => return Key::Stop,
                 event = events.next() => match event {
                     Some(Ok(event)) => {
-                        if let Some(key) = meaning(event, may_ask_now, &mut self.draft) {
+                        if let Some(key) = meaning(event, acts, &mut self.draft) {
                             return key;
                         }
                     }
@@ -82,7 +94,7 @@ impl<'a> Keys<'a> {
 }
 
 /// Single keys act on the turn only while nothing is typed.
-fn meaning(event: Event, may_ask_now: bool, draft: &mut Draft) -> Option<Key> {
+fn meaning(event: Event, acts: Acts, draft: &mut Draft) -> Option<Key> {
     let key = match event {
         Event::Paste(text) => return draft.paste(&text),
         Event::Key(key) if key.kind != KeyEventKind::Release => key,
@@ -92,12 +104,27 @@ fn meaning(event: Event, may_ask_now: bool, draft: &mut Draft) -> Option<Key> {
         KeyEvent { code: KeyCode::Char('c'), modifiers: KeyModifiers::CONTROL, .. } => Some(Key::Stop),
         KeyEvent { code: KeyCode::Esc, .. } if draft.is_empty() => Some(Key::Cancel),
         KeyEvent { code: KeyCode::Char('r' | 'R'), modifiers, .. }
-            if draft.is_empty() && may_ask_now && !modifiers.contains(KeyModifiers::CONTROL) =>
+            if draft.is_empty() && acts.asks_now && !modifiers.contains(KeyModifiers::CONTROL) =>
         {
             Some(Key::RetryNow)
         }
+        KeyEvent { code: KeyCode::Char(c), modifiers, .. }
+            if draft.is_empty() && acts.answers && !modifiers.contains(KeyModifiers::CONTROL) =>
+        {
+            answer(c).or_else(|| draft.press(key))
+        }
         key => draft.press(key),
     }
+}
+
+fn answer(c: char) -> Option<Key> {
+    let choice = match c.to_ascii_lowercase() {
+        'y' => Choice::Once,
+        'a' => Choice::Always,
+        'n' => Choice::Deny(None),
+        _ => return None,
+    };
+    Some(Key::Answer(choice))
 }
 
 /// The terminal without line editing and echo, until dropped.
@@ -138,7 +165,7 @@ mod tests {
     use super::*;
 
     /// What the last of these keys means.
-    fn last(keys: &str, may_ask_now: bool) -> (Option<Key>, String) {
+    fn last(keys: &str, acts: Acts) -> (Option<Key>, String) {
         let mut draft = Draft::default();
         let mut key = None;
         for c in keys.chars() {
@@ -149,7 +176,7 @@ mod tests {
                 '\r' => KeyEvent::from(KeyCode::Enter),
                 c => KeyEvent::from(KeyCode::Char(c)),
             };
-            key = meaning(Event::Key(event), may_ask_now, &mut draft);
+            key = meaning(Event::Key(event), acts, &mut draft);
         }
         (key, draft.text().to_owned())
     }
@@ -169,7 +196,24 @@ mod tests {
             ("or\r", true, Some(Key::Send("or".to_owned())), ""),
             (" \r", true, None, " "),
         ] {
-            assert_eq!(last(keys, may_ask_now), (expected, draft.to_owned()), "{keys:?}");
+            let acts = Acts { asks_now: may_ask_now, ..Acts::default() };
+            assert_eq!(last(keys, acts), (expected, draft.to_owned()), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_answers_only_what_is_asked_and_at_the_start_of_a_line() {
+        let deny = || Some(Key::Answer(Choice::Deny(None)));
+        for (keys, answers, expected, draft) in [
+            ("y", true, Some(Key::Answer(Choice::Once)), ""),
+            ("A", true, Some(Key::Answer(Choice::Always)), ""),
+            ("n", true, deny(), ""),
+            ("y", false, Some(Key::Edited), "y"),
+            ("oy", true, Some(Key::Edited), "oy"),
+            ("o\u{1b}n", true, deny(), ""),
+        ] {
+            let acts = Acts { answers, ..Acts::default() };
+            assert_eq!(last(keys, acts), (expected, draft.to_owned()), "{keys:?}");
         }
     }
 }

@@ -1,9 +1,17 @@
 //! What a typed line is: a message, or a command that begins with a slash.
 
+use super::approval::Choice;
+
 /// Asks again: the last turn if it failed or was stopped, else the last message.
 pub(super) const RETRY: &str = "/retry";
 /// Replaces the last message.
 pub(super) const EDIT: &str = "/edit";
+
+/// Allows the tool call that waits for an answer; with `always`, each call of that tool in the conversation.
+const ALLOW: &str = "/allow";
+const ALWAYS: &str = "always";
+/// Denies it, perhaps with a reason.
+const DENY: &str = "/deny";
 
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +20,8 @@ pub(super) enum Order {
     /// With this model or route, if one is named.
     Retry(Option<String>),
     Edit(String),
+    /// A tool call that waits for an answer has it.
+    Answer(Choice),
 }
 
 impl Order {
@@ -20,6 +30,15 @@ impl Order {
             let rest = line.trim().strip_prefix(command)?;
             (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
         };
+        match (after(ALLOW), after(DENY)) {
+            (Some(""), _) => return Self::Answer(Choice::Once),
+            (Some(ALWAYS), _) => return Self::Answer(Choice::Always),
+            (_, Some(reason)) => {
+                let reason = (!reason.is_empty()).then(|| reason.to_owned());
+                return Self::Answer(Choice::Deny(reason));
+            }
+            _ => {}
+        }
         match (after(RETRY), after(EDIT)) {
             (Some(""), _) => Self::Retry(None),
             // Several words are no model: then it is a message that begins so.
@@ -40,7 +59,25 @@ mod tests {
             assert_eq!(Order::of(line), Order::Retry(model.map(str::to_owned)), "{line:?}");
         }
         assert_eq!(Order::of("/edit two\nlines "), Order::Edit("two\nlines".to_owned()));
-        for line in ["/retry a b", "/retrying", "/edit", "/editor x", "hi /retry", "/help"] {
+        for (line, choice) in [
+            ("/allow", Choice::Once),
+            ("/allow  always ", Choice::Always),
+            ("/deny", Choice::Deny(None)),
+            ("/deny not on a Sunday", Choice::Deny(Some("not on a Sunday".to_owned()))),
+        ] {
+            assert_eq!(Order::of(line), Order::Answer(choice), "{line:?}");
+        }
+        for line in [
+            "/allow it",
+            "/allowed",
+            "/denying",
+            "/retry a b",
+            "/retrying",
+            "/edit",
+            "/editor x",
+            "hi /retry",
+            "/help",
+        ] {
             assert_eq!(Order::of(line), Order::Say(line.to_owned()));
         }
     }

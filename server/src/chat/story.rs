@@ -1,6 +1,7 @@
 //! One turn, as its events tell it.
 
 mod ending;
+mod permission;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,9 +9,13 @@ use std::{
     time::Duration,
 };
 
-use everturn_wire::{AgentEvent, DoneReason, EventBody, RetryOutcome, RetryPhase, RetryState, TurnId, Value};
+use everturn_wire::{
+    AgentEvent, Command, ConversationId, DoneReason, EventBody, RetryOutcome, RetryPhase, RetryState, TurnId,
+    Value, Verdict,
+};
 use tokio::time::Instant;
 
+use super::approval::{Approvals, Choice, Request};
 use super::view::{Count, Line, Silence, Status, View, Wait};
 use crate::{calendar::Calendar, failure_summary::FailureSummary, remote::Clock, wording};
 pub(super) use ending::Ending;
@@ -18,6 +23,9 @@ pub(super) use ending::Ending;
 /// The most characters that are shown of a tool's arguments, and of its result.
 const ARGUMENTS: usize = 60;
 const RESULT: usize = 80;
+
+/// The most characters that are shown of a reviewer's reason.
+const RATIONALE: usize = 300;
 
 /// A wait from this length on is also told by its end.
 const LONG: Duration = Duration::from_secs(3600);
@@ -60,6 +68,9 @@ pub(super) struct Story {
     outcome: Option<RetryOutcome>,
     /// The running tools, by their calls.
     calls: HashMap<String, String>,
+    pub(super) approvals: Approvals,
+    /// The tools of the calls that are reviewed, by their calls.
+    reviews: HashMap<String, String>,
     error: String,
     failure_summary: FailureSummary,
     reason: Option<DoneReason>,
@@ -94,6 +105,8 @@ impl Story {
             last_failure: String::new(),
             outcome: None,
             calls: HashMap::new(),
+            approvals: Approvals::default(),
+            reviews: HashMap::new(),
             error: String::new(),
             failure_summary: FailureSummary::default(),
             reason: None,
@@ -134,7 +147,11 @@ impl Story {
             EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
             _ if event.turn_id != self.id => {}
             EventBody::TurnSealed => return self.end(view).map(Some),
-            body => self.show(body, view)?,
+            body => {
+                self.show(body, view)?;
+                // Whatever else happens: a person is asked.
+                self.approvals.show(view)?;
+            }
         }
         Ok(None)
     }
@@ -201,12 +218,14 @@ impl Story {
     }
 
     /// The connection is back: says again what is going on.
-    pub(super) fn resume(&self, view: &mut dyn View) -> io::Result<()> {
+    pub(super) fn resume(&mut self, view: &mut dyn View) -> io::Result<()> {
+        self.approvals.reopen();
         view.status(match &self.chain {
             Some(Chain::Waiting(wait)) => Status::Retrying(wait.clone()),
             Some(Chain::Asking(count)) => Status::AskingAgain(*count),
             None => Status::Asking,
-        })
+        })?;
+        self.approvals.show(view)
     }
 
     /// The wait is over, perhaps before its time.
@@ -256,6 +275,7 @@ impl Story {
                 view.status(Status::Tool(wording::one_line(&tool_name, ARGUMENTS)))
             }
             EventBody::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
+                self.approvals.forget(&tool_call_id);
                 let call = self.calls.remove(&tool_call_id).unwrap_or(tool_name);
                 self.on_step();
                 view.line(&Line::Tool { call, result: wording::one_line(&content, RESULT), is_error })?;
@@ -320,6 +340,10 @@ impl Story {
             EventBody::TargetRestored { to, .. } => {
                 view.line(&Line::Note(format!("Back to {}", wording::one_line(&to, ARGUMENTS))))
             }
+            body @ (EventBody::ApprovalRequested { .. }
+            | EventBody::ApprovalResolved { .. }
+            | EventBody::ReviewStarted { .. }
+            | EventBody::ReviewCompleted { .. }) => self.permission(body, view),
             EventBody::Done { reason, duration_ms, .. } => {
                 self.reason = Some(reason);
                 self.took = duration_ms.map(Duration::from_millis);

@@ -3,11 +3,14 @@
 use std::{collections::VecDeque, time::Duration};
 
 use anyhow::Result;
-use everturn_wire::{AfterContent, Command, ConversationId, RetrySettings, ServerMessage, TurnId};
+use everturn_wire::{
+    AfterContent, ApprovalMode, Command, ConversationId, RetrySettings, ServerMessage, TurnId,
+};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    key::{Key, Keys},
+    approval::Choice,
+    key::{Acts, Key, Keys},
     link::{Link, News, TRIES},
     order::Order,
     story::{Beginning, Ending, Story},
@@ -21,6 +24,9 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// The most characters that are shown of a queued message.
 const QUEUED: usize = 80;
 
+/// What is said to an answer that nobody asked for.
+pub(super) const NOT_ASKED: &str = "No call waits for approval.";
+
 /// How long a turn may take to end after it was told to.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -29,6 +35,7 @@ pub(super) struct Turn<'a> {
     pub(super) conversation_id: &'a ConversationId,
     pub(super) link: &'a mut Link,
     pub(super) view: &'a mut dyn View,
+    permissions: &'a Permissions,
     story: Story,
     /// When it was told to end.
     stopping: Option<Instant>,
@@ -49,6 +56,14 @@ pub(super) struct Shown {
     pub(super) queued: VecDeque<String>,
 }
 
+/// What becomes of the calls that need a person's approval.
+#[derive(Clone, Debug)]
+pub(super) struct Permissions {
+    pub(super) mode: ApprovalMode,
+    /// How somebody can answer where nobody can do so here.
+    pub(super) elsewhere: Option<String>,
+}
+
 /// The command that a turn begins with.
 pub(super) enum Start {
     Say(String),
@@ -65,11 +80,13 @@ impl<'a> Turn<'a> {
         conversation_id: &'a ConversationId,
         link: &'a mut Link,
         view: &'a mut dyn View,
+        permissions: &'a Permissions,
     ) -> Result<Self> {
-        let story = Story::of(beginning, link.clock());
+        let mut story = Story::of(beginning, link.clock());
+        story.approvals.elsewhere.clone_from(&permissions.elsewhere);
         view.begin()?;
         view.status(Status::Asking)?;
-        Ok(Self { conversation_id, link, view, story, stopping: None, cancelling: false })
+        Ok(Self { conversation_id, link, view, permissions, story, stopping: None, cancelling: false })
     }
 
     /// Sends the command that it begins with, for this model if one is named.
@@ -97,7 +114,7 @@ impl<'a> Turn<'a> {
                     after_content: Some(AfterContent::Rewind),
                     ..RetrySettings::default()
                 })),
-                approvals: None,
+                approvals: Some(self.permissions.mode),
                 extensions,
             },
         };
@@ -116,9 +133,13 @@ impl<'a> Turn<'a> {
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {
         loop {
+            let acts = Acts {
+                asks_now: self.story.may_ask_now(),
+                answers: self.story.approvals.may_answer() && self.stopping.is_none(),
+            };
             let ended = tokio::select! {
                 news = self.link.next() => self.hear(news?)?,
-                key = keys.next(self.story.may_ask_now()) => {
+                key = keys.next(acts) => {
                     let draft = keys.draft();
                     self.view.draft(draft.text(), draft.cursor())?;
                     self.press(key).await?
@@ -165,6 +186,7 @@ impl<'a> Turn<'a> {
         let conversation_id = self.conversation_id.clone();
         match key {
             Key::Edited => {}
+            Key::Answer(choice) => self.answer(choice).await?,
             Key::Send(text) => return self.order(text).await,
             Key::RetryNow => {
                 self.story.ask_now(self.view)?;
@@ -196,6 +218,7 @@ impl<'a> Turn<'a> {
                 self.story.ask_now(self.view)?;
                 self.link.send(Command::RetryNow { conversation_id, model }).await?;
             }
+            Order::Answer(choice) => self.answer(choice).await?,
             Order::Retry(_) | Order::Edit(_) => {
                 let why = "Not now: wait for the end of the answer, or stop it with Ctrl-C.";
                 self.view.line(&Line::Note(why.to_owned()))?;
@@ -207,6 +230,14 @@ impl<'a> Turn<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The person answers the call that waits for approval.
+    async fn answer(&mut self, choice: Choice) -> Result<()> {
+        match self.story.answer(choice, self.conversation_id.clone(), self.view)? {
+            Some(command) => self.link.send(command).await,
+            None => Ok(self.view.line(&Line::Note(NOT_ASKED.to_owned()))?),
+        }
     }
 
     async fn stop(&mut self, conversation_id: ConversationId) -> Result<()> {

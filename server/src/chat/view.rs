@@ -41,9 +41,11 @@ pub(super) trait View {
     fn end(&mut self) -> io::Result<()>;
 }
 
-/// A line that stays.
+/// A line that stays, or several of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
+    /// A tool call that needs approval, and its arguments, line by line.
+    Approval { title: String, details: Vec<String> },
     /// Why a wait begins.
     Failure(String),
     /// A tool that ran.
@@ -71,6 +73,10 @@ pub(super) enum Status {
     AskingAgain(Count),
     /// The provider has said nothing for a while.
     Silent(Silence),
+    /// A tool call is reviewed.
+    Reviewing(String),
+    /// A tool call waits for an answer of a person.
+    Approval(Asked),
     /// The connection to the server is being made again.
     Reconnecting { tried: u32, of: u32 },
     /// The turn is being ended.
@@ -94,6 +100,48 @@ impl fmt::Display for Count {
             None => write!(f, "{attempt}"),
         }
     }
+}
+
+/// How long what is asked is shown before a single key answers it: a key that was meant for something else comes sooner.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// A tool call that waits for an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) since: Instant,
+    /// When it is denied without an answer.
+    pub(super) until: Option<Instant>,
+    /// How many wait after it.
+    pub(super) more: usize,
+}
+
+impl Asked {
+    /// Whether a single key answers what is shown since then.
+    pub(super) fn is_settled(since: Instant, now: Instant) -> bool {
+        now.saturating_duration_since(since) >= SETTLE
+    }
+
+    /// `[y] allow once  [a] always in this conversation  [n] deny (denied in 4m 05s)`
+    fn words(&self, now: Instant, is_typing: bool) -> String {
+        let keys = match (is_typing, Self::is_settled(self.since, now)) {
+            (true, _) => "/allow, /allow always or /deny REASON answers; Esc clears the line",
+            (false, true) => "[y] allow once  [a] always in this conversation  [n] deny",
+            (false, false) => "Waiting for your answer...",
+        };
+        let end = self.until.map(|until| format!("denied in {}", wording::time(seconds_left(until, now))));
+        let more = (self.more > 0).then(|| format!("{} more after this", self.more));
+        let notes: Vec<String> = end.into_iter().chain(more).collect();
+        match notes.is_empty() {
+            true => keys.to_owned(),
+            false => format!("{keys} ({})", notes.join(", ")),
+        }
+    }
+}
+
+/// What is left of a wait. The second that has begun counts: one of 5 s begins with "5s" and ends after "1s".
+fn seconds_left(until: Instant, now: Instant) -> Duration {
+    let left = until.saturating_duration_since(now);
+    Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0))
 }
 
 /// A provider that says nothing.
@@ -127,9 +175,7 @@ pub(super) struct Wait {
 impl Wait {
     /// `Retrying (1/21) in 5s...`
     fn words(&self, now: Instant) -> String {
-        let left = self.until.saturating_duration_since(now);
-        // The second that has begun counts: a wait of 5 s begins with "5s" and ends after "1s".
-        let left = Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
+        let left = seconds_left(self.until, now);
         let count = self.count;
         match left.is_zero() {
             true => format!("Retrying ({count}) now..."),

@@ -92,6 +92,19 @@ pub(super) struct RetentionTable {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ToolTable {
     pub(super) dice: Option<bool>,
+    /// By the name of a tool, or a pattern of names.
+    pub(super) policy: BTreeMap<String, PolicyName>,
+    pub(super) approval_timeout_ms: Option<u64>,
+}
+
+/// What must happen before a tool call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum PolicyName {
+    Allow,
+    Ask,
+    Review,
+    Deny,
 }
 
 /// What happens to a step that fails after part of its answer was shown.
@@ -309,6 +322,10 @@ mod tests {
                 ":2: `keep_events_turns` must be a whole number from 0",
             ),
             ("[route]\nname = \"main\"", ":1: write its name in double brackets, like [[provider]]"),
+            (
+                "[tools.policy]\n\"fs__*\" = \"maybe\"",
+                ":2: `\"fs__*\"` must be one of `allow`, `ask`, `review`, `deny`",
+            ),
             ("[server\n", ":1: "),
         ];
         for (text, expected) in cases {

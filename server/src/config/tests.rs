@@ -170,6 +170,20 @@ fn dice_come_with_the_demo_and_when_asked_for() {
 }
 
 #[test]
+fn tools_have_policies_by_name_or_pattern() {
+    use everturn_orchestrator::Policy;
+
+    assert_eq!(Case::new("").config().permissions, Permissions { policies: vec![], approval_timeout: None });
+    let file =
+        "[tools]\napproval_timeout_ms = 1500\n[tools.policy]\nroll_dice = \"ask\"\n\"fs__*\" = \"deny\"";
+    let policies = vec![("fs__*".to_owned(), Policy::Deny), ("roll_dice".to_owned(), Policy::Ask)];
+    let approval_timeout = Some(std::time::Duration::from_millis(1500));
+    assert_eq!(Case::new(file).config().permissions, Permissions { policies, approval_timeout });
+    let problem = Case::new("[tools.policy]\nroll_dice = \"maybe\"").problem();
+    assert!(problem.contains("config.toml:2: `roll_dice` must be one of `allow`, `ask`"), "{problem}");
+}
+
+#[test]
 fn a_schedule_is_made_of_its_figures() {
     let file = "[retry]\nschedule = \"exponential\"\nbase_ms = 1500\nmax_delay_ms = 0\nmax_retries = 5\n\
                 max_wait_ms = 60000";

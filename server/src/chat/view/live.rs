@@ -13,8 +13,16 @@ use crossterm::{
 };
 use tokio::time::Instant;
 
-use super::{Line, Status, View, footer, wrap::Wrap};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    Line, Status, View, footer,
+    wrap::{Wrap, rows},
+};
 use crate::{visible::Visible, wording};
+
+/// What is before each row of a call's arguments.
+const BAR: &str = "  \u{2502} ";
 
 /// After so many seconds a line says how long it has been there.
 const PATIENCE: u64 = 2;
@@ -127,7 +135,10 @@ impl<W: Write> Live<W> {
                 queue!(self.out, Print("\r\n"))?;
             }
             match (&self.status, place) {
-                (Status::Retrying(_) | Status::AskingAgain(_) | Status::Silent(_), 0) if has_status => {
+                (
+                    Status::Retrying(_) | Status::AskingAgain(_) | Status::Silent(_) | Status::Approval(_),
+                    0,
+                ) if has_status => {
                     queue!(self.out, SetForegroundColor(Color::Yellow))?;
                 }
                 (_, 0) if has_status => queue!(self.out, SetAttribute(Attribute::Dim))?,
@@ -169,6 +180,9 @@ impl<W: Write> Live<W> {
                 format!("{}; r asks again, esc stops", silence.words(now))
             }
             Status::Silent(silence) => silence.words(now),
+            Status::Reviewing(name) => timed(&format!("Reviewing {name}")),
+            Status::Approval(asked) if self.has_keys => asked.words(now, self.draft.is_some()),
+            Status::Approval(_) => timed("Waiting for approval"),
             Status::Reconnecting { tried, of } => {
                 timed(&format!("Connection lost, reconnecting ({tried}/{of})"))
             }
@@ -223,6 +237,16 @@ impl<W: Write> View for Live<W> {
             Line::Failure(text) => self.colored(Color::Yellow, "! ", text)?,
             Line::Error(text) => self.colored(Color::Red, "", text)?,
             Line::Note(text) => self.dim(text)?,
+            Line::Approval { title, details } => {
+                self.colored(Color::Yellow, "? ", title)?;
+                // Cut into rows here, so that no row of an argument begins where a line of ours does.
+                let width = self.width().saturating_sub(BAR.width()).max(1);
+                for row in details.iter().flat_map(|line| rows(line, width)) {
+                    self.print("\n")?;
+                    self.colored(Color::Yellow, BAR, "")?;
+                    self.print(&row)?;
+                }
+            }
             Line::Tool { call, result, is_error } => {
                 let color = if *is_error { Color::Red } else { Color::Green };
                 self.colored(color, "\u{25cf} ", "")?;

@@ -66,6 +66,10 @@ impl<O: Write, E: Write> View for Plain<O, E> {
     fn line(&mut self, line: &Line) -> io::Result<()> {
         match line {
             Line::Failure(text) | Line::Note(text) | Line::Error(text) => self.tell(text),
+            Line::Approval { title, details } => {
+                self.tell(title)?;
+                details.iter().try_for_each(|line| self.tell(&format!("  | {line}")))
+            }
             Line::Tool { call, result, is_error: false } => self.tell(&format!("{call} -> {result}")),
             Line::Tool { call, result, is_error: true } => self.tell(&format!("{call} failed: {result}")),
         }
@@ -80,10 +84,14 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             }
             // The text of the next step must not be glued to what was said before the tool.
             Status::Tool(_) => self.end(),
-            // That a wait is over needs no line of its own.
-            Status::Quiet | Status::Asking | Status::AskingAgain(_) | Status::Thinking | Status::Stopping => {
-                Ok(())
-            }
+            // That a wait is over needs no line of its own, and what a person is asked has one.
+            Status::Quiet
+            | Status::Asking
+            | Status::AskingAgain(_)
+            | Status::Thinking
+            | Status::Reviewing(_)
+            | Status::Approval(_)
+            | Status::Stopping => Ok(()),
         }
     }
 

@@ -75,6 +75,23 @@ impl Wrap {
     }
 }
 
+/// A line cut into rows of at most `width` cells.
+pub(super) fn rows(line: &str, width: usize) -> Vec<String> {
+    let (mut rows, mut taken) = (vec![String::new()], 0);
+    for c in line.replace('\t', "    ").chars() {
+        let cells = c.width().unwrap_or(0);
+        if taken + cells > width {
+            rows.push(String::new());
+            taken = 0;
+        }
+        taken += cells;
+        if let Some(row) = rows.last_mut() {
+            row.push(c);
+        }
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

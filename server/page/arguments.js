@@ -1,0 +1,47 @@
+// The arguments of a tool call, made to be read: a name and a value each, and text as text.
+import { element } from './element.js';
+import { visible } from './visible.js';
+
+/** The most characters that are shown of a text, entries of a list, and lists within each other. */
+const LONGEST = 20_000;
+const MOST = 100;
+const DEEPEST = 4;
+
+/** A value is on one line up to so many characters. */
+const SHORT = 60;
+
+/** What is shown of the arguments, whatever JSON they are. */
+export function readableArguments(input) {
+  if (isList(input) && Object.keys(input).length > 0) return list(input, 1);
+  if (isList(input)) return element('p', { className: 'none' }, 'No arguments');
+  return shown(input, 1);
+}
+
+const isList = (value) => typeof value === 'object' && value !== null;
+
+function list(value, depth) {
+  const entries = Object.entries(value);
+  const rows = entries.slice(0, MOST).map(([name, each]) => {
+    const key = Array.isArray(value) ? String(Number(name) + 1) : name;
+    return element('div', {}, element('dt', {}, cut(key)), element('dd', {}, shown(each, depth + 1)));
+  });
+  const list = element('dl', { className: 'arguments' }, ...rows);
+  const more = entries.length - rows.length;
+  if (more > 0) list.append(element('div', { className: 'none' }, `and ${more.toLocaleString('en')} more`));
+  return list;
+}
+
+function shown(value, depth) {
+  if (typeof value === 'string') return element('pre', {}, value.trim() === '' ? JSON.stringify(value) : cut(value));
+  const json = JSON.stringify(value) ?? '';
+  if (!isList(value) || json.length <= SHORT) return element('pre', {}, visible(json));
+  if (depth <= DEEPEST) return list(value, depth);
+  return element('pre', {}, cut(JSON.stringify(value, null, 2)));
+}
+
+/** What is not shown is counted: nobody allows what they take for the whole. */
+function cut(text) {
+  const more = text.length - LONGEST;
+  const end = more > 0 ? `\n… and ${more.toLocaleString('en')} more characters, which the call above has` : '';
+  return visible(text.slice(0, LONGEST)) + end;
+}
