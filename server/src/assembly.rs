@@ -35,6 +35,15 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
     if let Some(wait) = config.permissions.approval_timeout {
         builder = builder.approval_timeout(wait);
     }
+    if let Some(review) = &config.permissions.review {
+        builder = builder.review_with(&review.model);
+        if let Some(within) = review.within {
+            builder = builder.review_timeout(within);
+        }
+        if review.denies_undecided {
+            builder = builder.deny_without_review();
+        }
+    }
     if config.providers.is_empty() {
         return Ok(builder.model("demo", Demo::MODEL, Arc::new(Demo)).build());
     }

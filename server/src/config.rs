@@ -105,13 +105,15 @@ impl Config {
         if retry.rewinds {
             settings.after_content = AfterContent::Rewind;
         }
-        let permissions = Permissions::resolve(&file.tools);
+        let permissions = Permissions::resolve(&file.tools, file.providers.is_empty())?;
         let (providers, mut off) = providers(&file.providers, environment)?;
         check_names(&providers)?;
         let known = known(&providers, &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         off.extend(lacking);
-        let default_model = default_model(file.default_model, &known, &routes, &off)?;
+        let check = |name, asked: &str| askable(name, asked, &known, &routes, &off);
+        file.default_model.as_deref().map_or(Ok(()), |model| check("default_model", model))?;
+        permissions.review.as_ref().map_or(Ok(()), |review| check("[tools.review] model", &review.model))?;
         Ok(Self {
             file: path,
             listen,
@@ -125,7 +127,7 @@ impl Config {
             providers,
             off,
             routes,
-            default_model,
+            default_model: file.default_model,
             secret_files,
             retry,
             keep: Keep::resolve(&file.retention),
@@ -229,22 +231,17 @@ fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
     (1..=table.map_or(1, file::ProviderTable::credentials)).map(target).collect()
 }
 
-fn default_model(
-    asked: Option<String>,
-    known: &Known,
-    routes: &[Route],
-    off: &[String],
-) -> Result<Option<String>> {
-    let Some(asked) = asked else { return Ok(None) };
+/// Refuses a model or route that cannot be asked.
+fn askable(name: &str, asked: &str, known: &Known, routes: &[Route], off: &[String]) -> Result<()> {
     let is_route =
         asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
-    if !is_route && !known.on.contains(&asked) {
+    if !is_route && !known.on.iter().any(|model| model == asked) {
         let routes = routes.iter().map(|route| format!("route/{}", route.name));
         let all: Vec<String> = known.on.iter().cloned().chain(routes).collect();
         let off: String = off.iter().map(|line| format!("; {line}")).collect();
-        bail!("`default_model` is {asked:?}, which cannot be asked; there are: {}{off}", all.join(", "));
+        bail!("`{name}` is {asked:?}, which cannot be asked; there are: {}{off}", all.join(", "));
     }
-    Ok(Some(asked))
+    Ok(())
 }
 
 /// The file that conversations are kept in; none: in memory.

@@ -95,6 +95,26 @@ pub(super) struct ToolTable {
     /// By the name of a tool, or a pattern of names.
     pub(super) policy: BTreeMap<String, PolicyName>,
     pub(super) approval_timeout_ms: Option<u64>,
+    pub(super) review: ReviewTable,
+}
+
+/// Who reviews tool calls, and how.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ReviewTable {
+    /// A model or route, as clients name it.
+    pub(super) model: Option<String>,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) without_decision: Undecided,
+}
+
+/// What happens to a call whose review comes to no decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Undecided {
+    #[default]
+    Ask,
+    Deny,
 }
 
 /// What must happen before a tool call runs.

@@ -173,14 +173,34 @@ fn dice_come_with_the_demo_and_when_asked_for() {
 fn tools_have_policies_by_name_or_pattern() {
     use everturn_orchestrator::Policy;
 
-    assert_eq!(Case::new("").config().permissions, Permissions { policies: vec![], approval_timeout: None });
+    assert_eq!(Case::new("").config().permissions, Permissions::default());
     let file =
         "[tools]\napproval_timeout_ms = 1500\n[tools.policy]\nroll_dice = \"ask\"\n\"fs__*\" = \"deny\"";
     let policies = vec![("fs__*".to_owned(), Policy::Deny), ("roll_dice".to_owned(), Policy::Ask)];
     let approval_timeout = Some(std::time::Duration::from_millis(1500));
-    assert_eq!(Case::new(file).config().permissions, Permissions { policies, approval_timeout });
+    let expected = Permissions { policies, approval_timeout, review: None };
+    assert_eq!(Case::new(file).config().permissions, expected);
     let problem = Case::new("[tools.policy]\nroll_dice = \"maybe\"").problem();
     assert!(problem.contains("config.toml:2: `roll_dice` must be one of `allow`, `ask`"), "{problem}");
+}
+
+#[test]
+fn a_reviewer_is_a_model_that_can_be_asked() {
+    let provider = "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
+    let with = |tools: &str| Case::new(&format!("{provider}{tools}"));
+    let review = "[tools.review]\nmodel = \"a/m\"\ntimeout_ms = 5000\nwithout_decision = \"deny\"";
+    let review = with(review).config().permissions.review.unwrap();
+    assert_eq!((review.model.as_str(), review.denies_undecided), ("a/m", true));
+    assert_eq!(review.within, Some(std::time::Duration::from_secs(5)));
+    let problem = with("[tools.review]\nmodel = \"b/m\"").problem();
+    assert!(
+        problem.contains("`[tools.review] model` is \"b/m\", which cannot be asked; there are: a/m"),
+        "{problem}"
+    );
+    let problem = with("[tools.policy]\n\"x*\" = \"review\"").problem();
+    assert!(problem.contains("name a model in [tools.review]"), "{problem}");
+    let problem = Case::new("[tools.review]\nmodel = \"a/m\"").problem();
+    assert!(problem.contains("needs a provider"), "{problem}");
 }
 
 #[test]
