@@ -1,5 +1,6 @@
 // The page: wires the list, the open conversation, the composer and the socket together.
-import { clockAhead } from './api.js';
+import { clockAhead, getAttempts } from './api.js';
+import { provide } from './attempts.js';
 import { Banner } from './banner.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
@@ -38,6 +39,7 @@ listen((what) => {
   if (what.model) composer.follow(what.model);
   open.revise(what);
 });
+provide((turnId) => getAttempts(open.id, turnId));
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 

@@ -30,12 +30,12 @@ macro_rules! files {
 }
 
 files! {
-    "again.js" "api.js" "app.js" "banner.js" "block.js" "choice.js" "composer.js" "conversation.js" "copy.js" "dock.js"
-    "draft.js" "drawer.js" "element.js" "focus.js" "fold.js" "frame.js" "history.js" "icon.svg" "index.html" "inline.js"
-    "list.js" "markdown.js" "outgoing.js" "passage.js" "press.js" "readable.js" "revise.js" "section.js"
-    "settings.js" "silence.js"
-    "snapshot.js" "socket.js" "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js"
-    "transcript.js" "turn.js" "watchdog.js" "wording.js"
+    "again.js" "api.js" "app.js" "attempts.js" "banner.js" "block.js" "choice.js" "composer.js"
+    "conversation.js" "copy.js" "dock.js" "draft.js" "drawer.js" "element.js" "focus.js" "fold.js" "frame.js"
+    "history.js" "icon.svg" "index.html" "inline.js" "list.js" "markdown.js" "outgoing.js" "passage.js"
+    "press.js" "readable.js" "revise.js" "section.js" "settings.js" "silence.js" "snapshot.js" "socket.js"
+    "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js" "transcript.js" "turn.js"
+    "watchdog.js" "wording.js"
 }
 
 /// `/page/...`: what the page is made of.

@@ -77,6 +77,14 @@ export interface ApprovalResolvedEvent {
   turnId: TurnId;
 }
 
+/** Response of `GET /conversations/:id/attempts`. */
+export interface Attempts {
+  /** The newest failed attempts, oldest first. */
+  attempts: Array<FailedAttempt>;
+  /** True if older ones were left out. */
+  more?: boolean;
+}
+
 /** The category of a failure. */
 export type Category =
   /** A rate limit of this client; temporary. */
@@ -441,6 +449,30 @@ export type ExportLine =
   | ConversationLine
   | ChunkLine;
 
+/** A provider call that failed, whether it was retried or ended its turn. No model is ever sent it. */
+export interface FailedAttempt {
+  /** The turn. */
+  turnId: TurnId;
+  /** 0-based number of the step. */
+  step: number;
+  /** 0-based number of the attempt within its step, as `provider-retry` counts. */
+  attempt: number;
+  /** The provider's error; cut after 500 characters. */
+  message: string;
+  /** When it failed, in epoch milliseconds. */
+  failedAt: number;
+  /** The category of the failure; absent if it is not known. */
+  category?: Category;
+  /** The HTTP status as text, if known. */
+  code?: string;
+  /** Time from the call to its failure, in milliseconds; absent if it is not known. */
+  latencyMs?: number;
+  /** The target that was asked, as `provider/model`; absent if it is not known. */
+  target?: string;
+  /** The wait that was scheduled after it, in milliseconds; absent if it ended the turn. */
+  waitMs?: number;
+}
+
 /** A diagnosed provider error. */
 export interface Failure {
   /** Its category. */
@@ -562,8 +594,12 @@ export interface ProviderRetryEvent {
   clamped?: boolean;
   /** The HTTP status as text, if known. */
   code?: string;
+  /** The target whose call failed, as `provider/model`; absent if no call was made. */
+  failedTarget?: string;
   /** True if the provider asked for this wait. */
   hinted?: boolean;
+  /** Time from that call to its failure, in milliseconds. */
+  latencyMs?: number;
   /** Maximum number of retries in the schedule; absent if unbounded. */
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
@@ -1256,6 +1292,8 @@ export interface TurnMetrics {
   contextSize?: number;
   /** Time from start to seal, in milliseconds; absent while it runs. */
   durationMs?: number;
+  /** Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`. */
+  failedAttempts?: Array<FailedAttempt>;
   /** The `seq` of its first chunk. */
   firstSeq?: number;
   /** Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown. */

@@ -36,9 +36,9 @@ pub use event::{
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
 pub use http::{
-    ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
-    Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryRequest,
-    SendRequest, Stopped, TargetState, Targets, TurnMetrics, TurnMetricsList,
+    Attempts, ConversationList, ConversationState, ConversationSummary, ErrorBody, FailedAttempt, Health,
+    HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
+    RetryNowRequest, RetryRequest, SendRequest, Stopped, TargetState, Targets, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

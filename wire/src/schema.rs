@@ -10,10 +10,10 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
-    HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
-    RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, SendRequest, ServerMessage, Stopped,
-    Targets, TurnMetricsList,
+    AgentEvent, Attempts, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine,
+    Failure, Health, HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried,
+    RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, SendRequest, ServerMessage,
+    Stopped, Targets, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -102,7 +102,7 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
-    define::<(RetryPatch, RetrySettingsState)>(&mut generator);
+    define::<(RetryPatch, RetrySettingsState, Attempts)>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
     for (union, suffix, open) in UNIONS {

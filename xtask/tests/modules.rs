@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 28] = [
+const ALLOWED: [(&str, &[&str]); 29] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -21,6 +21,8 @@ const ALLOWED: [(&str, &[&str]); 28] = [
     // Storage knows nothing of who drives, nor of who asks.
     ("journal", &["cursor", "panic"]),
     ("state", &["journal"]),
+    // What was told of failures, read back.
+    ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
     ("gate", &["clock", "health", "telemetry"]),
     ("error", &["cursor", "journal"]),
@@ -38,6 +40,7 @@ const ALLOWED: [(&str, &[&str]); 28] = [
     (
         "conversation",
         &[
+            "attempt",
             "cursor",
             "error",
             "frame",
@@ -55,6 +58,7 @@ const ALLOWED: [(&str, &[&str]); 28] = [
     (
         "session",
         &[
+            "attempt",
             "clock",
             "conversation",
             "cursor",
@@ -98,6 +102,7 @@ const ALLOWED: [(&str, &[&str]); 28] = [
     (
         "orchestrator",
         &[
+            "attempt",
             "clock",
             "conversation",
             "cursor",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod again;
+mod attempts;
 mod branch;
 mod command;
 mod figures;

@@ -42,6 +42,8 @@ fn retry(attempt: u32) -> EventBody {
         hinted: None,
         clamped: None,
         shared: None,
+        failed_target: None,
+        latency_ms: None,
     }
 }
 
