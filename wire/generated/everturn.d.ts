@@ -174,6 +174,8 @@ export interface ChatRetryCommand {
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
+  /** Retry settings of the new turn alone. */
+  retry?: RetrySettings;
   /** The `seq` of the user message to answer again: what follows it is superseded. */
   seq?: number;
   /** Its last turn; the command is refused if another one is the last by now. Required without `seq`. */
@@ -819,6 +821,8 @@ export interface RetryRequest {
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
+  /** Retry settings of the new turn alone. */
+  retry?: RetrySettings;
   /** The `seq` of a user message, which is answered again: what follows it is superseded. */
   seq?: number;
   /**

@@ -52,7 +52,7 @@ impl Orchestrator {
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
         let (effort, retry) = (start.reasoning_effort, start.retry.as_ref());
-        let settings = TurnSettings::of_message(&self.ports, conversation, model, effort, retry);
+        let settings = TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry);
         let job = TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started);
         session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();

@@ -72,8 +72,7 @@ impl TurnSettings {
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
     ) -> Self {
-        let begun = ports.retry.begin(&ports.base(&model), None, &conversation.retry);
-        Self::begun(ports, begun, model, reasoning_effort, supersedes)
+        Self::of_message(ports, conversation, model, reasoning_effort, supersedes, None)
     }
 
     /// The same for a turn whose message has retry settings of its own.
@@ -82,19 +81,10 @@ impl TurnSettings {
         conversation: &Conversation,
         model: Choice,
         reasoning_effort: Option<String>,
+        supersedes: Option<u64>,
         retry: Option<&RetrySettings>,
     ) -> Self {
         let begun = ports.retry.begin(&ports.base(&model), retry, &conversation.retry);
-        Self::begun(ports, begun, model, reasoning_effort, None)
-    }
-
-    fn begun(
-        ports: &Ports,
-        begun: Begun,
-        model: Choice,
-        reasoning_effort: Option<String>,
-        supersedes: Option<u64>,
-    ) -> Self {
         let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.clone();
         let definition =

@@ -68,6 +68,28 @@ async fn settings_are_changed_reset_and_obeyed_scope_by_scope() {
 }
 
 #[tokio::test]
+async fn a_turn_that_is_asked_again_takes_settings_of_its_own() {
+    let mut world = world().await;
+    assert_eq!(wait(&mut world, json!({})).await, 5_000);
+    let path = "/conversations/c/retry";
+    let refused = json!({ "seq": 1, "retry": { "jitter": 0.5 } });
+    let answer = post(world.address, path, refused).await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.error().await.contains("jitter has no effect"));
+    let retry = json!({ "preset": "interactive", "baseDelayMs": 70 });
+    let started = post(world.address, path, json!({ "seq": 1, "message": "Hello", "retry": retry })).await;
+    assert_eq!(started.status, StatusCode::OK);
+    world.call().await.overloaded();
+    let state = loop {
+        let status = read(&world, "/conversations/c/status").await;
+        if status["retry"]["delayMs"].is_u64() {
+            break status["retry"]["delayMs"].clone();
+        }
+    };
+    assert_eq!(state, 70);
+}
+
+#[tokio::test]
 async fn what_cannot_be_obeyed_is_refused_with_what_to_do() {
     let mut world = world().await;
     assert_eq!(wait(&mut world, json!({})).await, 5_000);

@@ -58,6 +58,7 @@ pub(crate) fn commands() -> Vec<Command> {
             seq: None,
             message: None,
             model: None,
+            retry: None,
             extensions: None,
         },
         Command::ChatRetry {
@@ -66,6 +67,7 @@ pub(crate) fn commands() -> Vec<Command> {
             seq: None,
             message: None,
             model: None,
+            retry: None,
             extensions: None,
         },
         Command::ChatRetry {
@@ -74,6 +76,7 @@ pub(crate) fn commands() -> Vec<Command> {
             seq: Some(3),
             message: Some("Hi again".into()),
             model: Some("a/m".into()),
+            retry: Some(Box::new(all_settings())),
             extensions: Some(true),
         },
         Command::RetryAbort { conversation_id: "c1".into() },

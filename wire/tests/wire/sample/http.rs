@@ -153,6 +153,7 @@ pub(crate) fn control() -> [Family; 9] {
                     seq: Some(3),
                     message: Some("Hi again".into()),
                     model: Some("a/m".into()),
+                    retry: Some(Box::new(all_settings())),
                 },
             ],
         ),
