@@ -779,6 +779,8 @@ export interface RetryPatch {
   baseDelayMs?: number | null;
   /** Whether failures are retried automatically. */
   enabled?: boolean | null;
+  /** What is asked in place of a model that fails: all chains of this scope. */
+  fallbackChains?: Record<string, Array<string>> | null;
   /** How far a wait may be off, as a part of it. */
   jitter?: number | null;
   /** The longest wait, in milliseconds; 0 = no limit. */
@@ -847,6 +849,8 @@ export interface RetrySetCommand {
   conversationId?: ConversationId;
   /** Whether failures are retried automatically. */
   enabled?: boolean | null;
+  /** What is asked in place of a model that fails: all chains of this scope. */
+  fallbackChains?: Record<string, Array<string>> | null;
   /** How far a wait may be off, as a part of it. */
   jitter?: number | null;
   /** The longest wait, in milliseconds; 0 = no limit. */
@@ -869,6 +873,8 @@ export interface RetrySettings {
   baseDelayMs?: number;
   /** Whether failures are retried automatically. The only setting that also holds for turns that run already. */
   enabled?: boolean;
+  /** What is asked in place of a model that fails. A scope's chains replace those of weaker scopes. */
+  fallbackChains?: Record<string, Array<string>>;
   /** How far a wait may be off, as a part of it, 0 to 1; 0 = exact. For `exponential` and `interactive`. */
   jitter?: number;
   /**

@@ -43,8 +43,8 @@ pub use http::{
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
 pub use retry_settings::{
-    AfterContent, Change, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset, RetrySettings,
-    RetrySettingsState, RouteRevert,
+    AfterContent, Change, FallbackChains, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset,
+    RetrySettings, RetrySettingsState, RouteRevert,
 };
 #[cfg(feature = "schema")]
 pub use schema::{asyncapi, generated, json_schema, openapi, typescript};

@@ -18,7 +18,7 @@ use crate::{
     model::Choice,
     new_id,
     panic::panic_text,
-    retry_settings::Begun,
+    retry_settings::{Begun, Set},
     schedule,
     tool::ToolSet,
 };
@@ -84,7 +84,10 @@ impl TurnSettings {
         supersedes: Option<u64>,
         retry: Option<&RetrySettings>,
     ) -> Self {
-        let begun = ports.retry.begin(&ports.base(&model), retry, &conversation.retry);
+        let (own, global) = (conversation.retry.get(), ports.retry.global.get());
+        let set = Set { message: retry, conversation: own.as_deref(), global: global.as_deref() };
+        let model = ports.with_chain(model, set);
+        let begun = ports.retry.begin(&ports.base(&model), set);
         let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.clone();
         let definition =

@@ -4,6 +4,7 @@
 mod again;
 mod attempts;
 mod branch;
+mod chains;
 mod command;
 mod figures;
 mod journal;
