@@ -136,6 +136,7 @@ impl Turn {
             }
             Input::Tick(op) => self.on_tick(now, op, schedule, fx),
             Input::RetryNow => self.on_retry_now(now, schedule, fx),
+            Input::Release => self.on_release(now, schedule, fx),
             Input::GoTo(target) => self.on_go_to(now, target, schedule, fx),
             Input::MoveAway => self.on_move_away(now, fx),
             Input::Abort => self.abort(now, None, fx),

@@ -24,13 +24,13 @@ const ALLOWED: [(&str, &[&str]); 29] = [
     // What was told of failures, read back.
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
-    ("gate", &["clock", "health", "telemetry"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
+    ("gate", &["clock", "health", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // What settings come to, and where they are kept: not who obeys them.

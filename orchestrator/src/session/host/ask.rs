@@ -97,7 +97,7 @@ impl TurnHost<'_> {
             return None;
         }
         let now = self.shared.clock.now();
-        let hold = self.shared.gates.enter(&model.id, &self.turn_id, now)?;
+        let hold = self.shared.gates.enter(&model.id, &self.conversation.id, &self.turn_id, now)?;
         // Who cannot wait for so long hears it from the provider.
         (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
@@ -106,6 +106,7 @@ impl TurnHost<'_> {
         Pass {
             gates: shares_limits.then(|| self.shared.gates.clone()),
             clock: self.shared.clock.clone(),
+            timers: self.shared.timers.clone(),
             target: model.id.clone(),
             turn: self.turn_id.clone(),
             asked_at: self.shared.clock.now(),
