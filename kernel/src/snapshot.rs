@@ -9,7 +9,7 @@ use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::{Millis, Settings, Turn};
-use phase::PhaseRecord;
+use phase::{PhaseRecord, PieceRecord};
 
 /// The latest version. Older ones are still read.
 const VERSION: u32 = 2;
@@ -48,6 +48,8 @@ pub struct Snapshot {
     context_size: Option<u64>,
     #[serde(default)]
     recoveries: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    withdrawn: Vec<PieceRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     queue: Vec<QueuedMessage>,
 }
@@ -115,6 +117,7 @@ impl Turn {
             usage: self.usage,
             context_size: self.context_size,
             recoveries: self.recoveries,
+            withdrawn: self.withdrawn.iter().cloned().map(Into::into).collect(),
             queue: self.queue.clone(),
         }
     }
@@ -147,6 +150,7 @@ impl Turn {
             usage: snapshot.usage,
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,
+            withdrawn: snapshot.withdrawn.into_iter().map(Into::into).collect(),
             queue: snapshot.queue,
         })
     }

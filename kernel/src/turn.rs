@@ -21,7 +21,7 @@ use everturn_wire::{
 use crate::{
     Effects, Input, Ledger, Millis, Moment, Op, Outcome, Schedule, Settings, Target, ToolCall, Wait, Want,
     call::OpenCall,
-    phase::{Backoff, Phase, Streaming},
+    phase::{Backoff, Phase, Piece, Streaming},
 };
 
 /// One turn, as a value.
@@ -56,6 +56,8 @@ pub struct Turn {
     pub(crate) context_size: Option<u64>,
     /// Number of recoveries of the current step after a crash.
     pub(crate) recoveries: u32,
+    /// What was taken back last of the step under way: kept if nothing comes in its place.
+    pub(crate) withdrawn: Vec<Piece>,
     /// User messages queued for the next tool-result boundary.
     pub(crate) queue: Vec<QueuedMessage>,
 }
@@ -112,6 +114,7 @@ impl Turn {
             usage: None,
             context_size: None,
             recoveries: 0,
+            withdrawn: Vec::new(),
             queue: Vec::new(),
         }
     }

@@ -165,3 +165,17 @@ async fn asking_again_takes_retry_settings_of_its_own() {
     let refused = world.orchestrator.retry_with(&world.id, RetryTurn::message(seq).retry(wrong)).await;
     assert!(refused.unwrap_err().to_string().contains("jitter has no effect"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_in_the_wait_leaves_the_part_that_was_shown() {
+    let world = World::of(rewinding([breaks("Hel")]));
+    let started = world.start("hi").await.unwrap();
+    world.watch(Some(started.from)).await.until("provider-retry").await;
+    assert!(world.stop().await);
+    let told = world.watch(Some(started.from)).await.until("turn-sealed").await;
+    let end = ["retry-ended 0 cancelled", "text-delta Hel", "done aborted", "turn-sealed"];
+    assert_eq!(told[told.len() - 4..], end.map(str::to_owned));
+    assert_eq!(world.history().await, ["text hi", "text Hel"]);
+    let shown = shown(&base(&world, started.from).await);
+    assert!(shown.starts_with("Hel\n\n[The answer broke off here.") && shown.ends_with("\n\nHel"), "{shown}");
+}
