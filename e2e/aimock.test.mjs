@@ -61,6 +61,16 @@ kind = "gemini"
 base_url = "${url}/v1beta"
 api_key = "${KEY}"
 models = ["gemini-3.8-flash"]
+
+[[route]]
+name = "overloaded"
+targets = ["messages/claude-sonnet-4-5", "chat/gpt-5.5"]
+schedule = "interactive"
+
+[[route]]
+name = "limited"
+targets = ["responses/gpt-5.5", "chat/gpt-5.5"]
+schedule = "interactive"
 `;
 
 /** What each API looks like from aimock's side. It journals all in the words of Chat Completions. */
@@ -193,5 +203,32 @@ for (const dialect of DIALECTS) {
     for (const request of asked) assertWellFormed(request, dialect);
     assert.deepEqual(asked[1].body, asked[0].body);
     assert.deepEqual(asked[2].body, asked[0].body);
+  });
+}
+
+const MOVES = [
+  { route: 'overloaded', status: 529, type: 'overloaded_error', from: 'messages/claude-sonnet-4-5', path: '/v1/messages' },
+  { route: 'limited', status: 429, type: 'rate_limit_error', from: 'responses/gpt-5.5', path: '/v1/responses' },
+];
+
+for (const { route, status, type, from, path } of MOVES) {
+  test(`a route whose first target answers ${status} is answered by the second`, async () => {
+    mock.nextRequestError(status, { message: 'not now', type });
+
+    const events = await turn(`route/${route}`);
+    assertAnswered(events);
+    const [moved, ...more] = only(events, 'target-switched');
+    assert.deepEqual([moved.from, moved.to, more.length], [from, 'chat/gpt-5.5', 0]);
+    const [retry, ...others] = only(events, 'provider-retry');
+    assert.deepEqual([retry.delayMs, retry.code, retry.failedTarget, others.length], [0, String(status), from, 0]);
+
+    // One request at the socket for each attempt that was told, and none for a credential that was not asked.
+    const asked = mock.getRequests().map(({ path, response }) => [path, response.status]);
+    const chat = ['/v1/chat/completions', 200];
+    assert.deepEqual(asked, [[path, status], chat, chat]);
+    const { conversationId } = events[0];
+    const answer = await fetch(`${server.url}/conversations/${conversationId}/attempts`);
+    const { attempts } = await answer.json();
+    assert.deepEqual(attempts.map(({ target, code, waitMs }) => [target, code, waitMs]), [[from, String(status), 0]]);
   });
 }

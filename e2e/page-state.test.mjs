@@ -182,6 +182,7 @@ test('an error ends the turn in plain sight and can be tried again', async () =>
   await page.locator('.again button').click();
   await until(() => document.querySelector('.turn[aria-busy=true]') && !document.querySelector('.again'));
   assert.deepEqual(commands('chat.retry').map(({ turnId }) => turnId), [turn.id]);
+  assert.deepEqual(commands('chat.retry')[0].retry, { afterContent: 'rewind' }, 'as for a message');
   assert.deepEqual(await bubbles(), ['Try this.']);
 });
 

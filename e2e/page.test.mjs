@@ -85,6 +85,11 @@ test('the banner counts down, and Retry now skips the wait', async () => {
   await sealed();
   assert.equal(plain(await answerText(page)), plain((await storedText('assistant')).join('\n')));
   assert.match(await page.locator('.turn .foot').textContent(), /2 retries/);
+  assert.equal(await page.locator('.attempts li').count(), 0, 'folded, they are not asked for');
+  await page.locator('.attempts summary').click();
+  await page.locator('.attempts li').nth(1).waitFor();
+  assert.match(await page.locator('.attempts li').first().textContent(), /demo\/flaky .* waited 5.0 s/);
+  assert.equal(await page.locator('.attempts li').count(), 2);
   assert.equal(await page.locator('#stop').isHidden(), true);
   assert.deepEqual(page.wrongs, []);
 });

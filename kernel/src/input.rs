@@ -61,6 +61,8 @@ pub enum Input {
     /// As [`RetryNow`](Self::RetryNow), but asks the target of this index from now on: later steps begin with it, too, and
     /// the schedule moves on only when it fails. Changes nothing where the turn has no such target.
     GoTo(usize),
+    /// What the call was put off for is over: make it now. Changes nothing where the turn waits for something else.
+    Release,
     /// Stop the turn if [`RetryNow`](Self::RetryNow) would apply: a turn with another model takes its place.
     MoveAway,
     /// Inject this message at the next tool-result boundary.

@@ -9,7 +9,7 @@ use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::{Millis, Settings, Turn, review::Breaker};
-use phase::PhaseRecord;
+use phase::{PhaseRecord, PieceRecord};
 
 /// The latest version. Older ones are still read.
 const VERSION: u32 = 3;
@@ -54,6 +54,8 @@ pub struct Snapshot {
     /// The latest decisions of reviewers, as bits.
     #[serde(default, skip_serializing_if = "is_zero")]
     reviews: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    withdrawn: Vec<PieceRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     queue: Vec<QueuedMessage>,
 }
@@ -122,6 +124,7 @@ impl Turn {
             context_size: self.context_size,
             recoveries: self.recoveries,
             reviews: self.breaker.0,
+            withdrawn: self.withdrawn.iter().cloned().map(Into::into).collect(),
             queue: self.queue.clone(),
         }
     }
@@ -166,6 +169,7 @@ impl Turn {
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,
             breaker: Breaker(snapshot.reviews),
+            withdrawn: snapshot.withdrawn.into_iter().map(Into::into).collect(),
             queue: snapshot.queue,
         })
     }

@@ -22,7 +22,7 @@ use everturn_wire::{
 use crate::{
     Effects, Input, Ledger, Millis, Moment, Op, Outcome, Schedule, Settings, Target, ToolCall, Wait, Want,
     call::OpenCall,
-    phase::{Backoff, Phase, Streaming},
+    phase::{Backoff, Phase, Piece, Streaming},
     review::Breaker,
 };
 
@@ -60,6 +60,8 @@ pub struct Turn {
     pub(crate) recoveries: u32,
     /// The latest decisions of reviewers.
     pub(crate) breaker: Breaker,
+    /// What was taken back last of the step under way: kept if nothing comes in its place.
+    pub(crate) withdrawn: Vec<Piece>,
     /// User messages queued for the next tool-result boundary.
     pub(crate) queue: Vec<QueuedMessage>,
 }
@@ -117,6 +119,7 @@ impl Turn {
             context_size: None,
             recoveries: 0,
             breaker: Breaker::default(),
+            withdrawn: Vec::new(),
             queue: Vec::new(),
         }
     }
@@ -141,6 +144,7 @@ impl Turn {
             }
             Input::Tick(op) => self.on_tick(now, op, schedule, fx),
             Input::RetryNow => self.on_retry_now(now, schedule, fx),
+            Input::Release => self.on_release(now, schedule, fx),
             Input::GoTo(target) => self.on_go_to(now, target, schedule, fx),
             Input::MoveAway => self.on_move_away(now, fx),
             Input::Abort => self.abort(now, None, fx),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use everturn_kernel::{Provider, Schedule, Settings, Target, Walls};
+use everturn_kernel::{Provider, Schedule, Settings, Walls};
 
 use crate::{
     Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
@@ -312,7 +312,7 @@ impl Builder {
             let is_own = schedule.is_some();
             let schedule = walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
             let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
-            let targets = targets_of(&models, &targets);
+            let targets = models.targets_of(&targets);
             if !targets.is_empty() {
                 models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
             }
@@ -371,26 +371,4 @@ impl Builder {
         self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, desk, model)));
         orchestrator
     }
-}
-
-/// The targets behind these ids of models, each once. An id that is not there stays: who asks it is told so.
-fn targets_of(models: &Models, ids: &[String]) -> Vec<Target> {
-    let mut targets: Vec<Target> = Vec::new();
-    for id in ids {
-        let mut found = models.targets(id);
-        if found.is_empty() {
-            let (credential, name) = id.split_once('/').unwrap_or((id, id));
-            found.push(Target {
-                name: id.clone(),
-                credential: credential.to_owned(),
-                model: name.to_owned(),
-            });
-        }
-        for target in found {
-            if !targets.iter().any(|known| known.name == target.name) {
-                targets.push(target);
-            }
-        }
-    }
-    targets
 }

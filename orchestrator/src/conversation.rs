@@ -30,7 +30,7 @@ use crate::{
 use seat::Seat;
 
 pub(crate) use after_turn::{AfterTurn, LeftoverMessages};
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, Called};
 pub(crate) use control::Control;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};

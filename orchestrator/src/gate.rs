@@ -9,7 +9,7 @@ use std::{
 };
 
 use everturn_kernel::{Hold, Millis};
-use everturn_wire::{Category, Failure, TurnId};
+use everturn_wire::{Category, ConversationId, Failure, TurnId};
 
 pub(crate) use pass::Pass;
 use slot::slot_ms;
@@ -52,6 +52,8 @@ struct Gate {
     put_off: u32,
     /// Calls in a row that reached nobody.
     misses: u32,
+    /// Whose turns wait for its end, each with its place in the row; once it answers early, who is let go of.
+    waiting: HashMap<ConversationId, u32>,
 }
 
 #[derive(Debug)]
@@ -75,8 +77,14 @@ struct Why {
 }
 
 impl Gates {
-    /// Lets a turn ask this target now, unless it is put off.
-    pub(crate) fn enter(&self, target: &str, turn: &TurnId, now: Millis) -> Option<Box<Hold>> {
+    /// Lets the turn of a conversation ask this target now, unless it is put off.
+    pub(crate) fn enter(
+        &self,
+        target: &str,
+        id: &ConversationId,
+        turn: &TurnId,
+        now: Millis,
+    ) -> Option<Box<Hold>> {
         let mut inner = self.lock();
         let gate = inner.gates.get_mut(target)?;
         match gate.enter(turn, now) {
@@ -85,7 +93,12 @@ impl Gates {
                 inner.gates.remove(target);
                 None
             }
-            Entered::Wait(until) => Some(gate.why.hold(until.since(now), true)),
+            Entered::Wait(until) => {
+                if matches!(gate.state, State::Closed { .. }) {
+                    gate.waiting.insert(id.clone(), gate.put_off);
+                }
+                Some(gate.why.hold(until.since(now), true))
+            }
         }
     }
 
@@ -95,7 +108,8 @@ impl Gates {
         self.lock().decided(target, turn, why, until, now);
     }
 
-    /// The call of a turn failed. Says how long it is put off if that was for want of a network.
+    /// The call of a turn failed. Says how long it is put off if that was for want of a network. A failure that is no limit
+    /// opens the gate: those who wait come by themselves then.
     fn failed(&self, call: &Pass, failure: &Failure, now: Millis) -> Option<Box<Hold>> {
         let Pass { target, turn, asked_at, waits_for_network, .. } = call;
         let mut inner = self.lock();
@@ -108,21 +122,29 @@ impl Gates {
         if failure.category == Category::RateLimited {
             inner.undecided(target, turn, failure, now);
         } else {
-            inner.open(target, *asked_at, now);
+            _ = inner.open(target, *asked_at, now);
         }
         None
     }
 
-    /// The target answers a call that was made then.
-    fn answered(&self, target: &str, asked_at: Millis, now: Millis) {
+    /// Whether what the turn of this conversation waits for is over, so that it need not wait to the end. Says so once.
+    pub(crate) fn lets_go_of(&self, id: &ConversationId) -> bool {
         let mut inner = self.lock();
-        inner.open(target, asked_at, now);
+        let mut opening = inner.gates.values_mut().filter(|gate| matches!(gate.state, State::Opening { .. }));
+        opening.any(|gate| gate.waiting.remove(id).is_some())
+    }
+
+    /// The target answers a call that was made then. Says who need not wait any longer, and when each is to be woken.
+    fn answered(&self, target: &str, asked_at: Millis, now: Millis) -> Vec<(Millis, ConversationId)> {
+        let mut inner = self.lock();
+        let released = inner.open(target, asked_at, now);
         match inner.answered.get_mut(target) {
             Some(at) => *at = now,
             None => {
                 inner.answered.insert(target.to_owned(), now);
             }
         }
+        released
     }
 
     /// A turn ended. Where it was the first to ask again, and only its own schedule said when, the next one asks.
@@ -164,10 +186,12 @@ impl Inner {
             Some(gate) => {
                 (gate.state, gate.why) = (State::Closed { until, first }, why);
                 (gate.closed_at, gate.put_off) = (now, 0);
+                gate.waiting = HashMap::new();
             }
             None => {
                 let state = State::Closed { until, first };
-                let gate = Gate { state, why, closed_at: now, put_off: 0, misses: 0 };
+                let waiting = HashMap::new();
+                let gate = Gate { state, why, closed_at: now, put_off: 0, misses: 0, waiting };
                 self.gates.insert(target.to_owned(), gate);
             }
         }
@@ -196,13 +220,21 @@ impl Inner {
         }
     }
 
-    fn open(&mut self, target: &str, asked_at: Millis, now: Millis) {
-        if let Some(gate) = self.gates.get_mut(target)
-            && !matches!(gate.state, State::Opening { .. })
-            && asked_at >= gate.closed_at
-        {
-            (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
+    /// A call from after the gate was closed came through. Says who need not wait any longer, and when each is to be woken:
+    /// nobody where it was about to open, as they come by themselves.
+    fn open(&mut self, target: &str, asked_at: Millis, now: Millis) -> Vec<(Millis, ConversationId)> {
+        let Some(gate) = self.gates.get_mut(target) else { return Vec::new() };
+        if matches!(gate.state, State::Opening { .. }) || asked_at < gate.closed_at {
+            return Vec::new();
         }
+        let is_early = matches!(gate.state, State::Closed { until, .. } if now < until);
+        (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
+        if !is_early {
+            gate.waiting = HashMap::new();
+        }
+        let mut waiting: Vec<_> = gate.waiting.iter().map(|(id, place)| (*place, id.clone())).collect();
+        waiting.sort_unstable();
+        (1..).zip(waiting).map(|(n, (_, id))| (now.plus(slot_ms(n)), id)).collect()
     }
 
     /// A call reached nobody: how long until the next one tries, in milliseconds. Of several that fail at once, the first one

@@ -7,6 +7,7 @@
 //! This crate does *not* decide what a turn does next (the kernel does), does not speak HTTP or WebSocket (transports
 //! do) and knows no model API (providers do).
 
+mod attempt;
 mod builder;
 mod clock;
 mod conversation;

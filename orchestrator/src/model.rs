@@ -105,6 +105,35 @@ impl Models {
         self.models.iter().filter(|model| model.is_of(id)).map(|model| model.target.clone()).collect()
     }
 
+    /// The targets behind these ids, each once: of models, or of routes. An id that is not there stays: who asks it is told
+    /// so.
+    pub(crate) fn targets_of(&self, ids: &[String]) -> Vec<Target> {
+        let mut targets: Vec<Target> = Vec::new();
+        for id in ids {
+            let route = self.routes.iter().find(|route| route.id == *id);
+            let mut found = route.map_or_else(|| self.targets(id), |route| route.targets.clone());
+            if found.is_empty() {
+                let (credential, name) = id.split_once('/').unwrap_or((id, id));
+                found.push(Target {
+                    name: id.clone(),
+                    credential: credential.to_owned(),
+                    model: name.to_owned(),
+                });
+            }
+            for target in found {
+                if !targets.iter().any(|known| known.name == target.name) {
+                    targets.push(target);
+                }
+            }
+        }
+        targets
+    }
+
+    /// Whether there is a model or route of that id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.find(id).is_some()
+    }
+
     /// The model or route that was asked for; else the one used last, if it is still there; else the default.
     pub(crate) fn choose(&self, asked: Option<&str>, last: Option<&str>) -> Result<Choice, Error> {
         let chosen = match asked {

@@ -73,6 +73,13 @@ impl Set<'_> {
     }
 }
 
+/// The fallback chain of that model or route: of the strongest scope that sets chains.
+pub(crate) fn chain_of(set: Set<'_>, id: &str) -> Vec<String> {
+    let scopes = [set.message, set.conversation, set.global];
+    let chains = scopes.into_iter().flatten().find_map(|settings| settings.fallback_chains.as_ref());
+    chains.and_then(|chains| chains.0.get(id)).cloned().unwrap_or_default()
+}
+
 /// Makes what turns begin with; remembers the last few, so that turns share them.
 #[derive(Default)]
 pub(crate) struct Maker(Cache);

@@ -182,6 +182,29 @@ async fn a_person_goes_through_and_opens_the_way_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn when_a_person_finds_a_limit_over_those_who_wait_come_little_by_little() {
+    const TURNS: usize = 1_000;
+    let target = Target::new(0..20, limited(Some(3_600)));
+    let orchestrator = target.orchestrator();
+    start(&orchestrator, 0..TURNS).await;
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(target.asked(0..30), 1);
+    assert!(orchestrator.retry_now(&id(7)).await.unwrap());
+    sleep(Duration::from_secs(20)).await;
+    // The first one waits for what it was told itself.
+    assert_eq!(answered(&orchestrator, TURNS).await, TURNS - 1);
+    let each: Vec<_> = (30..42).map(|second| target.asked(second..second + 1)).collect();
+    assert!(each.iter().zip(0..).all(|(&now, n)| now <= (2 << n) + 1), "{each:?}");
+    let metrics = orchestrator.metrics(&id(8)).await.unwrap();
+    assert_eq!(metrics[0].retries, None, "it was never refused");
+    for turn in [8, 500, 999] {
+        assert_eq!(retries(&orchestrator, turn).await.len(), 1, "turn {turn} is not put off again");
+    }
+    sleep(Duration::from_secs(3_600)).await;
+    assert_eq!((answered(&orchestrator, TURNS).await, target.asked(0..4_000)), (TURNS, TURNS + 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stop_ends_a_limit_that_only_the_stopped_turn_believed_in() {
     let target = Target::new(0..1, limited(None));
     let orchestrator = target.orchestrator();

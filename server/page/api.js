@@ -47,6 +47,12 @@ export const isConversationId = (id) => /^[\w.:-]{1,128}$/.test(id) && !/^\.{1,2
 
 const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
 
+/** The newest failed attempts of a turn, oldest first. */
+export async function getAttempts(id, turnId) {
+  const { attempts } = await get(`${conversation(id)}/attempts?turnId=${encodeURIComponent(turnId)}`);
+  return attempts;
+}
+
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
 export const getConversations = () => get('conversations');

@@ -1,7 +1,8 @@
 // The page: wires the list, the open conversation, the composer and the socket together.
 import { Allowed } from './allowed.js';
-import { answerApproval, clockAhead } from './api.js';
+import { answerApproval, clockAhead, getAttempts } from './api.js';
 import * as approval from './approval.js';
+import { provide } from './attempts.js';
 import { Banner } from './banner.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
@@ -42,6 +43,7 @@ listen((what) => {
   open.revise(what);
 });
 approval.listen(async (answer) => (await answerApproval(open.id, answer)).answered);
+provide((turnId) => getAttempts(open.id, turnId));
 let open = null; // the conversation that is shown
 let wasTried = false; // to connect the socket
 

@@ -26,6 +26,9 @@ import { Watchdog } from './watchdog.js';
 const isPrompt = (event) => event.type === 'user-message';
 const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
 
+/** This page can take text back, so a broken answer may be streamed again. */
+const WITH_REWINDS = { retry: { afterContent: 'rewind' }, extensions: true };
+
 export class Conversation {
   id;
   isGone = false; // there is no such conversation
@@ -213,9 +216,7 @@ export class Conversation {
   /** Starts a turn. False when there is no connection, or nothing is known yet of the conversation. */
   send(message, model) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
-    // This page can take text back, so a broken answer may be streamed again.
-    const retry = { afterContent: 'rewind' };
-    const command = { type: 'chat.send', conversationId: this.id, message, model, retry, extensions: true };
+    const command = { type: 'chat.send', conversationId: this.id, message, model, ...WITH_REWINDS };
     if (!this.#socket.send(command)) return false;
     this.#resumed = false;
     this.#again.offer(null);
@@ -258,7 +259,7 @@ export class Conversation {
   }
 
   #askAgain(fields) {
-    this.press('chat.retry', { ...fields, model: fields.model ?? (this.#model() || undefined), extensions: true });
+    this.press('chat.retry', { ...fields, model: fields.model ?? (this.#model() || undefined), ...WITH_REWINDS });
   }
 
   /** What a button can be about. */

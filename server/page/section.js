@@ -1,4 +1,5 @@
 // One turn as it is shown, live or from history: what the person said, what the model did, how it ended.
+import { attemptsOf } from './attempts.js';
 import { element } from './element.js';
 import { wrap } from './fold.js';
 import { answerOffers, editOffer } from './revise.js';
@@ -52,6 +53,7 @@ export class Section {
     this.node.ariaBusy = 'false';
     this.#foot.classList.remove('working', 'resting');
     this.#foot.textContent = figures(facts);
+    this.#foot.after(...attemptsOf(facts));
   }
 
   /** Folds what came after the last message or tool result, and how it ended: a new try replaced it. */

@@ -135,6 +135,6 @@ export class Turn {
     this.sealed = true;
     this.#passage?.end();
     this.#cards.forEach((card) => card.end());
-    this.#section.seal(this.#figures);
+    this.#section.seal({ turnId: this.id, ...this.#figures });
   }
 }

@@ -106,6 +106,7 @@ fn name(input: &Input) -> &'static str {
         Input::AbortRetry => "abort retry",
         Input::RetryNow => "retry now",
         Input::GoTo(_) => "go to a target",
+        Input::Release => "release",
         Input::MoveAway => "move away",
         Input::Steer(_) => "steer",
         Input::Unsteer { .. } => "unsteer",

@@ -154,7 +154,7 @@ impl Invariants {
                 Ok(())
             }
             Fact::Slept(ms) => self.chain.slept(at, *ms),
-            Fact::Heard(Input::RetryNow) => {
+            Fact::Heard(Input::RetryNow | Input::Release) => {
                 self.chain.hurried();
                 Ok(())
             }

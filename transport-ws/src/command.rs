@@ -45,9 +45,10 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             start.approvals = approvals.unwrap_or_default();
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
-        Command::ChatRetry { conversation_id: id, turn_id, seq, message, model, extensions } => {
+        Command::ChatRetry { conversation_id: id, turn_id, seq, message, model, retry, extensions } => {
             let mut what = RetryTurn::default();
             (what.turn_id, what.seq, what.text, what.model) = (turn_id, seq, message, model);
+            what.retry = retry.map(|settings| *settings);
             let started = orchestrator.retry_with(&id, what).await?;
             return follow(orchestrator, started, extensions).await;
         }

@@ -172,6 +172,14 @@ export interface Approvals {
   allowedTools: Array<string>;
 }
 
+/** Response of `GET /conversations/:id/attempts`. */
+export interface Attempts {
+  /** The newest failed attempts, oldest first. */
+  attempts: Array<FailedAttempt>;
+  /** True if older ones were left out. */
+  more?: boolean;
+}
+
 /** The category of a failure. */
 export type Category =
   /** A rate limit of this client; temporary. */
@@ -261,6 +269,8 @@ export interface ChatRetryCommand {
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
+  /** Retry settings of the new turn alone. */
+  retry?: RetrySettings;
   /** The `seq` of the user message to answer again: what follows it is superseded. */
   seq?: number;
   /** Its last turn; the command is refused if another one is the last by now. Required without `seq`. */
@@ -541,6 +551,30 @@ export type ExportLine =
   | ConversationLine
   | ChunkLine;
 
+/** A provider call that failed, whether it was retried or ended its turn. No model is ever sent it. */
+export interface FailedAttempt {
+  /** The turn. */
+  turnId: TurnId;
+  /** 0-based number of the step. */
+  step: number;
+  /** 0-based number of the attempt within its step, as `provider-retry` counts. */
+  attempt: number;
+  /** The provider's error; cut after 500 characters. */
+  message: string;
+  /** When it failed, in epoch milliseconds. */
+  failedAt: number;
+  /** The category of the failure; absent if it is not known. */
+  category?: Category;
+  /** The HTTP status as text, if known. */
+  code?: string;
+  /** Time from the call to its failure, in milliseconds; absent if it is not known. */
+  latencyMs?: number;
+  /** The target that was asked, as `provider/model`; absent if it is not known. */
+  target?: string;
+  /** The wait that was scheduled after it, in milliseconds; absent if it ended the turn. */
+  waitMs?: number;
+}
+
 /** A diagnosed provider error. */
 export interface Failure {
   /** Its category. */
@@ -662,8 +696,12 @@ export interface ProviderRetryEvent {
   clamped?: boolean;
   /** The HTTP status as text, if known. */
   code?: string;
+  /** The target whose call failed, as `provider/model`; absent if no call was made. */
+  failedTarget?: string;
   /** True if the provider asked for this wait. */
   hinted?: boolean;
+  /** Time from that call to its failure, in milliseconds. */
+  latencyMs?: number;
   /** Maximum number of retries in the schedule; absent if unbounded. */
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
@@ -841,6 +879,8 @@ export interface RetryPatch {
   baseDelayMs?: number | null;
   /** Whether failures are retried automatically. */
   enabled?: boolean | null;
+  /** What is asked in place of a model that fails: all chains of this scope. */
+  fallbackChains?: Record<string, Array<string>> | null;
   /** How far a wait may be off, as a part of it. */
   jitter?: number | null;
   /** The longest wait, in milliseconds; 0 = no limit. */
@@ -883,6 +923,8 @@ export interface RetryRequest {
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
+  /** Retry settings of the new turn alone. */
+  retry?: RetrySettings;
   /** The `seq` of a user message, which is answered again: what follows it is superseded. */
   seq?: number;
   /**
@@ -907,6 +949,8 @@ export interface RetrySetCommand {
   conversationId?: ConversationId;
   /** Whether failures are retried automatically. */
   enabled?: boolean | null;
+  /** What is asked in place of a model that fails: all chains of this scope. */
+  fallbackChains?: Record<string, Array<string>> | null;
   /** How far a wait may be off, as a part of it. */
   jitter?: number | null;
   /** The longest wait, in milliseconds; 0 = no limit. */
@@ -929,6 +973,8 @@ export interface RetrySettings {
   baseDelayMs?: number;
   /** Whether failures are retried automatically. The only setting that also holds for turns that run already. */
   enabled?: boolean;
+  /** What is asked in place of a model that fails. A scope's chains replace those of weaker scopes. */
+  fallbackChains?: Record<string, Array<string>>;
   /** How far a wait may be off, as a part of it, 0 to 1; 0 = exact. For `exponential` and `interactive`. */
   jitter?: number;
   /**
@@ -1370,6 +1416,8 @@ export interface TurnMetrics {
   contextSize?: number;
   /** Time from start to seal, in milliseconds; absent while it runs. */
   durationMs?: number;
+  /** Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`. */
+  failedAttempts?: Array<FailedAttempt>;
   /** The `seq` of its first chunk. */
   firstSeq?: number;
   /** Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown. */

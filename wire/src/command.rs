@@ -119,6 +119,9 @@ pub enum Command {
         /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// Retry settings of the new turn alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<Box<RetrySettings>>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,

@@ -175,6 +175,12 @@ pub enum EventBody {
         /// True if another turn was refused and this one did not ask: the wait uses up no attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shared: Option<bool>,
+        /// The target whose call failed, as `provider/model`; absent if no call was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_target: Option<String>,
+        /// Time from that call to its failure, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        latency_ms: Option<u64>,
     },
     /// The failure that ends the turn. Sent once, and persisted as an error chunk.
     Error(ErrorReport),

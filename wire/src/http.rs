@@ -1,5 +1,6 @@
 //! Request and response bodies of the HTTP API.
 
+mod attempt;
 mod retry;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
@@ -10,6 +11,7 @@ use crate::{
     ApprovalMode, ApprovalRequest, Category, ConversationId, ConversationStatus, DoneReason, Image,
     QueuedMessage, RetrySettings, RetryState, StoredChunk, TurnId, Usage,
 };
+pub use attempt::{Attempts, FailedAttempt};
 pub use retry::{RetryNowRequest, RetryRequest};
 
 /// Request body of `POST /chat`.
@@ -150,6 +152,9 @@ pub struct TurnMetrics {
     /// The turn that it repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<TurnId>,
+    /// Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_attempts: Option<Vec<FailedAttempt>>,
 }
 
 impl TurnMetrics {
@@ -170,6 +175,7 @@ impl TurnMetrics {
             retries: None,
             waited_ms: None,
             retry_of: None,
+            failed_attempts: None,
         }
     }
 }

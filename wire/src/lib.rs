@@ -40,15 +40,15 @@ pub use event::{
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
 pub use http::{
-    ConversationList, ConversationState, ConversationSummary, ErrorBody, Health, HistoryWindow, ModelInfo,
-    Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryRequest,
-    SendRequest, Stopped, TargetState, Targets, TurnMetrics, TurnMetricsList,
+    Attempts, ConversationList, ConversationState, ConversationSummary, ErrorBody, FailedAttempt, Health,
+    HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
+    RetryNowRequest, RetryRequest, SendRequest, Stopped, TargetState, Targets, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
 pub use retry_settings::{
-    AfterContent, Change, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset, RetrySettings,
-    RetrySettingsState, RouteRevert,
+    AfterContent, Change, FallbackChains, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset,
+    RetrySettings, RetrySettingsState, RouteRevert,
 };
 #[cfg(feature = "schema")]
 pub use schema::{asyncapi, generated, json_schema, openapi, typescript};

@@ -3,6 +3,7 @@
 //! Every field is optional: what is not set is inherited from the next weaker scope. A message is stronger than its
 //! conversation, then come its route, the global settings, and the configuration.
 
+mod chains;
 mod change;
 mod check;
 mod read;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConversationId;
 
+pub use chains::FallbackChains;
 pub use change::{Change, RetryPatch};
 pub use check::InvalidRetrySettings;
 pub(crate) use read::{Key, read_change};
@@ -56,11 +58,14 @@ pub struct RetrySettings {
     /// What to do at a usage limit that no short wait and no other target gets around.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<OnQuota>,
+    /// What is asked in place of a model that fails. A scope's chains replace those of weaker scopes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_chains: Option<FallbackChains>,
 }
 
 impl RetrySettings {
     /// The names of all settings on the wire.
-    pub const NAMES: [&str; 9] = read::SETTINGS;
+    pub const NAMES: [&str; 10] = read::SETTINGS;
 
     /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {

@@ -10,10 +10,10 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Answered, ApprovalAnswer, Approvals, Chunk, Command, ConversationList, ConversationState,
-    ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message, Models, QueueCancelled, QueueRequest,
-    Queued, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked,
-    SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
+    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, Chunk, Command, ConversationList,
+    ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message, Models,
+    QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest,
+    RetrySettingsState, Revoked, SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -104,7 +104,9 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
-    define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked)>(&mut generator);
+    define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts)>(
+        &mut generator,
+    );
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
     for (union, suffix, open) in UNIONS {

@@ -37,6 +37,8 @@ fn nested() -> Vec<String> {
         filled(r#"{"type":"chat.stop","conversationId":"c""#, r#","":0"#, "}"),
         filled(r#"{"type":"retry.set""#, r#","":0"#, "}"),
         filled(r#"{"type":"retry.set","maxRetries":["#, "{},", "]}"),
+        filled(r#"{"type":"retry.set","fallbackChains":{"#, r#""":[],"#, "}}"),
+        filled(r#"{"type":"retry.set","fallbackChains":{"":["#, r#""","#, "]}}"),
         filled(r#"{"type":"chat.send","message":["#, "{},", "]}"),
         filled(r#"{"type":"chat.send","message":"","images":["#, r#"{"url":""},"#, "]}"),
         filled(r#"{"type":"chat.send","message":"","images":["#, r#"{"url":"","x":[[]]},"#, "]}"),
@@ -62,6 +64,9 @@ fn stringy() -> Vec<String> {
         (r#"{"type":"chat.send","message":"","retry":{"preset":""#, r#""}}"#),
         (r#"{"type":"retry.set","enabled":""#, r#""}"#),
         (r#"{"type":"retry.set","preset":""#, r#""}"#),
+        (r#"{"type":"retry.set","fallbackChains":{""#, r#"":[]}}"#),
+        (r#"{"type":"retry.set","fallbackChains":{"":[""#, r#""]}}"#),
+        (r#"{"type":"retry.set","fallbackChains":{"":""#, r#""}}"#),
         (r#"{"type":"retry.set","conversationId":""#, r#""}"#),
         (r#"{"type":"retry.set",""#, r#"":0}"#),
     ];
@@ -82,7 +87,7 @@ fn a_frame_costs_at_most_four_times_its_bytes() {
             assert!(bytes <= 4 * FRAME, "{bytes} bytes for the body {begin:?}");
         }
     }
-    let [many, skipped] = [9, 4].map(|at| nested().swap_remove(at));
+    let [many, skipped] = [11, 4].map(|at| nested().swap_remove(at));
     let (bytes, parsed) = cost(|| serde_json::from_str::<SendRequest>(&many));
     assert!(
         bytes < 1 << 20 && parsed.unwrap_err().to_string().contains("more than 64 images"),

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 31] = [
+const ALLOWED: [(&str, &[&str]); 32] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -23,14 +23,16 @@ const ALLOWED: [(&str, &[&str]); 31] = [
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
     ("reviewer", &[]),
+    // What was told of failures, read back.
+    ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
-    ("gate", &["clock", "health", "telemetry"]),
     ("error", &["cursor", "journal"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
+    ("gate", &["clock", "health", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // What settings come to, and where they are kept: not who obeys them.
@@ -40,6 +42,7 @@ const ALLOWED: [(&str, &[&str]); 31] = [
     (
         "conversation",
         &[
+            "attempt",
             "cursor",
             "error",
             "frame",
@@ -58,6 +61,7 @@ const ALLOWED: [(&str, &[&str]); 31] = [
     (
         "session",
         &[
+            "attempt",
             "clock",
             "conversation",
             "cursor",
@@ -103,6 +107,7 @@ const ALLOWED: [(&str, &[&str]); 31] = [
     (
         "orchestrator",
         &[
+            "attempt",
             "clock",
             "conversation",
             "cursor",

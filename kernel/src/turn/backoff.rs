@@ -19,14 +19,26 @@ impl Turn {
             && backoff.op == op
             && now >= backoff.resume_at
         {
-            // Others may have found out meanwhile that another target is free, or that this one is not.
-            let ledger = backoff.ledger.clone();
-            self.choose_target(now, Some(&ledger), schedule, fx);
-            if let Phase::Backoff(backoff) = &mut self.phase {
-                backoff.ledger.target = self.target;
-            }
-            self.try_again(now, fx);
+            self.end_wait(now, schedule, fx);
         }
+    }
+
+    /// What others found out is over before it was to be.
+    pub(super) fn on_release(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+        if matches!(&self.phase, Phase::Backoff(backoff) if backoff.held) {
+            self.end_wait(now, schedule, fx);
+        }
+    }
+
+    fn end_wait(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+        let Phase::Backoff(backoff) = &self.phase else { return };
+        // Others may have found out meanwhile that another target is free, or that this one is not.
+        let ledger = backoff.ledger.clone();
+        self.choose_target(now, Some(&ledger), schedule, fx);
+        if let Phase::Backoff(backoff) = &mut self.phase {
+            backoff.ledger.target = self.target;
+        }
+        self.try_again(now, fx);
     }
 
     /// A user skips the wait, or repeats the call of a silent provider.

@@ -38,6 +38,8 @@ impl Turn {
     /// A person has another turn take the place of this one.
     pub(super) fn on_move_away(&mut self, now: Millis, fx: &mut Effects) {
         if self.takes_retry_now() {
+            // The turn that takes its place answers anew.
+            self.withdrawn.clear();
             self.abort(now, Some(MOVED), fx);
         }
     }

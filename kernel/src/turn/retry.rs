@@ -142,6 +142,9 @@ impl Turn {
             hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
             clamped: clamped.then_some(true),
             shared: shared.then_some(true),
+            // Who made the call knows.
+            failed_target: None,
+            latency_ms: None,
         });
         self.enter(Phase::Backoff(backoff));
     }

@@ -1,12 +1,14 @@
 //! Taking back part of an answer, after which the step is streamed again.
 
-use everturn_wire::{EventBody, Failure};
+use core::mem;
 
-use super::Turn;
+use everturn_wire::{EventBody, Failure, Role};
+
+use super::{Turn, streaming::drop_idle_echoes};
 use crate::{
     AfterContent, Effects,
     call::{CallState, OpenCall},
-    phase::{Phase, Streaming},
+    phase::{Phase, Piece, Streaming},
 };
 
 impl Turn {
@@ -21,9 +23,33 @@ impl Turn {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let (usage, step) = (streaming.usage.take(), streaming.op.step);
         let is_shown = streaming.first_token_at.is_some();
+        let pieces = mem::take(&mut streaming.pieces);
         self.settle_usage(usage, &self.step_id(step), fx);
         if is_shown {
+            self.withdrawn = pieces;
             fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: failure.message.clone() });
+        }
+    }
+
+    /// The step ends before anything came in the place of what was taken back: that is shown again, and kept.
+    pub(super) fn bring_back(&mut self, fx: &mut Effects) {
+        let is_replaced = match &self.phase {
+            Phase::Backoff(_) => false,
+            Phase::Streaming(streaming) => streaming.first_token_at.is_some(),
+            Phase::Tools(_) | Phase::Sealed(_) => true,
+        };
+        let mut pieces = mem::take(&mut self.withdrawn);
+        if is_replaced {
+            return;
+        }
+        drop_idle_echoes(&mut pieces);
+        for piece in pieces {
+            match piece.clone() {
+                Piece::Text(delta) => fx.tell(EventBody::TextDelta { delta }),
+                Piece::Thinking { text, .. } if text.is_empty() => {}
+                Piece::Thinking { text: delta, .. } => fx.tell(EventBody::ReasoningDelta { delta }),
+            }
+            fx.keep(Role::Assistant, piece.into_chunk());
         }
     }
 }

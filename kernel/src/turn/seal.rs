@@ -69,6 +69,7 @@ impl Turn {
     /// Interrupts what the phase waits for and leaves a history that every provider accepts.
     fn leave(&mut self, now: Millis, retries: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         self.end_retries(retries, message, fx);
+        self.bring_back(fx);
         match &self.phase {
             Phase::Streaming(_) => {
                 self.abandon_step(fx);

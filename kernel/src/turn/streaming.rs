@@ -148,6 +148,7 @@ impl Turn {
         let empty = Streaming::new(streaming.op, streaming.ledger.clone(), streaming.since);
         let streaming = mem::replace(streaming, empty);
         let step_id = self.step_id(streaming.op.step);
+        self.withdrawn = Vec::new();
         self.steps += 1;
         self.context_size =
             streaming.usage.map(|usage| usage.input_tokens.saturating_add(usage.output_tokens));
@@ -222,7 +223,7 @@ impl Streaming {
 }
 
 /// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.
-fn drop_idle_echoes(pieces: &mut Vec<Piece>) {
+pub(super) fn drop_idle_echoes(pieces: &mut Vec<Piece>) {
     for piece in pieces.iter_mut().rev() {
         match piece {
             Piece::Text(_) => break,

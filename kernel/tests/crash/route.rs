@@ -1,12 +1,12 @@
 //! A crash at every point of turns on a route: the same targets are asked, after the same waits.
 
-use everturn_kernel::{Settings, Turn};
+use everturn_kernel::{Schedule, Settings, Turn, Walls};
 use everturn_testkit::{Beat, Fact, Script, World, strategy::any_calm_script};
 use everturn_wire::EventBody;
 use proptest::prelude::*;
 
 use crate::{
-    preset::random::{Preset, any_preset, any_route},
+    preset::random::{any_jittered, any_preset, any_route},
     property::config,
 };
 
@@ -14,36 +14,64 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn a_route_is_taken_as_in_the_calm_story(script in any_calm_script(), targets in any_route(), preset in any_preset()) {
+    fn a_route_is_taken_as_in_the_calm_story(
+        script in any_calm_script(),
+        targets in any_route(),
+        preset in any_preset(),
+    ) {
         let settings = Settings { max_recoveries: 9, eager_tools: false, targets, ..script.settings };
-        let script = in_no_time(Script { settings, ..script });
-        let mut calm = world(&script, &preset);
-        let end = calm.begin().sealed().expect("it ends");
-        calm.check();
-        for point in 0..calm.points() {
-            let mut world = world(&script, &preset);
-            world.crash_at(point);
-            let turn = world.run().sealed().expect("it ends");
-            world.check();
-            prop_assert_eq!(moves(&calm), moves(&world), "a crash at {}", point);
-            prop_assert_eq!(end.outcome(), turn.outcome(), "a crash at {}", point);
-            prop_assert_eq!(figures(&end), figures(&turn), "a crash at {}", point);
-        }
+        ends_the_same(Script { settings, ..script }, &preset)?;
+    }
+
+    #[test]
+    fn usage_limits_are_sat_out_as_in_the_calm_story(script in any_calm_script(), targets in any_route(), preset in any_preset()) {
+        let settings = Settings { max_recoveries: 9, eager_tools: false, targets, ..script.settings };
+        ends_the_same(Script { settings, ..script }, &Walls(preset))?;
+    }
+
+    #[test]
+    fn with_jitter_the_same_targets_are_asked(script in any_calm_script(), targets in any_route(), preset in any_jittered()) {
+        let settings = Settings { max_recoveries: 9, eager_tools: false, targets, ..script.settings };
+        ends_the_same(Script { settings, ..script }, &preset)?;
     }
 }
 
-/// The script with models that take no time, and nothing checked: what a crash makes begin again would end later, and the
-/// waits that are counted from there would be shorter.
+/// After a crash at any point the turn moves, waits and ends as without one.
+fn ends_the_same(
+    script: Script,
+    schedule: &(impl Schedule + Clone + Send + Sync + 'static),
+) -> Result<(), TestCaseError> {
+    let script = &in_no_time(script);
+    let mut calm = world(script, schedule);
+    let end = calm.begin().sealed().expect("it ends");
+    calm.check();
+    for point in 0..calm.points() {
+        let mut world = world(script, schedule);
+        world.crash_at(point);
+        let turn = world.run().sealed().expect("it ends");
+        world.check();
+        prop_assert_eq!(moves(&calm), moves(&world), "a crash at {}", point);
+        prop_assert_eq!(end.outcome(), turn.outcome(), "a crash at {}", point);
+        prop_assert_eq!(figures(&end), figures(&turn), "a crash at {}", point);
+    }
+    Ok(())
+}
+
+/// The script with models and tools that take no time, and nothing checked: what a crash makes begin again would end later,
+/// and waits that are counted from there would be shorter.
 fn in_no_time(mut script: Script) -> Script {
     script.checks.clear();
     for beats in script.steps.iter_mut().flatten() {
         beats.retain(|beat| !matches!(beat, Beat::Wait(_)));
     }
+    for tool in &mut script.tools {
+        tool.takes_ms = 0;
+    }
     script
 }
 
-fn world(script: &Script, preset: &Preset) -> World {
-    World::new(script.clone()).with_schedule(preset.clone())
+fn world(script: &Script, schedule: &(impl Schedule + Clone + Send + Sync + 'static)) -> World {
+    World::new(script.clone()).with_schedule(schedule.clone())
 }
 
 fn figures(turn: &Turn) -> (Option<&str>, u32, u64) {

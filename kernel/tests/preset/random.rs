@@ -68,6 +68,14 @@ pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
     prop_oneof![2 => interactive, 2 => cycling, 1 => handover]
 }
 
+/// `interactive` with jitter.
+pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
+    (1..5_000u64, 0..8u32, any::<bool>(), 0.01..1.0).prop_map(|(base_ms, max_retries, reverts, jitter)| {
+        let base = Duration::from_millis(base_ms);
+        Preset::Interactive(Interactive { base, max_delay: None, max_retries, reverts, jitter })
+    })
+}
+
 /// Targets, at least one.
 pub(crate) fn any_route() -> impl Strategy<Value = Vec<Target>> {
     any_targets().prop_map(|mut targets| {

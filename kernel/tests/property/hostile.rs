@@ -262,6 +262,7 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
             Input::Tick(op) => matches!(want, Want::Wake(next, at) if next == *op && now >= at),
             Input::RetryNow | Input::MoveAway => waits || is_silent(turn),
             Input::GoTo(target) => (waits || is_silent(turn)) && *target < turn.settings().targets.len(),
+            Input::Release => is_held(turn),
             Input::AbortRetry => turn.retry().is_some(),
             Input::Steer(message) => !queued(&message.message_id) && !message.text.is_empty(),
             Input::Unsteer { message_id } => queued(message_id),
@@ -288,6 +289,12 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
 /// Whether the turn is at the tools of this step.
 fn is_step(want: Want, step: u32) -> bool {
     matches!(want, Want::Tools { step: current, .. } | Want::Person { step: current, .. } if current == step)
+}
+
+/// Whether the turn waits because its call was put off.
+fn is_held(turn: &Turn) -> bool {
+    let saved = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON");
+    saved["phase"]["held"] == true
 }
 
 /// Whether watchers were told that the call is silent, and of nothing else.

@@ -79,3 +79,15 @@ fn a_wait_for_the_network_leaves_the_budget_whole() {
     assert!(play(&first(false)).contains("Hello"));
     assert!(play(&first(true)).contains(r#"outcome="too-long""#));
 }
+
+#[test]
+fn a_hold_that_is_over_early_is_ended_and_a_retry_is_not() {
+    let script = Script {
+        schedule: Some(Delays::new([10_000])),
+        outside: vec![(5_000, Input::Release), (6_000, Input::Release), (7_000, Input::Release)],
+        ..Script::one_step([held(20_000, true), overloaded(), says("Hello")])
+    };
+    let story = play(&script);
+    let calls: Vec<_> = story.lines().map(str::trim).filter(|line| line.contains("> call")).collect();
+    assert_eq!(calls, ["0 > call 0.0", "5000 > call 0.1", "15000 > call 0.2"]);
+}

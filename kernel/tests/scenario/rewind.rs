@@ -107,10 +107,66 @@ fn a_step_whose_tool_has_started_is_not_taken_back() {
 }
 
 #[test]
-fn a_stop_in_the_wait_leaves_nothing_of_what_was_taken_back() {
-    let script = Script { outside: vec![(1_000, Input::Abort)], ..script([breaks("Hel"), says("Hello")]) };
-    let story = play(&script);
-    assert!(!story.contains("| Assistant"), "{story}");
+fn a_stop_in_the_wait_keeps_what_was_taken_back() {
+    let broken =
+        vec![thought("Hm."), text("Hel"), call("a", "read"), failed(network_failure("connection reset"))];
+    let script = Script { outside: vec![(1_000, Input::Abort)], ..script([broken, says("Hello")]) };
+    assert_snapshot!(play(&script), @r#"
+       0 | User text text="Hi"
+       0 user-message text="Hi"
+       0 turn-start
+       0 > call 0.0
+       0 reasoning-delta delta="Hm."
+       0 text-delta delta="Hel"
+       0 tool-call input={"n":1} toolCallId="a" toolName="read"
+       0 step-rewound reason="connection reset"
+       0 provider-retry attempt=0 category="network" delayMs=5000 maxAttempts=21 message="connection reset"
+       0 > sleep 5000
+    1000 > abort
+    1000 retry-ended attempts=0 outcome="cancelled"
+    1000 reasoning-delta delta="Hm."
+    1000 | Assistant thinking text="Hm."
+    1000 text-delta delta="Hel"
+    1000 | Assistant text text="Hel"
+    1000 done durationMs=1000 firstTokenMs=0 reason="aborted"
+    1000 turn-sealed
+    "#);
+}
+
+/// What is kept of the answer.
+fn kept(script: &Script) -> Vec<String> {
+    let story = play(script);
+    story.lines().filter_map(|line| Some(line.split_once("| Assistant ")?.1.to_owned())).collect()
+}
+
+#[test]
+fn what_was_taken_back_last_is_kept_where_nothing_comes_in_its_place() {
+    let hel = r#"text text="Hel""#;
+    let once = || Some(everturn_testkit::Delays::new([1_000, 1_000]));
+    let refused = || vec![failed(Failure::new(Category::Auth, false, "HTTP 401"))];
+    // A later call fails before it shows anything.
+    let given_up = Script { schedule: once(), ..script([breaks("Hel"), refused()]) };
+    assert_eq!(kept(&given_up)[0], hel);
+    let at_last = Script { schedule: once(), ..script([breaks("H"), breaks("Hel"), refused()]) };
+    assert_eq!(
+        kept(&at_last)[..],
+        [hel.to_owned(), kept(&given_up)[1].replace("retries=1 waitedMs=1000", "retries=2 waitedMs=2000")]
+    );
+    // Something came in its place.
+    let replaced =
+        Script { schedule: once(), ..script([breaks("Hel"), vec![text("Ha"), refused().remove(0)]]) };
+    assert_eq!(kept(&replaced)[0], r#"text text="Ha""#);
+    // Another turn does.
+    let moved = Script { outside: vec![(100, Input::MoveAway)], ..script([breaks("Hel"), says("Hello")]) };
+    assert_eq!(kept(&moved), [""; 0]);
+    // The next step has nothing to do with it.
+    let asks = vec![text("Let me"), call("a", "read"), finish(FinishReason::ToolCalls)];
+    let next = Script {
+        steps: vec![vec![breaks("Hel"), asks], vec![refused()]],
+        settings: settings(),
+        ..Script::default()
+    };
+    assert_eq!(kept(&next).iter().filter(|line| line.contains("Hel")).count(), 0);
 }
 
 #[test]
@@ -133,4 +189,30 @@ fn a_crash_at_any_point_ends_the_same() {
         assert_eq!(kept(&world), kept(&calm), "a crash at {at}");
     }
     assert!(beats > 3);
+}
+
+#[test]
+fn a_crash_in_the_wait_loses_nothing_of_what_was_taken_back() {
+    let calm = Script {
+        outside: vec![(9_000, Input::Abort)],
+        ..script([breaks("Hel"), breaks("Hell"), says("Hello")])
+    };
+    let end = |at: Option<u32>| {
+        let mut world = World::new(calm.clone());
+        if let Some(at) = at {
+            world.crash_at(at);
+        }
+        world.run().sealed().expect("it ends");
+        world.check();
+        let kept = |fact: &Fact| match fact {
+            Fact::Kept(_, chunk) => Some(chunk.clone()),
+            _ => None,
+        };
+        world.log().pick(kept)
+    };
+    let usual = end(None);
+    assert!(format!("{usual:?}").contains("Hell"), "{usual:?}");
+    for at in 0..30 {
+        assert_eq!(end(Some(at)), usual, "a crash at {at}");
+    }
 }

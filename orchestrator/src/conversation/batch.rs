@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use everturn_kernel::{Effect, Millis, Outcome, Turn};
 use everturn_wire::{
-    Chunk, ConversationId, ConversationStatus, EventBody, Role, StoredChunk, TurnId, TurnMetrics,
+    Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody, FailedAttempt, Role,
+    StoredChunk, TurnId, TurnMetrics,
 };
 
 use super::{Record, State};
-use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, telemetry::Count};
+use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, attempt::brief, telemetry::Count};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -37,6 +38,20 @@ pub(crate) struct Batch {
     /// Streamed text that was told since the last commit and is made durable by this one.
     told: Vec<Frame>,
     id: ConversationId,
+    /// The provider call that was made last.
+    called: Option<Called>,
+    /// The failed attempt that ends the turn.
+    pub(crate) ended_by: Option<FailedAttempt>,
+    /// All failed attempts of the turn that is sealed.
+    pub(crate) failed_attempts: Vec<FailedAttempt>,
+}
+
+/// A provider call.
+#[derive(Clone)]
+pub(crate) struct Called {
+    /// What was asked, as `credential/model`.
+    pub(crate) target: String,
+    pub(crate) at: Millis,
 }
 
 impl Batch {
@@ -58,7 +73,16 @@ impl Batch {
             is_next: false,
             told: live.log.merged_after(live.journaled),
             id: id.clone(),
+            called: None,
+            ended_by: None,
+            failed_attempts: Vec::new(),
         }
+    }
+
+    /// Failures that are added are those of this call.
+    pub(crate) fn of_call(mut self, called: Option<Called>) -> Self {
+        self.called = called;
+        self
     }
 
     pub(crate) fn effect(&mut self, effect: Effect, turn_id: &TurnId, now: Millis) {
@@ -71,6 +95,11 @@ impl Batch {
                         *message_seq = has_message.then_some(self.head.last_seq);
                         *supersedes = self.mark;
                     }
+                    EventBody::ProviderRetry { shared: None, failed_target, latency_ms, .. } => {
+                        *failed_target = self.called.as_ref().map(|call| call.target.clone());
+                        *latency_ms = self.called.as_ref().map(|call| now.since(call.at));
+                    }
+                    EventBody::Error(report) => self.ended_by = self.failed(report, turn_id, now),
                     _ => {}
                 }
                 self.counts.extend(Count::of(&body));
@@ -78,6 +107,23 @@ impl Batch {
             }
             Effect::Keep(role, chunk) => self.chunk(role, chunk, now),
         }
+    }
+
+    /// The failed attempt behind the error that ends a turn. What broke here was no attempt. Its step is filled in later.
+    fn failed(&self, report: &ErrorReport, turn_id: &TurnId, now: Millis) -> Option<FailedAttempt> {
+        let called = self.called.as_ref().filter(|_| report.category != Some(Category::Internal))?;
+        Some(FailedAttempt {
+            turn_id: turn_id.clone(),
+            step: 0,
+            attempt: report.retries.unwrap_or(0),
+            target: Some(called.target.clone()),
+            category: report.category,
+            code: report.code.clone(),
+            message: brief(report.message.clone()),
+            failed_at: now.0,
+            latency_ms: Some(now.since(called.at)),
+            wait_ms: None,
+        })
     }
 
     /// The turn's first chunk, if it is still to come, takes the place of what the history has from this `seq` on.
@@ -176,6 +222,7 @@ impl Batch {
             retries: Some(turn.retries()).filter(|retries| *retries > 0),
             waited_ms: Some(turn.waited_ms()).filter(|waited| *waited > 0),
             retry_of: turn.retry_of().cloned(),
+            failed_attempts: Some(self.failed_attempts.clone()).filter(|attempts| !attempts.is_empty()),
         }
     }
 }

@@ -12,13 +12,15 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 
 use super::Gates;
-use crate::{clock::Clock, health::SharedHealth, telemetry};
+use crate::{clock::Clock, health::SharedHealth, telemetry, timer::Timers};
 
 /// A call that was let through.
 pub(crate) struct Pass {
     /// None for a turn that neither waits for others nor tells them.
     pub(crate) gates: Option<Arc<Gates>>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Who wakes those that need not wait any longer.
+    pub(crate) timers: Arc<Timers>,
     /// The id of the model that is asked.
     pub(crate) target: String,
     pub(crate) turn: TurnId,
@@ -51,7 +53,9 @@ impl Pass {
             }
             event => {
                 if let Some(gates) = &self.gates {
-                    gates.answered(&self.target, self.asked_at, now);
+                    for (at, id) in gates.answered(&self.target, self.asked_at, now) {
+                        self.timers.wake_at(at, id);
+                    }
                 }
                 if let Some((health, target)) = &self.health {
                     health.answered(self.asked_at, target);

@@ -3,6 +3,17 @@ use everturn_wire::Unreached;
 use std::sync::Arc;
 
 use super::*;
+use crate::timer::{Timers, Wakes, Woken};
+
+/// Nobody is woken.
+struct Nobody;
+
+#[async_trait::async_trait]
+impl Wakes for Nobody {
+    async fn wake(&self, _: &ConversationId) -> Woken {
+        Woken::Done
+    }
+}
 
 fn limited() -> Failure {
     Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
@@ -10,7 +21,7 @@ fn limited() -> Failure {
 
 /// How long a turn is put off at that moment; `None` = it asks.
 fn waits(gates: &Gates, turn: &str, now: u64) -> Option<u64> {
-    gates.enter("m", &turn.into(), Millis(now)).map(|hold| hold.wait_ms)
+    gates.enter("m", &"c".into(), &turn.into(), Millis(now)).map(|hold| hold.wait_ms)
 }
 
 /// A gate that is closed until 10 s by the turn `first`.
@@ -23,8 +34,8 @@ fn closed() -> Gates {
 #[test]
 fn others_wait_as_long_as_the_one_that_was_refused_and_a_little_more() {
     let gates = closed();
-    assert_eq!(gates.enter("other", &"a".into(), Millis(1)), None);
-    let hold = gates.enter("m", &"a".into(), Millis(1_000)).unwrap();
+    assert_eq!(gates.enter("other", &"c".into(), &"a".into(), Millis(1)), None);
+    let hold = gates.enter("m", &"c".into(), &"a".into(), Millis(1_000)).unwrap();
     assert_eq!((hold.wait_ms, hold.shared, hold.in_budget), (9_500, true, true));
     assert_eq!(hold.failure.message, "HTTP 429: slow down");
     assert_eq!(waits(&gates, "b", 1_000), Some(10_500));
@@ -76,6 +87,7 @@ fn call(gates: Arc<Gates>, turn: &str) -> Pass {
     Pass {
         gates: Some(gates),
         clock: Arc::new(crate::SystemClock::new()),
+        timers: Arc::new(Timers::new(Arc::new(crate::SystemClock::new()), Nobody)),
         target: "m".to_owned(),
         turn: turn.into(),
         asked_at: Millis(1_000),
@@ -108,7 +120,7 @@ fn while_the_network_is_gone_one_turn_looks_for_it_and_nothing_is_used_up() {
         let hold = gates.failed(&call(gates.clone(), "a"), &refused, Millis(now)).unwrap();
         assert!(!hold.in_budget && !hold.shared, "{hold:?}");
         assert_eq!(hold.failure.message, "Offline, waiting for the network: connection refused");
-        let other = gates.enter("m", &"b".into(), Millis(now)).unwrap();
+        let other = gates.enter("m", &"c".into(), &"b".into(), Millis(now)).unwrap();
         assert!(other.shared && !other.in_budget);
         waited.push(hold.wait_ms);
         now += hold.wait_ms;
@@ -155,4 +167,23 @@ fn turns_that_lose_the_network_together_wait_as_long_as_the_first_of_them() {
     let lost =
         |turn: &str, now| gates.failed(&call(gates.clone(), turn), &refused, Millis(now)).unwrap().wait_ms;
     assert_eq!([lost("a", 1_000), lost("b", 1_000), lost("c", 2_000)], [5_000, 5_000, 4_000]);
+}
+
+#[test]
+fn when_it_answers_early_those_who_wait_are_let_go_of_one_after_the_other() {
+    let gates = closed();
+    for id in ["b", "a", "c"] {
+        gates.enter("m", &id.into(), &id.into(), Millis(1_000)).unwrap();
+    }
+    assert!(!gates.lets_go_of(&"a".into()), "it is closed");
+    let woken = gates.answered("m", Millis(2_000), Millis(2_500));
+    let expected = [(3_000, "b"), (4_000, "a"), (4_500, "c")];
+    assert_eq!(woken, expected.map(|(at, id)| (Millis(at), id.into())), "in the order in which they came");
+    assert!(gates.lets_go_of(&"a".into()) && !gates.lets_go_of(&"a".into()));
+    gates.limited("m", &"d".into(), limited(), Millis(20_000), Millis(3_100));
+    assert!(!gates.lets_go_of(&"c".into()), "it is limited again");
+
+    let gates = closed();
+    gates.enter("m", &"b".into(), &"b".into(), Millis(1_000)).unwrap();
+    assert_eq!(gates.answered("m", Millis(10_000), Millis(10_000)), [], "they are about to come");
 }

@@ -1,7 +1,7 @@
 //! Asking again: for the last turn, or from any user message on.
 
 use everturn_kernel::Prompt;
-use everturn_wire::{Chunk, ConversationId, DoneReason, Image, TurnId, TurnMetrics};
+use everturn_wire::{Chunk, ConversationId, DoneReason, Image, RetrySettings, TurnId, TurnMetrics};
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check};
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What is asked again: [`RetryTurn::last`] or [`RetryTurn::message`], then what differs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RetryTurn {
     /// The conversation's last turn; refused when another one is the last by now. Required without `seq`: then it is
@@ -25,6 +25,8 @@ pub struct RetryTurn {
     pub text: Option<String>,
     /// The model or route, by its id; else the conversation's last one. Later turns of the conversation use it, too.
     pub model: Option<String>,
+    /// Retry settings of the new turn alone; they go before those of its conversation.
+    pub retry: Option<RetrySettings>,
 }
 
 impl RetryTurn {
@@ -55,6 +57,12 @@ impl RetryTurn {
     pub fn model(self, model: impl Into<String>) -> Self {
         Self { model: Some(model.into()), ..self }
     }
+
+    /// With these retry settings, for the new turn alone.
+    #[must_use]
+    pub fn retry(self, settings: RetrySettings) -> Self {
+        Self { retry: Some(settings), ..self }
+    }
 }
 
 /// How the new turn begins.
@@ -81,7 +89,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// As [`Self::retry`], when there is no such model or route, the conversation has no such user message, a later version
-    /// replaced it, or the new text is no good.
+    /// replaced it, or the new text or a retry setting is no good.
     pub async fn retry_with(&self, id: &ConversationId, what: RetryTurn) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         let conversation = self.find(id).await?;
@@ -98,8 +106,10 @@ impl Orchestrator {
         };
         let last_model = conversation.state().record.head.model.clone();
         let model = self.ports.models.choose(what.model.as_deref(), last_model.as_deref())?;
+        self.check_retry(&conversation, &model, what.retry.as_ref())?;
         let seated = conversation.claim_since(vacancy)?;
-        let settings = TurnSettings::new(&self.ports, &conversation, model, None, supersedes);
+        let retry = what.retry.as_ref();
+        let settings = TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);
         let (started, begun) = oneshot::channel();
         let turn_id = new_id::turn();
         let job = match beginning {

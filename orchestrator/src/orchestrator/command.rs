@@ -52,7 +52,7 @@ impl Orchestrator {
         let (started, begun) = oneshot::channel();
         let prompt = Prompt { text: start.text, images: start.images };
         let (effort, retry) = (start.reasoning_effort, start.retry.as_ref());
-        let mut settings = TurnSettings::of_message(&self.ports, conversation, model, effort, retry);
+        let mut settings = TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry);
         settings.definition.approvals = start.approvals;
         let job = TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started);
         session::begin(&self.ports, seated, job);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use everturn_kernel::Target;
 use everturn_wire::{
-    ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, HistoryWindow, TargetState,
-    TurnMetrics,
+    ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, FailedAttempt, HistoryWindow,
+    TargetState, TurnId, TurnMetrics,
 };
 
 use super::Orchestrator;
 use crate::{
-    Cursor, Error, ListCursor, Page, Subscription, Take, Window, layer::Switch, subscription::Source,
+    Cursor, Error, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, layer::Switch,
+    subscription::Source,
 };
 
 impl Orchestrator {
@@ -62,6 +63,8 @@ impl Orchestrator {
                 .zip(turn.last_seq)
                 .is_some_and(|(first, last)| first <= latest_seq && last >= first_seq)
         });
+        // Read by themselves where somebody wants them.
+        turns.iter_mut().for_each(|turn| turn.failed_attempts = None);
         Ok(HistoryWindow {
             chunks: chunks.into_iter().map(Arc::unwrap_or_clone).collect(),
             latest_seq,
@@ -98,6 +101,37 @@ impl Orchestrator {
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
         self.registry.check(id).await?;
         Ok(self.ports.journal.metrics(id).await?)
+    }
+
+    /// The failed attempts of a conversation's turns, or of one of them: the newest `limit`, oldest first. Of the running
+    /// turn they are read from its events, of a sealed one they are kept with its figures.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or the journal fails.
+    pub async fn attempts(
+        &self,
+        id: &ConversationId,
+        turn_id: Option<&TurnId>,
+        limit: usize,
+    ) -> Result<everturn_wire::Attempts, Error> {
+        let conversation = self.registry.get(id).await?;
+        let journal = &*self.ports.journal;
+        let running = conversation.state().live.running.as_ref().map(|turn| turn.from);
+        // Before the sealed ones are read: it may become one of them in between.
+        let running = match running {
+            Some(from) => Attempts::read(journal, id, from).await?.ended_by(None),
+            None => Vec::new(),
+        };
+        let sealed = journal.metrics(id).await?;
+        let is_sealed = |turn_id: &TurnId| sealed.iter().any(|turn| turn.turn_id == *turn_id);
+        let running: Vec<_> = running.into_iter().filter(|attempt| !is_sealed(&attempt.turn_id)).collect();
+        let kept = sealed.into_iter().flat_map(|turn| turn.failed_attempts.unwrap_or_default());
+        let is_asked_for =
+            |attempt: &FailedAttempt| turn_id.is_none_or(|turn_id| attempt.turn_id == *turn_id);
+        let mut attempts: Vec<_> = kept.chain(running).filter(is_asked_for).collect();
+        let surplus = attempts.len().saturating_sub(limit);
+        attempts.drain(..surplus);
+        Ok(everturn_wire::Attempts { attempts, more: (surplus > 0).then_some(true) })
     }
 
     /// A page of all conversations, newest activity first; and, where there are more, the cursor for the next page.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use everturn_kernel::Input;
 use everturn_wire::{
-    Change, ConversationId, InvalidRetrySettings, RetryPatch, RetrySettings, RetrySettingsState,
+    Change, ConversationId, FallbackChains, InvalidRetrySettings, RetryPatch, RetrySettings,
+    RetrySettingsState,
 };
 use tokio::sync::broadcast;
 
@@ -107,6 +108,9 @@ impl Orchestrator {
         let new = patch.applied_to(old);
         if has_figures(patch) {
             check(&new, &self.effective(conversation, &new)?)?;
+            if let Some(Change::Set(chains)) = &patch.fallback_chains {
+                self.check_chains(chains)?;
+            }
         }
         Ok(new)
     }
@@ -148,7 +152,33 @@ impl Orchestrator {
         let Some(retry) = retry else { return Ok(()) };
         let (own, global) = (conversation.retry.get(), self.ports.retry.global.get());
         let set = Set { message: Some(retry), conversation: own.as_deref(), global: global.as_deref() };
-        check(retry, &set.on(&self.ports.base(model)))
+        check(retry, &set.on(&self.ports.base(model)))?;
+        retry.fallback_chains.as_ref().map_or(Ok(()), |chains| self.check_chains(chains))
+    }
+
+    /// Checks that the names in fallback chains are those of models or routes, and that no chain leads back to where it
+    /// began.
+    fn check_chains(&self, chains: &FallbackChains) -> Result<(), Error> {
+        let models = &self.ports.models;
+        let wrong = |why: String| Err(InvalidRetrySettings(why).into());
+        for (of, names) in &chains.0 {
+            if let Some(unknown) = [of].into_iter().chain(names).find(|id| !models.has(id)) {
+                let known = models.ids().join(", ");
+                return wrong(format!(
+                    "fallbackChains names {unknown:?}, which is no model or route here; known: {known}"
+                ));
+            }
+            let own = models.targets_of(std::slice::from_ref(of));
+            let leads_back = |name: &&String| {
+                models.targets_of(&[(*name).clone()]).iter().all(|target| own.contains(target))
+            };
+            if let Some(name) = names.iter().find(leads_back) {
+                return wrong(format!(
+                    "the fallback chain of {of} leads back to it: {name} asks nothing else"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

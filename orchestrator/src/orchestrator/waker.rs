@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
-use everturn_kernel::Wait;
+use everturn_kernel::{Input, Wait};
 use everturn_wire::ConversationId;
 
 use crate::{
     Error,
+    conversation::Control,
     registry::Registry,
     session::{self, Ports},
     timer::{Wakes, Woken},
@@ -35,6 +36,10 @@ impl Wakes for Waker {
         let Some((registry, ports)) = self.get() else { return Woken::Done };
         let found = registry.get(id).await.and_then(|conversation| {
             session::go_on_if_due(&ports, &conversation)?;
+            let waits = conversation.parked().is_some_and(|wait| wait.lasts(ports.clock.now()));
+            if waits && ports.gates.lets_go_of(id) {
+                session::send(&ports, &conversation, Control::from(Input::Release))?;
+            }
             Ok(conversation)
         });
         match found {

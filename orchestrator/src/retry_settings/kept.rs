@@ -119,14 +119,7 @@ impl RetryScopes {
     }
 
     /// What a turn on that base begins with.
-    pub(crate) fn begin(
-        &self,
-        base: &Base<'_>,
-        message: Option<&RetrySettings>,
-        conversation: &Layer,
-    ) -> Begun {
-        let (conversation, global) = (conversation.get(), self.global.get());
-        let set = Set { message, conversation: conversation.as_deref(), global: global.as_deref() };
+    pub(crate) fn begin(&self, base: &Base<'_>, set: Set<'_>) -> Begun {
         self.maker.begin(base, set)
     }
 

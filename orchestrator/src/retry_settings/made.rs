@@ -45,6 +45,7 @@ pub(super) fn schedule(effective: &RetrySettings, base: &SharedSchedule) -> Opti
     let figures = |settings: &RetrySettings| RetrySettings {
         enabled: None,
         after_content: None,
+        fallback_chains: None,
         quota: settings.quota.filter(|quota| *quota == OnQuota::Park),
         ..settings.clone()
     };

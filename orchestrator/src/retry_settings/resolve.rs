@@ -45,6 +45,7 @@ pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
         revert: first(&all, |set| set.revert).or(usual.revert).filter(|_| reverts(preset)),
         after_content,
         quota,
+        fallback_chains: switches.iter().find_map(|set| set.fallback_chains.clone()),
     }
 }
 

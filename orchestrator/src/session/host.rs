@@ -1,6 +1,7 @@
 //! What the kernel's driver needs from outside, for one turn.
 
 mod ask;
+mod attempts;
 mod check;
 
 use std::{
@@ -27,7 +28,7 @@ use super::{
 };
 use crate::{
     Invocation, JournalError, Output,
-    conversation::{Batch, Control, Conversation, Inbox, LeftoverMessages},
+    conversation::{Batch, Called, Control, Conversation, Inbox, LeftoverMessages},
     model::{Choice, Model},
     panic::panic_text,
     shutdown::Stage,
@@ -53,6 +54,8 @@ pub(super) struct TurnHost<'s> {
     asked: Option<Op>,
     /// The model that it asked.
     model: Option<Arc<Model>>,
+    /// The same, as it is noted if it fails; none before the first call, and of a call that was put off.
+    called: Option<Called>,
     turn_id: TurnId,
     /// The targets of the turn.
     targets: Vec<Target>,
@@ -82,6 +85,7 @@ impl<'s> TurnHost<'s> {
             output: None,
             asked: None,
             model: None,
+            called: None,
             turn_id,
             targets,
             settings,
@@ -98,7 +102,8 @@ impl<'s> TurnHost<'s> {
 
     /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
-        let mut batch = Batch::new(&self.conversation.id, &self.conversation.state());
+        let mut batch =
+            Batch::new(&self.conversation.id, &self.conversation.state()).of_call(self.called.clone());
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
         // A turn that waits for people alone needs them, and nothing else.
@@ -176,7 +181,10 @@ impl Host for TurnHost<'_> {
 
     async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), JournalError> {
         let now = self.now();
-        let batch = self.batch(turn, effects, now);
+        let mut batch = self.batch(turn, effects, now);
+        if turn.outcome().is_some() {
+            self.note_failed_attempts(turn, &mut batch).await;
+        }
         let next = self.next.as_ref().map(|next| &next.turn);
         // What defines the turn that goes on after this commit.
         let settings = self.next.as_ref().map_or(&self.settings, |next| &next.settings);

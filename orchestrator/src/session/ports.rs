@@ -12,7 +12,7 @@ use crate::{
     journal::{Configured, Entry, Journal, JournalError, Version},
     model::{Choice, Models},
     permission::Permissions,
-    retry_settings::{Base, RetryScopes},
+    retry_settings::{Base, RetryScopes, Set, chain_of},
     reviewer::Reviewer,
     route::{Route, on_route},
     schedule::Informed,
@@ -58,6 +58,27 @@ impl Ports {
         let schedule = on_route(self.schedule.clone());
         let (targets, configured) = (targets.to_vec(), self.configured.clone());
         Route { id: id.to_owned(), targets, configured, schedule, is_own: false }
+    }
+
+    /// The model or route with the fallback chain that is set for it: a route over its own targets, then those of the chain.
+    pub(crate) fn with_chain(&self, choice: Choice, set: Set<'_>) -> Choice {
+        // The model or route itself, where the turn before it had another chain.
+        let choice = self.models.choose(Some(choice.id()), None).unwrap_or(choice);
+        let chain = chain_of(set, choice.id());
+        if chain.is_empty() {
+            return choice;
+        }
+        let ids: Vec<String> = [choice.id().to_owned()].into_iter().chain(chain).collect();
+        let targets = self.models.targets_of(&ids);
+        Choice::Route(Arc::new(match choice.as_route() {
+            Some(route) => Route { targets, ..route.clone() },
+            None => {
+                let schedule = on_route(self.schedule.clone());
+                let saved = Configured { schedule: schedule.saved(), ..(*self.configured).clone() };
+                let (id, configured) = (choice.id().to_owned(), Arc::new(saved));
+                Route { id, targets, schedule, is_own: false, configured }
+            }
+        }))
     }
 
     /// What a turn begins with where no retry settings are set at run time.

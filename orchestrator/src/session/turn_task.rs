@@ -18,7 +18,7 @@ use crate::{
     model::Choice,
     new_id,
     panic::panic_text,
-    retry_settings::Begun,
+    retry_settings::{Begun, Set},
     schedule,
     tool::ToolSet,
 };
@@ -72,8 +72,7 @@ impl TurnSettings {
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
     ) -> Self {
-        let begun = ports.retry.begin(&ports.base(&model), None, &conversation.retry);
-        Self::begun(ports, begun, model, reasoning_effort, supersedes)
+        Self::of_message(ports, conversation, model, reasoning_effort, supersedes, None)
     }
 
     /// The same for a turn whose message has retry settings of its own.
@@ -82,19 +81,13 @@ impl TurnSettings {
         conversation: &Conversation,
         model: Choice,
         reasoning_effort: Option<String>,
+        supersedes: Option<u64>,
         retry: Option<&RetrySettings>,
     ) -> Self {
-        let begun = ports.retry.begin(&ports.base(&model), retry, &conversation.retry);
-        Self::begun(ports, begun, model, reasoning_effort, None)
-    }
-
-    fn begun(
-        ports: &Ports,
-        begun: Begun,
-        model: Choice,
-        reasoning_effort: Option<String>,
-        supersedes: Option<u64>,
-    ) -> Self {
+        let (own, global) = (conversation.retry.get(), ports.retry.global.get());
+        let set = Set { message: retry, conversation: own.as_deref(), global: global.as_deref() };
+        let model = ports.with_chain(model, set);
+        let begun = ports.retry.begin(&ports.base(&model), set);
         let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.clone();
         let definition =

@@ -3,7 +3,9 @@
 
 mod again;
 mod approval;
+mod attempts;
 mod branch;
+mod chains;
 mod command;
 mod figures;
 mod journal;

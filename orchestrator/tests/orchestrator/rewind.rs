@@ -1,11 +1,11 @@
 //! A broken answer is taken back and streamed again; usage limits are sat out.
 
 use everturn_orchestrator::{
-    Builder, Cursor,
+    Builder, Cursor, RetryTurn,
     kernel::{AfterContent, Settings, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{AgentEvent, Category, EventBody, Failure};
+use everturn_wire::{AgentEvent, Category, EventBody, Failure, RetrySettings};
 use tokio::time::Instant;
 
 use crate::support::{World, answer, builder, event, ms_since, text};
@@ -138,4 +138,44 @@ async fn a_person_need_not_wait_for_the_end_of_a_usage_limit() {
     assert!(world.orchestrator.abort_retry(&world.id).await.unwrap());
     let end = watcher.turn().await;
     assert_eq!(end[end.len() - 2..], ["done aborted", "turn-sealed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn asking_again_takes_retry_settings_of_its_own() {
+    let calls = [breaks("Ha"), breaks("Hal"), answer("Hello"), breaks("Hel"), answer("Hello you")];
+    let world = World::of(builder(Scripted::new(calls)));
+    let failed = world.start("hi").await.unwrap();
+    world.watch(Some(failed.from)).await.until("turn-sealed").await;
+    let rewind: RetrySettings =
+        serde_json::from_str(r#"{"afterContent":"rewind","preset":"interactive"}"#).unwrap();
+    let tries = [
+        RetryTurn::last(failed.turn_id).retry(rewind.clone()),
+        RetryTurn::message(1).text("Hi there").retry(rewind),
+    ];
+    for what in tries {
+        let started = world.orchestrator.retry_with(&world.id, what).await.unwrap();
+        let told = world.watch(Some(started.from)).await.until("turn-sealed").await;
+        assert!(told.contains(&"step-rewound connection reset".to_owned()), "{told:?}");
+        assert!(told.contains(&"provider-retry 0 2000 connection reset".to_owned()), "{told:?}");
+        assert_eq!(told[told.len() - 2], "done stop");
+    }
+    assert_eq!(world.history().await.last().unwrap(), "text Hello you");
+    let wrong: RetrySettings = serde_json::from_str(r#"{"jitter":0.5}"#).unwrap();
+    let seq = world.chunks().await.last().unwrap().seq - 1;
+    let refused = world.orchestrator.retry_with(&world.id, RetryTurn::message(seq).retry(wrong)).await;
+    assert!(refused.unwrap_err().to_string().contains("jitter has no effect"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_in_the_wait_leaves_the_part_that_was_shown() {
+    let world = World::of(rewinding([breaks("Hel")]));
+    let started = world.start("hi").await.unwrap();
+    world.watch(Some(started.from)).await.until("provider-retry").await;
+    assert!(world.stop().await);
+    let told = world.watch(Some(started.from)).await.until("turn-sealed").await;
+    let end = ["retry-ended 0 cancelled", "text-delta Hel", "done aborted", "turn-sealed"];
+    assert_eq!(told[told.len() - 4..], end.map(str::to_owned));
+    assert_eq!(world.history().await, ["text hi", "text Hel"]);
+    let shown = shown(&base(&world, started.from).await);
+    assert!(shown.starts_with("Hel\n\n[The answer broke off here.") && shown.ends_with("\n\nHel"), "{shown}");
 }

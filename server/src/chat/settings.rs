@@ -110,7 +110,7 @@ fn told(state: &RetrySettingsState) -> String {
             number => number.to_string(),
         };
         let here = if set[name].is_null() { "" } else { "  (set here)" };
-        lines.push(format!("  {name:<13}{shown}{here}"));
+        lines.push(format!("  {name:<12} {shown}{here}"));
     }
     lines.join("\n")
 }

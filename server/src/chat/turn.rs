@@ -92,28 +92,30 @@ impl<'a> Turn<'a> {
     /// Sends the command that it begins with, for this model if one is named.
     pub(super) async fn start(&mut self, start: Start, model: Option<String>) -> Result<()> {
         let (conversation_id, extensions) = (self.conversation_id.clone(), Some(true));
-        let retry = |turn_id, seq, message, model| Command::ChatRetry {
+        // The terminal says that the answer starts again.
+        let retry = Some(Box::new(RetrySettings {
+            after_content: Some(AfterContent::Rewind),
+            ..RetrySettings::default()
+        }));
+        let again = |turn_id, seq, message, model, retry| Command::ChatRetry {
             conversation_id: conversation_id.clone(),
             turn_id,
             seq,
             message,
             model,
+            retry,
             extensions,
         };
         let command = match start {
-            Start::Turn(turn_id) => retry(Some(turn_id), None, None, model),
-            Start::Message(seq, message) => retry(None, Some(seq), message, model),
+            Start::Turn(turn_id) => again(Some(turn_id), None, None, model, retry),
+            Start::Message(seq, message) => again(None, Some(seq), message, model, retry),
             Start::Say(message) => Command::ChatSend {
                 conversation_id: Some(conversation_id),
                 message,
                 model,
                 images: None,
                 reasoning_effort: None,
-                // The terminal says that the answer starts again.
-                retry: Some(Box::new(RetrySettings {
-                    after_content: Some(AfterContent::Rewind),
-                    ..RetrySettings::default()
-                })),
+                retry,
                 approvals: Some(self.permissions.mode),
                 extensions,
             },

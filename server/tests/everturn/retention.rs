@@ -53,6 +53,34 @@ async fn the_events_of_sealed_turns_go_at_the_next_start_and_all_else_stays() {
 }
 
 #[tokio::test]
+async fn failed_attempts_stay_when_the_events_that_told_of_them_go() {
+    let provider =
+        Loopback::start([fault::overloaded(), fault::overloaded(), chat::text(["One."]).reply()]).await;
+    let quick = "schedule = \"interactive\"\nbase_ms = 1\nmax_retries = 5\n[retention]\nkeep_events_days = 0";
+    let home = Home::with_provider(&provider, quick);
+    let mut server = home.serve().await;
+    let one = json!({ "conversationId": "done", "message": "one" });
+    assert!(!ndjson(post(&server, "/chat", &one).await).await.is_empty());
+    let told = get(&server, "/conversations/done/attempts").await.json().await;
+    let of =
+        |n: usize| ["target", "category", "code", "waitMs"].map(|field| told["attempts"][n][field].clone());
+    assert_eq!(of(0), [json!("sim/model"), json!("overloaded"), json!("529"), json!(1)]);
+    assert_eq!(of(1)[3], json!(2), "{told}");
+    server.child.kill().await.unwrap();
+
+    let server = home.serve().await;
+    let file = home.path().join(".local/share/everturn/everturn.db");
+    let archive = SqliteArchive::open(file).unwrap();
+    let gone = async {
+        while !archive.events(&"done".into(), Cursor::default(), usize::MAX).unwrap().is_empty() {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, gone).await.expect("they go soon after the start");
+    assert_eq!(get(&server, "/conversations/done/attempts").await.json().await, told);
+}
+
+#[tokio::test]
 async fn a_wrong_setting_is_named_with_its_place() {
     let home = Home::with("[retention]\nkeep_events_turns = 1.5\n");
     let output = home.run(&["--listen", "127.0.0.1:0"]).await;

@@ -29,6 +29,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(Input::AbortRetry),
         2 => Just(Input::RetryNow),
         1 => (0..3usize).prop_map(Input::GoTo),
+        1 => Just(Input::Release),
         1 => Just(Input::MoveAway),
         2 => any_steering(),
         1 => any_failure().prop_map(Input::Fault),

@@ -69,6 +69,7 @@ pub(crate) async fn retry(
     let mut what = RetryTurn::default();
     (what.turn_id, what.seq, what.text, what.model) =
         (request.turn_id, request.seq, request.message, request.model);
+    what.retry = request.retry.map(|settings| *settings);
     let started = api.orchestrator.retry_with(&id, what).await?;
     let (turn_id, cursor) = (started.turn_id, started.from.to_string());
     Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))

@@ -7,10 +7,14 @@ use axum::{
 };
 use everturn_orchestrator::{Error, Orchestrator, Page, Take, Window};
 use everturn_wire::{
-    ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, TurnMetricsList,
+    Attempts, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, TurnId,
+    TurnMetricsList,
 };
 
 use crate::{api::Api, path::Conversation, query::Parameters, refusal::Refusal};
+
+/// Failed attempts in one answer: some 400 kB at most.
+const MOST_ATTEMPTS: usize = 500;
 
 /// Whose conversations are read: people's, or with `hidden=true` those in which a model reviews tool calls.
 fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o Orchestrator, Refusal> {
@@ -75,6 +79,17 @@ pub(crate) async fn metrics(
     Conversation(id): Conversation,
 ) -> Result<Answer<TurnMetricsList>, Refusal> {
     Ok(Answer(TurnMetricsList { turns: api.orchestrator.metrics(&id).await? }))
+}
+
+/// `GET /conversations/{id}/attempts`
+pub(crate) async fn attempts(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    parameters: Parameters,
+) -> Result<Answer<Attempts>, Refusal> {
+    let limit = parameters.number("limit")?.unwrap_or(MOST_ATTEMPTS).min(MOST_ATTEMPTS);
+    let turn_id = parameters.text("turnId")?.map(TurnId::from);
+    Ok(Answer(api.orchestrator.attempts(&id, turn_id.as_ref(), limit).await?))
 }
 
 /// `GET /models`

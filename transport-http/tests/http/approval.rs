@@ -76,7 +76,7 @@ fn message() -> Value {
 #[tokio::test]
 async fn a_request_is_read_answered_once_and_revoked() {
     let mut world = world().await;
-    let mut stream = asked(&mut world, message()).await;
+    let stream = asked(&mut world, message()).await;
     let pending = &read(&world, OF_C).await["pending"];
     let request = &pending[0];
     assert_eq!((&request["toolName"], &request["input"]), (&json!("my shell"), &json!({ "command": "ls" })));
@@ -137,7 +137,7 @@ async fn a_message_that_nobody_attends_denies() {
     let mut world = world().await;
     let mut message = message();
     message["approvals"] = json!("deny");
-    let mut stream = post(world.address, "/chat", message.clone()).await;
+    let stream = post(world.address, "/chat", message.clone()).await;
     calls(world.call().await, &["a"]);
     world.call().await.answer("Done");
     let events = stream.text().await;

@@ -189,3 +189,32 @@ async fn models_targets_and_health_are_told() {
     assert_eq!(targets, json!({ "targets": [{ "target": "test/small" }, { "target": "test/large" }] }));
     assert_eq!(get(world.address, "/health").await.json().await, json!({ "ok": true }));
 }
+
+#[tokio::test]
+async fn failed_attempts_are_read_by_turn_and_by_number() {
+    let mut world = world().await;
+    for id in ["c", "c", "d"] {
+        let mut stream = post(world.address, "/chat", json!({ "conversationId": id, "message": "Hi" })).await;
+        world.call().await.overloaded();
+        while !stream.line().await.unwrap().contains("provider-retry") {}
+        post(world.address, &format!("/conversations/{id}/stop"), Value::Null).await;
+        while stream.line().await.is_some() {}
+    }
+    let read = async |path: &str| get(world.address, path).await.json().await;
+    let all = read("/conversations/c/attempts").await;
+    let [first, second] = &all["attempts"].as_array().unwrap()[..] else { panic!("{all}") };
+    let turn_id = first["turnId"].as_str().unwrap();
+    assert_ne!(second["turnId"], turn_id);
+    let expected = json!({
+        "turnId": turn_id, "step": 0, "attempt": 0, "target": "test/small", "category": "overloaded", "code": "529",
+        "message": first["message"], "failedAt": 0, "latencyMs": 0, "waitMs": 5_000,
+    });
+    assert_eq!((first, all.get("more")), (&expected, None));
+    let newest = json!({ "attempts": [second], "more": true });
+    assert_eq!(read("/conversations/c/attempts?limit=1").await, newest);
+    let of_turn = json!({ "attempts": [first] });
+    assert_eq!(read(&format!("/conversations/c/attempts?turnId={turn_id}")).await, of_turn);
+    let none = json!({ "attempts": [] });
+    assert_eq!(read(&format!("/conversations/d/attempts?turnId={turn_id}")).await, none);
+    assert_eq!(read("/conversations/c/attempts?limit=0").await, json!({ "attempts": [], "more": true }));
+}

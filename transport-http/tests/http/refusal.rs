@@ -47,6 +47,8 @@ async fn whatever_is_wrong_is_said() {
         ("GET", "/conversations/x", "", "", 404, "no conversation x"),
         ("GET", "/conversations/x/status", "", "", 404, "no conversation x"),
         ("GET", "/conversations/x/metrics", "", "", 404, "no conversation x"),
+        ("GET", "/conversations/x/attempts", "", "", 404, "no conversation x"),
+        ("GET", "/conversations/c/attempts?limit=x", "", "", 400, "limit must be a whole number"),
         ("GET", "/conversations/x/events", "", "", 404, "no conversation x"),
         ("GET", "/conversations/a%20b/status", "", "", 400, "not valid"),
         ("GET", "/conversations/%ff/status", "", "", 400, "UTF-8"),

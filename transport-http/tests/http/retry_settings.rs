@@ -54,6 +54,13 @@ async fn settings_are_changed_reset_and_obeyed_scope_by_scope() {
     });
     assert_eq!(state, json!({ "set": { "preset": "interactive", "maxRetries": 2 }, "effective": effective }));
     assert_eq!(wait(&mut world, json!({})).await, 2_000);
+    let chains = json!({ "fallbackChains": { "test/small": ["test/large"] } });
+    assert_eq!(
+        changed(&world, GLOBAL, chains.clone()).await["set"]["fallbackChains"],
+        chains["fallbackChains"]
+    );
+    assert_eq!(read(&world, OF_C).await["effective"]["fallbackChains"], chains["fallbackChains"]);
+    changed(&world, GLOBAL, json!({ "fallbackChains": null })).await;
     let state = changed(&world, OF_C, json!({ "baseDelayMs": 30, "afterContent": "rewind" })).await;
     let set = json!({ "baseDelayMs": 30, "afterContent": "rewind" });
     assert_eq!((&state["conversationId"], &state["set"]), (&json!("c"), &set));
@@ -65,6 +72,28 @@ async fn settings_are_changed_reset_and_obeyed_scope_by_scope() {
     assert_eq!(changed(&world, GLOBAL, json!({ "preset": null, "maxRetries": null })).await, usual);
     changed(&world, OF_C, json!({ "enabled": false })).await;
     assert_eq!(read(&world, "/conversations/c/status").await["autoRetry"], false);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_asked_again_takes_settings_of_its_own() {
+    let mut world = world().await;
+    assert_eq!(wait(&mut world, json!({})).await, 5_000);
+    let path = "/conversations/c/retry";
+    let refused = json!({ "seq": 1, "retry": { "jitter": 0.5 } });
+    let answer = post(world.address, path, refused).await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.error().await.contains("jitter has no effect"));
+    let retry = json!({ "preset": "interactive", "baseDelayMs": 70 });
+    let started = post(world.address, path, json!({ "seq": 1, "message": "Hello", "retry": retry })).await;
+    assert_eq!(started.status, StatusCode::OK);
+    world.call().await.overloaded();
+    let state = loop {
+        let status = read(&world, "/conversations/c/status").await;
+        if status["retry"]["delayMs"].is_u64() {
+            break status["retry"]["delayMs"].clone();
+        }
+    };
+    assert_eq!(state, 70);
 }
 
 #[tokio::test]
@@ -82,6 +111,18 @@ async fn what_cannot_be_obeyed_is_refused_with_what_to_do() {
         (OF_C, json!({ "enable": true }), 400, "no setting is named"),
         (OF_C, json!({ "maxDelayMs": 1e12 }), 400, "maxDelayMs is 1000000000000: write the longest wait"),
         (GLOBAL, json!({ "jitter": 0.5 }), 400, "jitter has no effect with the preset"),
+        (
+            GLOBAL,
+            json!({ "fallbackChains": { "test/small": ["x/y"] } }),
+            400,
+            "which is no model or route here; known: test/small",
+        ),
+        (
+            OF_C,
+            json!({ "fallbackChains": [1] }),
+            422,
+            "fallbackChains must be an object with a list of names",
+        ),
         ("/conversations/nowhere/retry", json!({ "enabled": true }), 404, "no conversation nowhere"),
     ] {
         let answer = patch(world.address, path, change.clone()).await;

@@ -66,6 +66,8 @@ enum Fields {
         message: Option<String>,
         #[serde(default)]
         model: Option<String>,
+        #[serde(default)]
+        retry: Option<Box<RetrySettings>>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },

@@ -1,13 +1,13 @@
 //! Request bodies of the calls that ask again.
 
-use alloc::string::String;
+use alloc::{boxed::Box, string::String};
 
 use serde::{Deserialize, Serialize};
 
-use crate::TurnId;
+use crate::{RetrySettings, TurnId};
 
 /// Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RetryRequest {
@@ -28,6 +28,9 @@ pub struct RetryRequest {
     /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Retry settings of the new turn alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Box<RetrySettings>>,
 }
 
 /// Request body of `POST /conversations/:id/retry/now`; may be absent.

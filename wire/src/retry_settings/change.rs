@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{AfterContent, OnQuota, RetryPreset, RetrySettings, RouteRevert};
+use super::{AfterContent, FallbackChains, OnQuota, RetryPreset, RetrySettings, RouteRevert};
 
 /// A change of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,7 +20,7 @@ impl<T> From<Option<T>> for Change<T> {
     }
 }
 
-impl<T: Copy> Change<T> {
+impl<T> Change<T> {
     fn value(self) -> Option<T> {
         match self {
             Self::Set(value) => Some(value),
@@ -77,6 +77,9 @@ pub struct RetryPatch {
     /// What to do at a usage limit that ends after the longest wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Change<OnQuota>>,
+    /// What is asked in place of a model that fails: all chains of this scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_chains: Option<Change<FallbackChains>>,
 }
 
 impl RetryPatch {
@@ -88,19 +91,20 @@ impl RetryPatch {
     /// The settings after this change.
     #[must_use]
     pub fn applied_to(&self, old: &RetrySettings) -> RetrySettings {
-        fn changed<T: Copy>(old: Option<T>, change: Option<Change<T>>) -> Option<T> {
-            change.map_or(old, Change::value)
+        fn changed<T: Clone>(old: &Option<T>, change: &Option<Change<T>>) -> Option<T> {
+            change.clone().map_or_else(|| old.clone(), Change::value)
         }
         RetrySettings {
-            preset: changed(old.preset, self.preset),
-            enabled: changed(old.enabled, self.enabled),
-            max_retries: changed(old.max_retries, self.max_retries),
-            base_delay_ms: changed(old.base_delay_ms, self.base_delay_ms),
-            max_delay_ms: changed(old.max_delay_ms, self.max_delay_ms),
-            jitter: changed(old.jitter, self.jitter),
-            revert: changed(old.revert, self.revert),
-            after_content: changed(old.after_content, self.after_content),
-            quota: changed(old.quota, self.quota),
+            preset: changed(&old.preset, &self.preset),
+            enabled: changed(&old.enabled, &self.enabled),
+            max_retries: changed(&old.max_retries, &self.max_retries),
+            base_delay_ms: changed(&old.base_delay_ms, &self.base_delay_ms),
+            max_delay_ms: changed(&old.max_delay_ms, &self.max_delay_ms),
+            jitter: changed(&old.jitter, &self.jitter),
+            revert: changed(&old.revert, &self.revert),
+            after_content: changed(&old.after_content, &self.after_content),
+            quota: changed(&old.quota, &self.quota),
+            fallback_chains: changed(&old.fallback_chains, &self.fallback_chains),
         }
     }
 }

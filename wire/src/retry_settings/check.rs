@@ -46,6 +46,24 @@ impl RetrySettings {
         if let Some(jitter) = self.jitter.filter(|jitter| !(0.0..=1.0).contains(jitter)) {
             return wrong(format!("jitter is {jitter}: write a part of the wait, from 0 to 1"));
         }
+        for (of, names) in self.fallback_chains.iter().flat_map(|chains| &chains.0) {
+            let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+            if let Some((_, name)) = twice {
+                return wrong(format!(
+                    "the fallback chain of {of} names {name} twice: name each once, in order"
+                ));
+            }
+            if names.contains(of) {
+                return wrong(format!(
+                    "the fallback chain of {of} leads back to it: name what is asked instead"
+                ));
+            }
+            if names.is_empty() {
+                return wrong(format!(
+                    "the fallback chain of {of} is empty: name a model or route, or leave it out"
+                ));
+            }
+        }
         Ok(())
     }
 }
@@ -60,6 +78,7 @@ mod tests {
         for good in [
             "{}",
             r#"{"maxRetries":0,"baseDelayMs":1,"maxDelayMs":0,"jitter":0}"#,
+            r#"{"fallbackChains":{"a/m":["b/m","route/r"],"route/r":["b/m"]}}"#,
             r#"{"maxRetries":1000,"baseDelayMs":86400000,"maxDelayMs":2592000000,"jitter":1}"#,
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
@@ -79,6 +98,9 @@ mod tests {
             (r#"{"maxDelayMs":2592000001}"#, "maxDelayMs is 2592000001"),
             (r#"{"jitter":1.01}"#, "jitter is 1.01"),
             (r#"{"jitter":-0.1}"#, "jitter is -0.1"),
+            (r#"{"fallbackChains":{"a/m":["b/m","b/m"]}}"#, "the fallback chain of a/m names b/m twice"),
+            (r#"{"fallbackChains":{"a/m":["b/m","a/m"]}}"#, "the fallback chain of a/m leads back to it"),
+            (r#"{"fallbackChains":{"a/m":[]}}"#, "the fallback chain of a/m is empty"),
         ] {
             let InvalidRetrySettings(why) = check(bad).unwrap_err();
             assert!(why.starts_with(field), "{bad}: {why}");

@@ -7,7 +7,9 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::{AfterContent, Change, OnQuota, RetryPatch, RetryPreset, RetrySettings, RouteRevert};
+use super::{
+    AfterContent, Change, FallbackChains, OnQuota, RetryPatch, RetryPreset, RetrySettings, RouteRevert,
+};
 
 /// What a field can be set to.
 trait Setting: Sized {
@@ -23,6 +25,18 @@ trait Setting: Sized {
 
     fn from_word(_: &str) -> Option<Self> {
         None
+    }
+
+    fn from_map<'de, A: MapAccess<'de>>(_: A) -> Result<Option<Self>, A::Error> {
+        Ok(None)
+    }
+}
+
+impl Setting for FallbackChains {
+    const EXPECTED: &str = Self::EXPECTED;
+
+    fn from_map<'de, A: MapAccess<'de>>(map: A) -> Result<Option<Self>, A::Error> {
+        Self::read(map).map(Some)
     }
 }
 
@@ -132,8 +146,8 @@ impl<'de, T: Setting> Visitor<'de> for Value<T> {
         self.set(None)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
-        self.set(None)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        self.set(T::from_map(map)?)
     }
 }
 
@@ -146,7 +160,7 @@ pub(crate) enum Key {
     Unknown,
 }
 
-pub(super) const SETTINGS: [&str; 9] = [
+pub(super) const SETTINGS: [&str; 10] = [
     "preset",
     "enabled",
     "maxRetries",
@@ -156,6 +170,7 @@ pub(super) const SETTINGS: [&str; 9] = [
     "revert",
     "afterContent",
     "quota",
+    "fallbackChains",
 ];
 
 impl<'de> Deserialize<'de> for Key {
@@ -204,6 +219,7 @@ pub(crate) fn read_change<'de, A: MapAccess<'de>>(
         "revert" => patch.revert = next(name, map)?,
         "afterContent" => patch.after_content = next(name, map)?,
         "quota" => patch.quota = next(name, map)?,
+        "fallbackChains" => patch.fallback_chains = next(name, map)?,
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
     Ok(())
@@ -285,6 +301,14 @@ mod tests {
             (r#"{"baseDelayMs":"soon"}"#, "baseDelayMs must be a whole number of milliseconds"),
             (r#"{"jitter":[]}"#, "jitter must be a number"),
             (r#"{"preset":7}"#, "preset must be one of the words: patient exponential interactive cycling"),
+            (
+                r#"{"fallbackChains":"a/m"}"#,
+                "fallbackChains must be an object with a list of names for each model",
+            ),
+            (
+                r#"{"fallbackChains":{"a/m":"b/m"}}"#,
+                "expected a list of names in fallbackChains, got a string",
+            ),
             (r#""on""#, "expected an object with retry settings, got a string"),
         ] {
             assert!(read(json).unwrap_err().starts_with(why), "{json}: {}", read(json).unwrap_err());

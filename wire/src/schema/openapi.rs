@@ -47,7 +47,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 27] = [
+const CALLS: [Call; 28] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -84,6 +84,14 @@ const CALLS: [Call; 27] = [
         "Figures of its sealed turns.",
         "TurnMetricsList",
     ),
+    Call {
+        name: "GET /conversations/{id}/attempts",
+        id: "readAttempts",
+        summary: "Failed provider calls, for people: the newest `limit` (500 at most), oldest first. Of a sealed turn the newest 100 are kept, as long as its history.",
+        parameters: &["id", "turnId", "listLimit"],
+        takes: None,
+        answer: Answer::Body("Attempts"),
+    },
     Call {
         name: "GET /conversations/{id}/events",
         id: "followEvents",
@@ -326,6 +334,10 @@ fn parameters() -> Value {
         },
         "listLimit": {
             "name": "limit", "in": "query", "description": "At most so many, and never more than 500.", "schema": seq(),
+        },
+        "turnId": {
+            "name": "turnId", "in": "query", "description": "Only those of this turn.",
+            "schema": { "type": "string" },
         },
         "before": {
             "name": "before", "in": "query",

@@ -66,6 +66,7 @@ fn fields_come_from_different_scopes() {
         revert: Some(RouteRevert::CooldownExpiry),
         after_content: None,
         quota: Some(OnQuota::Park),
+        fallback_chains: None,
     };
     assert_eq!(found, expected, "the figures of the configured preset do not count for another one");
 }

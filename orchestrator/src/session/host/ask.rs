@@ -8,7 +8,10 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
 use super::TurnHost;
-use crate::{ProviderCall, gate::Pass, health, model::Model, panic::panic_text, session::request, telemetry};
+use crate::{
+    ProviderCall, conversation::Called, gate::Pass, health, model::Model, panic::panic_text,
+    session::request, telemetry,
+};
 
 impl TurnHost<'_> {
     /// The events of a call; of one that is put off, only that it is.
@@ -17,6 +20,8 @@ impl TurnHost<'_> {
         let model = match self.shared.models.asked(&self.settings.model, turn.target()) {
             Ok(model) => model,
             Err(gone) => {
+                let at = self.shared.clock.now();
+                self.called = turn.target().map(|target| Called { target: target.name.clone(), at });
                 let failed = stream::once(future::ready(StreamEvent::Failed(gone)));
                 return match turn.target().cloned() {
                     Some(target) => self.health_of(failed.boxed(), target),
@@ -28,9 +33,11 @@ impl TurnHost<'_> {
         let shares_limits = self.shares_limits();
         if let Some(hold) = self.enter(turn, &model, shares_limits) {
             telemetry::call_held(&model.id);
+            self.called = None;
             return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
         }
         telemetry::provider_called(&model.id);
+        self.called = Some(Called { target: model.id.clone(), at: self.shared.clock.now() });
         let call = self.call(turn, op, &model.id);
         let pass = self.pass(turn, &model, shares_limits);
         let request = self.request(turn, op, &model);
@@ -90,7 +97,7 @@ impl TurnHost<'_> {
             return None;
         }
         let now = self.shared.clock.now();
-        let hold = self.shared.gates.enter(&model.id, &self.turn_id, now)?;
+        let hold = self.shared.gates.enter(&model.id, &self.conversation.id, &self.turn_id, now)?;
         // Who cannot wait for so long hears it from the provider.
         (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
@@ -99,6 +106,7 @@ impl TurnHost<'_> {
         Pass {
             gates: shares_limits.then(|| self.shared.gates.clone()),
             clock: self.shared.clock.clone(),
+            timers: self.shared.timers.clone(),
             target: model.id.clone(),
             turn: self.turn_id.clone(),
             asked_at: self.shared.clock.now(),

@@ -42,6 +42,8 @@ fn retry(attempt: u32) -> EventBody {
         hinted: None,
         clamped: None,
         shared: None,
+        failed_target: None,
+        latency_ms: None,
     }
 }
 
@@ -186,6 +188,8 @@ async fn a_wait_beyond_all_time_does_no_harm() {
             hinted: None,
             clamped: None,
             shared: None,
+            failed_target: None,
+            latency_ms: None,
         },
         other => other,
     };

@@ -158,6 +158,8 @@ fn trouble() -> Vec<EventBody> {
             hinted: None,
             clamped: None,
             shared: None,
+            failed_target: None,
+            latency_ms: None,
         },
         EventBody::ProviderRetry {
             attempt: 20,
@@ -172,6 +174,8 @@ fn trouble() -> Vec<EventBody> {
             hinted: Some(true),
             clamped: Some(true),
             shared: Some(true),
+            failed_target: Some("main/small".into()),
+            latency_ms: Some(340),
         },
         EventBody::error("connection refused"),
         EventBody::Error(ErrorReport {

@@ -65,6 +65,7 @@ fn plain_commands() -> Vec<Command> {
             seq: None,
             message: None,
             model: None,
+            retry: None,
             extensions: None,
         },
         Command::ChatRetry {
@@ -73,6 +74,7 @@ fn plain_commands() -> Vec<Command> {
             seq: None,
             message: None,
             model: None,
+            retry: None,
             extensions: None,
         },
         Command::ChatRetry {
@@ -81,6 +83,7 @@ fn plain_commands() -> Vec<Command> {
             seq: Some(3),
             message: Some("Hi again".into()),
             model: Some("a/m".into()),
+            retry: Some(Box::new(all_settings())),
             extensions: Some(true),
         },
         Command::RetryAbort { conversation_id: "c1".into() },

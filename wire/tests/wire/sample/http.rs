@@ -1,10 +1,10 @@
 //! Bodies of the HTTP calls.
 
 use everturn_wire::{
-    ApprovalMode, Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
-    HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, Retried,
-    RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
-    Targets, TurnMetrics, TurnMetricsList,
+    ApprovalMode, Attempts, Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
+    FailedAttempt, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage,
+    Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk,
+    TargetState, Targets, TurnMetrics, TurnMetricsList,
 };
 
 use super::{
@@ -33,7 +33,7 @@ pub(crate) fn targets() -> Vec<Targets> {
 }
 
 /// What is read about conversations.
-pub(crate) fn conversation() -> [Family; 4] {
+pub(crate) fn conversation() -> [Family; 5] {
     let summary = ConversationSummary {
         id: "c1".into(),
         created_at: 1_790_000_000_000,
@@ -54,6 +54,10 @@ pub(crate) fn conversation() -> [Family; 4] {
         Family::new(
             "TurnMetricsList",
             &[TurnMetricsList { turns: vec![] }, TurnMetricsList { turns: turns() }],
+        ),
+        Family::new(
+            "Attempts",
+            &[Attempts::default(), Attempts { attempts: attempts().to_vec(), more: Some(true) }],
         ),
     ]
 }
@@ -97,8 +101,35 @@ fn turns() -> Vec<TurnMetrics> {
         retries: Some(2),
         waited_ms: Some(15_000),
         retry_of: Some("t0".into()),
+        failed_attempts: Some(attempts().to_vec()),
     };
     vec![bare, full]
+}
+
+fn attempts() -> [FailedAttempt; 2] {
+    let bare = FailedAttempt {
+        turn_id: "t1".into(),
+        step: 0,
+        attempt: 0,
+        target: None,
+        category: None,
+        code: None,
+        message: "connection refused".into(),
+        failed_at: 1_790_000_000_000,
+        latency_ms: None,
+        wait_ms: None,
+    };
+    let full = FailedAttempt {
+        attempt: 1,
+        target: Some("main/large".into()),
+        category: Some(Category::Overloaded),
+        code: Some("529".into()),
+        message: "HTTP 529: overloaded".into(),
+        latency_ms: Some(340),
+        wait_ms: Some(5_000),
+        ..bare.clone()
+    };
+    [bare, full]
 }
 
 /// What is asked of conversations, and what is answered.
@@ -124,6 +155,7 @@ pub(crate) fn control() -> [Family; 9] {
                     seq: Some(3),
                     message: Some("Hi again".into()),
                     model: Some("a/m".into()),
+                    retry: Some(Box::new(all_settings())),
                 },
             ],
         ),

@@ -1,7 +1,8 @@
 //! Retry settings, and changes of them.
 
 use everturn_wire::{
-    AfterContent, Change, OnQuota, RetryPatch, RetryPreset, RetrySettings, RetrySettingsState, RouteRevert,
+    AfterContent, Change, FallbackChains, OnQuota, RetryPatch, RetryPreset, RetrySettings,
+    RetrySettingsState, RouteRevert,
 };
 
 use super::Family;
@@ -25,7 +26,13 @@ pub(crate) fn all_settings() -> RetrySettings {
         revert: Some(RouteRevert::CooldownExpiry),
         after_content: Some(AfterContent::Rewind),
         quota: Some(OnQuota::Park),
+        fallback_chains: Some(chains()),
     }
+}
+
+fn chains() -> FallbackChains {
+    let names = vec!["spare/large".into(), "route/main".into()];
+    FallbackChains([("main/large".into(), names)].into())
 }
 
 pub(crate) fn patches() -> Vec<RetryPatch> {
@@ -39,6 +46,7 @@ pub(crate) fn patches() -> Vec<RetryPatch> {
         revert: Some(Change::Set(RouteRevert::Never)),
         after_content: Some(Change::Set(AfterContent::Keep)),
         quota: Some(Change::Set(OnQuota::Fail)),
+        fallback_chains: Some(Change::Set(chains())),
     };
     vec![RetryPatch::default(), all]
 }

@@ -83,6 +83,8 @@ async fn an_event_that_arrives_late_counts_down_what_is_left() {
                     hinted: None,
                     clamped: None,
                     shared: None,
+                    failed_target: None,
+                    latency_ms: None,
                 }
             }
             other => other,

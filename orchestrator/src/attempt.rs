@@ -1,0 +1,152 @@
+//! Failed attempts of a turn, read back from its events: for people, never for a model.
+
+use std::collections::VecDeque;
+
+use everturn_wire::{AgentEvent, ConversationId, EventBody, FailedAttempt};
+
+use crate::{Cursor, Journal, JournalError};
+
+/// Attempts that are kept of a turn: the newest.
+const MOST: usize = 100;
+/// Longest message, in characters.
+const MESSAGE: usize = 500;
+/// Events read in one go.
+const PAGE: usize = 256;
+
+/// Failed attempts of one turn, gathered from its events in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    kept: VecDeque<FailedAttempt>,
+    step: u32,
+}
+
+impl Attempts {
+    /// Those of the turn whose first event begins there, as far as it is in the journal.
+    ///
+    /// # Errors
+    /// When the journal fails.
+    pub(crate) async fn read(
+        journal: &dyn Journal,
+        id: &ConversationId,
+        from: Cursor,
+    ) -> Result<Self, JournalError> {
+        let (mut attempts, mut after) = (Self::default(), from);
+        loop {
+            let events = journal.events(id, after, PAGE).await?;
+            let Some(last) = events.last() else { return Ok(attempts) };
+            after = last.end;
+            for event in &events {
+                if attempts.hear(&event.json) {
+                    return Ok(attempts);
+                }
+            }
+        }
+    }
+
+    /// Takes in an event. Says whether it was the last one of the turn.
+    pub(crate) fn hear(&mut self, json: &[u8]) -> bool {
+        // Few events matter, and a turn may have many.
+        let rest = json.strip_prefix(br#"{"type":""#).unwrap_or_default();
+        if rest.starts_with(b"step-complete\"") {
+            self.step += 1;
+        } else if rest.starts_with(b"provider-retry\"") {
+            self.kept.extend(serde_json::from_slice(json).ok().and_then(|event| failed(event, self.step)));
+            if self.kept.len() > MOST {
+                self.kept.pop_front();
+            }
+        }
+        rest.starts_with(b"turn-sealed\"")
+    }
+
+    /// All of them, and the one that ended the turn.
+    pub(crate) fn ended_by(mut self, last: Option<FailedAttempt>) -> Vec<FailedAttempt> {
+        self.kept.extend(last);
+        let surplus = self.kept.len().saturating_sub(MOST);
+        self.kept.drain(..surplus);
+        self.kept.into()
+    }
+}
+
+/// The attempt that a retry answers. Where another turn learnt it, there was none.
+fn failed(event: AgentEvent, step: u32) -> Option<FailedAttempt> {
+    let EventBody::ProviderRetry {
+        attempt,
+        delay_ms,
+        message,
+        code,
+        next_at,
+        category,
+        shared: None,
+        failed_target,
+        latency_ms,
+        ..
+    } = event.body
+    else {
+        return None;
+    };
+    Some(FailedAttempt {
+        turn_id: event.turn_id?,
+        step,
+        attempt,
+        target: failed_target,
+        category,
+        code,
+        message: brief(message),
+        failed_at: next_at?.saturating_sub(delay_ms),
+        latency_ms,
+        wait_ms: Some(delay_ms),
+    })
+}
+
+/// The beginning of a message.
+pub(crate) fn brief(message: String) -> String {
+    match message.char_indices().nth(MESSAGE) {
+        Some((at, _)) => format!("{}…", &message[..at]),
+        None => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry(attempt: u32, more: &str) -> String {
+        format!(
+            r#"{{"type":"provider-retry","attempt":{attempt},"delayMs":5000,"message":"no","nextAt":{},{more}
+                "conversationId":"c","turnId":"t"}}"#,
+            5_000 + 1_000 * attempt
+        )
+    }
+
+    #[test]
+    fn a_retry_tells_of_the_attempt_before_it() {
+        let mut attempts = Attempts::default();
+        assert!(!attempts.hear(retry(0, r#""failedTarget":"a/m","latencyMs":7,"#).as_bytes()));
+        attempts.hear(br#"{"type":"step-complete","stepId":"t#0","conversationId":"c","turnId":"t"}"#);
+        attempts.hear(retry(0, r#""shared":true,"#).as_bytes());
+        attempts.hear(retry(1, r#""category":"overloaded","code":"529","#).as_bytes());
+        assert!(attempts.hear(br#"{"type":"turn-sealed","conversationId":"c","turnId":"t"}"#));
+        let told: Vec<_> = attempts
+            .ended_by(None)
+            .into_iter()
+            .map(|it| (it.step, it.attempt, it.target, it.code, it.failed_at, it.latency_ms))
+            .collect();
+        let first = (0, 0, Some("a/m".to_owned()), None, 0, Some(7));
+        assert_eq!(told, [first, (1, 1, None, Some("529".to_owned()), 1_000, None)], "one was not asked");
+    }
+
+    #[test]
+    fn the_newest_are_kept() {
+        let mut attempts = Attempts::default();
+        (0..150).for_each(|attempt| _ = attempts.hear(retry(attempt, "").as_bytes()));
+        let last = attempts.kept.back().cloned();
+        let kept = attempts.ended_by(last);
+        assert_eq!((kept.len(), kept[0].attempt, kept[99].attempt), (100, 51, 149));
+    }
+
+    #[test]
+    fn a_long_message_is_cut() {
+        assert_eq!(brief("ä".repeat(500)).chars().count(), 500);
+        assert_eq!(brief("ä".repeat(501)), format!("{}…", "ä".repeat(500)));
+    }
+}

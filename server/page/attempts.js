@@ -1,0 +1,41 @@
+// The failed attempts of a turn, below its figures: folded, and asked for when they are unfolded.
+import { element } from './element.js';
+import { failure, moment, took } from './wording.js';
+
+/** Where they come from: set once. `getAttempts(turnId)` resolves to a list, oldest first. */
+let getAttempts = async () => [];
+
+export function provide(source) {
+  getAttempts = source;
+}
+
+/** The fold for a turn that was retried; nothing for any other. */
+export function attemptsOf({ turnId, retries }) {
+  if (turnId === undefined || !(retries > 0)) return [];
+  const list = element('ol');
+  const fold = element('details', { className: 'attempts' }, element('summary', {}, 'Failed attempts'), list);
+  fold.addEventListener('toggle', () => fold.open && list.children.length === 0 && load(list, turnId));
+  return [fold];
+}
+
+async function load(list, turnId) {
+  try {
+    const attempts = await getAttempts(turnId);
+    list.replaceChildren(...attempts.map(line));
+    if (attempts.length === 0) list.append(element('li', {}, 'Nothing is kept of them.'));
+  } catch (error) {
+    list.replaceChildren();
+    list.append(element('li', { role: 'alert' }, `They could not be loaded: ${error.message}`));
+  }
+}
+
+function line({ target, category, code, message, failedAt, latencyMs, waitMs }) {
+  const facts = [
+    moment(failedAt),
+    target,
+    failure({ category, code, message }),
+    latencyMs !== undefined && `after ${took(latencyMs)}`,
+    waitMs === undefined ? 'not tried again' : waitMs === 0 ? 'next attempt at once' : `waited ${took(waitMs)}`,
+  ];
+  return element('li', {}, facts.filter(Boolean).join(' · '), element('div', { className: 'said' }, message));
+}
