@@ -175,6 +175,23 @@ async fn a_review_without_a_decision_is_followed_by_a_question() {
 }
 
 #[tokio::test]
+async fn a_question_outlives_its_server() {
+    let provider = Loopback::start([rolls(&["{}"]), said("Alive.")]).await;
+    let home = home(&provider, "ask", "");
+    let mut server = home.serve().await;
+    let mut terminal = opened(&home, &["chat", "--server", &server.url], "roll").await;
+    terminal.until(KEYS).await;
+    server.child.kill().await.unwrap();
+    terminal.until("Connection lost, reconnecting").await;
+    let again = home.launch(home.command(&["--listen", server.authority()])).await;
+    terminal.until(KEYS).await;
+    terminal.press("y").await;
+    terminal.until("roll_dice allowed").await;
+    terminal.until("Alive.\n\n>").await;
+    drop(again);
+}
+
+#[tokio::test]
 async fn ctrl_c_ends_a_turn_that_waits_for_an_answer() {
     let provider = Loopback::start([rolls(&["{}"]), said("Again.")]).await;
     let mut terminal = opened(&home(&provider, "ask", ""), &["chat"], "roll").await;
