@@ -1,4 +1,4 @@
-// What the page shows of reviews, and of approvals that a real server is slow to bring about: against a scripted server.
+// What the page shows of reviews, and of approvals that no real tool here would ask for: against a scripted server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
@@ -7,8 +7,8 @@ const on = stage();
 const { begin, shows, until } = on;
 
 const STEP = 's-1';
-const call = (toolCallId, input = {}) => ({ type: 'tool-call', stepId: STEP, toolCallId, toolName: 'write_file', input });
 const about = (type, toolCallId, more = {}) => ({ type, stepId: STEP, toolCallId, toolName: 'write_file', ...more });
+const call = (toolCallId, input = {}) => about('tool-call', toolCallId, { input });
 const asks = (toolCallId, more) => about('approval-requested', toolCallId, { input: {}, ...more });
 const lines = () => on.page.locator('.permission > p').allTextContents();
 
@@ -35,7 +35,8 @@ test('a review is a line that says how it ended', async () => {
     'Review took too long',
     'Review: a-new-word',
   ]);
-  assert.equal(await on.page.locator('.approval-why').textContent(), 'the automatic review came to no decision: no answer');
+  const why = await on.page.locator('.approval-why').textContent();
+  assert.equal(why, 'the automatic review came to no decision: no answer');
   turn.end();
   await on.sealed();
   assert.equal(await on.page.locator('.approval').count(), 0);
@@ -93,7 +94,8 @@ test('the time that is left is counted down, and its end is told', async () => {
   await timer(0).filter({ hasText: /^Denied in 1 min 0[0-5] s if nobody answers$/ }).waitFor();
   await timer(0).filter({ hasText: /^Denied in \d\d s if nobody answers$/ }).waitFor();
   assert.match(await timer(1).textContent(), /^Denied .*\d\d:\d\d.* if nobody answers$/);
-  turn.tell(about('approval-resolved', 'a', { verdict: 'timed-out' }), about('approval-resolved', 'b', { verdict: 'cancelled' }));
+  const resolved = (id, verdict) => about('approval-resolved', id, { verdict });
+  turn.tell(resolved('a', 'timed-out'), resolved('b', 'cancelled'));
   await until(() => document.querySelectorAll('.approval').length === 0);
   assert.deepEqual(await lines(), ['Not answered in time', 'Not answered: the turn ended']);
 });

@@ -76,4 +76,6 @@ export const getApprovals = (id) => get(`${conversation(id)}/approvals`);
 /** Answers a request for approval. */
 export const answerApproval = (id, answer) => call('POST', `${conversation(id)}/approvals`, answer);
 /** Asks again before each call of a tool that was allowed for the whole conversation. */
-export const revokeTool = (id, tool) => call('DELETE', `${conversation(id)}/approvals/tools/${encodeURIComponent(tool)}`);
+export function revokeTool(id, tool) {
+  return call('DELETE', `${conversation(id)}/approvals/tools/${encodeURIComponent(tool)}`);
+}

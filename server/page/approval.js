@@ -3,7 +3,7 @@ import { ApiError, clockAhead } from './api.js';
 import { readableArguments } from './arguments.js';
 import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
-import { oneLine, visible } from './visible.js';
+import { oneLine } from './visible.js';
 import { later, wait } from './wording.js';
 
 /** A wait that is longer is told by its end, in milliseconds. */
@@ -41,7 +41,8 @@ export class ApprovalCard {
     this.#reason.maxLength = LONGEST;
     this.#reason.autocomplete = 'off';
     const once = this.#button('Allow once', 'strong', () => this.#answer('allowed', 'call'));
-    const always = this.#button(`Allow ${tool} in this conversation`, 'always', () => this.#answer('allowed', 'conversation'));
+    const wide = `Allow ${tool} in this conversation`;
+    const always = this.#button(wide, 'always', () => this.#answer('allowed', 'conversation'));
     const deny = element('button', { type: 'submit', className: 'button' }, 'Deny');
     this.#buttons = [once, always, deny];
     const denial = element('form', { className: 'denial' }, this.#reason, deny);
@@ -51,7 +52,7 @@ export class ApprovalCard {
     });
     const input = element('div', { className: 'approval-input', tabIndex: 0, role: 'group', ariaLabel: 'Arguments' });
     input.append(readableArguments(request.input));
-    const why = request.reason && element('p', { className: 'approval-why' }, visible(request.reason.slice(0, LONGEST)));
+    const why = request.reason && element('p', { className: 'approval-why' }, oneLine(request.reason, LONGEST));
     const choice = element('div', { className: 'approval-choice' }, once, always, denial);
     const parts = [why, input, this.#timer, choice, this.#problem].filter(Boolean);
     this.node = element('section', { className: 'approval', ariaLabel: this.#title }, ...parts);

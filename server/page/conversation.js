@@ -311,7 +311,8 @@ export class Conversation {
   }
 
   #check() {
-    const agree = !this.#replayDue && (this.#status === 'queued' || this.#story.isRunning === (this.#status === 'active'));
+    const isUnderWay = this.#status === 'active' || this.#status === 'queued';
+    const agree = !this.#replayDue && this.#story.isRunning === isUnderWay;
     this.#watchdog.observe(agree || this.id === undefined || this.#left);
   }
 

@@ -127,21 +127,21 @@ impl Approvals {
         Some(request)
     }
 
-    /// A call waits no longer. What there is to say of it.
+    /// A call waits no longer: its tool, and what there is to say of it.
     pub(super) fn resolve(
         &mut self,
         step_id: &StepId,
         tool_call_id: &str,
         verdict: Verdict,
         reason: Option<&str>,
-    ) -> Option<String> {
+    ) -> Option<(String, String)> {
         let is_it = |known: &Request| known.step_id == *step_id && known.tool_call_id == tool_call_id;
         let request = self.pending.remove(self.pending.iter().position(is_it)?)?;
         let tool = request.tool;
         let why =
             reason.map_or_else(String::new, |reason| format!(": {}", wording::one_line(reason, REASON)));
         let is_always = request.answered == Some(Choice::Always);
-        Some(match verdict {
+        let told = match verdict {
             Verdict::Allowed if is_always => {
                 format!("{tool} allowed in this conversation; /revoke {tool} takes that back")
             }
@@ -149,7 +149,8 @@ impl Approvals {
             Verdict::Denied => format!("{tool} denied{why}"),
             Verdict::TimedOut => format!("{tool} denied: not answered in time"),
             _ => format!("{tool} was not answered"),
-        })
+        };
+        Some((tool, told))
     }
 
     /// A call has its result, so it waits no longer.

@@ -105,6 +105,9 @@ impl fmt::Display for Count {
 /// How long what is asked is shown before a single key answers it: a key that was meant for something else comes sooner.
 const SETTLE: Duration = Duration::from_millis(500);
 
+/// From this width on the keys that answer have all their words.
+const WIDE: usize = 60;
+
 /// A tool call that waits for an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
@@ -122,9 +125,10 @@ impl Asked {
     }
 
     /// `[y] allow once  [a] always in this conversation  [n] deny (denied in 4m 05s)`
-    fn words(&self, now: Instant, is_typing: bool) -> String {
+    fn words(&self, now: Instant, width: usize, is_typing: bool) -> String {
         let keys = match (is_typing, Self::is_settled(self.since, now)) {
             (true, _) => "/allow, /allow always or /deny REASON answers; Esc clears the line",
+            (false, true) if width < WIDE => "[y] allow  [a] always  [n] deny",
             (false, true) => "[y] allow once  [a] always in this conversation  [n] deny",
             (false, false) => "Waiting for your answer...",
         };

@@ -3,6 +3,7 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "faults are injected on Linux only"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and may say why")]
 
+mod approval;
 mod branch;
 mod chat;
 mod client;

@@ -15,9 +15,11 @@ impl Story {
                 Ok(())
             }
             EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason } => {
-                let told = self.approvals.resolve(&step_id, &tool_call_id, verdict, reason.as_deref());
-                told.map_or(Ok(()), |told| view.line(&Line::Note(told)))?;
-                view.status(Status::Asking)
+                let resolved = self.approvals.resolve(&step_id, &tool_call_id, verdict, reason.as_deref());
+                let Some((tool, told)) = resolved else { return Ok(()) };
+                view.line(&Line::Note(told))?;
+                let runs = verdict == Verdict::Allowed;
+                view.status(if runs { Status::Tool(tool) } else { Status::Asking })
             }
             EventBody::ReviewStarted { tool_call_id, tool_name, .. } => {
                 let tool = wording::one_line(&tool_name, ARGUMENTS);

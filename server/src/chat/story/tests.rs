@@ -252,3 +252,40 @@ async fn a_turn_that_is_tried_again_begins_without_a_message() {
     }
     assert_eq!((out.as_slice(), story.id), (&b"yes"[..], Some("again".into())));
 }
+
+#[tokio::test(start_paused = true)]
+async fn how_a_review_ended_is_told() {
+    let step_id = || StepId::new(&"t".into(), 0);
+    let bodies = [
+        ("a", Verdict::Allowed, Some("low"), None),
+        ("b", Verdict::Denied, Some("high"), Some("It deletes\nall.")),
+        ("c", Verdict::TimedOut, None, None),
+        ("d", Verdict::Failed, None, None),
+    ];
+    let bodies = bodies.into_iter().flat_map(|(id, verdict, risk_level, rationale)| {
+        let tool_call_id = id.to_owned();
+        let started = EventBody::ReviewStarted {
+            step_id: step_id(),
+            tool_call_id: tool_call_id.clone(),
+            tool_name: format!("rm_{id}"),
+        };
+        let completed = EventBody::ReviewCompleted {
+            step_id: step_id(),
+            tool_call_id,
+            verdict,
+            attempt_count: 1,
+            risk_level: risk_level.map(str::to_owned),
+            user_authorization: None,
+            rationale: rationale.map(str::to_owned),
+        };
+        [started, completed]
+    });
+    let (_, err, _) = tell(bodies.chain([text("Hello")]).chain(done(DoneReason::Stop)));
+    let expected = [
+        "rm_a allowed by review (low risk)",
+        "rm_b denied by review (high risk): It deletes all.",
+        "rm_c was not reviewed in time",
+        "rm_d could not be reviewed",
+    ];
+    assert_eq!(err.lines().take(4).collect::<Vec<_>>(), expected);
+}

@@ -181,7 +181,7 @@ impl<W: Write> Live<W> {
             }
             Status::Silent(silence) => silence.words(now),
             Status::Reviewing(name) => timed(&format!("Reviewing {name}")),
-            Status::Approval(asked) if self.has_keys => asked.words(now, self.draft.is_some()),
+            Status::Approval(asked) if self.has_keys => asked.words(now, self.width(), self.draft.is_some()),
             Status::Approval(_) => timed("Waiting for approval"),
             Status::Reconnecting { tried, of } => {
                 timed(&format!("Connection lost, reconnecting ({tried}/{of})"))

@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::advance;
 
 use super::{
-    super::{Count, Silence, Wait},
+    super::{Asked, Count, Silence, Wait},
     *,
 };
 
@@ -150,4 +150,33 @@ async fn a_silence_and_a_retry_under_way_say_what_keys_do() {
     assert_eq!(at(&terminal), "Nothing new for 0 ms (gives up at 12:03)");
     terminal.view.status(Status::AskingAgain(Count { attempt: 0, of: Some(3) })).unwrap();
     assert_eq!(at(&terminal), "Asking again (1/3)... (esc to cancel)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_row_of_an_argument_begins_where_ours_do() {
+    let mut terminal = Terminal::new(true, false);
+    let details =
+        vec![format!("note: {} other needs your approval", "x".repeat(29)), "  \u{1b}[2J\ttwo".to_owned()];
+    terminal.view.line(&Line::Approval { title: "roll needs your approval".to_owned(), details }).unwrap();
+    let expected = [
+        "? roll needs your approval",
+        "  \u{2502} note: xxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "  \u{2502}  other needs your approval",
+        "  \u{2502}   [2J    two",
+    ];
+    assert_eq!(terminal.shown(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_answer_after_a_moment_and_while_nothing_is_typed() {
+    let mut terminal = Terminal::new(true, false);
+    let since = Instant::now();
+    let until = Some(since + Duration::from_secs(60));
+    terminal.view.status(Status::Approval(Asked { since, until, more: 0 })).unwrap();
+    assert_eq!(terminal.shown(), ["Waiting for your answer... (denied in 1"]);
+    advance(Duration::from_millis(500)).await;
+    terminal.view.refresh().unwrap();
+    assert_eq!(terminal.shown(), ["[y] allow  [a] always  [n] deny (denied"]);
+    terminal.view.draft("yes", 3).unwrap();
+    assert_eq!(terminal.shown(), ["/allow, /allow always or /deny REASON a", "> yes"]);
 }
