@@ -1,6 +1,7 @@
 //! Request and response bodies of the HTTP API.
 
 mod retry;
+mod tool;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
@@ -11,6 +12,7 @@ use crate::{
     RetryState, StoredChunk, TurnId, Usage,
 };
 pub use retry::{RetryNowRequest, RetryRequest};
+pub use tool::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
 
 /// Request body of `POST /chat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use crate::{
     AgentEvent, Chunk, Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health,
     HistoryWindow, Message, Models, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
     RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, SendRequest, ServerMessage, Stopped,
-    Targets, TurnMetricsList,
+    Targets, Tools, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -39,7 +39,7 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 13] = [
+const OPEN_WORDS: [&str; 15] = [
     "AfterContent",
     "Category",
     "ConversationStatus",
@@ -51,6 +51,8 @@ const OPEN_WORDS: [&str; 13] = [
     "Role",
     "RouteRevert",
     "TargetRole",
+    "ToolPolicy",
+    "ToolSourceStatus",
     "Unreached",
     "Verdict",
 ];
@@ -102,7 +104,7 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
-    define::<(RetryPatch, RetrySettingsState)>(&mut generator);
+    define::<(RetryPatch, RetrySettingsState, Tools)>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.insert("ConversationList".to_owned(), list.to_value());
     for (union, suffix, open) in UNIONS {

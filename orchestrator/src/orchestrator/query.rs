@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::Target;
 use everturn_wire::{
     ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, HistoryWindow, TargetState,
-    TurnMetrics,
+    Tools, TurnMetrics,
 };
 
 use super::Orchestrator;
@@ -146,5 +146,10 @@ impl Orchestrator {
             }
         };
         targets.map(state).collect()
+    }
+
+    /// The tools that turns which begin now are offered, and the sources that they come from.
+    pub fn tools(&self) -> Tools {
+        self.ports.tools.told()
     }
 }

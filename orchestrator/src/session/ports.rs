@@ -18,7 +18,7 @@ use crate::{
     state::StateStore,
     status::StatusChanges,
     timer::Timers,
-    tool::ToolSet,
+    toolbox::Toolbox,
 };
 
 /// What sessions run turns with. They find no conversation here but the one that they have.
@@ -28,7 +28,7 @@ pub(crate) struct Ports {
     pub(crate) gates: Arc<Gates>,
     /// Where the health is kept; none: in memory.
     pub(crate) state: Option<Arc<dyn StateStore>>,
-    pub(crate) tools: ToolSet,
+    pub(crate) tools: Toolbox,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,

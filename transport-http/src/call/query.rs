@@ -7,7 +7,7 @@ use axum::{
 };
 use everturn_orchestrator::{Error, Page, Take, Window};
 use everturn_wire::{
-    ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, TurnMetricsList,
+    ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, Tools, TurnMetricsList,
 };
 
 use crate::{api::Api, path::Conversation, query::Parameters, refusal::Refusal};
@@ -73,6 +73,11 @@ pub(crate) async fn models(State(api): State<Api>) -> Answer<Models> {
 /// `GET /targets`
 pub(crate) async fn targets(State(api): State<Api>) -> Answer<Targets> {
     Answer(Targets { targets: api.orchestrator.targets() })
+}
+
+/// `GET /tools`
+pub(crate) async fn tools(State(api): State<Api>) -> Answer<Tools> {
+    Answer(api.orchestrator.tools())
 }
 
 /// `GET /health`
