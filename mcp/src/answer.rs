@@ -15,14 +15,19 @@ pub(crate) fn of(link: &Arc<Link>, result: CallToolResult) -> ToolAnswer {
     let structured = result.structured_content.as_ref();
     let mut parts: Vec<Cow<'_, str>> = result.content.iter().map(part).collect();
     // Servers repeat it as text for those who know texts only.
-    let is_repeated = |value: &Value| {
-        parts.iter().any(|text| serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value))
-    };
-    if let Some(value) = structured.filter(|value| !is_repeated(value)) {
+    if let Some(value) = structured.filter(|value| !parts.iter().any(|part| says(part, value))) {
         parts.push(value.to_string().into());
     }
     let content = link.veil.over(joined(&parts, link.config.max_result)).into_owned();
     ToolAnswer { content, is_error: result.is_error == Some(true) }
+}
+
+/// Whether a text says the same as a value.
+fn says(text: &str, value: &Value) -> bool {
+    // What is no object is put into one with this key by the Python SDK.
+    let inner = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("result"));
+    let is_inner = inner.is_some_and(|inner| inner.as_str() == Some(text));
+    is_inner || serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value || Some(&said) == inner)
 }
 
 fn part(block: &ContentBlock) -> Cow<'_, str> {
@@ -122,6 +127,11 @@ mod tests {
         let text = json!([{ "type": "text", "text": "{ \"a\": [2], \"b\": 1 }" }]);
         let told = given(json!({ "content": text, "structuredContent": value }));
         assert_eq!(told.content, "{ \"a\": [2], \"b\": 1 }");
+        for (text, value) in [("well", json!("well")), ("[1, 2]", json!([1, 2])), ("7", json!(7))] {
+            let content = json!([{ "type": "text", "text": text }]);
+            let told = given(json!({ "content": content, "structuredContent": { "result": value } }));
+            assert_eq!(told.content, text);
+        }
         let text = json!([{ "type": "text", "text": "see below" }]);
         let told = given(json!({ "content": text, "structuredContent": { "a": 1 }, "isError": true }));
         assert_eq!(told, ToolAnswer::error("see below\n{\"a\":1}"));
@@ -135,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_long_result_keeps_both_ends_and_its_bound() {
-        let parts = |texts: &[&str]| texts.iter().map(|text| Cow::from((*text).to_owned())).collect::<Vec<_>>();
+        let parts =
+            |texts: &[&str]| texts.iter().map(|text| Cow::from((*text).to_owned())).collect::<Vec<_>>();
         assert_eq!(joined(&parts(&["ab", "cd"]), 5), "ab\ncd");
         let long = "ä".repeat(300);
         for texts in [&[long.as_str()][..], &["first", &long, "last"], &[&long, &long], &["x"; 500]] {
@@ -143,7 +154,8 @@ mod tests {
                 let cut = joined(&parts(texts), most);
                 assert!(cut.len() <= most, "{} of {most}: {cut}", cut.len());
                 let (head, rest) = cut.split_once("\n[... ").unwrap();
-                let (left_out, tail) = rest.split_once(" bytes of this result were left out here ...]\n").unwrap();
+                let (left_out, tail) =
+                    rest.split_once(" bytes of this result were left out here ...]\n").unwrap();
                 let whole = texts.join("\n");
                 assert!(whole.starts_with(head) && whole.ends_with(tail), "{cut}");
                 assert!(!head.is_empty() && !tail.is_empty(), "{cut}");

@@ -61,8 +61,9 @@ impl Catalog {
         current.refused = Some(refused.join("; ")).filter(|refused| !refused.is_empty());
         let offered = facts.iter().map(|facts| facts.own_name.clone()).collect();
         if current.facts != facts {
-            let tool =
-                |facts: &Facts| Arc::new(McpTool { link: link.clone(), facts: facts.clone() }) as Arc<dyn Tool>;
+            let tool = |facts: &Facts| {
+                Arc::new(McpTool { link: link.clone(), facts: facts.clone() }) as Arc<dyn Tool>
+            };
             current.tools = facts.iter().map(tool).collect();
             current.facts = facts;
         }
@@ -85,7 +86,8 @@ fn checked(server: &str, mut listed: Vec<rmcp::model::Tool>) -> (Vec<Facts>, Vec
     for tool in listed {
         let facts = facts(server, tool);
         match facts.spec.parameters.to_string().len() > LARGEST_SCHEMA {
-            true => refused.push(format!("the schema of {:?} is larger than {LARGEST_SCHEMA} bytes", facts.own_name)),
+            true => refused
+                .push(format!("the schema of {:?} is larger than {LARGEST_SCHEMA} bytes", facts.own_name)),
             false => by_name.entry(facts.spec.name.clone()).or_default().push(facts),
         }
     }

@@ -5,12 +5,12 @@ use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 use rmcp::{
     Peer, RoleClient,
     model::{
-        ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
-        SubscriptionFilter, Tool,
+        ClientCapabilities, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
+        PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter, Tool,
     },
     service::{
-        ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions, RunningService,
-        ServiceError,
+        ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions,
+        RunningService, ServiceError,
     },
     transport::async_rw::AsyncRwTransport,
 };
@@ -24,7 +24,7 @@ use crate::{
     Connection as How,
     call::Calls,
     catalog::{Catalog, MOST},
-    handler::Handler,
+    ear::{Ear, Heard},
     http::Caller,
     link::{Condition, Line, Link},
     process::Process,
@@ -47,7 +47,7 @@ const LONGEST: usize = 500;
 
 /// A connection whose handshake is done.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Handler>,
+    service: RunningService<RoleClient, ClientConfig>,
     process: Option<Process>,
     list_changed: Arc<Notify>,
     line: Line,
@@ -64,8 +64,7 @@ impl Connection {
         catalog: &Catalog,
     ) -> Result<Self, String> {
         let (calls, list_changed) = (Arc::new(Calls::default()), Arc::new(Notify::new()));
-        let handler =
-            Handler { link: link.clone(), calls: calls.clone(), list_changed: list_changed.clone() };
+        let ear = Ear { link: link.clone(), calls: calls.clone(), list_changed: list_changed.clone() };
         let mode = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -77,10 +76,11 @@ impl Connection {
                     let (started, stdout, stdin) = Process::start(command, link)?;
                     process = Some(started);
                     let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LARGEST);
-                    handler.serve_with_lifecycle(transport, mode).await
+                    client().serve_with_lifecycle(Heard { transport, ear }, mode).await
                 }
                 (How::Http(_), Some(caller)) => {
-                    handler.serve_with_lifecycle(caller.transport(), mode).await
+                    let transport = caller.transport();
+                    client().serve_with_lifecycle(Heard { transport, ear }, mode).await
                 }
                 (How::Http(_), None) => return Err("its address cannot be used".to_owned()),
             };
@@ -148,6 +148,12 @@ impl Connection {
     }
 }
 
+/// What servers are told of us. We can do nothing for them.
+fn client() -> ClientConfig {
+    let me = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
+    ClientConfig::new(ClientCapabilities::default(), me)
+}
+
 async fn ended(process: &mut Option<Process>) -> String {
     match process {
         Some(process) => process.ended().await,
@@ -196,9 +202,8 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
         filter.tools_list_changed = Some(true);
         match peer.listen(filter).await {
             Ok(mut changes) => {
-                while let Ok(Some(_)) = changes.next().await {
-                    list_changed.notify_one();
-                }
+                // What is said is heard where all is.
+                while let Ok(Some(_)) = changes.next().await {}
             }
             Err(ServiceError::McpError(_)) => break,
             Err(_) => {}

@@ -8,8 +8,7 @@ use reqwest::{
     redirect, retry,
 };
 use rmcp::transport::{
-    StreamableHttpClientTransport,
-    common::client_side_sse::ExponentialBackoff,
+    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring};

@@ -13,7 +13,7 @@ mod call;
 mod catalog;
 mod config;
 mod connection;
-mod handler;
+mod ear;
 mod http;
 mod keeper;
 mod link;

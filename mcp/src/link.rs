@@ -79,7 +79,9 @@ impl Link {
         match &*self.condition.borrow() {
             Condition::Up(line) => Ok(line.clone()),
             Condition::Starting => Err(format!("the MCP server {name} is still starting: try again later")),
-            Condition::Down { why, again } => Err(format!("the MCP server {name} is down: {why}{}", soon(*again))),
+            Condition::Down { why, again } => {
+                Err(format!("the MCP server {name} is down: {why}{}", soon(*again)))
+            }
         }
     }
 }

@@ -21,8 +21,18 @@ use crate::{Command, Setting, link::Link};
 const INHERITED: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 #[cfg(windows)]
 const INHERITED: [&str; 12] = [
-    "PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "TEMP", "TMP", "USERNAME", "USERPROFILE", "APPDATA",
-    "LOCALAPPDATA", "PROGRAMFILES",
+    "PATH",
+    "PATHEXT",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "COMSPEC",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMFILES",
 ];
 
 /// How long a process may take to end after its standard input was closed, and again after it was asked to.
@@ -49,7 +59,10 @@ impl Process {
     ///
     /// # Errors
     /// When it cannot be started, as people are told.
-    pub(crate) fn start(command: &Command, link: &Arc<Link>) -> Result<(Self, ChildStdout, ChildStdin), String> {
+    pub(crate) fn start(
+        command: &Command,
+        link: &Arc<Link>,
+    ) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let mut program = tokio::process::Command::new(&command.program);
         let inherited = INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?)));
         let configured = command.env.iter().map(|(name, value)| (name, Setting::reveal(value)));

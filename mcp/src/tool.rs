@@ -10,7 +10,7 @@ use rmcp::{
     Peer, RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
-        CancelledNotificationParam, ClientRequest, RequestId, ServerResult,
+        CancelledNotificationParam, ClientRequest, RequestId, RequestMetaObject, ServerResult,
     },
     service::{PeerRequestOptions, ServiceError},
 };
@@ -108,6 +108,7 @@ impl McpTool {
     ) -> Result<ServerResult, ServiceError> {
         let timeouts = &self.link.config.timeouts;
         let options = PeerRequestOptions::with_timeout(timeouts.idle)
+            .with_meta(asking_for_logs())
             .reset_timeout_on_progress()
             .with_max_total_timeout(timeouts.total);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -124,8 +125,7 @@ impl McpTool {
             }
         };
         cancel.id = None;
-        // What was said before the answer may be taken in by another task, which comes next.
-        tokio::task::yield_now().await;
+        // What was said before the answer is shown before it.
         while let Ok(piece) = pieces.try_recv() {
             output.write(piece.stream, piece.text).await;
         }
@@ -147,11 +147,21 @@ impl McpTool {
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 line.broken.notify_one();
-                format!("the connection to the MCP server {name} broke during the call: what it has done is unknown")
+                format!(
+                    "the connection to the MCP server {name} broke during the call: what it has done is unknown"
+                )
             }
             other => format!("the MCP server {name} did not answer the call: {}", short(&self.link, other)),
         }
     }
+}
+
+/// Newer versions of the protocol have the client ask for logs with each call; older ones do not read this.
+#[expect(deprecated, reason = "there is no other way to ask, yet")]
+fn asking_for_logs() -> RequestMetaObject {
+    let mut meta = RequestMetaObject::default();
+    meta.set_log_level(rmcp::model::LoggingLevel::Info);
+    meta
 }
 
 fn seconds(time: Duration) -> String {
