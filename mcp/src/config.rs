@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use crate::name;
+use crate::{http, name};
 
 /// An MCP server.
 #[derive(Clone, Debug)]
@@ -32,10 +32,17 @@ impl ServerConfig {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        match name::is_server_name(&self.name) {
-            true => Ok(()),
-            false => Err(ConfigError::Name(self.name.clone())),
+    /// Whether it can be started.
+    ///
+    /// # Errors
+    /// When its name, its address or a header is not allowed.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !name::is_server_name(&self.name) {
+            return Err(ConfigError::Name(self.name.clone()));
+        }
+        match &self.connection {
+            Connection::Http(endpoint) => http::request(endpoint).map(drop),
+            Connection::Command(_) => Ok(()),
         }
     }
 }

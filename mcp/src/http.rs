@@ -38,17 +38,9 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Checks the address and the headers. Connects to nothing.
+    /// Connects to nothing yet.
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, ConfigError> {
-        let url = Url::parse(&endpoint.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or(ConfigError::Url)?;
-        let mut headers = HashMap::new();
-        for (name, value) in &endpoint.headers {
-            let refused = || ConfigError::Header(name.clone());
-            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| refused())?;
-            value.set_sensitive(true);
-            headers.insert(HeaderName::try_from(name).map_err(|_| refused())?, value);
-        }
+        let (url, headers) = request(endpoint)?;
         let mut reconnects = ExponentialBackoff::default();
         reconnects.max_times = Some(RECONNECTS);
         reconnects.max_delay = Some(LONGEST_WAIT);
@@ -62,6 +54,20 @@ impl Caller {
     pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Client> {
         StreamableHttpClientTransport::with_client(self.client.clone(), self.config.clone())
     }
+}
+
+/// The address and the headers, if HTTP allows them.
+pub(crate) fn request(endpoint: &Endpoint) -> Result<(Url, HashMap<HeaderName, HeaderValue>), ConfigError> {
+    let url = Url::parse(&endpoint.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.ok_or(ConfigError::Url)?;
+    let mut headers = HashMap::new();
+    for (name, value) in &endpoint.headers {
+        let refused = || ConfigError::Header(name.clone());
+        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| refused())?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::try_from(name).map_err(|_| refused())?, value);
+    }
+    Ok((url, headers))
 }
 
 fn client() -> Result<Client, ConfigError> {
