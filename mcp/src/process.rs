@@ -12,6 +12,7 @@ use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{Command, Setting, link::Link};
 
@@ -50,9 +51,16 @@ pub(crate) struct Process {
     said: Said,
 }
 
+/// How long what it printed last may take to be read, after it ended.
+const READING: Duration = Duration::from_millis(200);
+
 /// The last line that a process printed to standard error: it often says why it ended.
 #[derive(Clone, Default)]
-struct Said(Arc<Mutex<String>>);
+struct Said {
+    last: Arc<Mutex<String>>,
+    /// Nothing more will come.
+    all: CancellationToken,
+}
 
 impl Process {
     /// Starts it. Returns also what it is spoken with.
@@ -99,7 +107,9 @@ impl Process {
             Ok(status) => how(status),
             Err(error) => format!("it cannot be waited for: {error}"),
         };
-        let said = self.said.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What it started may hold the stream open for ever.
+        let _ = timeout(READING, self.said.all.cancelled()).await;
+        let said = self.said.last.lock().unwrap_or_else(PoisonError::into_inner);
         if said.is_empty() { how } else { format!("{how}: {said}") }
     }
 
@@ -171,6 +181,7 @@ async fn log(stderr: ChildStderr, link: Arc<Link>, said: Said) {
         }
     }
     told(&line, &link, &said);
+    said.all.cancel();
 }
 
 fn told(line: &[u8], link: &Link, said: &Said) {
@@ -178,6 +189,6 @@ fn told(line: &[u8], link: &Link, said: &Said) {
     let line = link.veil.over(line.trim());
     if !line.is_empty() {
         tracing::info!(server = link.name(), "{line}");
-        *said.0.lock().unwrap_or_else(PoisonError::into_inner) = line.into_owned();
+        *said.last.lock().unwrap_or_else(PoisonError::into_inner) = line.into_owned();
     }
 }

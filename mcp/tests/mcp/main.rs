@@ -5,6 +5,7 @@
 mod death;
 mod http;
 mod list;
+mod restart;
 mod stdio;
 mod support;
 mod time;

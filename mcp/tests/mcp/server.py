@@ -1,17 +1,18 @@
 """An MCP server that does what real ones do on bad days. Its words are the tools of mcp/tests/mcp."""
 
-import asyncio
 import os
-import subprocess
 import sys
-
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.types import ToolAnnotations
 
 if "dies-at-start" in sys.argv:
     print("first line", file=sys.stderr)
     print(f"no key, only {os.environ.get('KEY')}", file=sys.stderr)
     sys.exit(3)
+
+import asyncio
+import subprocess
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ToolAnnotations
 
 server = MCPServer("bad-days")
 
@@ -55,6 +56,15 @@ async def silent(place: str) -> str:
     except asyncio.CancelledError:
         note(place, "cancelled")
         raise
+
+
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
+async def again(place: str) -> str:
+    """Does not answer until it is called a second time."""
+    if not os.path.exists(place):
+        note(place, "begun")
+        await asyncio.Event().wait()
+    return "again"
 
 
 @server.tool()

@@ -9,7 +9,7 @@ use std::{
 
 use everturn_mcp::{Command, Connection, McpServer, ServerConfig};
 use everturn_orchestrator::{
-    Orchestrator, StartTurn, Started, Subscription,
+    MemoryJournal, Orchestrator, StartTurn, Started, Subscription,
     kernel::{Arguments, FinishReason, StreamEvent, ToolCall},
 };
 use everturn_provider::Scripted;
@@ -75,6 +75,11 @@ pub(crate) struct Called {
 impl World {
     /// With a script of calls, each of one tool; after each the model has its say.
     pub(crate) fn new(config: ServerConfig, calls: &[(&str, Value)]) -> Self {
+        Self::after(Arc::new(MemoryJournal::new()), config, calls)
+    }
+
+    /// The same with conversations that there are already.
+    pub(crate) fn after(journal: Arc<MemoryJournal>, config: ServerConfig, calls: &[(&str, Value)]) -> Self {
         let server = Arc::new(McpServer::start(config).unwrap());
         let script = calls.iter().flat_map(|(tool, arguments)| {
             let call = ToolCall {
@@ -89,9 +94,11 @@ impl World {
                 vec![StreamEvent::Text("seen".to_owned()), finish(FinishReason::Stop)],
             ]
         });
-        let provider = Scripted::new(script).once();
+        // The last one is repeated.
+        let last = vec![StreamEvent::Text("seen".to_owned()), StreamEvent::Finished(FinishReason::Stop)];
+        let provider = Scripted::new(script.chain([last]));
         let builder = Orchestrator::builder().model("key", "model", Arc::new(provider.clone()));
-        let orchestrator = builder.tool_source(server.clone()).build();
+        let orchestrator = builder.journal(journal).tool_source(server.clone()).build();
         Self { server, orchestrator, provider }
     }
 
