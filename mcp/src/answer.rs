@@ -1,6 +1,6 @@
 //! A result, as the model is given it.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use everturn_kernel::ToolAnswer;
 use everturn_wire::Value;
@@ -11,7 +11,7 @@ use crate::link::Link;
 const UNKNOWN: &str = "[content of an unknown kind]";
 
 /// What a model is given of a result: its texts, and in words what is no text.
-pub(crate) fn of(link: &Arc<Link>, result: CallToolResult) -> ToolAnswer {
+pub(crate) fn of(link: &Link, result: &CallToolResult) -> ToolAnswer {
     let structured = result.structured_content.as_ref();
     let mut parts: Vec<Cow<'_, str>> = result.content.iter().map(part).collect();
     // Servers repeat it as text for those who know texts only.
@@ -95,14 +95,14 @@ mod tests {
     use super::*;
     use crate::{Command, Connection, ServerConfig, Setting};
 
-    fn link() -> Arc<Link> {
+    fn link() -> Link {
         let secret = [("KEY".to_owned(), Setting::Secret("s3cret-value".to_owned()))];
         let command = Command { env: secret.into(), ..Command::default() };
-        Arc::new(Link::new(ServerConfig::new("a", Connection::Command(command))))
+        Link::new(ServerConfig::new("a", Connection::Command(command)))
     }
 
     fn given(result: serde_json::Value) -> ToolAnswer {
-        of(&link(), serde_json::from_value(result).unwrap())
+        of(&link(), &serde_json::from_value(result).unwrap())
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a server lists, as tools that can be offered.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -124,7 +125,7 @@ fn facts(server: &str, tool: rmcp::model::Tool) -> Facts {
         }
         (annotations, None) => annotations,
     };
-    let mut description = tool.description.map(|text| text.into_owned()).unwrap_or_default();
+    let mut description = tool.description.map(Cow::into_owned).unwrap_or_default();
     description.truncate(description.floor_char_boundary(LONGEST_DESCRIPTION));
     let spec = ToolSpec {
         name: name::qualified(server, &tool.name),

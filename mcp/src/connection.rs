@@ -168,8 +168,7 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Tool>, String>
         loop {
             let mut params = PaginatedRequestParams::default();
             params.cursor = cursor;
-            let mut request = ListToolsRequest::default();
-            request.params = Some(params);
+            let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
             let options = PeerRequestOptions::with_timeout(LISTING);
             let request =
                 peer.send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await?;
@@ -197,7 +196,10 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
         let changes = info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
         changes == Some(true) && !info.protocol_version.has_initialize()
     });
-    while is_asked_for {
+    if !is_asked_for {
+        return pending().await;
+    }
+    loop {
         let mut filter = SubscriptionFilter::new();
         filter.tools_list_changed = Some(true);
         match peer.listen(filter).await {
@@ -205,14 +207,13 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
                 // What is said is heard where all is.
                 while let Ok(Some(_)) = changes.next().await {}
             }
-            Err(ServiceError::McpError(_)) => break,
+            Err(ServiceError::McpError(_)) => return pending().await,
             Err(_) => {}
         }
         sleep(RELISTEN).await;
         // What changed meanwhile nobody said.
         list_changed.notify_one();
     }
-    pending().await
 }
 
 fn refused(link: &Link, error: &ClientInitializeError) -> String {

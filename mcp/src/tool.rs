@@ -60,7 +60,7 @@ impl Tool for McpTool {
 
     async fn run(&self, call: Invocation) -> ToolAnswer {
         match self.answer(call).await {
-            Ok(result) => answer::of(&self.link, result),
+            Ok(result) => answer::of(&self.link, &result),
             Err(why) => ToolAnswer::error(format!("(tool failed: {why})")),
         }
     }

@@ -4,7 +4,7 @@ use std::{io::Write, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use everturn_wire::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli,
@@ -86,7 +86,7 @@ pub(crate) fn state(source: &ToolSourceInfo) -> String {
 }
 
 fn widest<'n>(head: &'n str, names: impl Iterator<Item = &'n str>) -> usize {
-    names.chain([head]).map(|name| name.width()).max().unwrap_or(0)
+    names.chain([head]).map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
 fn policy(policy: ToolPolicy) -> &'static str {
