@@ -6,7 +6,7 @@ use rmcp::{
     Peer, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
-        PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter, Tool,
+        PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions,
@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Connection as How,
     call::Calls,
-    catalog::{Catalog, MOST},
+    catalog::{self, Catalog, MOST},
     ear::{Ear, Heard},
     http::Caller,
     link::{Condition, Line, Link},
     process::Process,
+    tool::Facts,
 };
 
 /// The most that a program may say at once, in bytes.
@@ -93,8 +94,8 @@ impl Connection {
         match opened.unwrap_or_else(|_| Err(format!("it did not list its tools within {limit:?}"))) {
             Ok((service, tools)) => {
                 let offered = Arc::new(catalog.replace(link, tools));
-                let (peer, broken) = (service.peer().clone(), Arc::new(Notify::new()));
-                Ok(Self { service, process, list_changed, line: Line { peer, calls, offered, broken } })
+                let (peer, doubted) = (service.peer().clone(), list_changed.clone());
+                Ok(Self { service, process, list_changed, line: Line { peer, calls, offered, doubted } })
             }
             Err(why) => {
                 // A program that ended says more than a stream that did.
@@ -121,7 +122,6 @@ impl Connection {
                 tokio::select! {
                     _ = &mut closed => break "it closed the connection".to_owned(),
                     how = ended(&mut process) => break how,
-                    () = line.broken.notified() => break "its connection broke".to_owned(),
                     () = stop.cancelled() => break "it was stopped".to_owned(),
                     () = &mut listening => {}
                     () = list_changed.notified() => {
@@ -162,7 +162,7 @@ async fn ended(process: &mut Option<Process>) -> String {
 }
 
 /// All tools of a server, page by page: not more than may be offered.
-async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Tool>, String> {
+async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, String>>, String> {
     let pages = async {
         let (mut tools, mut cursor) = (Vec::new(), None);
         loop {
@@ -177,7 +177,8 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Tool>, String>
             };
             // One more than may be offered tells that there are more.
             let is_last = page.tools.is_empty() || page.next_cursor.is_none();
-            tools.extend(page.tools.into_iter().take(MOST + 1 - tools.len()));
+            let room = MOST + 1 - tools.len();
+            tools.extend(page.tools.into_iter().take(room).map(|tool| catalog::facts(link.name(), tool)));
             if is_last || tools.len() > MOST {
                 return Ok(tools);
             }

@@ -43,8 +43,8 @@ pub(crate) struct Line {
     pub(crate) calls: Arc<Calls>,
     /// The server's own names of the tools that it offers now.
     pub(crate) offered: Arc<BTreeSet<String>>,
-    /// Told by a call that found the connection broken.
-    pub(crate) broken: Arc<Notify>,
+    /// Told by a call that did not get through: the list is asked for, which shows whether the connection is broken.
+    pub(crate) doubted: Arc<Notify>,
 }
 
 impl Link {

@@ -145,10 +145,16 @@ impl McpTool {
             ServiceError::Timeout { .. } => {
                 format!("nothing was heard of the call for {}, and it was cancelled", seconds(timeouts.idle))
             }
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-                line.broken.notify_one();
+            ServiceError::TransportClosed => {
                 format!(
                     "the connection to the MCP server {name} broke during the call: what it has done is unknown"
+                )
+            }
+            ServiceError::TransportSend(error) => {
+                line.doubted.notify_one();
+                let why = short(&self.link, error);
+                format!(
+                    "the call to the MCP server {name} failed on the way, and what it has done is unknown: {why}"
                 )
             }
             other => format!("the MCP server {name} did not answer the call: {}", short(&self.link, other)),

@@ -60,7 +60,7 @@ async fn a_server_that_went_away_is_found_again() {
     assert_eq!(world.call().await.content, "Echo: a");
     remote.kill().await;
     let failed = world.call().await;
-    assert!(failed.is_error, "{failed:?}");
+    assert!(failed.is_error && failed.content.contains("failed on the way"), "{failed:?}");
     let down = world.until(|source| source.status == ToolSourceStatus::Down).await;
     assert!(
         !format!("{down:?}{failed:?}").contains("127.0.0.1"),
