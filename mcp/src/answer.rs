@@ -3,10 +3,18 @@
 use std::borrow::Cow;
 
 use everturn_kernel::ToolAnswer;
-use everturn_wire::Value;
+use everturn_wire::{Image, Value};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use crate::link::Link;
+
+/// The kinds of images that models take.
+const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// The most images of a result that are sent to a model, and what they may take together, in bytes of base64: they stay in the
+/// history and are sent with each request.
+const MOST_IMAGES: usize = 8;
+const LARGEST_IMAGES: usize = 4 << 20;
 
 const UNKNOWN: &str = "[content of an unknown kind]";
 
@@ -19,7 +27,30 @@ pub(crate) fn of(link: &Link, result: &CallToolResult) -> ToolAnswer {
         parts.push(value.to_string().into());
     }
     let content = link.veil.over(joined(&parts, link.config.max_result)).into_owned();
-    ToolAnswer { content, is_error: result.is_error == Some(true) }
+    ToolAnswer { content, is_error: result.is_error == Some(true), images: images(&result.content) }
+}
+
+/// The images that models may take. Of those that are too large, or are of another kind, the model has the words.
+fn images(content: &[ContentBlock]) -> Vec<Image> {
+    let mut room = LARGEST_IMAGES;
+    let images = content.iter().filter_map(|block| match block {
+        ContentBlock::Image(image) if KINDS.contains(&image.mime_type.as_str()) => Some(image),
+        _ => None,
+    });
+    let mut fits = |data: &str| {
+        let is_base64 = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
+        let fits = data.len() <= room && data.bytes().all(is_base64);
+        room -= if fits { data.len() } else { 0 };
+        fits
+    };
+    let images = images.take(MOST_IMAGES).map(|image| (image, image.data.as_str()));
+    images
+        .filter(|(_, data)| fits(data))
+        .map(|(image, data)| Image {
+            url: format!("data:{};base64,{data}", image.mime_type),
+            mime_type: Some(image.mime_type.clone()),
+        })
+        .collect()
 }
 
 /// Whether a text says the same as a value.
@@ -118,7 +149,24 @@ mod tests {
         let told = given(json!({ "content": content }));
         let expected = "hello\n[image: image/png, 5 bytes]\n[audio: audio/wav, 3 bytes]\n\
                         [resource a at file:///a: the first]\ninside\n[resource file:///c: unknown kind, 1 bytes]";
-        assert_eq!(told, ToolAnswer::ok(expected));
+        let png = Image { url: "data:image/png;base64,AAECAwQ=".into(), mime_type: Some("image/png".into()) };
+        assert_eq!(told, ToolAnswer { images: vec![png], ..ToolAnswer::ok(expected) });
+    }
+
+    #[test]
+    fn images_that_models_do_not_take_are_told_in_words_only() {
+        let image = |data: &str, kind: &str| json!({ "type": "image", "data": data, "mimeType": kind });
+        let large = "A".repeat(LARGEST_IMAGES - 3);
+        let content = json!([
+            image(&large, "image/png"),
+            image("AAAA", "image/png"),
+            image("AAA=", "image/tiff"),
+            image("\" }", "image/png"),
+        ]);
+        let told = given(json!({ "content": content }));
+        assert_eq!((told.images.len(), told.content.lines().count()), (1, 4), "{:.200}", told.content);
+        let many = vec![image("AAAA", "image/png"); 20];
+        assert_eq!(given(json!({ "content": many })).images.len(), MOST_IMAGES);
     }
 
     #[test]

@@ -205,15 +205,14 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
         filter.tools_list_changed = Some(true);
         match peer.listen(filter).await {
             Ok(mut changes) => {
-                // What is said is heard where all is.
+                // What changed until now nobody said. What is said from now on is heard where all is.
+                list_changed.notify_one();
                 while let Ok(Some(_)) = changes.next().await {}
             }
             Err(ServiceError::McpError(_)) => return pending().await,
             Err(_) => {}
         }
         sleep(RELISTEN).await;
-        // What changed meanwhile nobody said.
-        list_changed.notify_one();
     }
 }
 

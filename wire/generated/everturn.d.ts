@@ -1255,6 +1255,8 @@ export interface ToolResultChunk {
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
+  /** Images that the model receives with the text, where its API takes them. The text says what they are. */
+  images?: Array<Image>;
   /** The step that made the call. */
   stepId?: StepId;
 }

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, DoneReason, Echo, Failure, Usage, Value};
+use everturn_wire::{Category, DoneReason, Echo, Failure, Image, Usage, Value};
 use serde::{Deserialize, Serialize};
 
 use super::is_zero;
@@ -146,8 +146,15 @@ enum ArgumentsRecord {
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum StateRecord {
     Pending,
-    Running { since: Millis },
-    Done { content: String, is_error: bool },
+    Running {
+        since: Millis,
+    },
+    Done {
+        content: String,
+        is_error: bool,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+    },
 }
 
 impl From<&Phase> for PhaseRecord {
@@ -339,7 +346,9 @@ impl From<OpenCall> for CallRecord {
         let state = match state {
             CallState::Pending => StateRecord::Pending,
             CallState::Running { since } => StateRecord::Running { since },
-            CallState::Done(ToolAnswer { content, is_error }) => StateRecord::Done { content, is_error },
+            CallState::Done(ToolAnswer { content, is_error, images }) => {
+                StateRecord::Done { content, is_error, images }
+            }
         };
         Self { id, name, arguments, echo, state }
     }
@@ -354,7 +363,9 @@ impl From<CallRecord> for OpenCall {
         let state = match state {
             StateRecord::Pending => CallState::Pending,
             StateRecord::Running { since } => CallState::Running { since },
-            StateRecord::Done { content, is_error } => CallState::Done(ToolAnswer { content, is_error }),
+            StateRecord::Done { content, is_error, images } => {
+                CallState::Done(ToolAnswer { content, is_error, images })
+            }
         };
         Self { call: ToolCall { id, name, arguments, echo }, state }
     }

@@ -1,7 +1,7 @@
 //! `server-everything` as a program: what its tools answer, and what is shown of them.
 
 use everturn_mcp::{ServerConfig, Setting};
-use everturn_wire::{ToolPolicy, ToolSourceStatus};
+use everturn_wire::{Chunk, ToolPolicy, ToolSourceStatus};
 use serde_json::json;
 
 use crate::support::{World, config, everything, python};
@@ -30,13 +30,17 @@ async fn the_progress_of_a_long_call_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_is_told_in_words() {
+async fn an_image_is_told_in_words_and_goes_with_the_result() {
     let world = World::up(everything_config(), &[("get-tiny-image", json!({}))]).await;
     let called = world.call().await;
     let lines: Vec<&str> = called.content.lines().collect();
     assert!(lines[1].starts_with("[image: image/png, ") && lines[1].ends_with(" bytes]"), "{lines:?}");
     assert_eq!(lines[0], "Here's the image you requested:");
     assert_eq!(lines[2], "The image above is the MCP logo.");
+    let told = world.provider.requests().pop().unwrap().messages.pop().unwrap();
+    let Chunk::ToolResult { images, .. } = &*told.chunks[0] else { panic!("{told:?}") };
+    assert_eq!(images.len(), 1);
+    assert!(images[0].url.starts_with("data:image/png;base64,iVBOR"), "{:.60}", images[0].url);
 }
 
 #[tokio::test(flavor = "multi_thread")]
