@@ -73,20 +73,20 @@ after(async () => {
 beforeEach(() => mock.reset());
 
 /** What people are told of the servers, once all have started or failed to. */
-async function sources() {
+async function sources(at = server) {
   for (const end = Date.now() + 30_000; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
-    const told = await (await fetch(`${server.url}/tools`)).json();
+    const told = await (await fetch(`${at.url}/tools`)).json();
     if (told.sources.every(({ status }) => status !== 'starting')) return told;
     assert.ok(Date.now() < end, JSON.stringify(told));
   }
 }
 
 /** Runs a turn in which the model calls a tool. Returns the call's result, and what the model is given of it. */
-async function call(name, input = {}) {
+async function call(name, input = {}, at = server) {
   const toolCalls = [{ id: 'call_1', name, arguments: JSON.stringify(input) }];
   mock.on({ userMessage: 'Go', hasToolResult: false }, { toolCalls });
   mock.on({ userMessage: 'Go', hasToolResult: true }, { content: 'Done.' });
-  const response = await fetch(`${server.url}/chat`, {
+  const response = await fetch(`${at.url}/chat`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ message: 'Go' }),
@@ -134,19 +134,26 @@ test('people are told which servers there are, and what is wrong with the others
   assert.match(stdout, /^bad__die +ask$/m);
 });
 
-test('servers end with everturn', async () => {
-  const { result } = await call('bad__process');
-  const alive = () => {
-    try {
-      return process.kill(Number(result.content), 0);
-    } catch {
-      return false;
-    }
-  };
-  assert.ok(alive());
-  await server.stop();
-  assert.ok(!alive());
-});
+for (const signal of ['SIGTERM', 'SIGKILL']) {
+  test(`servers end with everturn, by ${signal}`, async () => {
+    const own = await startServer(['--config', file], { OF_TEST: 's3cret-value' });
+    await sources(own);
+    const { result } = await call('bad__process', {}, own);
+    const alive = () => {
+      try {
+        return process.kill(Number(result.content), 0);
+      } catch {
+        return false;
+      }
+    };
+    assert.ok(alive());
+    await own.stop(signal);
+    // Killed, everturn cannot wait for them: they see the end of their input.
+    const end = Date.now() + (signal === 'SIGKILL' ? 20_000 : 0);
+    while (alive() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.ok(!alive());
+  });
+}
 
 test('what is wrong with the servers is told at the start', async () => {
   const said = await new Promise((resolve, reject) => {
