@@ -125,8 +125,15 @@ impl Connection {
                     () = stop.cancelled() => break "it was stopped".to_owned(),
                     () = &mut listening => {}
                     () = list_changed.notified() => {
-                        sleep(SETTLING).await;
-                        match list(link, &line.peer).await {
+                        let listed = async {
+                            sleep(SETTLING).await;
+                            list(link, &line.peer).await
+                        };
+                        let listed = tokio::select! {
+                            listed = listed => listed,
+                            () = stop.cancelled() => break "it was stopped".to_owned(),
+                        };
+                        match listed {
                             Ok(tools) => {
                                 line.offered = Arc::new(catalog.replace(link, tools));
                                 link.condition.send_replace(Condition::Up(line.clone()));
