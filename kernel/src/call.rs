@@ -101,6 +101,7 @@ impl OpenCall {
             content: answer.content.clone(),
             is_error: answer.is_error,
             step_id: Some(step_id.clone()),
+            images: answer.images.clone(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Inputs: the facts that drive a turn.
 
-use alloc::{boxed::Box, string::String};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Failure, OutputStream, QueuedMessage};
+use everturn_wire::{Failure, Image, OutputStream, QueuedMessage};
 
 use crate::{Answer, Op, ReviewAnswer, StreamEvent};
 
@@ -91,16 +91,18 @@ pub struct ToolAnswer {
     pub content: String,
     /// Whether the tool failed.
     pub is_error: bool,
+    /// Images that go with the text, where the model's API takes them: the text says what they are, for the others.
+    pub images: Vec<Image>,
 }
 
 impl ToolAnswer {
     /// Creates a successful answer.
     pub fn ok(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: false }
+        Self { content: content.into(), is_error: false, images: Vec::new() }
     }
 
     /// Creates a failed answer, which the model receives.
     pub fn error(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: true }
+        Self { content: content.into(), is_error: true, images: Vec::new() }
     }
 }

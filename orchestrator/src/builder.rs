@@ -6,7 +6,7 @@ use everturn_kernel::{Provider, Schedule, Settings, Walls};
 
 use crate::{
     Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
-    StateStore, SystemClock, Tool,
+    StateStore, SystemClock, Tool, ToolSource,
     clock::Steady,
     health::SharedHealth,
     journal::{Configured, Guarded},
@@ -19,7 +19,7 @@ use crate::{
     session::Ports,
     status::StatusChanges,
     telemetry,
-    tool::ToolSet,
+    toolbox::Toolbox,
 };
 
 type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
@@ -30,6 +30,7 @@ pub struct Builder {
     /// The ids of routes, their targets by id, and their schedules; `None` = that of all turns.
     routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
     tools: Vec<Arc<dyn Tool>>,
+    tool_sources: Vec<Arc<dyn ToolSource>>,
     schedule: Arc<dyn Schedule + Send + Sync>,
     journal: Arc<dyn Journal>,
     state: Option<Arc<dyn StateStore>>,
@@ -69,6 +70,7 @@ impl Builder {
             models: Models::default(),
             routes: Vec::new(),
             tools: Vec::new(),
+            tool_sources: Vec::new(),
             schedule: Arc::new(Patient),
             journal: Arc::new(MemoryJournal::new()),
             state: None,
@@ -144,6 +146,14 @@ impl Builder {
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds tools that come and go while the orchestrator runs. A turn is offered what there is when it begins. Of several
+    /// tools of one name, [`Self::tool`]'s is offered, else that of the source that was added first.
+    #[must_use]
+    pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.tool_sources.push(source);
         self
     }
 
@@ -287,8 +297,8 @@ impl Builder {
     pub fn build(mut self) -> Orchestrator {
         telemetry::describe();
         let hidden = self.review_model.take().map(|model| self.reviewers(model));
-        let tools = ToolSet::new(self.tools);
-        let mut settings = Settings { idempotent_tools: tools.idempotent(), ..self.settings };
+        let tools = Toolbox::new(self.tools, self.tool_sources);
+        let mut settings = self.settings;
         if !self.unbounded_waits {
             let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
             settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
@@ -301,7 +311,7 @@ impl Builder {
         let configured = Arc::new(Configured {
             max_output_tokens: self.max_output_tokens,
             system_prompt: self.system_prompt,
-            tools: Some(tools.names().map(str::to_owned).collect()),
+            tools: Some(tools.current().names().map(str::to_owned).collect()),
             schedule: usual.saved(),
             auto_retry: None,
         });

@@ -39,6 +39,7 @@ mod subscription;
 mod telemetry;
 mod timer;
 mod tool;
+mod toolbox;
 
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
@@ -56,7 +57,7 @@ pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore};
 pub use status::StatusChange;
 pub use subscription::Subscription;
-pub use tool::{Invocation, Output, Policy, Tool};
+pub use tool::{Invocation, Output, Policy, SourceState, Tool, ToolSource};
 
 pub use everturn_kernel as kernel;
 pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};

@@ -46,10 +46,12 @@ impl Default for ReviewSettings {
 impl Permissions {
     /// Whether a call of one of these tools may have to be allowed.
     pub(crate) fn may_ask(&self, tools: &ToolSet) -> bool {
-        let is_restricted = |(name, tool): (&str, &dyn Tool)| {
-            self.rules.policy(name).unwrap_or_else(|| tool.policy()) != Policy::Allow
-        };
-        tools.iter().any(is_restricted)
+        tools.entries().any(|(name, tool)| self.policy(name, tool) != Policy::Allow)
+    }
+
+    /// What may be done with the calls of a tool: as a rule says, else as the tool itself does.
+    pub(crate) fn policy(&self, name: &str, tool: &dyn Tool) -> Policy {
+        self.rules.policy(name).unwrap_or_else(|| tool.policy())
     }
 
     /// What must happen before this call of a tool runs; `None` = it may run. Arguments that do not fit the tool's schema
@@ -62,7 +64,7 @@ impl Permissions {
         mode: ApprovalMode,
         granted: &Grants,
     ) -> Option<Check> {
-        let policy = self.rules.policy(&call.name).unwrap_or_else(|| tool.policy());
+        let policy = self.policy(&call.name, tool);
         if policy == Policy::Deny {
             let text = format!("(tool failed: the tool {:?} may not be used here)", call.name);
             return Some(Check::Refused(text));

@@ -3,16 +3,18 @@
 mod excerpt;
 mod output;
 mod policy;
+mod source;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};
-use everturn_wire::{ConversationId, TurnId, Value};
+use everturn_wire::{ConversationId, ToolAnnotations, TurnId, Value};
 
 pub(crate) use excerpt::excerpt;
 pub use output::Output;
 pub use policy::Policy;
+pub use source::{SourceState, ToolSource};
 
 /// Something that the model may have done.
 #[async_trait]
@@ -28,6 +30,11 @@ pub trait Tool: Send + Sync + 'static {
     /// What may be done with its calls where no configured rule names the tool ([`Policy`]).
     fn policy(&self) -> Policy {
         Policy::Allow
+    }
+
+    /// What whoever offers it claims about it. Shown to people; nothing follows from it.
+    fn annotations(&self) -> Option<ToolAnnotations> {
+        None
     }
 
     /// Does it. The future is dropped when the turn is stopped; a panic ends the turn. Of a result longer than
@@ -53,10 +60,10 @@ pub struct Invocation {
     pub output: Output,
 }
 
-/// The tools of an orchestrator, by name.
+/// The tools that turns are offered, by name. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ToolSet {
-    tools: BTreeMap<String, Arc<dyn Tool>>,
+    tools: Arc<BTreeMap<String, Arc<dyn Tool>>>,
     specs: Arc<[ToolSpec]>,
 }
 
@@ -65,7 +72,7 @@ impl ToolSet {
     pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let tools: BTreeMap<_, _> = tools.into_iter().map(|tool| (tool.spec().name, tool)).collect();
         let specs = tools.values().map(|tool| tool.spec()).collect();
-        Self { tools, specs }
+        Self { tools: Arc::new(tools), specs }
     }
 
     /// Those of them with these names.
@@ -80,6 +87,11 @@ impl ToolSet {
         self.tools.get(name).cloned()
     }
 
+    /// Whether that is the same one, not only one with the same tools.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tools, &other.tools)
+    }
+
     pub(crate) fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }
@@ -88,8 +100,12 @@ impl ToolSet {
         self.tools.keys().map(String::as_str)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &dyn Tool)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &dyn Tool)> {
         self.tools.iter().map(|(name, tool)| (name.as_str(), tool.as_ref()))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.values()
     }
 
     pub(crate) fn idempotent(&self) -> Vec<String> {

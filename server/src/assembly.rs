@@ -11,10 +11,15 @@ use everturn_store_sqlite::SqliteJournal;
 use crate::{
     config::{Api, Config, Provider, Route},
     dice::Dice,
+    mcp::McpServers,
 };
 
 /// Makes the orchestrator; connects to nothing yet. Without a journal, conversations end with the process.
-pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>) -> Result<Orchestrator> {
+pub(crate) fn orchestrator(
+    config: &Config,
+    journal: Option<Arc<SqliteJournal>>,
+    servers: &McpServers,
+) -> Result<Orchestrator> {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
     if let Some(journal) = journal {
         builder = builder.journal(journal.clone()).state(journal);
@@ -44,6 +49,7 @@ pub(crate) fn orchestrator(config: &Config, journal: Option<Arc<SqliteJournal>>)
             builder = builder.deny_without_review();
         }
     }
+    builder = servers.offer(builder);
     if config.providers.is_empty() {
         return Ok(builder.model("demo", Demo::MODEL, Arc::new(Demo)).build());
     }

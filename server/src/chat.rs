@@ -119,8 +119,10 @@ impl Host {
             return Ok(Self { address, token, name, notes: Vec::new() });
         }
         let config = Config::resolve(&args.flags(), &environment)?;
-        let notes = config.off.iter().map(|line| format!("Off: {line}")).collect();
+        let mut off = config.off.clone();
         let private = serve::private(config).await?;
+        off.extend(private.off);
+        let notes = off.iter().map(|line| format!("Off: {line}")).collect();
         let name = args.model.clone().unwrap_or(private.default_model);
         Ok(Self { address: Address::parse(&private.url)?, token: Some(private.token), name, notes })
     }

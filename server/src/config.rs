@@ -4,6 +4,7 @@ mod environment;
 mod file;
 mod hidden;
 mod key;
+mod mcp;
 mod one_or_more;
 mod permission;
 mod provider;
@@ -19,6 +20,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
+use everturn_mcp::ServerConfig;
 
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
@@ -61,9 +63,11 @@ pub(crate) struct Config {
     pub(crate) allowed_origins: Vec<String>,
     /// None: the built-in demo.
     pub(crate) providers: Vec<Provider>,
-    /// Providers and keys that cannot be used because a key is missing, and what routes lack for that: a line about each.
+    /// Providers, keys and MCP servers that cannot be used because a secret is missing, and what routes lack for that: a
+    /// line about each.
     pub(crate) off: Vec<String>,
     pub(crate) routes: Vec<Route>,
+    pub(crate) mcp: Vec<ServerConfig>,
     /// The model or route that is used where nobody asks for one; none: the first model.
     pub(crate) default_model: Option<String>,
     /// Files with secrets in them: keys, and this configuration where it has any.
@@ -114,6 +118,8 @@ impl Config {
         let check = |name, asked: &str| askable(name, asked, &known, &routes, &off);
         file.default_model.as_deref().map_or(Ok(()), |model| check("default_model", model))?;
         permissions.review.as_ref().map_or(Ok(()), |review| check("[tools.review] model", &review.model))?;
+        let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
+        off.extend(lacking);
         Ok(Self {
             file: path,
             listen,
@@ -127,6 +133,7 @@ impl Config {
             providers,
             off,
             routes,
+            mcp,
             default_model: file.default_model,
             secret_files,
             retry,
@@ -285,7 +292,9 @@ fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
     let has_secret = |table: &file::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
     let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
-    path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).collect()
+    let is_secret = is_secret || mcp::has_secrets(&file.mcp);
+    let of_servers = mcp::secret_files(&file.mcp).map(PathBuf::from);
+    path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()
 }
 
 /// `HOST:PORT`, where the host is an IP address or `localhost`; or a port alone.

@@ -2,9 +2,12 @@
 
 use std::{fmt::Write as _, net::SocketAddr};
 
+use everturn_orchestrator::Orchestrator;
+
 use crate::{
     config::{Config, Route},
-    permission,
+    permission, tools,
+    visible::visible,
 };
 
 /// The most models that are named.
@@ -14,10 +17,11 @@ const MODELS: usize = 6;
 pub(crate) fn of(
     config: &Config,
     address: SocketAddr,
-    models: &[String],
+    orchestrator: &Orchestrator,
     resumed: usize,
     program: &str,
 ) -> String {
+    let models = &orchestrator.models();
     let near = match address.ip().is_unspecified() {
         true => format!("http://127.0.0.1:{}", address.port()),
         false => format!("http://{address}"),
@@ -31,6 +35,9 @@ pub(crate) fn of(
     say("models", &names(config, models));
     for Route { name, targets, schedule, .. } in &config.routes {
         say("route", &format!("route/{name}: {}  ({})", targets.join(", then "), schedule.name()));
+    }
+    for source in &orchestrator.tools().sources {
+        say("tools", &visible(&format!("{}: {}", source.name, tools::state(source))));
     }
     say("page", &format!("open {near} in a browser"));
     let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };

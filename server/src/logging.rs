@@ -7,8 +7,10 @@ use crate::config::Environment;
 
 /// Logs what `EVERTURN_LOG` asks for, else what is `usual`.
 pub(crate) fn start(environment: &Environment<'_>, usual: &str) -> Result<()> {
-    let asked = environment.get("EVERTURN_LOG");
-    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(usual))
+    let asked = environment.get("EVERTURN_LOG").unwrap_or_else(|| usual.to_owned());
+    // The MCP SDK repeats addresses and messages, with the secrets in them: it is heard only by its name.
+    let asked = if asked.contains("rmcp") { asked } else { format!("{asked},rmcp=off") };
+    let filter = EnvFilter::try_new(asked)
         .context("EVERTURN_LOG cannot be understood: write a level like debug, or everturn_provider=debug")?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     Ok(())

@@ -13,6 +13,7 @@ mod failure_summary;
 mod greeting;
 mod interrupt;
 mod logging;
+mod mcp;
 mod page;
 mod permission;
 mod printer;
@@ -21,6 +22,7 @@ mod retention;
 mod router;
 mod serve;
 mod targets;
+mod tools;
 mod visible;
 mod wording;
 
@@ -59,6 +61,7 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain(args) => explain::run(&args, &environment),
         Command::Targets(args) => targets::run(&args, &environment).await,
+        Command::Tools(args) => tools::run(&args, &environment).await,
         Command::Conversations(args) => conversations::run(&args, &environment).await,
     }
 }

@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
 use everturn_transport_http::{Metrics, serve};
+use everturn_wire::ToolSourceStatus;
 use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
 use uuid::Uuid;
@@ -24,7 +25,8 @@ use crate::{
     config::{Config, Environment, Hidden},
     greeting,
     interrupt::Interrupt,
-    retention, router,
+    mcp::McpServers,
+    retention, router, tools,
 };
 
 /// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
@@ -44,16 +46,18 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
     let journal = config.data.as_deref().map(assembly::journal).transpose()?;
-    let orchestrator = assembly::orchestrator(&config, journal.clone())?;
+    let servers = McpServers::start(&config.mcp)?;
+    let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers)?;
     let capacity = Capacity::of_process();
     let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
+    servers.settled().await;
     let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
     if let Some(journal) = journal {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
     }
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
-    let greeting = greeting::of(&config, address, &orchestrator.models(), resumed, &program);
+    let greeting = greeting::of(&config, address, &orchestrator, resumed, &program);
     // Whoever started this may have closed the terminal; it serves all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (close, closed) = oneshot::channel::<()>();
@@ -64,7 +68,9 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
             let ended = async {
                 save(&orchestrator).await;
                 drop(close);
-                let _ = timeout(GOODBYE, join(sockets.ended(), serving)).await;
+                // No turn calls their tools any more.
+                let goodbye = timeout(GOODBYE, join(sockets.ended(), serving));
+                let _ = join(servers.close(), goodbye).await;
             };
             tokio::select! {
                 () = ended => {}
@@ -89,20 +95,27 @@ pub(crate) struct Private {
     pub(crate) url: String,
     pub(crate) token: Hidden,
     pub(crate) default_model: String,
+    /// A line about each MCP server whose tools cannot be called.
+    pub(crate) off: Vec<String>,
 }
 
 /// Starts a private server on a free port. It ends with the process.
 pub(crate) async fn private(config: Config) -> Result<Private> {
     let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
     let config = Config { token: Some(token.clone()), data: None, ..config };
-    let orchestrator = assembly::orchestrator(&config, None)?;
+    let servers = McpServers::start(&config.mcp)?;
+    let orchestrator = assembly::orchestrator(&config, None, &servers)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
     let capacity = Capacity::of_process();
     let (app, _) = router::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
     tokio::spawn(serve(listener, app, capacity.connections, pending()));
+    servers.settled().await;
+    let sources = orchestrator.tools().sources;
+    let off = sources.iter().filter(|source| source.status != ToolSourceStatus::Up);
+    let off = off.map(|source| format!("MCP server {:?}: {}", source.name, tools::state(source))).collect();
     let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
-    Ok(Private { url: format!("http://{address}"), token, default_model })
+    Ok(Private { url: format!("http://{address}"), token, default_model, off })
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener> {

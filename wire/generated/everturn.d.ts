@@ -407,7 +407,7 @@ export interface ConversationState {
 export type ConversationStatus =
   /** A turn is running or waiting. */
   | "active"
-  /** A turn is requested but has not begun. */
+  /** A turn waits for people alone: a tool call needs their approval. */
   | "queued"
   /** No turn is running. */
   | "idle"
@@ -1314,6 +1314,20 @@ export interface ThinkingChunk {
   echo?: Echo;
 }
 
+/** What the source of a tool claims about it. Nobody has checked it. */
+export interface ToolAnnotations {
+  /** Whether what it changes may be lost. */
+  destructive?: boolean;
+  /** Whether a second call with the same arguments changes nothing more. */
+  idempotent?: boolean;
+  /** Whether it deals with the world outside its source. */
+  openWorld?: boolean;
+  /** Whether it changes nothing. */
+  readOnly?: boolean;
+  /** A name for people. */
+  title?: string;
+}
+
 /** A tool call by the model. The same history has exactly one `tool-result` for it. */
 export interface ToolCallChunk {
   type: "tool-call";
@@ -1346,6 +1360,20 @@ export interface ToolCallEvent {
   turnId: TurnId;
 }
 
+/** A tool that turns which begin now are offered. */
+export interface ToolInfo {
+  /** The name that models call it by. */
+  name: string;
+  /** Its description for models. */
+  description: string;
+  /** JSON Schema of its arguments. */
+  inputSchema: unknown;
+  /** What is done with its calls. */
+  policy: ToolPolicy;
+  /** What its source claims about it. */
+  annotations?: ToolAnnotations;
+}
+
 /** Live output of a running tool. Transient. */
 export interface ToolOutputEvent {
   type: "tool-output";
@@ -1363,6 +1391,19 @@ export interface ToolOutputEvent {
   stepId?: StepId;
 }
 
+/** What is done with the calls of a tool. */
+export type ToolPolicy =
+  /** They run. */
+  | "allow"
+  /** A person is asked. */
+  | "ask"
+  /** A model reviews them. */
+  | "review"
+  /** They do not run, and the model is told so. */
+  | "deny"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
 /** The result of a tool call. */
 export interface ToolResultChunk {
   type: "tool-result";
@@ -1374,6 +1415,8 @@ export interface ToolResultChunk {
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
+  /** Images that the model receives with the text, where its API takes them. The text says what they are. */
+  images?: Array<Image>;
   /** The step that made the call. */
   stepId?: StepId;
 }
@@ -1397,6 +1440,37 @@ export interface ToolResultEvent {
   turnId: TurnId;
   /** How long the tool ran, in milliseconds. */
   durationMs?: number;
+}
+
+/** A source of tools. */
+export interface ToolSourceInfo {
+  /** Its name in the configuration. */
+  name: string;
+  /** Whether its tools can be called. */
+  status: ToolSourceStatus;
+  /** What turns that begin now are offered of it, by name. While it is down: what it offered last. */
+  tools: Array<ToolInfo>;
+  /** Why it is down, when it is started again, or what of it cannot be offered. */
+  message?: string;
+}
+
+/** Whether the tools of a source can be called. */
+export type ToolSourceStatus =
+  /** Not yet: calls wait for it, for a while. */
+  | "starting"
+  /** They can. */
+  | "up"
+  /** They cannot: calls fail, and the model is told so. */
+  | "down"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** Response of `GET /tools`. */
+export interface Tools {
+  /** The server's own tools, by name. */
+  tools: Array<ToolInfo>;
+  /** The sources of further tools, such as MCP servers, in the order in which they are configured. */
+  sources: Array<ToolSourceInfo>;
 }
 
 /** The id of a turn: one user message until sealed. */

@@ -5,7 +5,7 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ErrorReport, StepId};
+use crate::{ErrorReport, Image, StepId};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,9 @@ pub enum Chunk {
         /// The step that made the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_id: Option<StepId>,
+        /// Images that the model receives with the text, where its API takes them. The text says what they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
     /// The failure that ended a turn. Shown to users, never sent to a model.
     Error(ErrorReport),

@@ -392,7 +392,7 @@ impl EventBody {
 pub enum ConversationStatus {
     /// A turn is running or waiting.
     Active,
-    /// A turn is requested but has not begun.
+    /// A turn waits for people alone: a tool call needs their approval.
     Queued,
     /// No turn is running.
     Idle,

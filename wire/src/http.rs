@@ -2,6 +2,7 @@
 
 mod attempt;
 mod retry;
+mod tool;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
@@ -13,6 +14,7 @@ use crate::{
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use retry::{RetryNowRequest, RetryRequest};
+pub use tool::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
 
 /// Request body of `POST /chat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

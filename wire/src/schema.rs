@@ -13,7 +13,7 @@ use crate::{
     AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, Chunk, Command, ConversationList,
     ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message, Models,
     QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest,
-    RetrySettingsState, Revoked, SendRequest, ServerMessage, Stopped, Targets, TurnMetricsList,
+    RetrySettingsState, Revoked, SendRequest, ServerMessage, Stopped, Targets, Tools, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -39,7 +39,7 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 15] = [
+const OPEN_WORDS: [&str; 17] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -53,6 +53,8 @@ const OPEN_WORDS: [&str; 15] = [
     "Role",
     "RouteRevert",
     "TargetRole",
+    "ToolPolicy",
+    "ToolSourceStatus",
     "Unreached",
     "Verdict",
 ];
@@ -104,7 +106,7 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
-    define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts)>(
+    define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,
     );
     let mut definitions = generator.take_definitions(true);

@@ -11,8 +11,16 @@ use anyhow::{Context, Result, bail};
 use crate::step::run;
 
 /// Debian package, and the programs of which it brings one.
-const PACKAGES: [(&str, &[&str]); 4] =
-    [("nodejs", &["node"]), ("npm", &["npm"]), ("chromium", &CHROMIUM), ("tmux", &["tmux"])];
+const PACKAGES: [(&str, &[&str]); 5] = [
+    ("nodejs", &["node"]),
+    ("npm", &["npm"]),
+    ("chromium", &CHROMIUM),
+    ("tmux", &["tmux"]),
+    ("python3", &["python3"]),
+];
+
+/// Debian has what makes virtual environments in a package of its own.
+const VENV: &str = "python3-venv";
 
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
@@ -27,7 +35,8 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     rust_components()?;
     debian_packages()?;
     node_version()?;
-    node_packages(&root.join(E2E))
+    node_packages(&root.join(E2E))?;
+    python_packages(&root.join(E2E))
 }
 
 /// The browser of the page's tests.
@@ -65,7 +74,9 @@ fn rust_components() -> Result<()> {
 }
 
 fn missing_packages() -> Vec<&'static str> {
-    PACKAGES.iter().filter(|(_, programs)| find(programs).is_none()).map(|(package, _)| *package).collect()
+    let missing = PACKAGES.iter().filter(|(_, programs)| find(programs).is_none());
+    let venv = (!succeeds("python3", &["-c", "import ensurepip, venv"])).then_some(VENV);
+    missing.map(|(package, _)| *package).chain(venv).collect()
 }
 
 fn debian_packages() -> Result<()> {
@@ -74,8 +85,9 @@ fn debian_packages() -> Result<()> {
         return Ok(());
     }
     let names = missing.join(" ");
-    let advice =
-        format!("install them by hand, or run only the Rust tests with `cargo test --workspace`: {names}");
+    let advice = format!(
+        "install them by hand, or run only the Rust tests with `cargo test --workspace --exclude everturn-mcp`: {names}"
+    );
     if find(&["apt-get"]).is_none() {
         bail!("programs are missing and there is no apt-get to install them; {advice}");
     }
@@ -121,4 +133,22 @@ fn node_packages(folder: &Path) -> Result<()> {
         return Ok(());
     }
     run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))
+}
+
+/// Installs what the requirements name into a virtual environment, unless that was done since they last changed.
+fn python_packages(folder: &Path) -> Result<()> {
+    let (place, requirements) = (folder.join(".venv"), folder.join("requirements.txt"));
+    let done = place.join("installed.txt");
+    let wanted =
+        fs::read(&requirements).with_context(|| format!("cannot read {}", requirements.display()))?;
+    if fs::read(&done).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
+    let pip = place.join("bin/pip");
+    run(Command::new(pip)
+        .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
+        .arg(&requirements))?;
+    // Last, so that an installation that broke off is not taken for one.
+    fs::write(&done, wanted).with_context(|| format!("cannot write {}", done.display()))
 }

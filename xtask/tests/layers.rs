@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The packages of the workspace that each one may use. What tests alone use is not asked.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     // For tests alone: what ships must not use it, so it is in no other list.
@@ -19,6 +19,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("everturn-diagnosis", &["everturn-wire"]),
     ("everturn-provider", &["everturn-kernel", "everturn-wire", "everturn-diagnosis"]),
     ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
+    ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-wire"]),
     // A transport relays, it does not decide: it never sees the kernel.
     ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
@@ -28,6 +29,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         &[
             "everturn-diagnosis",
             "everturn-kernel",
+            "everturn-mcp",
             "everturn-orchestrator",
             "everturn-provider",
             "everturn-store-sqlite",

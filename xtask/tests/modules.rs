@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 32] = [
+const ALLOWED: [(&str, &[&str]); 33] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -20,6 +20,8 @@ const ALLOWED: [(&str, &[&str]); 32] = [
     ("clock", &["panic"]),
     // Storage knows nothing of who drives, nor of who asks.
     ("journal", &["cursor", "panic"]),
+    // What turns are offered, and how that is saved: not what is done with calls.
+    ("toolbox", &["journal", "tool"]),
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
     ("reviewer", &[]),
@@ -87,6 +89,7 @@ const ALLOWED: [(&str, &[&str]); 32] = [
             "telemetry",
             "timer",
             "tool",
+            "toolbox",
         ],
     ),
     // Watching starts no session.
@@ -147,6 +150,7 @@ const ALLOWED: [(&str, &[&str]); 32] = [
             "status",
             "telemetry",
             "tool",
+            "toolbox",
         ],
     ),
 ];

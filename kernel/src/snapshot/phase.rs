@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, DoneReason, Echo, Failure, Usage, Value};
+use everturn_wire::{Category, DoneReason, Echo, Failure, Image, Usage, Value};
 use serde::{Deserialize, Serialize};
 
 use super::is_zero;
@@ -190,6 +190,8 @@ enum StateRecord {
     Done {
         content: String,
         is_error: bool,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
 }
 
@@ -387,7 +389,9 @@ impl From<OpenCall> for CallRecord {
                 StateRecord::Reviewing { since, deadline, attempt, next_at }
             }
             CallState::Running { since } => StateRecord::Running { since },
-            CallState::Done(ToolAnswer { content, is_error }) => StateRecord::Done { content, is_error },
+            CallState::Done(ToolAnswer { content, is_error, images }) => {
+                StateRecord::Done { content, is_error, images }
+            }
         };
         Self { id, name, arguments, echo, check: check.map(|check| (*check).into()), state }
     }
@@ -406,7 +410,9 @@ impl From<CallRecord> for OpenCall {
                 CallState::Reviewing(Review { since, deadline, attempt, next_at })
             }
             StateRecord::Running { since } => CallState::Running { since },
-            StateRecord::Done { content, is_error } => CallState::Done(ToolAnswer { content, is_error }),
+            StateRecord::Done { content, is_error, images } => {
+                CallState::Done(ToolAnswer { content, is_error, images })
+            }
         };
         let check = check.map(|check| Box::new(check.into()));
         Self { call: ToolCall { id, name, arguments, echo }, check, state }

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     iter,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use tokio::sync::mpsc;
@@ -42,6 +42,15 @@ impl Inbox {
     pub(crate) fn drop_stale(&mut self, count: usize) {
         let came = iter::from_fn(|| self.control.try_recv().ok()).take(count);
         self.first.extend(came.filter(|control| control.outlives_a_turn()));
+    }
+
+    /// Ready once there is a command, which stays the next one.
+    pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.first.is_empty() {
+            let Some(next) = ready!(self.control.poll_recv(cx)) else { return Poll::Pending };
+            self.first.push_back(next);
+        }
+        Poll::Ready(())
     }
 
     /// The next command. Never none: a conversation keeps the other end.

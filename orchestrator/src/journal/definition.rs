@@ -34,7 +34,7 @@ pub struct Definition {
 }
 
 /// The part of a definition that comes from the configuration, the same for every turn of an orchestrator with the same retry
-/// settings.
+/// settings and the same tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]

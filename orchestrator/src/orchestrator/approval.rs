@@ -49,16 +49,21 @@ impl Orchestrator {
         let Some(request) = conversation.asked(&turn_id, &step_id, &tool_call_id) else { return Ok(false) };
         let Some(step) = step_id.step_of(&turn_id) else { return Ok(false) };
         let whole_tool = allows && scope == Some(ApprovalScope::Conversation);
+        let grants = &self.ports.permissions.grants;
+        let mut is_new_grant = false;
         if whole_tool {
             // First: a call that is allowed runs, and the next one must not ask again.
-            let grants = &self.ports.permissions.grants;
-            grants.change(id, &conversation.grants, &request.tool_name, true).await?;
+            is_new_grant = grants.change(id, &conversation.grants, &request.tool_name, true).await?;
         }
         let (taken, is_taken) = oneshot::channel();
         let answer = Answer { step, call_id: tool_call_id, allows, whole_tool, reason };
         let control = Control { taken: Some(taken), ..Control::from(Input::Answer(Box::new(answer))) };
         let sent = self.send(&conversation, control)?;
         let answered = sent && is_taken.await.is_ok();
+        if !answered && is_new_grant {
+            // It went with an answer that did not count.
+            grants.change(id, &conversation.grants, &request.tool_name, false).await?;
+        }
         if sent && !answered {
             // Another answer was quicker, unless it could not be saved.
             conversation.check_kept()?;

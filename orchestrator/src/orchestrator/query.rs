@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::Target;
 use everturn_wire::{
     ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, FailedAttempt, HistoryWindow,
-    TargetState, TurnId, TurnMetrics,
+    TargetState, Tools, TurnId, TurnMetrics,
 };
 
 use super::Orchestrator;
@@ -181,5 +181,10 @@ impl Orchestrator {
             }
         };
         targets.map(state).collect()
+    }
+
+    /// The tools that turns which begin now are offered, and the sources that they come from.
+    pub fn tools(&self) -> Tools {
+        self.ports.tools.told(&|name, tool| self.ports.permissions.policy(name, tool))
     }
 }

@@ -1,6 +1,8 @@
 //! How a session comes to drive a turn.
 
-use std::sync::Arc;
+use std::{future::poll_fn, pin::pin, sync::Arc};
+
+use futures_util::future;
 
 use super::{Ports, TurnTask, run};
 use crate::{
@@ -51,6 +53,12 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
     ports.timers.remove(parked.wait, &seated.conversation.id);
     let ports = ports.clone();
     tokio::spawn(async move {
+        let mut seated = seated;
+        if let Some(names) = parked.definition.configured.tools.as_ref().filter(|_| !ports.tools.is_fixed()) {
+            // Who commands it to stop does not wait for its tools.
+            let commanded = poll_fn(|cx| seated.inbox.poll_ready(cx));
+            future::select(pin!(ports.tools.settled(names)), commanded).await;
+        }
         let model = seated.conversation.state().record.head.model.clone();
         match TurnTask::again(&ports, parked, model.as_deref()) {
             Ok(job) => run(ports, seated, job).await,

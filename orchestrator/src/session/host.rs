@@ -247,8 +247,8 @@ impl Host for TurnHost<'_> {
         async move {
             let input = match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await
             {
-                Ok(ToolAnswer { content, is_error }) => {
-                    let answer = ToolAnswer { content: excerpt(content, most), is_error };
+                Ok(answer) => {
+                    let answer = ToolAnswer { content: excerpt(answer.content, most), ..answer };
                     Input::ToolDone { step, call_id, answer }
                 }
                 Err(panic) => {

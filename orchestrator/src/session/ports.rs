@@ -20,7 +20,7 @@ use crate::{
     state::StateStore,
     status::StatusChanges,
     timer::Timers,
-    tool::ToolSet,
+    toolbox::Toolbox,
 };
 
 /// What sessions run turns with. They find no conversation here but the one that they have.
@@ -30,7 +30,7 @@ pub(crate) struct Ports {
     pub(crate) gates: Arc<Gates>,
     /// Where the health is kept; none: in memory.
     pub(crate) state: Option<Arc<dyn StateStore>>,
-    pub(crate) tools: ToolSet,
+    pub(crate) tools: Toolbox,
     /// What must happen before their calls run.
     pub(crate) permissions: Permissions,
     /// Who reviews calls; `None` = nobody: calls to be reviewed fail their review.

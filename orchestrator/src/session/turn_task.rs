@@ -89,7 +89,8 @@ impl TurnSettings {
         let model = ports.with_chain(model, set);
         let begun = ports.retry.begin(&ports.base(&model), set);
         let Begun { schedule, configured, after_content } = begun;
-        let tools = ports.tools.clone();
+        let tools = ports.tools.current();
+        let configured = ports.tools.defining(configured, &tools);
         let definition =
             Definition { reasoning_effort, supersedes, configured, ..Definition::new(model.id()) };
         Self { model, tools, schedule, definition, after_content, tell_queue: false }
@@ -98,7 +99,8 @@ impl TurnSettings {
     /// What the kernel is given for a new turn.
     pub(super) fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
-        Settings { targets, after_content: self.after_content, ..ports.settings.clone() }
+        let idempotent_tools = self.tools.idempotent();
+        Settings { targets, after_content: self.after_content, idempotent_tools, ..ports.settings.clone() }
     }
 
     /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.
@@ -127,8 +129,8 @@ impl TurnSettings {
                 "this turn was begun by a newer version of Everturn: upgrade it".to_owned()
             });
         }
-        let tools =
-            configured.tools.as_ref().map_or_else(|| ports.tools.clone(), |names| ports.tools.only(names));
+        let tools = ports.tools.current();
+        let tools = configured.tools.as_ref().map_or_else(|| tools.clone(), |names| tools.only(names));
         let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
         let schedule = schedule.unwrap_or_else(configured);
         let after_content = turn.settings().after_content;

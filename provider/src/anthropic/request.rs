@@ -67,10 +67,19 @@ fn block<'a>(role: Role, chunk: &'a Chunk, thinking: &Thinking<'_>, ids: &mut Ca
             let (id, name, input) = (ids.call(tool_call_id), ids.tool(tool_name), arguments(input));
             Some(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
         }
-        (Role::Tool, Chunk::ToolResult { tool_call_id, content, is_error, .. }) => {
+        (Role::Tool, Chunk::ToolResult { tool_call_id, content, is_error, images, .. }) => {
             // An error without words is refused.
             let content = if *is_error && content.is_empty() { "(no output)" } else { content };
             let id = ids.result(tool_call_id);
+            let shown = images.iter().map(|shown| image(&shown.url, shown.mime_type.as_deref()));
+            // Images in an error are refused, and so is a text without words.
+            let content = match images.is_empty() || *is_error {
+                true => json!(content),
+                false => {
+                    let text = (!content.is_empty()).then(|| json!({ "type": "text", "text": content }));
+                    text.into_iter().chain(shown).collect()
+                }
+            };
             let mut result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
             if *is_error {
                 result["is_error"] = json!(true);

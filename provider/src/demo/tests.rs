@@ -87,6 +87,7 @@ async fn dice_are_rolled_once() {
         content: "5".into(),
         is_error: false,
         step_id: None,
+        images: Vec::new(),
     };
     let mut second = first.clone();
     second.op = Op { step: 1, attempt: 0 };

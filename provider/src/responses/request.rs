@@ -102,17 +102,26 @@ fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
 }
 
 fn result(chunk: &Chunk, ids: &CallIds<'_>) -> Option<Value> {
-    let Chunk::ToolResult { tool_call_id, content, .. } = chunk else { return None };
-    Some(json!({ "type": "function_call_output", "call_id": ids.result(tool_call_id), "output": content }))
+    let Chunk::ToolResult { tool_call_id, content, images, .. } = chunk else { return None };
+    let output = match images.is_empty() {
+        true => json!(content),
+        false => {
+            let text = json!({ "type": "input_text", "text": content });
+            [text].into_iter().chain(images.iter().map(|shown| image(&shown.url))).collect()
+        }
+    };
+    Some(json!({ "type": "function_call_output", "call_id": ids.result(tool_call_id), "output": output }))
 }
 
 fn part(chunk: &Chunk) -> Option<Value> {
     match chunk {
-        Chunk::Image { url, .. } => {
-            Some(json!({ "type": "input_image", "image_url": url, "detail": "auto" }))
-        }
+        Chunk::Image { url, .. } => Some(image(url)),
         other => text(other).map(|text| json!({ "type": "input_text", "text": text })),
     }
+}
+
+fn image(url: &str) -> Value {
+    json!({ "type": "input_image", "image_url": url, "detail": "auto" })
 }
 
 /// An id that the API takes: other providers, and gateways to this one, make longer ones.

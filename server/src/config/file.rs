@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::{Hidden, one_or_more::OneOrMore, retention::Amount};
+use super::{Hidden, mcp::Written, one_or_more::OneOrMore, retention::Amount};
 
 /// The whole file. Everything may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -25,6 +25,7 @@ pub(super) struct File {
     pub(super) providers: Vec<ProviderTable>,
     #[serde(rename = "route")]
     pub(super) routes: Vec<RouteTable>,
+    pub(super) mcp: Vec<McpTable>,
     pub(super) default_model: Option<String>,
     pub(super) max_steps: Option<u32>,
     pub(super) max_parallel_tools: Option<u32>,
@@ -177,6 +178,28 @@ pub(super) struct RouteTable {
     pub(super) revert: Option<RevertName>,
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
+}
+
+/// An MCP server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct McpTable {
+    pub(super) name: Spanned<String>,
+    pub(super) command: Option<String>,
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, Written>,
+    pub(super) cwd: Option<String>,
+    pub(super) url: Option<Hidden>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Written>,
+    #[serde(default)]
+    pub(super) trust_annotations: bool,
+    pub(super) start_timeout_ms: Option<u64>,
+    pub(super) idle_timeout_ms: Option<u64>,
+    pub(super) total_timeout_ms: Option<u64>,
+    pub(super) max_result_bytes: Option<usize>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

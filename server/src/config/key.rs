@@ -119,7 +119,7 @@ fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
 }
 
 /// Whether this may be shown as the name of a variable. Many keys would be valid names, so only the usual form counts.
-fn is_variable_name(name: &str) -> bool {
+pub(super) fn is_variable_name(name: &str) -> bool {
     let is_usual = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
     begins && name.chars().all(is_usual) && name.split('_').all(|word| word.len() <= LONGEST_WORD)
@@ -132,7 +132,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// Whether this may be shown although there is no such file: keys, too, may contain slashes and dots.
-fn is_surely_path(text: &str) -> bool {
+pub(super) fn is_surely_path(text: &str) -> bool {
     Path::new(text).is_absolute() || ["./", "../", "~/"].iter().any(|start| text.starts_with(start))
 }
 

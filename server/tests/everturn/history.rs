@@ -87,6 +87,7 @@ async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_deman
         content,
         is_error: false,
         step_id: None,
+        images: Vec::new(),
     };
     let error = Chunk::Error(ErrorReport {
         message: "HTTP 529: {}".to_owned(),

@@ -23,8 +23,14 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         step_id: step_id.clone(),
         echo: Some(echo.clone()),
     };
-    let result =
-        Chunk::ToolResult { tool_call_id, tool_name, content: text.clone(), is_error: true, step_id };
+    let result = Chunk::ToolResult {
+        tool_call_id,
+        tool_name,
+        content: text.clone(),
+        is_error: true,
+        step_id,
+        images: Vec::new(),
+    };
     let all = [
         (Role::System, Chunk::System { text: text.clone() }),
         (Role::User, Chunk::Image { url: "data:image/png;base64,AA==".to_owned(), mime_type: None }),

@@ -122,7 +122,11 @@ pub fn any_op() -> impl Strategy<Value = Op> {
 
 /// What a tool answers, well or not; it may be empty.
 pub fn any_tool_answer() -> impl Strategy<Value = ToolAnswer> {
-    (any::<bool>(), "[a-b]{0,2}").prop_map(|(is_error, content)| ToolAnswer { content, is_error })
+    (any::<bool>(), "[a-b]{0,2}").prop_map(|(is_error, content)| ToolAnswer {
+        content,
+        is_error,
+        images: Vec::new(),
+    })
 }
 
 /// Token counts, now and then the largest there are.

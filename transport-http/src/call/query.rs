@@ -7,7 +7,7 @@ use axum::{
 };
 use everturn_orchestrator::{Error, Orchestrator, Page, Take, Window};
 use everturn_wire::{
-    Attempts, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, TurnId,
+    Attempts, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, Tools, TurnId,
     TurnMetricsList,
 };
 
@@ -100,6 +100,11 @@ pub(crate) async fn models(State(api): State<Api>) -> Answer<Models> {
 /// `GET /targets`
 pub(crate) async fn targets(State(api): State<Api>) -> Answer<Targets> {
     Answer(Targets { targets: api.orchestrator.targets() })
+}
+
+/// `GET /tools`
+pub(crate) async fn tools(State(api): State<Api>) -> Answer<Tools> {
+    Answer(api.orchestrator.tools())
 }
 
 /// `GET /health`

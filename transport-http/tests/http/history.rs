@@ -181,12 +181,14 @@ async fn history_says_how_its_turns_ended() {
 }
 
 #[tokio::test]
-async fn models_targets_and_health_are_told() {
+async fn models_targets_tools_and_health_are_told() {
     let world = world().await;
     let models: Value = get(world.address, "/models").await.json().await;
     assert_eq!(models, json!({ "models": ["test/small", "test/large"] }));
     let targets: Value = get(world.address, "/targets").await.json().await;
     assert_eq!(targets, json!({ "targets": [{ "target": "test/small" }, { "target": "test/large" }] }));
+    let tools: Value = get(world.address, "/tools").await.json().await;
+    assert_eq!(tools["sources"], json!([]));
     assert_eq!(get(world.address, "/health").await.json().await, json!({ "ok": true }));
 }
 

@@ -47,7 +47,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 28] = [
+const CALLS: [Call; 29] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -206,6 +206,12 @@ const CALLS: [Call; 28] = [
         "listTargets",
         "All models by all credentials, and until when each is not worth asking.",
         Answer::Body("Targets"),
+    ),
+    get(
+        "GET /tools",
+        "listTools",
+        "The tools that turns which begin now are offered, and the sources that they come from.",
+        Answer::Body("Tools"),
     ),
     get("GET /health", "health", "Whether the server serves.", Answer::Body("Health")),
     get("GET /openapi.json", "openapi", "This document.", Answer::Document),

@@ -109,6 +109,23 @@ fn images_inline_and_linked() {
 }
 
 #[test]
+fn images_of_a_tool_go_with_its_result() {
+    let mut shown = result("c", "see", false);
+    shown["images"] = json!([{"url": "data:image/png;base64,AAAA", "mimeType": "image/png"}]);
+    let mut failed = shown.clone();
+    failed["toolCallId"] = json!("d");
+    failed["isError"] = json!(true);
+    let calls = message(Role::Assistant, &[call("c", &json!({})), call("d", &json!({}))]);
+    let request = asking(vec![calls, message(Role::Tool, &[shown, failed])]);
+    let expected = json!([
+        {"type": "text", "text": "see"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+    ]);
+    let results = &asked(&request)["messages"][1]["content"];
+    assert_eq!((&results[0]["content"], &results[1]["content"]), (&expected, &json!("see")));
+}
+
+#[test]
 fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
     let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
     made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));

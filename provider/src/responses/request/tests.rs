@@ -171,6 +171,19 @@ fn images_inline_and_linked() {
 }
 
 #[test]
+fn images_of_a_tool_go_with_its_result() {
+    let mut shown = result("c", "see", false);
+    shown["images"] = json!([{"url": "data:image/png;base64,AAAA", "mimeType": "image/png"}]);
+    let called = message(Role::Assistant, &[call("c", &json!({}))]);
+    let request = asking(vec![called, message(Role::Tool, &[shown])]);
+    let expected = json!([
+        {"type": "input_text", "text": "see"},
+        {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"},
+    ]);
+    assert_eq!(asked(&request)["input"][1]["output"], expected);
+}
+
+#[test]
 fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
     let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
     made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));

@@ -1,8 +1,8 @@
 //! What is persisted.
 
 use everturn_wire::{
-    Category, Chunk, ConversationStatus, Echo, ErrorReport, ExportLine, Failure, Message, RetryOutcome, Role,
-    StepId, StoredChunk, Unreached,
+    Category, Chunk, ConversationStatus, Echo, ErrorReport, ExportLine, Failure, Image, Message,
+    RetryOutcome, Role, StepId, StoredChunk, Unreached,
 };
 use serde_json::json;
 
@@ -16,12 +16,14 @@ pub(crate) fn chunks() -> Vec<Chunk> {
         step_id,
         echo: None,
     };
-    let result = |step_id: Option<StepId>| Chunk::ToolResult {
+    let shown = Image { url: "data:image/png;base64,AAAA".into(), mime_type: Some("image/png".into()) };
+    let result = |step_id: Option<StepId>, images| Chunk::ToolResult {
         tool_call_id: "call_1".into(),
         tool_name: "shell".into(),
         content: "interrupted".into(),
         is_error: true,
         step_id,
+        images,
     };
     vec![
         text("Hello"),
@@ -36,8 +38,9 @@ pub(crate) fn chunks() -> Vec<Chunk> {
             step_id: Some(step()),
             echo: Some(echo()),
         },
-        result(None),
-        result(Some(step())),
+        result(None, vec![]),
+        result(Some(step()), vec![]),
+        result(Some(step()), vec![shown]),
         Chunk::error("HTTP 529: busy"),
         Chunk::Error(ErrorReport {
             message: "HTTP 529: busy".into(),

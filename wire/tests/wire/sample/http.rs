@@ -4,7 +4,8 @@ use everturn_wire::{
     ApprovalMode, Attempts, Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
     FailedAttempt, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage,
     Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk,
-    TargetState, Targets, TurnMetrics, TurnMetricsList,
+    TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
+    TurnMetrics, TurnMetricsList,
 };
 
 use super::{
@@ -30,6 +31,40 @@ pub(crate) fn targets() -> Vec<Targets> {
         category: Some(Category::RateLimited),
     };
     vec![Targets { targets: vec![] }, Targets { targets: vec![free, limited] }]
+}
+
+pub(crate) fn tools() -> Vec<Tools> {
+    let schema = serde_json::json!({ "type": "object" });
+    let own = ToolInfo {
+        name: "roll_dice".into(),
+        description: "Rolls dice.".into(),
+        input_schema: schema,
+        ..ToolInfo::default()
+    };
+    let annotations = ToolAnnotations {
+        title: Some("Echo".into()),
+        read_only: Some(true),
+        destructive: Some(false),
+        idempotent: Some(true),
+        open_world: Some(false),
+    };
+    let claimed = ToolInfo { policy: ToolPolicy::Ask, annotations: Some(annotations), ..own.clone() };
+    let bare =
+        ToolInfo { policy: ToolPolicy::Deny, annotations: Some(ToolAnnotations::default()), ..own.clone() };
+    let up = ToolSourceInfo {
+        name: "everything".into(),
+        status: ToolSourceStatus::Up,
+        message: None,
+        tools: vec![claimed, bare],
+    };
+    let down = ToolSourceInfo {
+        name: "files".into(),
+        status: ToolSourceStatus::Down,
+        message: Some("it ended with exit code 1; it is started again in 4 s".into()),
+        tools: vec![],
+    };
+    let starting = ToolSourceInfo { status: ToolSourceStatus::Starting, message: None, ..down.clone() };
+    vec![Tools::default(), Tools { tools: vec![own], sources: vec![up, down, starting] }]
 }
 
 /// What is read about conversations.

@@ -1,0 +1,238 @@
+//! One connection to a server, from its handshake to its end.
+
+use std::{future::pending, pin::pin, sync::Arc, time::Duration};
+
+use rmcp::{
+    Peer, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
+        PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter,
+    },
+    service::{
+        ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions,
+        RunningService, ServiceError,
+    },
+    transport::async_rw::AsyncRwTransport,
+};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Connection as How,
+    call::Calls,
+    catalog::{self, Catalog, MOST},
+    ear::{Ear, Heard},
+    http::Caller,
+    link::{Condition, Line, Link},
+    process::Process,
+    tool::Facts,
+};
+
+/// The most that a program may say at once, in bytes.
+const LARGEST: usize = 8 << 20;
+
+/// How long a list may take.
+const LISTING: Duration = Duration::from_secs(30);
+
+/// How long is waited after a change before the list is asked for: changes often come together.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// How long until a server is listened to again after it ended that.
+const RELISTEN: Duration = Duration::from_secs(5);
+
+/// The longest error of a server that is repeated, in bytes.
+const LONGEST: usize = 500;
+
+/// A connection whose handshake is done.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, ClientConfig>,
+    process: Option<Process>,
+    list_changed: Arc<Notify>,
+    line: Line,
+}
+
+impl Connection {
+    /// Starts or calls the server, and has it list its tools.
+    ///
+    /// # Errors
+    /// When it does not answer in time, or not as it should; as people are told.
+    pub(crate) async fn open(
+        link: &Arc<Link>,
+        caller: Option<&Caller>,
+        catalog: &Catalog,
+    ) -> Result<Self, String> {
+        let (calls, list_changed) = (Arc::new(Calls::default()), Arc::new(Notify::new()));
+        let ear = Ear { link: link.clone(), calls: calls.clone(), list_changed: list_changed.clone() };
+        let mode = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        let mut process = None;
+        let opened = async {
+            let service = match (&link.config.connection, caller) {
+                (How::Command(command), _) => {
+                    let (started, stdout, stdin) = Process::start(command, link)?;
+                    process = Some(started);
+                    let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LARGEST);
+                    client().serve_with_lifecycle(Heard { transport, ear }, mode).await
+                }
+                (How::Http(_), Some(caller)) => {
+                    let transport = caller.transport();
+                    client().serve_with_lifecycle(Heard { transport, ear }, mode).await
+                }
+                (How::Http(_), None) => return Err("its address cannot be used".to_owned()),
+            };
+            let service = service.map_err(|error| refused(link, &error))?;
+            let tools = list(link, service.peer()).await?;
+            Ok((service, tools))
+        };
+        let limit = link.config.timeouts.start;
+        let opened = timeout(limit, opened).await;
+        match opened.unwrap_or_else(|_| Err(format!("it did not list its tools within {limit:?}"))) {
+            Ok((service, tools)) => {
+                let offered = Arc::new(catalog.replace(link, tools));
+                let (peer, doubted) = (service.peer().clone(), list_changed.clone());
+                Ok(Self { service, process, list_changed, line: Line { peer, calls, offered, doubted } })
+            }
+            Err(why) => {
+                // A program that ended says more than a stream that did.
+                let how = match &mut process {
+                    Some(process) => process.just_ended().await,
+                    None => None,
+                };
+                if let Some(process) = process {
+                    process.close().await;
+                }
+                Err(how.unwrap_or(why))
+            }
+        }
+    }
+
+    /// Keeps it until it ends, or is to end. Says why it ended.
+    pub(crate) async fn keep(self, link: &Arc<Link>, catalog: &Catalog, stop: &CancellationToken) -> String {
+        let Self { service, mut process, list_changed, mut line } = self;
+        link.condition.send_replace(Condition::Up(line.clone()));
+        let why = {
+            let mut closed = pin!(service.waiting());
+            let mut listening = pin!(listen(line.peer.clone(), &list_changed));
+            loop {
+                tokio::select! {
+                    _ = &mut closed => break "it closed the connection".to_owned(),
+                    how = ended(&mut process) => break how,
+                    () = stop.cancelled() => break "it was stopped".to_owned(),
+                    () = &mut listening => {}
+                    () = list_changed.notified() => {
+                        let listed = async {
+                            sleep(SETTLING).await;
+                            list(link, &line.peer).await
+                        };
+                        let listed = tokio::select! {
+                            listed = listed => listed,
+                            () = stop.cancelled() => break "it was stopped".to_owned(),
+                        };
+                        match listed {
+                            Ok(tools) => {
+                                line.offered = Arc::new(catalog.replace(link, tools));
+                                link.condition.send_replace(Condition::Up(line.clone()));
+                            }
+                            Err(why) => break why,
+                        }
+                    }
+                }
+            }
+        };
+        let how = match &mut process {
+            Some(process) if !stop.is_cancelled() => process.just_ended().await,
+            _ => None,
+        };
+        if let Some(process) = process {
+            process.close().await;
+        }
+        how.unwrap_or(why)
+    }
+}
+
+/// What servers are told of us. We can do nothing for them.
+fn client() -> ClientConfig {
+    let me = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
+    ClientConfig::new(ClientCapabilities::default(), me)
+}
+
+async fn ended(process: &mut Option<Process>) -> String {
+    match process {
+        Some(process) => process.ended().await,
+        None => pending().await,
+    }
+}
+
+/// All tools of a server, page by page: not more than may be offered.
+async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, String>>, String> {
+    let pages = async {
+        let (mut tools, mut cursor) = (Vec::new(), None);
+        loop {
+            let mut params = PaginatedRequestParams::default();
+            params.cursor = cursor;
+            let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+            let options = PeerRequestOptions::with_timeout(LISTING);
+            let request =
+                peer.send_cancellable_request(ClientRequest::ListToolsRequest(request), options).await?;
+            let ServerResult::ListToolsResult(page) = request.await_response().await? else {
+                return Err(ServiceError::UnexpectedResponse);
+            };
+            // One more than may be offered tells that there are more.
+            let is_last = page.tools.is_empty() || page.next_cursor.is_none();
+            let room = MOST + 1 - tools.len();
+            tools.extend(page.tools.into_iter().take(room).map(|tool| catalog::facts(link.name(), tool)));
+            if is_last || tools.len() > MOST {
+                return Ok(tools);
+            }
+            cursor = page.next_cursor;
+        }
+    };
+    match timeout(LISTING, pages).await {
+        Ok(listed) => listed.map_err(|error| format!("it does not list its tools: {}", short(link, &error))),
+        Err(_) => Err(format!("it did not list its tools within {LISTING:?}")),
+    }
+}
+
+/// Listens for changes of the list where the protocol has the client ask for them. Never ends.
+async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
+    let is_asked_for = peer.peer_info().is_some_and(|info| {
+        let changes = info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+        changes == Some(true) && !info.protocol_version.has_initialize()
+    });
+    if !is_asked_for {
+        return pending().await;
+    }
+    loop {
+        let mut filter = SubscriptionFilter::new();
+        filter.tools_list_changed = Some(true);
+        match peer.listen(filter).await {
+            Ok(mut changes) => {
+                // What changed until now nobody said. What is said from now on is heard where all is.
+                list_changed.notify_one();
+                while let Ok(Some(_)) = changes.next().await {}
+            }
+            Err(ServiceError::McpError(_)) => return pending().await,
+            Err(_) => {}
+        }
+        sleep(RELISTEN).await;
+    }
+}
+
+fn refused(link: &Link, error: &ClientInitializeError) -> String {
+    format!("the handshake failed: {}", short(link, error))
+}
+
+/// An error of a server, as people are told.
+pub(crate) fn short(link: &Link, error: &impl ToString) -> String {
+    let mut text = link.veil.over(error.to_string()).into_owned();
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push_str("...");
+    }
+    text
+}

@@ -1,0 +1,110 @@
+//! Servers behind an address: streamable HTTP.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use reqwest::{
+    Client, Url,
+    header::{HeaderName, HeaderValue},
+    redirect, retry,
+};
+use rmcp::transport::{
+    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
+    streamable_http_client::StreamableHttpClientTransportConfig,
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use crate::{ConfigError, Endpoint};
+
+/// For name, connection and TLS handshake.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// How often a stream on which the server says what it says on its own is connected again, each time it broke, and how long
+/// at most that is waited for. Without it a change of its list is seen with the next connection only.
+const RECONNECTS: usize = 8;
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// The most that a server may send at once, in bytes.
+const LARGEST: usize = 8 << 20;
+
+/// The most redirects that a request follows.
+const REDIRECTS: usize = 3;
+
+/// What connections to an address are made with.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    client: Client,
+    config: StreamableHttpClientTransportConfig,
+}
+
+impl Caller {
+    /// Connects to nothing yet.
+    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, ConfigError> {
+        let (url, headers) = request(endpoint)?;
+        let mut reconnects = ExponentialBackoff::default();
+        reconnects.max_times = Some(RECONNECTS);
+        reconnects.max_delay = Some(LONGEST_WAIT);
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+            .custom_headers(headers)
+            .max_sse_event_size(LARGEST);
+        config.retry_config = Arc::new(reconnects);
+        Ok(Self { client: client()?, config })
+    }
+
+    pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Client> {
+        StreamableHttpClientTransport::with_client(self.client.clone(), self.config.clone())
+    }
+}
+
+/// The address and the headers, if HTTP allows them.
+pub(crate) fn request(endpoint: &Endpoint) -> Result<(Url, HashMap<HeaderName, HeaderValue>), ConfigError> {
+    let url = Url::parse(&endpoint.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.ok_or(ConfigError::Url)?;
+    let mut headers = HashMap::new();
+    for (name, value) in &endpoint.headers {
+        let refused = || ConfigError::Header(name.clone());
+        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| refused())?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::try_from(name).map_err(|_| refused())?, value);
+    }
+    Ok((url, headers))
+}
+
+fn client() -> Result<Client, ConfigError> {
+    Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .connect_timeout(CONNECTING)
+        // A call that was sent may have had an effect: it is never sent again.
+        .retry(retry::never())
+        // A connection whose last answer was not read to its end costs the next call 40 ms.
+        .pool_max_idle_per_host(0)
+        .redirect(redirect::Policy::custom(follow))
+        .build()
+        .map_err(|error| ConfigError::Client(error.to_string()))
+}
+
+/// Only to where the headers may go and the body goes along.
+fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps_body = matches!(attempt.status().as_u16(), 307 | 308);
+    let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    match keeps_body && is_same && attempt.previous().len() <= REDIRECTS {
+        true => attempt.follow(),
+        false => attempt.stop(),
+    }
+}
+
+/// Made per client instead of installed for the process: a library must not decide that for its embedder.
+fn tls() -> Result<ClientConfig, ConfigError> {
+    let builder = || {
+        ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ConfigError::Client(error.to_string()))
+    };
+    Ok(match builder()?.with_platform_verifier() {
+        Ok(trusting) => trusting.with_no_client_auth(),
+        Err(error) => {
+            tracing::warn!(%error, "https servers will be refused: install the system's CA certificates");
+            builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+        }
+    })
+}

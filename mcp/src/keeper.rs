@@ -1,0 +1,58 @@
+//! Keeping a server up: started, and started again when it ends.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    backoff::Backoff,
+    catalog::Catalog,
+    connection::Connection,
+    http::Caller,
+    link::{Condition, Link},
+};
+
+/// Keeps a server up until it is told to stop. Then it is down for good.
+pub(crate) async fn keep(
+    link: Arc<Link>,
+    caller: Option<Caller>,
+    catalog: Arc<Catalog>,
+    stop: CancellationToken,
+) {
+    let mut backoff = Backoff::default();
+    while !stop.is_cancelled() {
+        let opened = tokio::select! {
+            opened = Connection::open(&link, caller.as_ref(), &catalog) => opened,
+            () = stop.cancelled() => break,
+        };
+        let (why, up) = match opened {
+            Ok(connection) => {
+                let since = Instant::now();
+                (connection.keep(&link, &catalog, &stop).await, since.elapsed())
+            }
+            Err(why) => (why, Duration::ZERO),
+        };
+        if stop.is_cancelled() {
+            break;
+        }
+        let wait = backoff.next(up);
+        tracing::warn!(server = link.name(), restarts_in = ?wait, "an MCP server is down: {why}");
+        let again = Instant::now().checked_add(wait);
+        link.condition.send_replace(Condition::Down { why: why.clone(), again });
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = stop.cancelled() => break,
+        }
+        let restarting = match up.is_zero() {
+            // It may well fail again: who calls it meanwhile is told so at once.
+            true => Condition::Down { why, again: None },
+            false => Condition::Starting,
+        };
+        link.condition.send_replace(restarting);
+    }
+    link.condition.send_replace(Condition::Down { why: "it was stopped".to_owned(), again: None });
+}

@@ -1,0 +1,70 @@
+//! Names of tools: `server__tool`, in letters that every model API takes.
+
+/// What stands between the two parts.
+const BETWEEN: &str = "__";
+
+/// The longest name that every model API takes.
+const LONGEST: usize = 64;
+
+/// The longest name of a server: enough is left for its tools.
+const LONGEST_SERVER: usize = 32;
+
+/// Whether a server may have this name: then no two servers can have tools of one name.
+pub(crate) fn is_server_name(name: &str) -> bool {
+    let is_allowed = !name.is_empty() && name.len() <= LONGEST_SERVER && name.chars().all(is_taken);
+    is_allowed && !name.contains(BETWEEN) && !name.ends_with('_')
+}
+
+/// Whether a tool of this name is one of that server.
+pub(crate) fn is_of(server: &str, name: &str) -> bool {
+    name.strip_prefix(server).is_some_and(|rest| rest.starts_with(BETWEEN))
+}
+
+/// The name by which models call a tool. What model APIs do not take becomes `_`; of a name that is too long the beginning
+/// is kept, with a hash of the whole. The same tool always has the same name, as conversations refer to it.
+pub(crate) fn qualified(server: &str, tool: &str) -> String {
+    let tidy = tool.chars().map(|letter| if is_taken(letter) { letter } else { '_' });
+    let name: String = server.chars().chain(BETWEEN.chars()).chain(tidy).collect();
+    if name.len() <= LONGEST {
+        return name;
+    }
+    let hash = format!("_{:08x}", hash(tool));
+    format!("{}{hash}", &name[..LONGEST - hash.len()])
+}
+
+/// Whether model APIs take it in a name.
+fn is_taken(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
+}
+
+/// FNV-1a: the hashes of the standard library may change with its version.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_made_of_what_every_api_takes() {
+        assert_eq!(qualified("files", "read_file"), "files__read_file");
+        assert_eq!(qualified("files", "read.file/ä b"), "files__read_file___b");
+        let long = qualified("files", &"x".repeat(80));
+        assert_eq!(long, format!("files__{}_{:08x}", "x".repeat(48), hash(&"x".repeat(80))));
+        assert_eq!(long.len(), LONGEST);
+        assert_ne!(long, qualified("files", &"x".repeat(81)));
+        assert_eq!(hash("foobar"), 0xbf9c_f968);
+    }
+
+    #[test]
+    fn no_two_servers_can_have_a_tool_of_one_name() {
+        for name in ["files", "a-b_c", "A1", "_a"] {
+            assert!(is_server_name(name), "{name}");
+        }
+        for name in ["", "a__b", "a_", "a b", "a.b", "ä", &"x".repeat(33)] {
+            assert!(!is_server_name(name), "{name}");
+        }
+        assert!(is_of("a", "a__b") && !is_of("a", "a_b") && !is_of("a", "ab__c"));
+    }
+}

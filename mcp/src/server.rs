@@ -1,0 +1,93 @@
+//! An MCP server, as a source of tools.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use everturn_orchestrator::{SourceState, Tool, ToolSource};
+use everturn_wire::ToolSourceStatus;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    ConfigError, Connection, ServerConfig,
+    catalog::Catalog,
+    http::Caller,
+    keeper,
+    link::{self, Condition, Link},
+    name,
+};
+
+/// An MCP server that is kept up. When it is dropped, its process is killed.
+pub struct McpServer {
+    link: Arc<Link>,
+    catalog: Arc<Catalog>,
+    stop: CancellationToken,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl McpServer {
+    /// Begins to start it, on the tokio runtime that calls this.
+    ///
+    /// # Errors
+    /// When it cannot be configured like that.
+    pub fn start(config: ServerConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let caller = match &config.connection {
+            Connection::Http(endpoint) => Some(Caller::new(endpoint)?),
+            Connection::Command(_) => None,
+        };
+        let (link, catalog) = (Arc::new(Link::new(config)), Arc::new(Catalog::new()));
+        let stop = CancellationToken::new();
+        let keeper = tokio::spawn(keeper::keep(link.clone(), caller, catalog.clone(), stop.clone()));
+        Ok(Self { link, catalog, stop, keeper: Mutex::new(Some(keeper)) })
+    }
+
+    /// Stops it for good: its process is asked to end, and killed where it does not. Takes up to three seconds.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper {
+            // A task that panicked has dropped its process.
+            let _ = keeper.await;
+        }
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            keeper.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl ToolSource for McpServer {
+    fn name(&self) -> &str {
+        self.link.name()
+    }
+
+    fn tools(&self) -> Arc<[Arc<dyn Tool>]> {
+        self.catalog.tools()
+    }
+
+    fn state(&self) -> SourceState {
+        let (status, down) = match &*self.link.condition.borrow() {
+            Condition::Starting => (ToolSourceStatus::Starting, None),
+            Condition::Up(_) => (ToolSourceStatus::Up, None),
+            Condition::Down { why, again } => {
+                (ToolSourceStatus::Down, Some(format!("{why}{}", link::soon(*again))))
+            }
+        };
+        let parts: Vec<String> = [down, self.catalog.refused()].into_iter().flatten().collect();
+        SourceState { status, message: Some(parts.join("; ")).filter(|message| !message.is_empty()) }
+    }
+
+    fn may_offer(&self, tool: &str) -> bool {
+        name::is_of(self.link.name(), tool)
+    }
+
+    async fn settled(&self) {
+        self.link.settled().await;
+    }
+}

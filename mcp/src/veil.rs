@@ -1,0 +1,86 @@
+//! Secrets that a server repeats.
+
+use std::borrow::Cow;
+
+use crate::{Connection, ServerConfig, Setting};
+
+/// What is shown in the place of a secret.
+const VEILED: &str = "[secret]";
+
+/// A secret that is shorter may be a common word.
+const SHORTEST: usize = 8;
+
+/// What no text of a server may show.
+#[derive(Debug, Default)]
+pub(crate) struct Veil {
+    /// Each with what is shown instead. The longest first: one may contain another.
+    hidden: Vec<(String, &'static str)>,
+}
+
+impl Veil {
+    pub(crate) fn of(config: &ServerConfig) -> Self {
+        let (settings, url) = match &config.connection {
+            Connection::Command(command) => (&command.env, None),
+            Connection::Http(endpoint) => (&endpoint.headers, Some(endpoint.url.as_str())),
+        };
+        let secrets = settings.values().filter_map(|setting| match setting {
+            Setting::Secret(text) => Some(text.trim()),
+            Setting::Plain(_) => None,
+        });
+        // `Bearer KEY` is as secret as `KEY`.
+        let keys = secrets.clone().filter_map(|text| Some(text.split_once(' ')?.1));
+        let secrets = secrets.chain(keys).filter(|text| text.len() >= SHORTEST);
+        let mut hidden: Vec<_> = secrets.map(|text| (text.to_owned(), VEILED)).collect();
+        if let Some(url) = url {
+            // Errors name the address as it was understood, not as it was written.
+            let understood = reqwest::Url::parse(url).ok().map(String::from);
+            let spellings = understood.into_iter().chain([url.to_owned()]);
+            hidden.extend(spellings.filter(|text| !text.is_empty()).map(|text| (text, "[its url]")));
+        }
+        hidden.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        Self { hidden }
+    }
+
+    /// The text without secrets.
+    pub(crate) fn over<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
+        let mut text = text.into();
+        for (hidden, shown) in &self.hidden {
+            if text.contains(hidden.as_str()) {
+                text = Cow::Owned(text.replace(hidden.as_str(), shown));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Command, Endpoint};
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown_and_other_values_are() {
+        let setting = |text: &str| Setting::Secret(text.to_owned());
+        let env = [
+            ("A".to_owned(), setting("s3cret-value")),
+            ("B".to_owned(), setting("s3cret-value-2")),
+            ("C".to_owned(), setting("short")),
+            ("D".to_owned(), Setting::Plain("plain-value".to_owned())),
+        ];
+        let command = Command { env: env.into(), ..Command::default() };
+        let veil = Veil::of(&ServerConfig::new("a", Connection::Command(command)));
+        let text = "s3cret-value s3cret-value-2 short plain-value";
+        assert_eq!(veil.over(text), "[secret] [secret] short plain-value");
+    }
+
+    #[test]
+    fn neither_an_address_nor_the_key_in_a_header_is_shown() {
+        let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
+        let url = "http://Host/path?key=s3cret".to_owned();
+        let endpoint = Endpoint { url, headers: headers.into() };
+        let veil = Veil::of(&ServerConfig::new("a", Connection::Http(endpoint)));
+        let text = "for url (http://host/path?key=s3cret): s3cret-key";
+        assert_eq!(veil.over(text), "for url ([its url]): [secret]");
+    }
+}

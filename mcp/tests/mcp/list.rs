@@ -1,0 +1,43 @@
+//! Lists that change.
+
+use everturn_wire::ToolSourceStatus;
+use serde_json::json;
+
+use crate::support::{World, config, everything, python};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_added_is_offered_to_turns_that_begin_later() {
+    let world = World::up(config(python(&[])), &[("grow", json!({})), ("grown", json!({}))]).await;
+    assert!(!world.offered().contains(&"s__grown".to_owned()));
+    assert_eq!(world.call().await.content, "will be there");
+    world.until(|source| source.tools.iter().any(|tool| tool.name == "s__grown")).await;
+    assert_eq!(world.call().await.content, "grown");
+    let offered: Vec<bool> = world
+        .provider
+        .requests()
+        .iter()
+        .map(|request| request.tools.iter().any(|tool| tool.name == "s__grown"))
+        .collect();
+    assert_eq!(
+        offered,
+        [false, false, true, true],
+        "a turn is offered the same from its beginning to its end"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_taken_away_fails_for_the_model() {
+    let world = World::up(config(python(&[])), &[("shrink", json!({})), ("grow", json!({}))]).await;
+    assert_eq!(world.call().await.content, "is gone");
+    world.until(|source| source.tools.iter().all(|tool| tool.name != "s__grow")).await;
+    let called = world.call().await;
+    assert!(called.is_error && called.content.contains("there is no tool \"s__grow\""), "{called:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_says_at_once_that_its_list_changed_stays_up() {
+    let world = World::up(config(everything("stdio")), &[("echo", json!({ "message": "a" }))]).await;
+    assert!(world.offered().contains(&"s__get-sum".to_owned()));
+    assert_eq!(world.call().await.content, "Echo: a");
+    assert_eq!(world.source().status, ToolSourceStatus::Up);
+}

@@ -1,0 +1,11 @@
+//! Real MCP servers, called by turns: `server-everything` in Node and one in Python.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod death;
+mod http;
+mod list;
+mod restart;
+mod stdio;
+mod support;
+mod time;

@@ -1,0 +1,54 @@
+//! Calls that take long: stopped, timed out, or kept alive by their progress.
+
+use std::time::Duration;
+
+use everturn_mcp::{ServerConfig, Timeouts};
+use everturn_wire::EventBody;
+use serde_json::json;
+
+use crate::support::{Note, World, called, config, event, python};
+
+fn within(idle_ms: u64, total_ms: u64) -> ServerConfig {
+    let (idle, total) = (Duration::from_millis(idle_ms), Duration::from_millis(total_ms));
+    ServerConfig { timeouts: Timeouts { idle, total, ..Timeouts::default() }, ..config(python(&[])) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_cancels_the_call() {
+    let note = Note::new();
+    let world = World::up(config(python(&[])), &[("silent", json!({ "place": note.path() }))]).await;
+    let (started, mut watched) = world.begin().await;
+    note.says(&["begun"]).await;
+    assert!(world.orchestrator.stop(&started.conversation_id).await.unwrap());
+    while event(&mut watched).await != EventBody::TurnSealed {}
+    note.says(&["begun", "cancelled"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_which_nothing_is_heard_is_cancelled() {
+    let note = Note::new();
+    let calls = [("silent", json!({ "place": note.path() })), ("process", json!({}))];
+    let world = World::up(within(300, 60_000), &calls).await;
+    let called = world.call().await;
+    let expected = "(tool failed: nothing was heard of the call for 0.3 s, and it was cancelled)";
+    assert_eq!((called.content.as_str(), called.is_error), (expected, true));
+    note.says(&["begun", "cancelled"]).await;
+    assert!(!world.call().await.is_error, "the server lives");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_keeps_a_call_alive() {
+    let world = World::up(within(500, 60_000), &[("busy", json!({ "steps": 12 }))]).await;
+    let (_, mut watched) = world.begin().await;
+    let called = called(&mut watched).await;
+    assert_eq!((called.content.as_str(), called.output.len()), ("well", 12), "{called:?}");
+    assert_eq!(called.output[0], "1/12 step 1\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_much_progress_there_is_a_call_ends() {
+    let world = World::up(within(500, 700), &[("busy", json!({ "steps": 1000 }))]).await;
+    let called = world.call().await;
+    assert_eq!(called.content, "(tool failed: the call took longer than 0.7 s, and was cancelled)");
+    assert!(called.is_error && called.output.len() >= 2, "{called:?}");
+}

@@ -1,0 +1,167 @@
+//! All tools there are: what a turn is offered when it begins.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use everturn_wire::{ToolInfo, ToolPolicy, ToolSourceInfo, Tools};
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use crate::{
+    journal::Configured,
+    tool::{Policy, Tool, ToolSet, ToolSource},
+};
+
+/// How long a turn that is taken up waits for sources that may offer a tool which it began with.
+const SETTLING: Duration = Duration::from_secs(30);
+
+/// How many forms of [`Configured`] are remembered for a list of tools. When there are more it begins anew.
+const PLACES: usize = 16;
+
+type Listed = Arc<[Arc<dyn Tool>]>;
+
+/// The orchestrator's own tools, and sources of more.
+pub(crate) struct Toolbox {
+    own: Vec<Arc<dyn Tool>>,
+    sources: Vec<Arc<dyn ToolSource>>,
+    /// What was made of the sources' lists last.
+    made: Mutex<Made>,
+}
+
+struct Made {
+    /// The lists that it was made of, one for each source.
+    of: Vec<Listed>,
+    set: ToolSet,
+    /// What turns are defined by without these tools, and with them: shared, as there may be a million of them.
+    configured: Vec<(Arc<Configured>, Arc<Configured>)>,
+}
+
+impl Toolbox {
+    pub(crate) fn new(own: Vec<Arc<dyn Tool>>, sources: Vec<Arc<dyn ToolSource>>) -> Self {
+        let of: Vec<Listed> = sources.iter().map(|source| source.tools()).collect();
+        let made = Made { set: combined(&own, &of), of, configured: Vec::new() };
+        Self { own, sources, made: Mutex::new(made) }
+    }
+
+    /// What a turn that begins now is offered.
+    pub(crate) fn current(&self) -> ToolSet {
+        self.made(|made| made.set.clone())
+    }
+
+    /// What a turn is defined by that begins now with these tools, where the rest comes from `base`.
+    pub(crate) fn defining(&self, base: Arc<Configured>, tools: &ToolSet) -> Arc<Configured> {
+        if base.tools.as_deref().is_some_and(|names| tools.names().eq(names)) {
+            return base;
+        }
+        let make = || Arc::new(Configured { tools: Some(owned(tools)), ..(*base).clone() });
+        self.made(|made| {
+            // It changed in between: rare, and then not worth remembering.
+            if !made.set.is(tools) {
+                return make();
+            }
+            if let Some((_, known)) = made.configured.iter().find(|(of, _)| Arc::ptr_eq(of, &base)) {
+                return known.clone();
+            }
+            let configured = make();
+            if made.configured.len() == PLACES {
+                made.configured.clear();
+            }
+            made.configured.push((base.clone(), configured.clone()));
+            configured
+        })
+    }
+
+    /// Waits for sources that may yet offer tools of these names, within reason.
+    pub(crate) async fn settled(&self, names: &[String]) {
+        let current = self.current();
+        let missing: Vec<&String> = names.iter().filter(|name| current.get(name).is_none()).collect();
+        let may_offer = |source: &&Arc<dyn ToolSource>| missing.iter().any(|name| source.may_offer(name));
+        let awaited = self.sources.iter().filter(may_offer).map(|source| source.settled());
+        // One that takes longer is gone as far as this turn is concerned.
+        let _ = timeout(SETTLING, join_all(awaited)).await;
+    }
+
+    /// Whether [`Self::settled`] has nothing to wait for.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// For people: what is offered, where it comes from, and what may be done with it.
+    pub(crate) fn told(&self, policy: &dyn Fn(&str, &dyn Tool) -> Policy) -> Tools {
+        let mut taken = BTreeSet::new();
+        let (tools, _) = told(&self.own, &mut taken, policy);
+        let source = |source: &Arc<dyn ToolSource>| {
+            let (state, (tools, refused)) = (source.state(), told(&source.tools(), &mut taken, policy));
+            let refused = refused.map(|name| format!("{name} is not offered: another tool has that name"));
+            let message = [state.message, refused].into_iter().flatten().collect::<Vec<_>>().join("; ");
+            ToolSourceInfo {
+                name: source.name().to_owned(),
+                status: state.status,
+                message: Some(message).filter(|message| !message.is_empty()),
+                tools,
+            }
+        };
+        Tools { tools, sources: self.sources.iter().map(source).collect() }
+    }
+
+    /// What is made of the lists as they are now.
+    fn made<T>(&self, then: impl FnOnce(&mut Made) -> T) -> T {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |(source, of): (&Arc<dyn ToolSource>, &Listed)| Arc::ptr_eq(&source.tools(), of);
+        if !self.sources.iter().zip(&made.of).all(is_same) {
+            let of: Vec<Listed> = self.sources.iter().map(|source| source.tools()).collect();
+            *made = Made { set: combined(&self.own, &of), of, configured: Vec::new() };
+        }
+        then(&mut made)
+    }
+}
+
+/// All of them: of the orchestrator's own the last of a name, else the first. So a source can take no other's place.
+fn combined(own: &[Arc<dyn Tool>], sources: &[Listed]) -> ToolSet {
+    let others = sources.iter().rev().flat_map(|tools| tools.iter().rev().cloned());
+    ToolSet::new(others.chain(own.iter().cloned()).collect())
+}
+
+fn owned(tools: &ToolSet) -> Vec<String> {
+    tools.names().map(str::to_owned).collect()
+}
+
+/// Tools as people are told of them, by name, and one that cannot be offered because its name is taken.
+fn told(
+    tools: &[Arc<dyn Tool>],
+    taken: &mut BTreeSet<String>,
+    policy: &dyn Fn(&str, &dyn Tool) -> Policy,
+) -> (Vec<ToolInfo>, Option<String>) {
+    let (mut told, mut refused) = (Vec::new(), None);
+    for tool in ToolSet::new(tools.to_vec()).iter() {
+        let info = info(&**tool, policy);
+        match taken.insert(info.name.clone()) {
+            true => told.push(info),
+            false => refused = Some(info.name),
+        }
+    }
+    (told, refused)
+}
+
+fn info(tool: &dyn Tool, policy: &dyn Fn(&str, &dyn Tool) -> Policy) -> ToolInfo {
+    let spec = tool.spec();
+    let policy = match policy(&spec.name, tool) {
+        Policy::Allow => ToolPolicy::Allow,
+        Policy::Ask => ToolPolicy::Ask,
+        Policy::Review => ToolPolicy::Review,
+        Policy::Deny => ToolPolicy::Deny,
+    };
+    ToolInfo {
+        name: spec.name,
+        description: spec.description,
+        input_schema: spec.parameters,
+        policy,
+        annotations: tool.annotations(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

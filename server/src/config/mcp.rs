@@ -1,0 +1,205 @@
+//! MCP servers: programs and addresses whose tools turns are offered.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    fs::read_to_string,
+    time::Duration,
+};
+
+use anyhow::{Result, anyhow, bail};
+use everturn_mcp::{Command, Connection, Endpoint, ServerConfig, Setting, Timeouts};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, value::MapAccessDeserializer},
+};
+
+use super::{
+    Environment, Hidden,
+    file::{McpTable, Source},
+    key::{is_surely_path, is_variable_name},
+};
+
+/// A value of a variable or a header, as it is written.
+#[derive(Clone, Debug)]
+pub(super) enum Written {
+    /// The value itself.
+    Here(Hidden),
+    /// In this variable of the server's environment.
+    Variable(Hidden),
+    /// In this file.
+    File(Hidden),
+}
+
+/// Checks the servers. Returns those that can be started, and a line about each that cannot because a secret is missing.
+pub(super) fn resolve(
+    tables: &[McpTable],
+    environment: &Environment<'_>,
+    source: &Source,
+) -> Result<(Vec<ServerConfig>, Vec<String>)> {
+    let (mut on, mut off, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for table in tables {
+        let (name, place) = (table.name.get_ref(), source.place(&table.name));
+        if !names.insert(name) {
+            bail!("{place}: two MCP servers are named {name:?}: give each its own name");
+        }
+        let of_table = |problem: anyhow::Error| anyhow!("{place}: MCP server {name:?}: {problem}");
+        match server(table, environment).map_err(of_table)? {
+            Ok(server) => on.push(server),
+            Err(missing) => off.push(format!("MCP server {name:?}: {missing}")),
+        }
+    }
+    Ok((on, off))
+}
+
+/// The files with secrets that the servers name.
+pub(super) fn secret_files(tables: &[McpTable]) -> impl Iterator<Item = &str> {
+    let settings = tables.iter().flat_map(|table| table.env.values().chain(table.headers.values()));
+    settings.filter_map(|setting| match setting {
+        Written::File(path) => Some(path.reveal()),
+        _ => None,
+    })
+}
+
+/// Whether the configuration itself holds secrets of the servers.
+pub(super) fn has_secrets(tables: &[McpTable]) -> bool {
+    let mut headers = tables.iter().flat_map(|table| table.headers.values());
+    headers.any(|setting| matches!(setting, Written::Here(_)))
+}
+
+/// A server; else what of it is missing.
+fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<ServerConfig, String>> {
+    let read = |what: &str, settings: &BTreeMap<String, Written>, is_secret| {
+        let mut read = BTreeMap::new();
+        for (name, setting) in settings {
+            match value(setting, &format!("`{what}.{name}`"), is_secret, environment)? {
+                Ok(value) => drop(read.insert(name.clone(), value)),
+                Err(missing) => return Ok(Err(missing)),
+            }
+        }
+        Ok::<_, anyhow::Error>(Ok(read))
+    };
+    let connection = match (&table.command, &table.url) {
+        (Some(program), None) => {
+            if !table.headers.is_empty() {
+                bail!("`headers` belong to a `url`: what a command is given is its `env`");
+            }
+            if program.trim().is_empty() {
+                bail!("`command` is empty: name a program, and what it is told in `args`");
+            }
+            let env = match read("env", &table.env, false)? {
+                Ok(env) => env,
+                Err(missing) => return Ok(Err(missing)),
+            };
+            let cwd = table.cwd.as_ref().map(Into::into);
+            Connection::Command(Command { program: program.clone(), args: table.args.clone(), env, cwd })
+        }
+        (None, Some(url)) => {
+            if !table.args.is_empty() || !table.env.is_empty() || table.cwd.is_some() {
+                bail!(
+                    "`args`, `env` and `cwd` belong to a `command`: what is sent to a `url` is its `headers`"
+                );
+            }
+            let headers = match read("headers", &table.headers, true)? {
+                Ok(headers) => headers,
+                Err(missing) => return Ok(Err(missing)),
+            };
+            Connection::Http(Endpoint { url: url.reveal().to_owned(), headers })
+        }
+        (Some(_), Some(_)) => bail!("it has a `command` and a `url`: keep one"),
+        (None, None) => bail!("it has neither a `command` to start nor a `url` to connect to"),
+    };
+    let usual = ServerConfig::new(table.name.get_ref(), connection);
+    let server = ServerConfig {
+        trust_annotations: table.trust_annotations,
+        timeouts: timeouts(table, usual.timeouts)?,
+        max_result: table.max_result_bytes.unwrap_or(usual.max_result),
+        ..usual
+    };
+    server.check()?;
+    Ok(Ok(server))
+}
+
+fn timeouts(table: &McpTable, usual: Timeouts) -> Result<Timeouts> {
+    let or = |name: &str, ms: Option<u64>, usual: Duration| match ms {
+        Some(0) => bail!("`{name}` must be at least 1"),
+        Some(ms) => Ok(Duration::from_millis(ms)),
+        None => Ok(usual),
+    };
+    Ok(Timeouts {
+        start: or("start_timeout_ms", table.start_timeout_ms, usual.start)?,
+        idle: or("idle_timeout_ms", table.idle_timeout_ms, usual.idle)?,
+        total: or("total_timeout_ms", table.total_timeout_ms, usual.total)?,
+    })
+}
+
+/// A value from where it is; else what is missing. Nothing that may be a secret is repeated.
+fn value(
+    written: &Written,
+    what: &str,
+    is_secret: bool,
+    environment: &Environment<'_>,
+) -> Result<Result<Setting, String>> {
+    let secret = |text: &str| Hidden::new(text).map(|text| Setting::Secret(text.reveal().to_owned()));
+    Ok(match written {
+        Written::Here(text) if is_secret => Ok(Setting::Secret(text.reveal().to_owned())),
+        Written::Here(text) => Ok(Setting::Plain(text.reveal().to_owned())),
+        Written::Variable(name) => match environment.get(name.reveal()).as_deref().and_then(secret) {
+            Some(value) => Ok(value),
+            None if is_variable_name(name.reveal()) => {
+                Err(format!("{what} is missing: set the environment variable {}", name.reveal()))
+            }
+            None => bail!(
+                "the `env` of {what} does not look like the name of a variable: write the name of the environment \
+                 variable that holds the value, never the value itself"
+            ),
+        },
+        Written::File(path) => {
+            let named = if is_surely_path(path.reveal()) { path.reveal() } else { "that it names" };
+            match read_to_string(path.reveal()) {
+                Ok(text) => {
+                    secret(&text).ok_or_else(|| format!("{what} is missing: the file {named} is empty"))
+                }
+                Err(error) => {
+                    Err(format!("{what} is missing: cannot read the file {named}: {}", error.kind()))
+                }
+            }
+        }
+    })
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+struct Visitor;
+
+/// Where a value is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    env: Option<Hidden>,
+    file: Option<Hidden>,
+}
+
+impl<'de> de::Visitor<'de> for Visitor {
+    type Value = Written;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, { env = \"NAME\" } or { file = \"PATH\" }")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Written, E> {
+        Ok(Written::Here(text.to_owned().into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Written, A::Error> {
+        match Place::deserialize(MapAccessDeserializer::new(map))? {
+            Place { env: Some(name), file: None } => Ok(Written::Variable(name)),
+            Place { env: None, file: Some(path) } => Ok(Written::File(path)),
+            _ => Err(de::Error::custom("write either env = \"NAME\" or file = \"PATH\"")),
+        }
+    }
+}
