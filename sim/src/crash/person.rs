@@ -182,7 +182,7 @@ pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book:
                 ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope: None, reason: None };
             match orchestrator.answer_approval(&id, answer).await {
                 Ok(true) => {
-                    book.pages().tally.count(if allows { "a call is allowed" } else { "a call is denied" })
+                    book.pages().tally.count(if allows { "a call is allowed" } else { "a call is denied" });
                 }
                 // The turn was stopped meanwhile.
                 Ok(false) => {}
