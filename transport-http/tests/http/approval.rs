@@ -46,7 +46,7 @@ async fn world() -> World {
     .await
 }
 
-fn calls(call: Call, ids: &[&str]) {
+fn calls(call: &Call, ids: &[&str]) {
     for id in ids {
         let arguments = Arguments::Parsed(json!({ "command": "ls" }));
         let call_of = ToolCall { id: (*id).to_owned(), name: "my shell".to_owned(), arguments, echo: None };
@@ -58,7 +58,7 @@ fn calls(call: Call, ids: &[&str]) {
 /// A turn of conversation `c` that waits for a person, and the stream of its events.
 async fn asked(world: &mut World, message: Value) -> Answer {
     let mut stream = post(world.address, "/chat", message).await;
-    calls(world.call().await, &["a"]);
+    calls(&world.call().await, &["a"]);
     while !stream.line().await.unwrap().contains("approval-requested") {}
     stream
 }
@@ -94,7 +94,7 @@ async fn a_request_is_read_answered_once_and_revoked() {
         assert_eq!(told.json().await, json!({ "conversationId": "c", "answered": answered }));
     }
     // The next call of the tool asks nobody.
-    calls(world.call().await, &["b"]);
+    calls(&world.call().await, &["b"]);
     world.call().await.answer("Done");
     let events = stream.text().await;
     assert!(
@@ -118,7 +118,7 @@ async fn a_socket_answers_and_is_told() {
     let mut peer = Peer::connect(world.address).await;
     peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi", "extensions": true }))
         .await;
-    calls(world.call().await, &["a"]);
+    calls(&world.call().await, &["a"]);
     let events = peer.events_until("approval-requested").await;
     let request = events.last().unwrap();
     let answer = json!({
@@ -138,7 +138,7 @@ async fn a_message_that_nobody_attends_denies() {
     let mut message = message();
     message["approvals"] = json!("deny");
     let stream = post(world.address, "/chat", message.clone()).await;
-    calls(world.call().await, &["a"]);
+    calls(&world.call().await, &["a"]);
     world.call().await.answer("Done");
     let events = stream.text().await;
     assert!(
