@@ -1,6 +1,6 @@
 //! Tool calls that wait for a person's approval, in `everturn chat`: in a terminal and in a pipe.
 
-use everturn_sim::{Gate, Loopback, Reply, chat};
+use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -165,8 +165,10 @@ async fn a_call_that_nobody_answers_is_denied_in_time() {
 
 #[tokio::test]
 async fn a_review_without_a_decision_is_followed_by_a_question() {
-    let provider = Loopback::start([rolls(&["{}"]), said("Fine.")]).await;
-    let mut terminal = opened(&home(&provider, "review", ""), &["chat"], "roll").await;
+    // The second request is the reviewer's.
+    let provider = Loopback::start([rolls(&["{}"]), fault::unauthorized(), said("Fine.")]).await;
+    let home = home(&provider, "review", "[tools.review]\nmodel = \"sim/model\"");
+    let mut terminal = opened(&home, &["chat"], "roll").await;
     terminal.until("roll_dice could not be reviewed\n").await;
     terminal.until("? roll_dice needs your approval: the automatic review came to no decision").await;
     terminal.until(KEYS).await;

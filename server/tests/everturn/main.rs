@@ -28,6 +28,7 @@ mod reasoning;
 mod relay;
 mod restart;
 mod retention;
+mod review;
 mod route;
 mod serve;
 mod settings;
