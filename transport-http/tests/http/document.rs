@@ -31,15 +31,17 @@ async fn every_described_call_is_served_with_its_type() {
     let mut calls = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let path = path.replace("{id}", "c").replace("{messageId}", "m");
+            let path = path.replace("{id}", "c").replace("{messageId}", "m").replace("{tool}", "t");
             let method: Method = method.to_uppercase().parse().unwrap();
             let tries_again = method == Method::POST && path.ends_with("/retry");
             let body = if operation["requestBody"].is_null() {
                 Body::empty()
             } else {
-                Body::from(
-                    json!({ "message": "Hi", "text": "Hi", "turnId": "none", "enabled": true }).to_string(),
-                )
+                let all = json!({
+                    "message": "Hi", "text": "Hi", "turnId": "none", "enabled": true,
+                    "stepId": "none#0", "toolCallId": "none", "verdict": "denied",
+                });
+                Body::from(all.to_string())
             };
             let request = request(method, world.address, &path).header("content-type", "application/json");
             let answer = call(world.address, request.body(body).unwrap()).await;
