@@ -224,10 +224,7 @@ impl Host for TurnHost<'_> {
 
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
         let Some(tool) = self.settings.tools.get(&call.name) else {
-            let known: Vec<_> = self.settings.tools.names().collect();
-            let text =
-                format!("(tool failed: there is no tool {:?}; there are: {})", call.name, known.join(", "));
-            return future::ready(ToolAnswer::error(text)).boxed();
+            return future::ready(ToolAnswer::error(self.no_such_tool(&call.name))).boxed();
         };
         let input = match &call.arguments {
             Arguments::Parsed(value) => value.clone(),

@@ -16,12 +16,20 @@ const MAX_MESSAGE: usize = 8 << 10;
 
 impl TurnHost<'_> {
     pub(super) fn check_call(&self, call: &ToolCall) -> Option<Check> {
-        // One that does not exist is answered when it would run.
-        let tool = self.settings.tools.get(&call.name)?;
         let specs = self.settings.tools.specs();
-        let spec = specs.iter().find(|spec| spec.name == call.name)?;
+        let spec = specs.iter().find(|spec| spec.name == call.name);
+        let (Some(tool), Some(spec)) = (self.settings.tools.get(&call.name), spec) else {
+            // At once: should it be there after a restart, nobody would have checked the call.
+            return Some(Check::Refused(self.no_such_tool(&call.name)));
+        };
         let mode = self.settings.definition.approvals;
         self.shared.permissions.check(call, tool.as_ref(), spec, mode, &self.conversation.grants)
+    }
+
+    /// What the model is told of a call of a tool that the turn does not have.
+    pub(super) fn no_such_tool(&self, name: &str) -> String {
+        let known: Vec<_> = self.settings.tools.names().collect();
+        format!("(tool failed: there is no tool {name:?}; there are: {})", known.join(", "))
     }
 
     pub(super) fn review_call(
