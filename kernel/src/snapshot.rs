@@ -1,5 +1,6 @@
 //! Snapshots: a separate, versioned form of a turn, so that the states may change and old data still loads.
 
+mod call;
 mod phase;
 
 use alloc::vec::Vec;

@@ -53,8 +53,8 @@ impl Reviewer for ModelReviewer {
             orchestrator: self.orchestrator.clone(),
             journal: self.journal.clone(),
             desk: self.desk.clone(),
+            drops: Some(id.clone()),
             id: id.clone(),
-            is_healthy: false,
         };
         let answer = self.desk.expect(&id);
         let off = RetrySettings { enabled: Some(false), ..RetrySettings::default() };
@@ -68,7 +68,7 @@ impl Reviewer for ModelReviewer {
             Err(_) => ReviewAnswer::Failed(Failure::new(Category::Internal, false, "the reviewer broke")),
         };
         if matches!(answer, ReviewAnswer::Assessed(_)) {
-            used.is_healthy = self.pool.give_back(&request.conversation_id, id, reviews + 1);
+            used.drops = self.pool.give_back(&request.conversation_id, id, reviews + 1);
         }
         answer
     }
@@ -89,16 +89,15 @@ struct Used {
     journal: Arc<MemoryJournal>,
     desk: Arc<Desk>,
     id: ConversationId,
-    is_healthy: bool,
+    /// The conversation that is dropped after it: this one, unless it can be asked again.
+    drops: Option<ConversationId>,
 }
 
 impl Drop for Used {
     fn drop(&mut self) {
         self.desk.forget(&self.id);
-        if self.is_healthy {
-            return;
-        }
-        let (orchestrator, journal, id) = (self.orchestrator.clone(), self.journal.clone(), self.id.clone());
+        let Some(id) = self.drops.take() else { return };
+        let (orchestrator, journal) = (self.orchestrator.clone(), self.journal.clone());
         // Outside of a runtime there is no turn to stop.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {

@@ -23,6 +23,8 @@ pub(crate) struct Desk(Mutex<HashMap<ConversationId, Review>>);
 
 struct Review {
     text: String,
+    /// It was too long, so that its end is missing.
+    is_cut: bool,
     /// How the call ended: a call that ended well and said nothing differs from one that broke off.
     failure: Option<Failure>,
     answered: oneshot::Sender<Answer>,
@@ -32,7 +34,8 @@ impl Desk {
     /// The answer of the turn that is about to begin in that conversation.
     pub(super) fn expect(&self, id: &ConversationId) -> oneshot::Receiver<Answer> {
         let (answered, answer) = oneshot::channel();
-        self.lock().insert(id.clone(), Review { text: String::new(), failure: None, answered });
+        self.lock()
+            .insert(id.clone(), Review { text: String::new(), is_cut: false, failure: None, answered });
         answer
     }
 
@@ -51,8 +54,14 @@ impl Observer for Desk {
         let mut reviews = self.lock();
         let Some(review) = reviews.get_mut(&event.conversation_id) else { return };
         match &event.body {
+            EventBody::TextDelta { .. } if review.is_cut => {}
             EventBody::TextDelta { delta } if review.text.len() + delta.len() <= MAX_ANSWER => {
                 review.text.push_str(delta);
+            }
+            EventBody::TextDelta { .. } => {
+                // What was said before may be an assessment by itself: with this it is none.
+                review.text.push('…');
+                review.is_cut = true;
             }
             // A turn may fail without a call.
             EventBody::Error(report) if review.failure.is_none() && review.text.is_empty() => {
@@ -65,7 +74,7 @@ impl Observer for Desk {
                 review.failure = Some(Failure::new(category, false, report.message.clone()));
             }
             EventBody::TurnSealed => {
-                if let Some(Review { text, failure, answered }) = reviews.remove(&event.conversation_id) {
+                if let Some(Review { text, failure, answered, .. }) = reviews.remove(&event.conversation_id) {
                     // Nobody waits: nobody misses it.
                     let _ = answered.send(failure.map_or(Ok(text), Err));
                 }

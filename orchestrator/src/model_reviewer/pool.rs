@@ -35,14 +35,21 @@ impl Pool {
         known.map_or_else(|| (new_id::conversation(), 0), |Idle { id, reviews, .. }| (id, reviews))
     }
 
-    /// Keeps a conversation that can be asked again; says whether it is kept.
-    pub(super) fn give_back(&self, of: &ConversationId, id: ConversationId, reviews: u32) -> bool {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if reviews >= MAX_REVIEWS || idle.len() >= MAX_IDLE {
-            return false;
+    /// Keeps a conversation that can be asked again. Returns the one to drop, if any: this one after too many reviews, or the
+    /// one that was used longest ago if there are too many.
+    pub(super) fn give_back(
+        &self,
+        of: &ConversationId,
+        id: ConversationId,
+        reviews: u32,
+    ) -> Option<ConversationId> {
+        if reviews >= MAX_REVIEWS {
+            return Some(id);
         }
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push_back(Idle { of: of.clone(), id, reviews });
-        true
+        let surplus = if idle.len() > MAX_IDLE { idle.pop_front() } else { None };
+        surplus.map(|oldest| oldest.id)
     }
 }
 
@@ -57,20 +64,23 @@ mod tests {
         assert_eq!(reviews, 0);
         let (second, _) = pool.take(&of);
         assert_ne!(first, second, "two reviews at once");
-        assert!(pool.give_back(&of, first.clone(), 1));
+        assert_eq!(pool.give_back(&of, first.clone(), 1), None);
         assert_ne!(pool.take(&"other".into()).0, first, "another conversation has its own");
         assert_eq!(pool.take(&of), (first.clone(), 1));
-        assert!(!pool.give_back(&of, first, MAX_REVIEWS));
+        assert_eq!(pool.give_back(&of, first.clone(), MAX_REVIEWS), Some(first));
         assert_ne!(pool.take(&of).1, MAX_REVIEWS);
     }
 
     #[test]
-    fn the_number_that_is_kept_is_bounded() {
+    fn of_too_many_the_oldest_are_dropped() {
         let pool = Pool::default();
-        let kept = (0..1_000).filter(|at| {
-            let of = ConversationId::from(format!("c{at}").as_str());
-            pool.give_back(&of, new_id::conversation(), 1)
+        let dropped = (0..1_000).filter_map(|at| {
+            let id = ConversationId::from(format!("c{at}").as_str());
+            pool.give_back(&id.clone(), id, 1)
         });
-        assert_eq!(kept.count(), MAX_IDLE);
+        let dropped: Vec<_> = dropped.collect();
+        assert_eq!(dropped.len(), 1_000 - MAX_IDLE);
+        assert_eq!((dropped[0].as_str(), dropped[dropped.len() - 1].as_str()), ("c0", "c743"));
+        assert_eq!(pool.take(&"c999".into()).1, 1, "the latest ones stay");
     }
 }

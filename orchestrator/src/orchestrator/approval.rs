@@ -58,13 +58,13 @@ impl Orchestrator {
         let (taken, is_taken) = oneshot::channel();
         let answer = Answer { step, call_id: tool_call_id, allows, whole_tool, reason };
         let control = Control { taken: Some(taken), ..Control::from(Input::Answer(Box::new(answer))) };
-        let sent = self.send(&conversation, control)?;
-        let answered = sent && is_taken.await.is_ok();
+        let sent = self.send(&conversation, control);
+        let answered = matches!(sent, Ok(true)) && is_taken.await.is_ok();
         if !answered && is_new_grant {
             // It went with an answer that did not count.
             grants.change(id, &conversation.grants, &request.tool_name, false).await?;
         }
-        if sent && !answered {
+        if sent? && !answered {
             // Another answer was quicker, unless it could not be saved.
             conversation.check_kept()?;
         }

@@ -150,6 +150,14 @@ fn failed(category: Category) -> Vec<Cue> {
     vec![StreamEvent::Failed(Failure::new(category, true, "it broke")).into()]
 }
 
+/// An assessment, and then more than anybody reads.
+fn endless() -> Vec<Cue> {
+    let mut cues = answer(ALLOW);
+    let end = cues.pop();
+    cues.extend((0..70).map(|_| StreamEvent::Text(" ".repeat(1_000)).into()));
+    cues.into_iter().chain(end).collect()
+}
+
 /// A turn that makes these calls, which that model reviews.
 fn reviewed_by(judge: &Scripted, calls: Vec<Vec<Cue>>, tool: &Write) -> World {
     let builder = builder(Scripted::new(calls)).model("key", "judge", Arc::new(judge.clone()));
@@ -166,6 +174,8 @@ async fn a_model_reviews_with_as_many_requests_as_its_answers_deserve() {
         ("a limit", vec![failed(Category::RateLimited), answer(ALLOW)], 2, "allowed 2"),
         ("an answer cut off", vec![failed(Category::InvalidResponse), answer(ALLOW)], 2, "allowed 2"),
         ("two unreadable answers", vec![answer("yes"), answer("{}"), answer(ALLOW)], 3, "allowed 3"),
+        ("an endless answer", vec![answer(&format!("{ALLOW}{}", " ".repeat(70_000)))], 3, "failed 3"),
+        ("pieces without end", vec![endless()], 3, "failed 3"),
         ("unreadable answers", vec![answer("yes")], 3, "failed 3"),
         ("passing failures", vec![failed(Category::ServerError)], 3, "failed 3"),
         ("a denial", vec![answer(DENY), answer(ALLOW)], 1, "denied 1"),
