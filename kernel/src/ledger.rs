@@ -4,7 +4,10 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use everturn_wire::{Category, Failure, RetryPhase, RetryState};
 
-use crate::Millis;
+use crate::{
+    Millis,
+    compaction::{Compacted, Summarizing},
+};
 
 /// Failures that a ledger keeps at most: a schedule that never gives up must not make its turn grow.
 const MOST_FAILURES: usize = 64;
@@ -36,6 +39,9 @@ pub struct Ledger {
     pub out: Vec<usize>,
     /// The retry that was scheduled last, as it was told. Boxed: most calls have none.
     pub(crate) last: Option<Box<Scheduled>>,
+    /// The calls are for a summary of the older history, not for the answer. Boxed: most steps make none.
+    pub(crate) summarizing: Option<Box<Summarizing>>,
+    pub(crate) compacted: Compacted,
 }
 
 /// A failure that was answered with a retry.

@@ -17,6 +17,7 @@ extern crate alloc;
 
 mod call;
 mod check;
+mod compaction;
 mod directive;
 mod driver;
 mod effect;
@@ -39,6 +40,7 @@ mod wait;
 mod want;
 
 pub use check::{Answer, Approval, Check, CheckedCall};
+pub use compaction::Summary;
 pub use directive::{Ask, Directive, GiveUp, NextCall, Question};
 pub use driver::{Ended, Host, run_turn};
 pub use effect::{Effect, Effects};
@@ -56,7 +58,7 @@ pub use provider::{
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use review::{Assessment, ReviewAnswer, ReviewAttempt};
 pub use route::Target;
-pub use settings::{AfterContent, Budget, Settings};
+pub use settings::{AfterContent, Budget, Compaction, Settings};
 pub use snapshot::{RestoreError, Snapshot};
 pub use turn::{Prompt, Turn};
 pub use wait::{Moment, Wait};

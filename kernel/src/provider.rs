@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use everturn_wire::{Echo, Failure, Message, Usage, Value};
 use futures_core::stream::BoxStream;
 
-use crate::{CheckedCall, Op};
+use crate::{CheckedCall, Op, Summary};
 
 /// A model API.
 ///
@@ -71,6 +71,11 @@ pub enum StreamEvent {
     /// The call was not made, as others found out that it is of no use yet: it is put off and uses up no attempt. Told by
     /// hosts, not by adapters; ends the stream.
     Held(Box<Hold>),
+    /// The call was not made: the request would hardly fit the model's context. Told by hosts, not by adapters, and only where
+    /// [`crate::Turn::may_compact_ahead`]; ends the stream.
+    NearlyFull,
+    /// The summary that the call was for ([`crate::Turn::is_summarizing`]). Told by hosts, not by adapters; ends the stream.
+    Summary(Box<Summary>),
     /// The provider's own terminal event.
     Finished(FinishReason),
     /// The call failed, before or inside its stream.

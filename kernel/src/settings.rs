@@ -30,6 +30,9 @@ pub struct Settings {
     /// name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,
+    /// How a history is made to fit that is too long for the model; `None` = it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Compaction>,
 }
 
 impl Default for Settings {
@@ -43,8 +46,18 @@ impl Default for Settings {
             budget: Budget::default(),
             after_content: AfterContent::Keep,
             targets: Vec::new(),
+            compaction: None,
         }
     }
+}
+
+/// How a history is made to fit that is too long for the model: its older part is summarized, by a call of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Compaction {
+    /// Who summarizes, in the order of preference. Empty = the targets of the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
 }
 
 /// What happens to a step that fails after part of its answer was shown.

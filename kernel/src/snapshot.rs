@@ -13,7 +13,10 @@ use crate::{Millis, Settings, Turn, review::Breaker};
 use phase::{PhaseRecord, PieceRecord};
 
 /// The latest version. Older ones are still read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+
+/// What a turn is written as that makes no summary at the moment: version 4 added that.
+const WITHOUT_SUMMARY: u32 = 3;
 
 /// What a turn without checked calls is written as: version 3 added them.
 const WITHOUT_CHECKS: u32 = 2;
@@ -135,7 +138,8 @@ impl Turn {
         let has_checks =
             self.breaker != Breaker::default() || self.calls().iter().any(|open| open.check.is_some());
         match has_checks {
-            true => VERSION,
+            _ if self.is_summarizing() => VERSION,
+            true => WITHOUT_SUMMARY,
             false if self.settings.targets.is_empty() => WITHOUT_TARGETS,
             false => WITHOUT_CHECKS,
         }
@@ -149,8 +153,8 @@ impl Turn {
         if snapshot.version > VERSION {
             return Err(RestoreError::TooNew { found: snapshot.version, known: VERSION });
         }
-        let (target, targets) = (snapshot.target, snapshot.settings.targets.len().max(1));
-        if target >= targets || !snapshot.phase.fits(targets) {
+        let target = snapshot.target;
+        if !snapshot.phase.fits(&snapshot.settings, target) {
             return Err(RestoreError::UnknownPhase);
         }
         Ok(Self {

@@ -3,6 +3,7 @@
 mod backoff;
 mod charge;
 mod check;
+mod compact;
 mod go_to;
 mod hold;
 mod recover;
@@ -227,11 +228,11 @@ impl Turn {
 
     /// The target that is asked, will be asked next, or was asked last; `None` where the turn has no targets by name.
     pub fn target(&self) -> Option<&Target> {
-        self.settings.targets.get(self.target)
+        self.targets().get(self.target)
     }
 
     fn target_name(&self, index: usize) -> Option<String> {
-        self.settings.targets.get(index).map(|target| target.name.clone())
+        self.targets().get(index).map(|target| target.name.clone())
     }
 
     /// The turn's id.

@@ -6,9 +6,9 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Cycling, Effects, FinishReason, Input,
-    NoRetry, Op, Prompt, RestoreError, ReviewAnswer, Schedule, Settings, Silence, Snapshot, StreamEvent,
-    Target, ToolAnswer, ToolCall, Turn,
+    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Compaction, Cycling, Effects, FinishReason,
+    Input, NoRetry, Op, Prompt, RestoreError, ReviewAnswer, Schedule, Settings, Silence, Snapshot,
+    StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
@@ -133,6 +133,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     .into_iter()
     .chain(routed_turns())
     .chain(checked_turns())
+    .chain(summarizing_turns())
     .collect()
 }
 
@@ -196,14 +197,29 @@ fn checked_turns() -> Vec<(&'static str, Turn)> {
     vec![("checked-streaming", told(asked.clone())), ("checked-tools", told([asked, inputs].concat()))]
 }
 
-/// The newest format of turns with one target, of turns over a route, and of turns with checked calls.
-const TODAY: [&str; 3] = ["v1.1", "v2", "v3"];
+/// A turn over a route whose history is summarized by a target of its own, after a wait.
+fn summarizing_turns() -> Vec<(&'static str, Turn)> {
+    let fails = |attempt, failure| Input::Provider(Op { step: 0, attempt }, StreamEvent::Failed(failure));
+    let compaction = Some(Compaction { targets: vec![Target::new("home", "small")] });
+    let targets = ["a", "b"].map(|model| Target::new("work", model)).to_vec();
+    let settings = Settings { compaction, targets, ..settings(false) };
+    let too_long = Failure::new(Category::ContextOverflow, false, "too long");
+    let waits = vec![fails(0, limited()), Input::GoTo(1), fails(1, too_long), fails(2, limited())];
+    let told = |inputs| tell(settings.clone(), &Delays::patient(), inputs);
+    let asks = [waits.clone(), vec![Input::RetryNow]].concat();
+    vec![("summarizing-backoff", told(waits)), ("summarizing-streaming", told(asks))]
+}
+
+/// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns that
+/// make a summary.
+const TODAY: [&str; 4] = ["v1.1", "v2", "v3", "v4"];
 
 /// The format that a turn is saved in today.
 fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
         Some("checked") => TODAY[2],
+        Some("summarizing") => TODAY[3],
         _ => TODAY[0],
     }
 }
@@ -277,15 +293,15 @@ fn every_old_turn_goes_on() {
 #[test]
 fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
     let mut json: Value = serde_json::from_str(&read("v1", "backoff")).expect("it is JSON");
-    json["version"] = json!(4);
+    json["version"] = json!(5);
     for state in ["backoff", "a-state-of-tomorrow"] {
         json["phase"]["state"] = json!(state);
         let snapshot: Snapshot = serde_json::from_value(json.clone()).expect("it is read");
         let error = Turn::restore(snapshot).expect_err("it is refused");
-        assert_eq!(error, RestoreError::TooNew { found: 4, known: 3 });
+        assert_eq!(error, RestoreError::TooNew { found: 5, known: 4 });
         assert_eq!(
             error.to_string(),
-            "the turn was saved in format 4 by a newer version of Everturn; this one reads up to 3: upgrade it"
+            "the turn was saved in format 5 by a newer version of Everturn; this one reads up to 4: upgrade it"
         );
     }
     json["version"] = json!(1);

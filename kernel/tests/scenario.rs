@@ -3,6 +3,7 @@
 mod again;
 mod answer;
 mod approval;
+mod compaction;
 mod echo;
 mod fault;
 mod hold;

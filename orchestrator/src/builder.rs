@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use everturn_kernel::{Provider, Schedule, Settings, Walls};
+use everturn_kernel::{Compaction, Provider, Schedule, Settings, Walls};
 
 use crate::{
-    Clock, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
+    Clock, Compactor, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
     StateStore, SystemClock, Tool, ToolSource,
     clock::Steady,
+    compaction::Compactions,
     health::SharedHealth,
     journal::{Configured, Guarded},
     model::{Model, Models},
@@ -47,6 +48,9 @@ pub struct Builder {
     reviewer: Option<Arc<dyn Reviewer>>,
     /// The model or route that reviews, by its id.
     review_model: Option<String>,
+    compactions: Compactions,
+    /// Whether histories that are too long are summarized, and by which model or route; `None` = by that of the turn.
+    compacts: Option<Option<String>>,
     /// Shared with the orchestrator of the reviewers.
     health: Arc<SharedHealth>,
 }
@@ -86,6 +90,8 @@ impl Builder {
             permissions: Permissions::default(),
             reviewer: None,
             review_model: None,
+            compactions: Compactions::default(),
+            compacts: None,
             health: Arc::default(),
         }
     }
@@ -186,6 +192,45 @@ impl Builder {
     #[must_use]
     pub fn review_with(mut self, model: impl Into<String>) -> Self {
         self.review_model = Some(model.into());
+        self
+    }
+
+    /// Has a history that is too long for its model summarized: its older part, by the model of the turn. What the log has stays,
+    /// and people see all of it. Default: such a turn fails with [`Category::ContextOverflow`].
+    ///
+    /// [`Category::ContextOverflow`]: everturn_wire::Category::ContextOverflow
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        self.compacts = Some(None);
+        self
+    }
+
+    /// As [`Self::compact`], but this model or route summarizes, by its id.
+    #[must_use]
+    pub fn compact_with(mut self, model: impl Into<String>) -> Self {
+        self.compacts = Some(Some(model.into()));
+        self
+    }
+
+    /// As [`Self::compact`], but this code summarizes.
+    #[must_use]
+    pub fn compactor(mut self, compactor: Arc<dyn Compactor>) -> Self {
+        (self.compacts, self.compactions.compactor) = (Some(None), Some(compactor));
+        self
+    }
+
+    /// Summarizes before a history overflows: from this share of the model's context window on (0 to 1; see
+    /// [`Self::context_window`]). What it will be is taken from the last token counts and the size of what was added since.
+    #[must_use]
+    pub fn compact_ahead(mut self, share: f64) -> Self {
+        self.compactions.ahead = Some(share);
+        self
+    }
+
+    /// The context window of a model, by its id, in tokens.
+    #[must_use]
+    pub fn context_window(mut self, model: impl Into<String>, tokens: u64) -> Self {
+        self.compactions.windows.insert(model.into(), tokens);
         self
     }
 
@@ -329,6 +374,9 @@ impl Builder {
         }
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
+        settings.compaction = self.compacts.map(|model| Compaction {
+            targets: model.map(|model| models.targets_of(&[model])).unwrap_or_default(),
+        });
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
         let retry = Arc::new(RetryScopes::new(store.clone()));
@@ -347,6 +395,7 @@ impl Builder {
                 tools,
                 permissions,
                 reviewer: self.reviewer,
+                compactions: self.compactions,
                 schedule: usual,
                 journal,
                 clock,

@@ -121,7 +121,7 @@ impl Conversation {
         let (running, parked) = turn.map(from_record).unzip();
         let state = State {
             record: Record { version, head, chunks },
-            live: Live { log: EventLog::new(end), journaled: end, running, queue },
+            live: Live { log: EventLog::new(end), journaled: end, running, queue, measured: None },
         };
         Arc::new(Self {
             id,

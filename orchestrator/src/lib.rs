@@ -10,6 +10,7 @@
 mod attempt;
 mod builder;
 mod clock;
+mod compaction;
 mod conversation;
 mod cursor;
 mod error;
@@ -43,6 +44,7 @@ mod toolbox;
 
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
+pub use compaction::{CompactionRequest, Compactor};
 pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, Fault};
 pub use frame::Frame;

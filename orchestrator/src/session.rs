@@ -9,6 +9,7 @@ mod ports;
 mod refused;
 mod request;
 mod settle;
+mod summary;
 mod turn_task;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) fn instructions(messages: &[Message]) -> String {
 /// and errors are for people: neither is sent.
 pub(crate) fn text(chunk: &Chunk) -> Option<&str> {
     match chunk {
-        Chunk::Text { text } | Chunk::System { text } => (!text.trim().is_empty()).then_some(text),
+        Chunk::Text { text } | Chunk::System { text, .. } => (!text.trim().is_empty()).then_some(text),
         _ => None,
     }
 }

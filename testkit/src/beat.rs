@@ -1,6 +1,6 @@
 //! What a scripted model does, in short: single beats, and whole attempts.
 
-use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
+use everturn_kernel::{Arguments, FinishReason, StreamEvent, Summary, ToolCall};
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 
 use crate::Beat;
@@ -70,6 +70,16 @@ pub fn overloaded() -> Vec<Beat> {
 /// A refusal that says how long to wait, in milliseconds.
 pub fn overloaded_for(hint_ms: u64) -> Vec<Beat> {
     vec![failed(Failure { hint_ms: Some(hint_ms), ..overload() })]
+}
+
+/// A summary of the history up to chunk 7.
+pub fn summary(text: &str) -> Beat {
+    Beat::Say(StreamEvent::Summary(Box::new(Summary { text: text.into(), keeps_from: 7 })))
+}
+
+/// A refusal because the history does not fit the model's context.
+pub fn overflow() -> Vec<Beat> {
+    vec![failed(Failure::new(Category::ContextOverflow, false, "HTTP 400: too long"))]
 }
 
 fn overload() -> Failure {

@@ -18,7 +18,7 @@ use everturn_kernel::{
     Answer, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, Snapshot,
     StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_wire::EventBody;
+use everturn_wire::{EventBody, StepId};
 use futures_util::{
     FutureExt,
     future::BoxFuture,
@@ -51,6 +51,10 @@ pub struct ScriptedHost {
     crash: Crash,
     /// The turn as last saved, as JSON.
     saved: Option<String>,
+    /// The number of the step's attempt that is played while it was not retried, and of the one played last: a summary begins
+    /// the retries of its step anew.
+    base: (u32, u32),
+    played: u32,
     /// What is still to be said from outside.
     outside: VecDeque<(u64, Input)>,
     /// What was heard but not yet saved: it would be said again.
@@ -65,7 +69,8 @@ impl ScriptedHost {
     pub fn new(script: Script, clock: Clock, log: Log) -> Self {
         let outside = script.outside.iter().cloned().collect();
         let (crash, printed) = (Crash::never(), Arc::default());
-        Self { script, clock, log, crash, saved: None, outside, unsaved: Vec::new(), next: None, printed }
+        let (base, played, unsaved) = ((0, 0), 0, Vec::new());
+        Self { script, clock, log, crash, saved: None, base, played, outside, unsaved, next: None, printed }
     }
 
     /// Lets the process end at that point, counted from 0 and from now. Points are: before and after each commit, each
@@ -119,8 +124,7 @@ impl ScriptedHost {
             return;
         };
         // Every story is that of one turn, whose id World chose.
-        let step = step_id.as_str().rsplit('#').next().and_then(|step| step.parse().ok());
-        let (step, call_id) = (step.unwrap_or_default(), tool_call_id.clone());
+        let (step, call_id) = (step_of(step_id), tool_call_id.clone());
         let answer = Answer { step, call_id, allows, whole_tool: false, reason: None };
         self.say_in(after_ms, Input::Answer(Box::new(answer)));
     }
@@ -138,6 +142,9 @@ impl ScriptedHost {
         for effect in effects.drain() {
             if let Effect::Tell(event) = &effect {
                 self.answer(event);
+            }
+            if let Effect::Tell(EventBody::CompactionStarted { step_id, .. }) = &effect {
+                self.base = (step_of(step_id), self.played + 1);
             }
             self.note(match effect {
                 Effect::Tell(event) => Fact::Told(event),
@@ -176,7 +183,13 @@ impl Host for ScriptedHost {
         self.note(Fact::Called(op));
         // By the step and by how often it was retried, so that a call which a crash cut off gets the same answer again.
         let retries = turn.retry().map_or(0, |retry| retry.attempt + 1);
-        let beats = self.script.beats(op.step, retries);
+        let beats = if turn.is_summarizing() {
+            self.script.summary_beats(retries)
+        } else {
+            let (step, base) = self.base;
+            self.played = retries + if step == op.step { base } else { 0 };
+            self.script.beats(op.step, self.played)
+        };
         call::play(op, beats, self.clock.clone(), self.log.clone(), self.crash.clone()).boxed()
     }
 
@@ -256,6 +269,10 @@ impl Host for ScriptedHost {
         }
         Poll::Pending
     }
+}
+
+fn step_of(step_id: &StepId) -> u32 {
+    step_id.as_str().rsplit('#').next().and_then(|step| step.parse().ok()).unwrap_or_default()
 }
 
 /// Lets everyone be polled once more, so that what was just printed is seen.

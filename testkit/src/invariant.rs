@@ -15,7 +15,7 @@ mod history;
 mod screen;
 mod tool;
 
-use std::{error, fmt};
+use std::{error, fmt, mem};
 
 use everturn_kernel::{AfterContent, Check, Effect, Input, Millis, Op, Settings};
 use everturn_wire::{DoneReason, EventBody};
@@ -54,6 +54,7 @@ impl error::Error for Violation {}
 /// - provider calls are consecutive, and so are the retries of a step;
 /// - a retry comes before content, waits at least as long as the hint of the target that is asked (unless it is told to be clamped), and fits the budget; its wait is slept
 ///   and not cut short, unless somebody said so; the end of a series of retries is told;
+/// - the history is summarized once at a time, the end of that is told, and the retries of the step begin anew with it;
 /// - a tool starts after that was saved and after the end of the stream (unless tools are eager), at most once for each
 ///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow;
 /// - a call that must be checked starts only after it was allowed; each request for approval and each review ends once.
@@ -89,6 +90,8 @@ pub struct Invariants {
     /// A process was started since.
     restarted: bool,
     rewinds: u32,
+    /// A summary is being made.
+    compacting: bool,
     /// Whether what was shown may be taken back without a restart.
     may_rewind: bool,
     screen: Screen,
@@ -110,6 +113,7 @@ impl Invariants {
             asked: None,
             restarted: false,
             rewinds: 0,
+            compacting: false,
             may_rewind: settings.after_content == AfterContent::Rewind,
             screen: Screen::default(),
             history: History::default(),
@@ -208,6 +212,7 @@ impl Invariants {
         self.chain.end()?;
         self.tools.end()?;
         self.approvals.end()?;
+        ensure!(!self.compacting, "the end of a summary was never told");
         self.history.is_complete().map_err(|open| Violation::new(format!("sealed with {open}")))?;
         self.screen.end(&self.history)?;
         let (told, kept) = (self.errors, self.history.errors);
@@ -249,6 +254,14 @@ impl Invariants {
             }
             EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
+            EventBody::CompactionStarted { .. } => {
+                ensure!(!mem::replace(&mut self.compacting, true), "a summary is made twice at once");
+                self.chain.new_step();
+            }
+            EventBody::CompactionCompleted { .. } => {
+                ensure!(mem::replace(&mut self.compacting, false), "the end of a summary that had not begun");
+                self.chain.new_step();
+            }
             EventBody::Error { .. } => self.errors += 1,
             EventBody::Done { reason, .. } => self.done = Some(reason.clone()),
             EventBody::TurnSealed => {

@@ -31,6 +31,9 @@ pub struct Script {
     /// What the model does: for each step, for the first call and each retry of it, a list of beats. The last list of a
     /// step is repeated, and so is the last step. A call that a crash cut off gets the same answer again.
     pub steps: Vec<Vec<Vec<Beat>>>,
+    /// What the model does when it is asked for a summary of the history: at the first call, and at each retry. The last list is
+    /// repeated. A step that is asked again after a summary goes on with its next list.
+    pub summaries: Vec<Vec<Beat>>,
     /// The tools; a call of any other name is answered with an error.
     pub tools: Vec<Tool>,
     /// What must happen before a call of the tool of that name runs.
@@ -59,6 +62,7 @@ impl Default for Script {
             settings: Settings::default(),
             prompt: Prompt { text: "Hi".into(), ..Prompt::default() },
             steps: vec![vec![beat::says("Hello")]],
+            summaries: vec![vec![beat::summary("They greeted each other.")]],
             tools: vec![Tool::new("read", 10, ToolAnswer::ok("42"))],
             checks: Vec::new(),
             reviewer: Vec::new(),
@@ -77,12 +81,20 @@ impl Script {
         Self { steps: vec![attempts.into()], ..Self::default() }
     }
 
-    /// What the model does in this step after so many retries.
-    pub(crate) fn beats(&self, step: u32, retries: u32) -> Vec<Beat> {
+    /// What the model does in this step, in the attempt of that number.
+    pub(crate) fn beats(&self, step: u32, attempt: u32) -> Vec<Beat> {
         let step = self.steps.get(step as usize).or(self.steps.last());
-        let beats = step.and_then(|attempts| attempts.get(retries as usize).or(attempts.last()));
-        beats.cloned().unwrap_or_default()
+        step.map(|attempts| nth(attempts, attempt)).unwrap_or_default()
     }
+
+    /// What it does when it is asked for a summary, after so many retries.
+    pub(crate) fn summary_beats(&self, retries: u32) -> Vec<Beat> {
+        nth(&self.summaries, retries)
+    }
+}
+
+fn nth(attempts: &[Vec<Beat>], number: u32) -> Vec<Beat> {
+    attempts.get(number as usize).or(attempts.last()).cloned().unwrap_or_default()
 }
 
 /// What a stream does next. After the last beat it ends, which without a terminal event is a truncation. The functions

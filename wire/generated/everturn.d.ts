@@ -43,6 +43,8 @@ export type AgentEvent =
   | ApprovalResolvedEvent
   | ReviewStartedEvent
   | ReviewCompletedEvent
+  | CompactionStartedEvent
+  | CompactionCompletedEvent
   | UnknownEvent;
 
 /** Response of `POST /conversations/:id/approvals`. */
@@ -360,6 +362,61 @@ export type Command =
   | RetryAbortCommand
   | RetryNowCommand
   | RetrySetCommand;
+
+/** Why a history is summarized. */
+export type CompactionCause =
+  /** The provider refused it as too long for the model. */
+  | "overflow"
+  /** It would hardly fit the model's context window. */
+  | "ahead"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/**
+ * Extension: the compaction ended; sent once per `compaction-started`. Transient: the summary is kept as a `system`
+ * chunk.
+ */
+export interface CompactionCompletedEvent {
+  type: "compaction-completed";
+  /** The step. */
+  stepId: StepId;
+  /** The outcome. */
+  outcome: CompactionOutcome;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+  /** The `seq` of the first chunk that the model still receives as it is; the summary takes the place of those before it. */
+  keepsFrom?: number;
+  /** Why there is no summary, for display. */
+  message?: string;
+  /** The summary. */
+  summary?: string;
+}
+
+/** How a compaction ended. */
+export type CompactionOutcome =
+  /** A summary takes the place of the older history. */
+  | "summarized"
+  /** No summary could be made. */
+  | "failed"
+  /** The turn ended first. */
+  | "cancelled"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** Extension: the history does not fit the model's context; its older part is being summarized. Transient. */
+export interface CompactionStartedEvent {
+  type: "compaction-started";
+  /** The step whose request does not fit; it is asked again afterwards. */
+  stepId: StepId;
+  /** Why. */
+  cause: CompactionCause;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
 
 /** The id of a conversation: an append-only log of chunks with one writer. */
 export type ConversationId = string;
@@ -1223,11 +1280,13 @@ export interface StoredChunk {
   supersedes?: number;
 }
 
-/** The embedder's text for the model. */
+/** Text for the model that is neither the user's nor its own: instructions, guidance, or a summary. */
 export interface SystemChunk {
   type: "system";
   /** The text. */
   text: string;
+  /** On a summary: what is sent to a model has it in place of the chunks before this `seq`. Users still see those. */
+  keepsFrom?: number;
 }
 
 /** Extension: the turn returned to its preferred target. Transient. */

@@ -80,10 +80,13 @@ pub enum Chunk {
     },
     /// The failure that ended a turn. Shown to users, never sent to a model.
     Error(ErrorReport),
-    /// The embedder's text for the model.
+    /// Text for the model that is neither the user's nor its own: instructions, guidance, or a summary.
     System {
         /// The text.
         text: String,
+        /// On a summary: what is sent to a model has it in place of the chunks before this `seq`. Users still see those.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keeps_from: Option<u64>,
     },
     /// An image from the user.
     Image {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{Category, ConversationId, StepId, TurnId};
 
+mod compaction;
 mod outcome;
 mod reason;
 mod report;
@@ -14,6 +15,7 @@ mod retry;
 mod target;
 mod usage;
 
+pub use compaction::{CompactionCause, CompactionOutcome};
 pub use outcome::{RetryOutcome, Verdict};
 pub use reason::DoneReason;
 pub use report::ErrorReport;
@@ -324,6 +326,30 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rationale: Option<String>,
     },
+    /// Extension: the history does not fit the model's context; its older part is being summarized. Transient.
+    CompactionStarted {
+        /// The step whose request does not fit; it is asked again afterwards.
+        step_id: StepId,
+        /// Why.
+        cause: CompactionCause,
+    },
+    /// Extension: the compaction ended; sent once per `compaction-started`. Transient: the summary is kept as a `system`
+    /// chunk.
+    CompactionCompleted {
+        /// The step.
+        step_id: StepId,
+        /// The outcome.
+        outcome: CompactionOutcome,
+        /// The summary.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// The `seq` of the first chunk that the model still receives as it is; the summary takes the place of those before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keeps_from: Option<u64>,
+        /// Why there is no summary, for display.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
 
     /// An event of a newer version; its fields are not kept. Pass it over: a newer server shows by the other events too
     /// what matters to everyone.
@@ -361,6 +387,8 @@ impl EventBody {
             | Self::ApprovalResolved { .. }
             | Self::ReviewStarted { .. }
             | Self::ReviewCompleted { .. }
+            | Self::CompactionStarted { .. }
+            | Self::CompactionCompleted { .. }
             | Self::Unknown => true,
         }
     }

@@ -34,8 +34,8 @@ pub use approval::{
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{
-    AgentEvent, ConversationStatus, DoneReason, ErrorReport, EventBody, OutputStream, QueuedMessage,
-    RetryOutcome, RetryPhase, RetryState, TargetRole, Usage, Verdict,
+    AgentEvent, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport, EventBody,
+    OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, TargetRole, Usage, Verdict,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};

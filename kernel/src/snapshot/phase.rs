@@ -2,12 +2,13 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, DoneReason, Echo, Failure, Usage};
+use everturn_wire::{Category, CompactionCause, DoneReason, Echo, Failure, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::{call::CallRecord, is_zero};
 use crate::{
-    Ledger, Millis, Op, Outcome,
+    Ledger, Millis, Op, Outcome, Settings,
+    compaction::{Compacted, Summarizing},
     ledger::{Scheduled, Seen},
     phase::{Backoff, Phase, Piece, Streaming, Tools},
 };
@@ -82,6 +83,31 @@ pub(super) struct RouteRecord {
     walls: u32,
     #[serde(skip_serializing_if = "is_zero")]
     walled_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summarizing: Option<Box<SummarizingRecord>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    compacted: CompactedRecord,
+}
+
+/// The step is being summarized; what it goes back to afterwards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SummarizingRecord {
+    cause: CompactionCause,
+    target: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    is_chosen: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    out: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CompactedRecord {
+    #[default]
+    No,
+    Ahead,
+    Overflow,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -175,10 +201,29 @@ impl From<&Phase> for PhaseRecord {
 
 /// The ledger of a step, but for its counts: those of the target with this index.
 fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> Ledger {
-    let RouteRecord { failures, cycle_start, out, walls, walled_ms } = route;
+    let RouteRecord { failures, cycle_start, out, walls, walled_ms, summarizing, compacted } = route;
     let failures = failures.into_iter().map(Into::into).collect();
     let last = last.map(Into::into);
-    Ledger { failures, cycle_start, out, walls, walled_ms, last, ..Ledger::new(target) }
+    let summarizing = summarizing.map(|record| {
+        let SummarizingRecord { cause, target, is_chosen, out } = *record;
+        Box::new(Summarizing { cause, target, is_chosen, out })
+    });
+    let compacted = match compacted {
+        CompactedRecord::No => Compacted::No,
+        CompactedRecord::Ahead => Compacted::Ahead,
+        CompactedRecord::Overflow => Compacted::Overflow,
+    };
+    Ledger {
+        failures,
+        cycle_start,
+        out,
+        walls,
+        walled_ms,
+        last,
+        summarizing,
+        compacted,
+        ..Ledger::new(target)
+    }
 }
 
 impl RouteRecord {
@@ -189,12 +234,29 @@ impl RouteRecord {
             out: ledger.out.clone(),
             walls: ledger.walls,
             walled_ms: ledger.walled_ms,
+            summarizing: ledger.summarizing.as_deref().cloned().map(Into::into),
+            compacted: match ledger.compacted {
+                Compacted::No => CompactedRecord::No,
+                Compacted::Ahead => CompactedRecord::Ahead,
+                Compacted::Overflow => CompactedRecord::Overflow,
+            },
         }
     }
 
-    /// Whether all of it is about one of so many targets.
-    fn fits(&self, targets: usize) -> bool {
+    /// Whether all of it is about the targets that the turn has.
+    fn fits(&self, settings: &Settings, targets: usize) -> bool {
+        let own = settings.targets.len().max(1);
+        let goes_back = self.summarizing.iter().flat_map(|back| back.out.iter().chain([&back.target]));
+        if goes_back.copied().any(|at| at >= own) {
+            return false;
+        }
         self.failures.iter().map(|seen| seen.target).chain(self.out.iter().copied()).all(|at| at < targets)
+    }
+}
+
+impl From<Summarizing> for Box<SummarizingRecord> {
+    fn from(Summarizing { cause, target, is_chosen, out }: Summarizing) -> Self {
+        Self::new(SummarizingRecord { cause, target, is_chosen, out })
     }
 }
 
@@ -212,11 +274,14 @@ impl From<SeenRecord> for Seen {
 
 impl PhaseRecord {
     /// Whether what it says of targets is about those that the turn has.
-    pub(super) fn fits(&self, targets: usize) -> bool {
-        match self {
-            Self::Streaming { route, .. } | Self::Backoff { route, .. } => route.fits(targets),
-            Self::Tools { .. } | Self::Sealed { .. } | Self::Unknown => true,
-        }
+    pub(super) fn fits(&self, settings: &Settings, target: usize) -> bool {
+        let (Self::Streaming { route, .. } | Self::Backoff { route, .. }) = self else {
+            return target < settings.targets.len().max(1);
+        };
+        let others = settings.compaction.as_ref().map(|compaction| &compaction.targets);
+        let others = others.filter(|others| route.summarizing.is_some() && !others.is_empty());
+        let targets = others.unwrap_or(&settings.targets).len().max(1);
+        target < targets && route.fits(settings, targets)
     }
 
     /// The state, of a turn that asks the target with this index; `None` where it is of a later format.

@@ -13,8 +13,12 @@ const MOVED: &str = "Moved to another model by a person";
 impl Turn {
     /// A person skips the wait and says which target is asked next.
     pub(super) fn on_go_to(&mut self, now: Millis, target: usize, schedule: &dyn Schedule, fx: &mut Effects) {
-        if !self.takes_retry_now() {
+        if !self.takes_retry_now() || self.settings.targets.get(target).is_none() {
             return;
+        }
+        if self.asks_others() {
+            // The target is one of the turn's own, which are not asked for a summary.
+            return self.on_retry_now(now, schedule, fx);
         }
         let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(target)) else {
             return;

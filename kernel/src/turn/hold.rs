@@ -1,5 +1,7 @@
 //! A call is put off because of what others found out.
 
+use everturn_wire::RetryOutcome;
+
 use super::{Turn, charge::Charge, retry::Told};
 use crate::{
     Effects, Hold, Millis, Schedule,
@@ -21,6 +23,9 @@ impl Turn {
         let Phase::Streaming(streaming) = &self.phase else { return };
         if streaming.has_content() {
             return;
+        }
+        if self.is_summary_ahead() {
+            return self.give_up_summary(now, hold.failure, RetryOutcome::NotRetryable.into(), schedule, fx);
         }
         let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
         let Hold { failure, wait_ms, shared, in_budget } = hold;

@@ -60,7 +60,9 @@ impl Turn {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let Op { step, attempt } = streaming.op;
         let tools_started = streaming.calls.iter().any(|open| open.state != CallState::Pending);
-        fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: RESTARTED.into() });
+        if !self.is_summarizing() {
+            fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: RESTARTED.into() });
+        }
         if tools_started {
             // Repeating the call would run them again, so the step ends with what is known of it.
             self.tell_again(fx);

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use everturn_wire::{Category, DoneReason, EventBody, Failure, RetryOutcome, TargetRole};
+use everturn_wire::{Category, CompactionCause, DoneReason, EventBody, Failure, RetryOutcome};
 
 use super::{Turn, charge::Charge};
 use crate::{
@@ -24,14 +24,35 @@ impl Turn {
         if streaming.has_content() && !self.may_rewind(streaming) {
             return self.fail(now, failure, RetryOutcome::NotRetryable.into(), fx);
         }
+        if self.compacts_on(&failure) {
+            return self.compact(now, CompactionCause::Overflow, schedule, fx);
+        }
         let op = streaming.op;
+        if self.is_summary_ahead() {
+            return self.give_up_summary(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
+        }
         match self.decide(now, &streaming.ledger, &failure, schedule) {
             Ok(ask) => {
                 self.take_back(&failure, fx);
                 self.ask_again(now, op, ask, failure, schedule.max_retries(), fx);
             }
-            Err(given_up) => self.fail(now, failure, given_up, fx),
+            Err(given_up) if self.is_summarizing() => {
+                self.give_up_summary(now, failure, given_up, schedule, fx);
+            }
+            Err(given_up) => self.give_up(now, failure, given_up, schedule, fx),
         }
+    }
+
+    /// A step cannot be brought to its end: the turn ends with its failure.
+    pub(super) fn give_up(
+        &mut self,
+        now: Millis,
+        failure: Failure,
+        given_up: GiveUp,
+        _schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        self.fail(now, failure, given_up, fx);
     }
 
     /// Handles a stream that ended well but empty. It is retried like a failure, even if it reported usage, unless it
@@ -58,7 +79,7 @@ impl Turn {
         schedule: &dyn Schedule,
     ) -> Result<Decided, GiveUp> {
         let nameless = [Target::default()];
-        let targets = if self.settings.targets.is_empty() { &nameless[..] } else { &self.settings.targets };
+        let targets = if self.targets().is_empty() { &nameless[..] } else { self.targets() };
         let key = Retry::new(0, failure).of_turn(&self.id).key;
         let question = Question { key, ..Question::new(now, failure, ledger, targets) };
         let ask = match schedule.decide(&question) {
@@ -91,7 +112,7 @@ impl Turn {
         let Decided { ask, delay_ms } = decided;
         let mut ledger = streaming.ledger.clone();
         let failed = ledger.target;
-        if !self.settings.targets.is_empty() {
+        if !self.targets().is_empty() {
             ledger.note(Seen::now(now, &ledger, &failure), ask.ends_cycle);
         }
         if ask.drops_failed && !ledger.out.contains(&failed) {
@@ -103,7 +124,7 @@ impl Turn {
             && let (Some(from), Some(to)) = (self.target_name(failed), self.target_name(ask.target))
         {
             let reason = ask.reason.clone().into_owned();
-            fx.tell(EventBody::TargetSwitched { from, to, role: TargetRole::Main, reason });
+            fx.tell(EventBody::TargetSwitched { from, to, role: self.role(), reason });
         }
         self.target = ask.target;
         let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));

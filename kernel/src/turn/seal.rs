@@ -1,6 +1,8 @@
 //! Ending a turn for good, from any phase.
 
-use everturn_wire::{Chunk, DoneReason, ErrorReport, EventBody, Failure, RetryOutcome, Role};
+use everturn_wire::{
+    Chunk, CompactionOutcome, DoneReason, ErrorReport, EventBody, Failure, RetryOutcome, Role,
+};
 
 use super::Turn;
 use crate::{Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phase};
@@ -63,12 +65,16 @@ impl Turn {
             first_token_ms: self.first_token_at.map(|at| at.since(self.started_at)),
         });
         fx.tell(EventBody::TurnSealed);
+        self.return_to_own_targets();
         self.enter(Phase::Sealed(Outcome { reason, failure }));
     }
 
     /// Interrupts what the phase waits for and leaves a history that every provider accepts.
     fn leave(&mut self, now: Millis, retries: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         self.end_retries(retries, message, fx);
+        let is_cancelled = retries == RetryOutcome::Cancelled;
+        let outcome = if is_cancelled { CompactionOutcome::Cancelled } else { CompactionOutcome::Failed };
+        self.end_compaction(outcome, message, fx);
         self.bring_back(fx);
         match &self.phase {
             Phase::Streaming(_) => {
@@ -90,7 +96,7 @@ impl Turn {
 
     /// Announces the end of a series of retries that no token has ended yet. A wait that is too long ends it before the
     /// first retry.
-    fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
+    pub(super) fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         // A retry that is still waiting was scheduled but not made.
         let (is_chain, attempts) = match &self.phase {
             Phase::Streaming(streaming) => (streaming.is_retry(), streaming.ledger.retries),

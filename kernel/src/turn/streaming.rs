@@ -26,6 +26,9 @@ impl Turn {
         if streaming.op != op {
             return;
         }
+        if streaming.ledger.summarizing.is_some() && is_answer(&event) {
+            return;
+        }
         match event {
             StreamEvent::Text(delta) => {
                 streaming.on_text(now, delta, &self.settings.targets, fx);
@@ -44,6 +47,8 @@ impl Turn {
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
             StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
+            StreamEvent::NearlyFull => self.on_nearly_full(now, schedule, fx),
+            StreamEvent::Summary(summary) => self.on_summary(now, *summary, schedule, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
             StreamEvent::Failed(failure) => self.on_failed(now, failure, schedule, fx),
         }
@@ -150,10 +155,19 @@ impl Turn {
         let step_id = self.step_id(streaming.op.step);
         self.withdrawn = Vec::new();
         self.steps += 1;
-        self.context_size =
-            streaming.usage.map(|usage| usage.input_tokens.saturating_add(usage.output_tokens));
+        if streaming.ledger.summarizing.is_none() {
+            self.context_size =
+                streaming.usage.map(|usage| usage.input_tokens.saturating_add(usage.output_tokens));
+        }
         self.settle_usage(streaming.usage, &step_id, fx);
         Some((streaming, step_id))
+    }
+
+    /// Tells that the call that is under way answered, after retries.
+    pub(super) fn tell_recovered(&self, fx: &mut Effects) {
+        if let Phase::Streaming(streaming) = &self.phase {
+            streaming.recovered(self.targets(), fx);
+        }
     }
 
     pub(super) fn settle_usage(&mut self, usage: Option<Usage>, step_id: &StepId, fx: &mut Effects) {
@@ -207,6 +221,11 @@ impl Streaming {
             return;
         }
         self.first_token_at = Some(now);
+        self.recovered(targets, fx);
+    }
+
+    /// Tells that the retries are over, if there were any, and which of the targets answered.
+    fn recovered(&self, targets: &[Target], fx: &mut Effects) {
         if self.ledger.retries > 0 {
             let (attempts, outcome) = (self.ledger.retries, RetryOutcome::Recovered);
             let target = targets.get(self.ledger.target).map(|target| target.name.clone());
@@ -220,6 +239,18 @@ impl Streaming {
         let gen_total_ms = ttft_ms.zip(decode_ms).map(|(a, b)| a.saturating_add(b));
         EventBody::StepComplete { step_id, ttft_ms, decode_ms, gen_total_ms }
     }
+}
+
+/// Whether it is part of an answer. What summarizes yields its text as a whole.
+fn is_answer(event: &StreamEvent) -> bool {
+    matches!(
+        event,
+        StreamEvent::Text(_)
+            | StreamEvent::Reasoning(_)
+            | StreamEvent::Echo(_)
+            | StreamEvent::ToolCall(_)
+            | StreamEvent::Checked(_)
+    )
 }
 
 /// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.

@@ -3,7 +3,7 @@
 use alloc::format;
 use core::mem;
 
-use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId, TargetRole};
+use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId};
 
 use super::Turn;
 use crate::{
@@ -136,10 +136,10 @@ impl Turn {
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
-        let call = NextCall { ledger, ..NextCall::new(now, self.target, &self.settings.targets) };
+        let call = NextCall { ledger, ..NextCall::new(now, self.target, self.targets()) };
         let next = schedule.next_target(&call);
         let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(next)) else { return };
-        let role = TargetRole::Main;
+        let role = self.role();
         match next {
             _ if next == self.target => return,
             0 => fx.tell(EventBody::TargetRestored { to, role }),

@@ -66,7 +66,7 @@ fn ends_the_same(
 /// and waits that are counted from there would be shorter.
 fn in_no_time(mut script: Script) -> Script {
     script.checks.clear();
-    for beats in script.steps.iter_mut().flatten() {
+    for beats in script.steps.iter_mut().flatten().chain(&mut script.summaries) {
         beats.retain(|beat| !matches!(beat, Beat::Wait(_)));
     }
     for tool in &mut script.tools {

@@ -195,8 +195,9 @@ impl Trial {
             && op.step == next.step
             && op != next
         {
+            let summary = before.is_summarizing() != self.turn.is_summarizing();
             assert!(
-                matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
+                summary || matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
                 "asked again by {input:?}"
             );
             assert_eq!(next.attempt, op.attempt + 1);

@@ -1,7 +1,11 @@
 //! What those who watch a conversation see: streamed text at once, all else when it is durable.
 
+use std::sync::Arc;
+
 use everturn_kernel::Turn;
-use everturn_wire::{ApprovalRequest, EventBody, QueuedMessage, RetryState, TurnId};
+use everturn_wire::{
+    ApprovalRequest, Chunk, EventBody, QueuedMessage, RetryState, Role, StoredChunk, TurnId,
+};
 
 use super::{Batch, Conversation};
 use crate::{Cursor, Frame, Version, log::EventLog, observer::Observers, telemetry::Count};
@@ -15,6 +19,16 @@ pub(crate) struct Live {
     pub(crate) running: Option<RunningTurn>,
     /// The messages that wait, as last committed.
     pub(crate) queue: Vec<QueuedMessage>,
+    /// How large the history is, as a provider counted it last.
+    pub(crate) measured: Option<Measured>,
+}
+
+/// How large a history is. Forgotten with the process: then it is estimated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) tokens: u64,
+    /// The `seq` of the last chunk that is counted.
+    pub(crate) seq: u64,
 }
 
 /// The unsealed turn, as others see it.
@@ -45,6 +59,17 @@ impl RunningTurn {
 }
 
 impl Live {
+    /// Notes how large the history is after these chunks. A summary makes it another one.
+    fn measure(&mut self, turn: &Turn, chunks: &[Arc<StoredChunk>]) {
+        if chunks.iter().any(|stored| matches!(&*stored.chunk, Chunk::System { keeps_from: Some(_), .. })) {
+            self.measured = None;
+        }
+        let said = chunks.iter().rfind(|stored| stored.role == Role::Assistant);
+        if let (Some(last), Some(tokens)) = (said, turn.context_size()) {
+            self.measured = Some(Measured { tokens, seq: last.seq });
+        }
+    }
+
     fn push(&mut self, frames: Vec<Frame>) {
         for frame in frames {
             self.log.push(frame);
@@ -78,6 +103,7 @@ impl Conversation {
     pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn, next: Option<&Turn>) -> usize {
         let told = self.to_observe(&batch);
         let mut state = self.state();
+        state.live.measure(turn, &batch.chunks);
         state.record.grow(version, batch.head, batch.chunks);
         let live = &mut state.live;
         live.push(batch.frames);

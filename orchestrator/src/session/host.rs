@@ -3,6 +3,7 @@
 mod ask;
 mod attempts;
 mod check;
+mod compact;
 
 use std::{
     panic::AssertUnwindSafe,

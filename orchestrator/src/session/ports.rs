@@ -7,6 +7,7 @@ use everturn_wire::ConversationId;
 
 use crate::{
     clock::Clock,
+    compaction::Compactions,
     gate::Gates,
     health::SharedHealth,
     journal::{Configured, Entry, Journal, JournalError, Version},
@@ -35,6 +36,8 @@ pub(crate) struct Ports {
     pub(crate) permissions: Permissions,
     /// Who reviews calls; `None` = nobody: calls to be reviewed fail their review.
     pub(crate) reviewer: Option<Arc<dyn Reviewer>>,
+    /// How histories are made to fit.
+    pub(crate) compactions: Compactions,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,

@@ -4,30 +4,78 @@ use std::sync::Arc;
 
 use everturn_wire::{Chunk, Message, Role, StoredChunk};
 
-use super::branch::standing;
+use super::{branch::standing, summary::kept_from};
 
-/// The conversation so far: consecutive chunks of a role as one message. Error chunks are for people, not for models, and
-/// so is what was superseded; `supersedes`: by a turn whose own chunks are still to come.
-pub(super) fn messages(
-    system_prompt: Option<&str>,
-    chunks: &[Arc<StoredChunk>],
-    supersedes: Option<u64>,
-) -> Vec<Message> {
+/// The chunks that a model is sent, oldest first. Errors are for people, and so are what was superseded (`supersedes`: by a turn
+/// whose own chunks are still to come) and what the newest summary takes the place of: that summary comes first.
+pub(super) fn sent(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<Arc<StoredChunk>> {
+    let mut sent: Vec<_> = standing(chunks, supersedes).into_iter().cloned().collect();
+    sent.retain(|stored| !matches!(*stored.chunk, Chunk::Error { .. }));
+    let Some(at) = sent.iter().rposition(|stored| kept_from(stored).is_some()) else { return sent };
+    let summary = sent.remove(at);
+    let keeps_from = kept_from(&summary).unwrap_or(summary.seq);
+    // Images are large, and were seen: only those of the message that is being answered stay.
+    let said = |stored: &Arc<StoredChunk>| stored.role == Role::User;
+    let newest = sent[..at].iter().rposition(said);
+    let newest =
+        newest.map(|last| sent[..last].iter().rposition(|stored| !said(stored)).map_or(0, |at| at + 1));
+    for stored in &mut sent[..newest.unwrap_or(at)] {
+        if let Some(chunk) = without_images(&stored.chunk) {
+            *stored = Arc::new(StoredChunk { chunk: Arc::new(chunk), ..(**stored).clone() });
+        }
+    }
+    sent.retain(|stored| stored.seq >= keeps_from && kept_from(stored).is_none());
+    sent.insert(0, summary);
+    sent
+}
+
+/// The same chunk with a note in place of its images; `None` = it has none.
+fn without_images(chunk: &Chunk) -> Option<Chunk> {
+    match chunk {
+        Chunk::Image { .. } => Some(Chunk::Text { text: "[an image, no longer shown]".to_owned() }),
+        Chunk::ToolResult { images, .. } if !images.is_empty() => {
+            let mut chunk = chunk.clone();
+            if let Chunk::ToolResult { images, .. } = &mut chunk {
+                images.clear();
+            }
+            Some(chunk)
+        }
+        _ => None,
+    }
+}
+
+/// These chunks as messages, after the system prompt: consecutive chunks of a role as one message.
+pub(super) fn messages(system_prompt: Option<&str>, sent: &[Arc<StoredChunk>]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     if let Some(text) = system_prompt {
-        messages.push(Message {
-            role: Role::System,
-            chunks: vec![Arc::new(Chunk::System { text: text.to_owned() })],
-        });
+        let chunk = Chunk::System { text: text.to_owned(), keeps_from: None };
+        messages.push(Message::new(Role::System, [chunk]));
     }
-    let standing = standing(chunks, supersedes);
-    for stored in standing.into_iter().filter(|stored| !matches!(*stored.chunk, Chunk::Error { .. })) {
+    for stored in sent {
+        let (role, chunk) = as_said(stored);
         match messages.last_mut() {
-            Some(last) if last.role == stored.role => last.chunks.push(stored.chunk.clone()),
-            _ => messages.push(Message { role: stored.role, chunks: vec![stored.chunk.clone()] }),
+            Some(last) if last.role == role => last.chunks.push(chunk),
+            _ => messages.push(Message { role, chunks: vec![chunk] }),
         }
     }
     messages
+}
+
+/// A chunk as a model is sent it. What is neither the user's nor the model's own comes with the user's messages: not every API
+/// takes instructions between them.
+fn as_said(stored: &StoredChunk) -> (Role, Arc<Chunk>) {
+    match &*stored.chunk {
+        Chunk::System { text, keeps_from } if stored.role == Role::System => {
+            let text = match keeps_from {
+                Some(_) => {
+                    format!("[Summary of the conversation so far, in place of its older messages]\n{text}")
+                }
+                None => text.clone(),
+            };
+            (Role::User, Arc::new(Chunk::Text { text }))
+        }
+        _ => (stored.role, stored.chunk.clone()),
+    }
 }
 
 #[cfg(test)]
@@ -43,7 +91,7 @@ mod tests {
             Chunk::Text { text } => text.clone(),
             other => format!("{other:?}"),
         };
-        messages(None, chunks, supersedes)
+        messages(None, &sent(chunks, supersedes))
             .iter()
             .map(|message| message.chunks.iter().map(text).collect::<Vec<_>>().join("+"))
             .collect()
@@ -52,7 +100,7 @@ mod tests {
     #[test]
     fn a_request_shares_its_chunks_with_the_history() {
         let chunks = vec![chunk(1, Role::User, "a large image", None)];
-        let request = messages(Some("Be brief."), &chunks, None);
+        let request = messages(Some("Be brief."), &sent(&chunks, None));
         assert!(Arc::ptr_eq(&request[1].chunks[0], &chunks[0].chunk));
     }
 
@@ -75,5 +123,53 @@ mod tests {
         chunks.push(chunk(5, Role::Assistant, "answer", Some(2)));
         chunks.push(chunk(6, Role::User, "thanks", None));
         assert_eq!(said(&chunks, None), ["question", "answer", "thanks"], "the third try replaces both");
+    }
+
+    fn summary(seq: u64, text: &str, keeps_from: u64) -> Arc<StoredChunk> {
+        let chunk = Chunk::System { text: text.into(), keeps_from: Some(keeps_from) };
+        Arc::new(StoredChunk { seq, role: Role::System, chunk: Arc::new(chunk), supersedes: None })
+    }
+
+    #[test]
+    fn a_summary_takes_the_place_of_what_is_older_than_it_says() {
+        let head = "[Summary of the conversation so far, in place of its older messages]\n";
+        let mut chunks = vec![
+            chunk(1, Role::User, "a", None),
+            chunk(2, Role::Assistant, "b", None),
+            chunk(3, Role::User, "c", None),
+            summary(4, "A and b.", 3),
+            chunk(5, Role::Assistant, "d", None),
+        ];
+        assert_eq!(said(&chunks, None), [&format!("{head}A and b.+c"), "d"]);
+        chunks.push(chunk(6, Role::User, "e", None));
+        chunks.push(summary(7, "A to d.", 6));
+        assert_eq!(said(&chunks, None), [format!("{head}A to d.+e")], "the newest one alone");
+        chunks.push(chunk(8, Role::User, "another e", Some(6)));
+        assert_eq!(
+            said(&chunks, None)[0],
+            format!("{head}A and b.+c"),
+            "an older one stands again with its branch"
+        );
+        chunks.push(chunk(9, Role::User, "another c", Some(3)));
+        assert_eq!(said(&chunks, None), ["a", "b", "another c"], "and none before any was made");
+    }
+
+    #[test]
+    fn after_a_summary_only_the_images_of_the_message_that_is_answered_stay() {
+        let image = |seq| {
+            let chunk = Chunk::Image { url: "data:image/png;base64,AA".into(), mime_type: None };
+            Arc::new(StoredChunk { seq, role: Role::User, chunk: Arc::new(chunk), supersedes: None })
+        };
+        let chunks = vec![
+            image(1),
+            chunk(2, Role::Assistant, "b", None),
+            image(3),
+            chunk(4, Role::User, "c", None),
+            summary(5, "All.", 1),
+            image(6),
+        ];
+        let sent = sent(&chunks, None);
+        let images = sent.iter().filter(|stored| matches!(*stored.chunk, Chunk::Image { .. }));
+        assert_eq!(images.map(|stored| stored.seq).collect::<Vec<_>>(), [3, 6]);
     }
 }

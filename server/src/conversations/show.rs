@@ -72,7 +72,9 @@ impl<W: Write> Transcript<'_, W> {
             self.printer.line(ink, speaker)?;
         }
         match &*stored.chunk {
-            Chunk::Text { text } | Chunk::System { text } => self.printer.block(Ink::Plain, MARGIN, text)?,
+            Chunk::Text { text } | Chunk::System { text, .. } => {
+                self.printer.block(Ink::Plain, MARGIN, text)?
+            }
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
             Chunk::ToolResult { tool_name, content, is_error, .. } => {

@@ -147,7 +147,7 @@ pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
                 Item::Result { id, content, is_error }
             }
             Chunk::Error(report) => Item::Error(report.message),
-            Chunk::System { text } => Item::User(text),
+            Chunk::System { text, .. } => Item::User(text),
             Chunk::Image { url, .. } => Item::User(url),
             _ => continue,
         };

@@ -32,7 +32,7 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         images: Vec::new(),
     };
     let all = [
-        (Role::System, Chunk::System { text: text.clone() }),
+        (Role::System, Chunk::System { text: text.clone(), keeps_from: None }),
         (Role::User, Chunk::Image { url: "data:image/png;base64,AA==".to_owned(), mime_type: None }),
         (Role::User, Chunk::Text { text: String::new() }),
         (Role::Assistant, Chunk::Thinking { text: text.clone(), echo: None }),

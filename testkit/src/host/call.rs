@@ -53,8 +53,9 @@ impl Stream for Once {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
         assert!(!self.over, "a stream was polled after its end");
         let next = self.stream.poll_next_unpin(cx);
+        use StreamEvent::{Failed, Finished, NearlyFull, Summary};
         self.over =
-            matches!(next, Poll::Ready(None | Some(StreamEvent::Finished(_) | StreamEvent::Failed(_))));
+            matches!(next, Poll::Ready(None | Some(Finished(_) | Failed(_) | NearlyFull | Summary(_))));
         next
     }
 }

@@ -67,6 +67,9 @@ impl History {
                 self.prompted = true;
             }
             (Role::User, Chunk::Image { .. }) => self.prompted = true,
+            (Role::System, Chunk::System { text, keeps_from }) => {
+                ensure!(!text.trim().is_empty() && keeps_from.is_some(), "an empty summary is kept");
+            }
             (Role::Assistant, Chunk::Error { .. }) => self.errors += 1,
             other => return Err(Violation::new(format!("not expected in history: {other:?}"))),
         }

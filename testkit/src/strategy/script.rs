@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{
     any_check, any_failure, any_finish_reason, any_hold, any_outside, any_progress, any_review_answer,
-    any_settings,
+    any_settings, any_summary,
 };
 use crate::{Beat, Nap, Person, Script, Tool, beat};
 
@@ -25,12 +25,19 @@ pub fn any_calm_script() -> impl Strategy<Value = Script> {
         attempts.push(last);
         attempts
     });
-    (any_settings(), vec(step, 1..4), any_checks()).prop_map(|(mut settings, mut steps, checked)| {
+    let summaries = (vec(any_refusal(), 0..3), any_summary_attempt()).prop_map(|(mut attempts, last)| {
+        attempts.push(last);
+        attempts
+    });
+    // Boxed, as strategies are moved by value and the stack of a debug build is small.
+    let (summaries, step) = (summaries.boxed(), step.boxed());
+    let story = (any_settings(), vec(step, 1..4), summaries, any_checks());
+    story.prop_map(|(mut settings, mut steps, summaries, checked)| {
         let Checked { checks, reviewer, person } = checked;
         // A deadline by the clock says little here: most would be over before the script begins.
         settings.budget = Budget { deadline: None, ..settings.budget };
         steps.push(vec![vec![beat::text("end"), beat::finish(FinishReason::Stop)]]);
-        Script { settings, steps, tools: tools(), checks, reviewer, person, ..Script::default() }
+        Script { settings, steps, summaries, tools: tools(), checks, reviewer, person, ..Script::default() }
     })
 }
 
@@ -70,6 +77,16 @@ pub fn any_attempt() -> impl Strategy<Value = Vec<Beat>> {
     })
 }
 
+/// What a model does that is asked for a summary.
+fn any_summary_attempt() -> impl Strategy<Value = Vec<Beat>> {
+    prop_oneof![
+        4 => any_summary().prop_map(|summary| vec![Beat::Wait(20), Beat::Say(summary)]),
+        1 => any_failure().prop_map(|failure| vec![beat::failed(failure)]),
+        1 => any_attempt(),
+    ]
+    .boxed()
+}
+
 /// A sleep that ends: whole, or early.
 pub fn any_nap() -> impl Strategy<Value = Nap> {
     prop_oneof![Just(Nap::Whole), Just(Nap::Half)]
@@ -81,7 +98,9 @@ fn any_refusal() -> impl Strategy<Value = Vec<Beat>> {
         4 => failure.prop_map(|failure| vec![beat::failed(failure)]),
         1 => (0..50u64).prop_map(|ms| vec![Beat::Wait(ms)]),
         1 => any_hold().prop_map(|hold| vec![Beat::Say(StreamEvent::Held(Box::new(hold)))]),
+        2 => Just(beat::overflow()),
     ]
+    .boxed()
 }
 
 fn tools() -> Vec<Tool> {

@@ -1,6 +1,6 @@
 //! Settings, schedules and moments.
 
-use everturn_kernel::{AfterContent, Budget, Millis, Settings, Target};
+use everturn_kernel::{AfterContent, Budget, Compaction, Millis, Settings, Target};
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{Delays, START};
@@ -12,8 +12,10 @@ const HOUR_MS: u64 = 3_600_000;
 pub fn any_settings() -> impl Strategy<Value = Settings> {
     let bounds = (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32);
     let after_content = prop_oneof![Just(AfterContent::Keep), Just(AfterContent::Rewind)];
-    (bounds, any_budget(), after_content, any_targets()).prop_map(
-        |((max_steps, max_parallel_tools, eager_tools, max_recoveries), budget, after_content, targets)| {
+    let routes = (any_targets(), option::of(any_targets()));
+    (bounds, any_budget(), after_content, routes).prop_map(
+        |((max_steps, max_parallel_tools, eager_tools, max_recoveries), budget, after_content, routes)| {
+            let (targets, others) = routes;
             Settings {
                 max_steps,
                 max_parallel_tools,
@@ -23,6 +25,7 @@ pub fn any_settings() -> impl Strategy<Value = Settings> {
                 budget,
                 after_content,
                 targets,
+                compaction: others.map(|targets| Compaction { targets }),
             }
         },
     )

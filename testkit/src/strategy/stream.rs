@@ -2,7 +2,7 @@
 
 use everturn_kernel::{
     Approval, Arguments, Assessment, Check, CheckedCall, FinishReason, Hold, Op, ReviewAnswer, Silence,
-    StreamEvent, ToolAnswer, ToolCall,
+    StreamEvent, Summary, ToolAnswer, ToolCall,
 };
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
@@ -37,7 +37,16 @@ pub fn any_event() -> impl Strategy<Value = StreamEvent> {
         5 => any_finish_reason().prop_map(StreamEvent::Finished),
         5 => any_failure().prop_map(StreamEvent::Failed),
         1 => any_hold().prop_map(|hold| StreamEvent::Held(Box::new(hold))),
+        1 => Just(StreamEvent::NearlyFull),
+        2 => any_summary(),
     ]
+    .boxed()
+}
+
+/// A summary, which may be empty.
+pub fn any_summary() -> impl Strategy<Value = StreamEvent> {
+    ("[s ]{0,3}", 0..9u64)
+        .prop_map(|(text, keeps_from)| StreamEvent::Summary(Box::new(Summary { text, keeps_from })))
 }
 
 /// A call that is put off for up to a minute; now and then beyond any number.

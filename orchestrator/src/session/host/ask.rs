@@ -7,10 +7,16 @@ use everturn_wire::{Category, Failure};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
-use super::TurnHost;
+use super::{TurnHost, compact::Prepared};
 use crate::{
-    ProviderCall, conversation::Called, gate::Pass, health, model::Model, panic::panic_text,
-    session::request, telemetry,
+    ProviderCall,
+    conversation::Called,
+    gate::Pass,
+    health,
+    model::Model,
+    panic::panic_text,
+    session::{request, summary},
+    telemetry,
 };
 
 impl TurnHost<'_> {
@@ -30,6 +36,14 @@ impl TurnHost<'_> {
             }
         };
         self.model = Some(model.clone());
+        let summary = match self.summary_of(turn, &model) {
+            Prepared::None => None,
+            Prepared::Cut(cut) => Some(cut),
+            Prepared::Answered(events) => {
+                self.called = None;
+                return events;
+            }
+        };
         let shares_limits = self.shares_limits();
         if let Some(hold) = self.enter(turn, &model, shares_limits) {
             telemetry::call_held(&model.id);
@@ -40,7 +54,10 @@ impl TurnHost<'_> {
         self.called = Some(Called { target: model.id.clone(), at: self.shared.clock.now() });
         let call = self.call(turn, op, &model.id);
         let pass = self.pass(turn, &model, shares_limits);
-        let request = self.request(turn, op, &model);
+        let request = match &summary {
+            Some(cut) => self.summary_request(op, &model, cut),
+            None => self.request(turn, op, &model),
+        };
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
         let started = started
             .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
@@ -48,7 +65,7 @@ impl TurnHost<'_> {
         let name = model.clone();
         let events = events.map(move |event| event.unwrap_or_else(|panic| broke(&name.id, panic.as_ref())));
         // Each layer costs every delta: the usual call has one.
-        if call.is_none() && turn.target().is_none() {
+        if call.is_none() && turn.target().is_none() && summary.is_none() {
             return pass.watch(events).boxed();
         }
         let clock = self.shared.clock.clone();
@@ -62,7 +79,11 @@ impl TurnHost<'_> {
             Some(target) => self.health_of(events, target.clone()),
             None => events,
         };
-        pass.watch(events).boxed()
+        let events = pass.watch(events);
+        match summary {
+            Some(cut) => summary::collected(events, cut),
+            None => events.boxed(),
+        }
     }
 
     fn request(&self, turn: &Turn, op: Op, model: &Model) -> Request {
@@ -70,7 +91,8 @@ impl TurnHost<'_> {
         let chunks = self.conversation.state().record.chunks.clone();
         let definition = &self.settings.definition;
         let configured = &definition.configured;
-        let messages = request::messages(configured.system_prompt.as_deref(), &chunks, definition.supersedes);
+        let sent = request::sent(&chunks, definition.supersedes);
+        let messages = request::messages(configured.system_prompt.as_deref(), &sent);
         Request {
             op,
             model: model.name.clone(),

@@ -70,7 +70,7 @@ impl TurnHost<'_> {
     /// The latest messages of the user on the branch that the turn is on.
     fn said(&self) -> Vec<String> {
         let chunks = self.conversation.state().record.chunks.clone();
-        let messages = request::messages(None, &chunks, self.settings.definition.supersedes);
+        let messages = request::messages(None, &request::sent(&chunks, self.settings.definition.supersedes));
         let said = messages.iter().filter(|message| message.role == Role::User);
         let texts = said.flat_map(|message| &message.chunks).filter_map(|chunk| match &**chunk {
             Chunk::Text { text } => Some(excerpt(text.clone(), MAX_MESSAGE)),

@@ -52,7 +52,8 @@ pub(crate) fn chunks() -> Vec<Chunk> {
             outcome: Some(RetryOutcome::Exhausted),
             detail: Some("the schedule has no more".into()),
         }),
-        Chunk::System { text: "Be brief.".into() },
+        Chunk::System { text: "Be brief.".into(), keeps_from: None },
+        Chunk::System { text: "They spoke of the weather.".into(), keeps_from: Some(7) },
         Chunk::Image { url: "https://example.com/a.png".into(), mime_type: None },
         Chunk::Image { url: "data:image/png;base64,AA==".into(), mime_type: Some("image/png".into()) },
     ]

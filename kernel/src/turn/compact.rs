@@ -1,0 +1,212 @@
+//! The history does not fit the model's context: a summary takes the place of its older part, and the step is asked again.
+
+use alloc::{boxed::Box, format, vec::Vec};
+use core::mem;
+
+use everturn_wire::{
+    Category, Chunk, CompactionCause, CompactionOutcome, EventBody, Failure, RetryOutcome, Role, TargetRole,
+};
+
+use super::Turn;
+use crate::{
+    Effects, GiveUp, Ledger, Millis, Op, Schedule, Summary, Target,
+    compaction::{Compacted, Summarizing},
+    phase::{Phase, Streaming},
+};
+
+impl Turn {
+    /// Whether the wanted call is for a summary of the older history, not for the answer.
+    pub fn is_summarizing(&self) -> bool {
+        self.summarizing().is_some()
+    }
+
+    /// Whether [`StreamEvent::NearlyFull`](crate::StreamEvent::NearlyFull) would have the history summarized before the wanted
+    /// call is made.
+    pub fn may_compact_ahead(&self) -> bool {
+        let Phase::Streaming(streaming) = &self.phase else { return false };
+        self.may_compact(streaming, CompactionCause::Ahead)
+    }
+
+    /// The targets that the step asks now: the turn's own, or those that summarize.
+    pub(super) fn targets(&self) -> &[Target] {
+        match &self.settings.compaction {
+            Some(compaction) if self.is_summarizing() && !compaction.targets.is_empty() => {
+                &compaction.targets
+            }
+            _ => &self.settings.targets,
+        }
+    }
+
+    /// What the targets of the step are asked for.
+    pub(super) fn role(&self) -> TargetRole {
+        if self.is_summarizing() { TargetRole::Compactor } else { TargetRole::Main }
+    }
+
+    /// Whether the step asks targets that are not the turn's own.
+    pub(super) fn asks_others(&self) -> bool {
+        self.is_summarizing() && self.settings.compaction.as_ref().is_some_and(|own| !own.targets.is_empty())
+    }
+
+    /// An answer does not fit: a summary is made first, where one is left.
+    pub(super) fn compacts_on(&self, failure: &Failure) -> bool {
+        let Phase::Streaming(streaming) = &self.phase else { return false };
+        failure.category == Category::ContextOverflow
+            && !streaming.has_content()
+            && self.may_compact(streaming, CompactionCause::Overflow)
+    }
+
+    fn may_compact(&self, streaming: &Streaming, cause: CompactionCause) -> bool {
+        let Ledger { summarizing, compacted, .. } = &streaming.ledger;
+        self.settings.compaction.is_some()
+            && summarizing.is_none()
+            && *compacted < Compacted::by(cause)
+            && !streaming.has_content()
+    }
+
+    /// The host found that the request hardly fits. A summary that cannot be made is done without.
+    pub(super) fn on_nearly_full(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+        if self.may_compact_ahead() {
+            return self.compact(now, CompactionCause::Ahead, schedule, fx);
+        }
+        let message = "the conversation hardly fits the model's context";
+        self.on_failed(now, Failure::new(Category::ContextOverflow, false, message), schedule, fx);
+    }
+
+    /// Asks for a summary.
+    pub(super) fn compact(
+        &mut self,
+        now: Millis,
+        cause: CompactionCause,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let (op, ledger) = (streaming.op, streaming.ledger.clone());
+        self.end_retries(RetryOutcome::NotRetryable, None, fx);
+        fx.tell(EventBody::CompactionStarted { step_id: self.step_id(op.step), cause });
+        let Ledger { out, waited_ms, walls, walled_ms, compacted, .. } = ledger;
+        let (target, is_chosen) = (self.target, self.is_chosen);
+        let summarizing = Summarizing { cause, target, is_chosen, out: out.clone() };
+        let ledger = Ledger { waited_ms, walls, walled_ms, compacted, out, ..Ledger::new(target) };
+        let ledger = Ledger { summarizing: Some(Box::new(summarizing)), ..ledger };
+        self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
+        if self.asks_others() {
+            (self.target, self.is_chosen) = (0, false);
+            self.choose_target(now, None, schedule, fx);
+            let chosen = self.target;
+            if let Phase::Streaming(Streaming { ledger, .. }) = &mut self.phase {
+                (ledger.target, ledger.out) = (chosen, Vec::new());
+            }
+        }
+    }
+
+    /// The summary is there: it is kept, and the step is asked again.
+    pub(super) fn on_summary(
+        &mut self,
+        now: Millis,
+        summary: Summary,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let Some(summarizing) = streaming.ledger.summarizing.as_deref() else { return };
+        if summary.text.trim().is_empty() {
+            let empty = Failure::new(Category::InvalidResponse, true, "the summary is empty");
+            return self.on_failed(now, empty, schedule, fx);
+        }
+        let (usage, step) = (streaming.usage.take(), streaming.op.step);
+        let (compacted, step_id) = (Compacted::by(summarizing.cause), self.step_id(step));
+        self.tell_recovered(fx);
+        self.settle_usage(usage, &step_id, fx);
+        let Summary { text, keeps_from } = summary;
+        fx.keep(Role::System, Chunk::System { text: text.clone(), keeps_from: Some(keeps_from) });
+        fx.tell(EventBody::CompactionCompleted {
+            step_id,
+            outcome: CompactionOutcome::Summarized,
+            summary: Some(text),
+            keeps_from: Some(keeps_from),
+            message: None,
+        });
+        // What it measured is no longer there.
+        self.context_size = None;
+        self.resume_step(now, compacted);
+    }
+
+    /// A call for a summary failed for good. Before an overflow the step goes on without it.
+    pub(super) fn give_up_summary(
+        &mut self,
+        now: Millis,
+        failure: Failure,
+        given_up: GiveUp,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let ahead = self.summarizing().is_some_and(|summarizing| summarizing.cause == CompactionCause::Ahead);
+        if ahead {
+            self.end_retries(given_up.outcome, Some(&failure.message), fx);
+            self.end_compaction(CompactionOutcome::Failed, Some(&failure.message), fx);
+            return self.resume_step(now, Compacted::Ahead);
+        }
+        let message = format!(
+            "the conversation is too long for the model, and summarizing it failed: {}",
+            failure.message
+        );
+        self.give_up(now, Failure { message, ..failure }, given_up, schedule, fx);
+    }
+
+    /// A summary that is not worth a wait: the call may still fit without it.
+    pub(super) fn is_summary_ahead(&self) -> bool {
+        self.summarizing().is_some_and(|summarizing| summarizing.cause == CompactionCause::Ahead)
+    }
+
+    /// Tells that no summary comes, if one is being made.
+    pub(super) fn end_compaction(
+        &mut self,
+        outcome: CompactionOutcome,
+        message: Option<&str>,
+        fx: &mut Effects,
+    ) {
+        let (Some(_), Some(step)) = (self.summarizing(), self.step()) else { return };
+        fx.tell(EventBody::CompactionCompleted {
+            step_id: self.step_id(step),
+            outcome,
+            summary: None,
+            keeps_from: None,
+            message: message.map(Into::into),
+        });
+    }
+
+    /// Goes back to the answer of the step.
+    fn resume_step(&mut self, now: Millis, compacted: Compacted) {
+        let Phase::Streaming(Streaming { op, ledger, .. }) = &mut self.phase else { return };
+        let (op, ledger) = (op.next(), mem::take(ledger));
+        let Some(summarizing) = ledger.summarizing else { return };
+        let Summarizing { target, is_chosen, out, .. } = *summarizing;
+        (self.target, self.is_chosen) = (target, is_chosen);
+        let Ledger { waited_ms, walls, walled_ms, .. } = ledger;
+        let ledger = Ledger { waited_ms, walls, walled_ms, out, compacted, ..Ledger::new(target) };
+        self.enter(Phase::Streaming(Streaming::new(op, ledger, now)));
+    }
+
+    /// The target of a turn that ends while a summary is made is one of its own.
+    pub(super) fn return_to_own_targets(&mut self) {
+        if let Some(&Summarizing { target, is_chosen, .. }) = self.summarizing() {
+            (self.target, self.is_chosen) = (target, is_chosen);
+        }
+    }
+
+    fn summarizing(&self) -> Option<&Summarizing> {
+        match &self.phase {
+            Phase::Streaming(Streaming { ledger, .. }) => ledger.summarizing.as_deref(),
+            Phase::Backoff(backoff) => backoff.ledger.summarizing.as_deref(),
+            Phase::Tools(_) | Phase::Sealed(_) => None,
+        }
+    }
+}
+
+impl Op {
+    /// The next call of the step.
+    fn next(self) -> Self {
+        Self { attempt: self.attempt.saturating_add(1), ..self }
+    }
+}

@@ -1,0 +1,252 @@
+//! Compaction: a history that does not fit is summarized, and the step asked again.
+
+use everturn_kernel::{
+    Budget, Compaction, Effects, FinishReason, Input, Op, Prompt, Settings, StreamEvent, Target, Turn,
+};
+use insta::assert_snapshot;
+
+use everturn_testkit::{
+    Beat, Delays, Fact, Run, START, Script, World,
+    beat::{call, failed, finish, network_failure, overflow, overloaded, says, summary, usage},
+    play,
+};
+use everturn_wire::{Category, CompactionOutcome, DoneReason, EventBody, Failure, TurnId};
+
+fn settings() -> Settings {
+    Settings { compaction: Some(Compaction::default()), ..Settings::default() }
+}
+
+/// One step with these attempts, and these for each summary.
+fn story(attempts: Vec<Vec<Beat>>, summaries: Vec<Vec<Beat>>) -> Script {
+    Script { settings: settings(), summaries, ..Script::one_step(attempts) }
+}
+
+fn summarized() -> Vec<Vec<Beat>> {
+    vec![vec![usage(900, 40), Beat::Wait(20), summary("They spoke of the weather.")]]
+}
+
+fn run(script: &Script) -> (World, Turn) {
+    let mut world = World::new(script.clone());
+    let turn = world.run().sealed().expect("it ends");
+    world.check();
+    (world, turn)
+}
+
+fn outcomes(world: &World) -> Vec<CompactionOutcome> {
+    world.log().pick(|fact| match fact {
+        Fact::Told(EventBody::CompactionCompleted { outcome, .. }) => Some(*outcome),
+        _ => None,
+    })
+}
+
+fn calls(world: &World) -> Vec<String> {
+    world.log().calls().iter().map(ToString::to_string).collect()
+}
+
+fn failure(turn: &Turn) -> Option<&Failure> {
+    turn.outcome().and_then(|outcome| outcome.failure.as_ref())
+}
+
+#[test]
+fn an_overflow_is_summarized_once_and_the_same_step_is_asked_again() {
+    let script = story(vec![overflow(), says("It rains.")], summarized());
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 compaction-started cause="overflow"
+        0 > call 0.1
+       20 usage usage={"inputTokens":900,"outputTokens":40}
+       20 | System system keepsFrom=7 text="They spoke of the weather."
+       20 compaction-completed keepsFrom=7 outcome="summarized" summary="They spoke of the weather."
+       20 > call 0.2
+       20 text-delta delta="It rains."
+       20 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+       20 | Assistant text text="It rains."
+       20 done durationMs=20 firstTokenMs=20 reason="stop" usage={"inputTokens":900,"outputTokens":40}
+       20 turn-sealed
+    "#);
+}
+
+#[test]
+fn without_a_compactor_an_overflow_ends_the_turn() {
+    let (world, turn) = run(&Script::one_step([overflow(), says("never")]));
+    assert_eq!(calls(&world), ["0.0"]);
+    assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::ContextOverflow));
+}
+
+#[test]
+fn a_history_that_still_does_not_fit_ends_the_turn() {
+    let (world, turn) = run(&story(vec![overflow(), overflow(), says("never")], summarized()));
+    assert_eq!((calls(&world).len(), outcomes(&world)), (3, vec![CompactionOutcome::Summarized]));
+    assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::ContextOverflow));
+}
+
+#[test]
+fn each_step_may_overflow() {
+    let calls_tool = vec![call("a", "read"), finish(FinishReason::ToolCalls)];
+    let script = Script {
+        steps: vec![vec![overflow(), calls_tool], vec![overflow(), says("Done")]],
+        ..story(Vec::new(), summarized())
+    };
+    let (world, turn) = run(&script);
+    assert_eq!(calls(&world), ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]);
+    assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
+}
+
+#[test]
+fn a_call_for_a_summary_is_retried_like_any_other() {
+    let summaries = vec![overloaded(), overloaded(), vec![summary("Weather.")]];
+    let script = story(vec![overloaded(), overflow(), overloaded(), says("It rains.")], summaries);
+    assert_snapshot!(play(&script), @r#"
+        0 | User text text="Hi"
+        0 user-message text="Hi"
+        0 turn-start
+        0 > call 0.0
+        0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
+        0 > sleep 5000
+     5000 status retry=asking/0 status="active"
+     5000 > call 0.1
+     5000 retry-ended attempts=1 outcome="not-retryable"
+     5000 compaction-started cause="overflow"
+     5000 > call 0.2
+     5000 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
+     5000 > sleep 5000
+    10000 status retry=asking/0 status="active"
+    10000 > call 0.3
+    10000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
+    10000 > sleep 10000
+    20000 status retry=asking/1 status="active"
+    20000 > call 0.4
+    20000 retry-ended attempts=2 outcome="recovered"
+    20000 | System system keepsFrom=7 text="Weather."
+    20000 compaction-completed keepsFrom=7 outcome="summarized" summary="Weather."
+    20000 > call 0.5
+    20000 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
+    20000 > sleep 5000
+    25000 status retry=asking/0 status="active"
+    25000 > call 0.6
+    25000 retry-ended attempts=1 outcome="recovered"
+    25000 text-delta delta="It rains."
+    25000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
+    25000 | Assistant text text="It rains."
+    25000 done durationMs=25000 firstTokenMs=25000 reason="stop"
+    25000 turn-sealed
+    "#);
+}
+
+#[test]
+fn a_compactor_that_overflows_or_fails_for_good_ends_the_turn_clearly() {
+    for (summaries, category) in [
+        (overflow(), Category::ContextOverflow),
+        (vec![failed(Failure::new(Category::Auth, false, "HTTP 401"))], Category::Auth),
+    ] {
+        let (world, turn) = run(&story(vec![overflow(), says("never")], vec![summaries]));
+        assert_eq!((calls(&world).len(), outcomes(&world)), (2, vec![CompactionOutcome::Failed]));
+        let failure = failure(&turn).expect("it failed");
+        assert_eq!(failure.category, category);
+        assert!(
+            failure
+                .message
+                .starts_with("the conversation is too long for the model, and summarizing it failed: ")
+        );
+    }
+}
+
+#[test]
+fn a_summary_that_is_empty_or_never_comes_is_a_failure_that_can_pass() {
+    for bad in [vec![summary(" \n")], says("Once upon a time"), vec![]] {
+        let (world, turn) = run(&story(vec![overflow(), says("Hello")], vec![bad, vec![summary("Short.")]]));
+        assert_eq!(world.log().sleeps(), [5_000]);
+        assert_eq!(outcomes(&world), [CompactionOutcome::Summarized]);
+        assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
+    }
+}
+
+#[test]
+fn a_stop_while_the_history_is_summarized_ends_both() {
+    for wait in [vec![Beat::Hang], overloaded()] {
+        let script = story(vec![overflow()], vec![wait]);
+        let (world, turn) = run(&Script { outside: vec![(1_000, Input::Abort)], ..script });
+        assert_eq!(outcomes(&world), [CompactionOutcome::Cancelled]);
+        assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Aborted));
+    }
+}
+
+#[test]
+fn ahead_of_an_overflow_a_summary_that_cannot_be_made_is_done_without() {
+    let nearly_full = || vec![Beat::Say(StreamEvent::NearlyFull)];
+    for bad in [overloaded(), overflow(), vec![failed(network_failure("reset"))]] {
+        let (world, turn) = run(&story(vec![nearly_full(), says("Hello")], vec![bad]));
+        assert_eq!((calls(&world).len(), outcomes(&world)), (3, vec![CompactionOutcome::Failed]));
+        assert!(world.log().sleeps().is_empty(), "it is not waited for");
+        assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
+    }
+    // Once ahead and once after: each step has at most two.
+    let attempts = vec![nearly_full(), overflow(), overflow()];
+    let (world, turn) = run(&story(attempts, summarized()));
+    assert_eq!(outcomes(&world), [CompactionOutcome::Summarized; 2]);
+    assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::ContextOverflow));
+}
+
+#[test]
+fn the_waits_of_a_summary_are_charged_to_the_budget_of_the_step() {
+    let budget = Budget { max_wait_ms: Some(12_000), deadline: None };
+    let script =
+        story(vec![overloaded(), overflow()], vec![overloaded(), overloaded(), vec![summary("Short.")]]);
+    let script = Script {
+        settings: Settings { budget, ..script.settings },
+        schedule: Some(Delays::new([5_000, 5_000, 5_000])),
+        ..script
+    };
+    let (world, turn) = run(&script);
+    assert_eq!(world.log().sleeps(), [5_000, 5_000]);
+    assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::Overloaded));
+}
+
+#[test]
+fn targets_of_its_own_summarize_and_the_turn_returns_to_its_own() {
+    let own = Settings {
+        targets: vec![Target::new("work", "a"), Target::new("work", "b")],
+        compaction: Some(Compaction { targets: vec![Target::new("work", "small")] }),
+        ..Settings::default()
+    };
+    let mut fx = Effects::new();
+    let schedule = Delays::patient();
+    let mut turn = Turn::begin(TurnId::from("t"), own, Prompt::default(), START, &mut fx);
+    let mut say = |turn: &mut Turn, input| turn.handle(START, input, &schedule, &mut fx);
+    let asked = |turn: &Turn| turn.target().map(|target| target.name.clone()).unwrap_or_default();
+    let said = |attempt, event| Input::Provider(Op { step: 0, attempt }, event);
+    let too_long = Failure::new(Category::ContextOverflow, false, "too long");
+    say(&mut turn, said(0, StreamEvent::Failed(network_failure("reset"))));
+    say(&mut turn, Input::GoTo(1));
+    say(&mut turn, said(1, StreamEvent::Failed(too_long)));
+    assert_eq!((asked(&turn), turn.is_summarizing()), ("work/small".into(), true));
+    say(&mut turn, said(2, StreamEvent::Failed(network_failure("reset"))));
+    let saved = serde_json::to_string(&turn.snapshot()).expect("a snapshot is JSON");
+    turn = Turn::restore(serde_json::from_str(&saved).expect("it reads")).expect("it is restored");
+    // The target that a person names is one of the turn's own: the summary is only asked for again.
+    say(&mut turn, Input::GoTo(0));
+    assert_eq!(asked(&turn), "work/small");
+    let Some(Beat::Say(summary)) = Some(summary("Short.")) else { unreachable!() };
+    say(&mut turn, said(3, summary));
+    assert_eq!((asked(&turn), turn.is_summarizing()), ("work/b".into(), false));
+}
+
+#[test]
+fn a_restart_asks_for_the_summary_again() {
+    let script = story(vec![overflow(), says("It rains.")], summarized());
+    let (calm, _) = run(&script);
+    for point in 0..calm.points() {
+        let mut world = World::new(script.clone());
+        world.crash_at(point);
+        if world.begin() == Run::Crashed {
+            world.crash_never();
+            world.run().sealed().expect("it ends");
+        }
+        world.check();
+        assert_eq!(calm.log().history(), world.log().history(), "crash at {point}");
+        assert_eq!(outcomes(&world), [CompactionOutcome::Summarized], "crash at {point}");
+    }
+}

@@ -1,0 +1,81 @@
+//! A history that does not fit: whether it must be summarized, and what is asked for then.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Op, Request, StreamEvent, Turn};
+use everturn_wire::{Category, Failure, StoredChunk};
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, future, stream};
+
+use super::TurnHost;
+use crate::{
+    CompactionRequest,
+    model::Model,
+    session::{
+        request,
+        summary::{self, Cut},
+    },
+};
+
+/// What is known of a call before the provider is asked.
+pub(super) enum Prepared {
+    /// It is for the answer.
+    None,
+    /// It is for a summary of what is cut off.
+    Cut(Cut),
+    /// It is not made: these are its events.
+    Answered(BoxStream<'static, StreamEvent>),
+}
+
+impl TurnHost<'_> {
+    pub(super) fn summary_of(&self, turn: &Turn, model: &Model) -> Prepared {
+        let answered = |event| Prepared::Answered(stream::once(future::ready(event)).boxed());
+        if !turn.is_summarizing() {
+            let is_full = turn.may_compact_ahead() && self.is_nearly_full(model);
+            return if is_full { answered(StreamEvent::NearlyFull) } else { Prepared::None };
+        }
+        let Some(cut) = summary::cut(&self.sent()) else {
+            let text = "the newest message alone does not fit the model's context, and there is nothing before it to summarize: \
+                        send less, or choose a model with a larger context";
+            return answered(StreamEvent::Failed(Failure::new(Category::ContextOverflow, false, text)));
+        };
+        let Some(compactor) = self.shared.compactions.compactor.clone() else { return Prepared::Cut(cut) };
+        let request = CompactionRequest {
+            conversation_id: self.conversation.id.clone(),
+            turn_id: self.turn_id.clone(),
+            transcript: summary::transcript(&cut),
+        };
+        Prepared::Answered(stream::once(summary::hooked(compactor, request, cut)).boxed())
+    }
+
+    pub(super) fn summary_request(&self, op: Op, model: &Model, cut: &Cut) -> Request {
+        Request {
+            op,
+            model: model.name.clone(),
+            messages: summary::request(cut),
+            tools: Arc::default(),
+            max_output_tokens: self.settings.definition.configured.max_output_tokens,
+            reasoning_effort: None,
+            eager_calls: false,
+        }
+    }
+
+    /// Whether the next request is expected to hardly fit the model's context: what the last one measured, and what was
+    /// added since then.
+    fn is_nearly_full(&self, model: &Model) -> bool {
+        let id = model.sibling_of.as_ref().unwrap_or(&model.id);
+        let Some(limit) = self.shared.compactions.limit(id) else { return false };
+        let measured = self.conversation.state().live.measured;
+        let sent = self.sent();
+        let known = measured.filter(|known| sent.iter().any(|stored| stored.seq == known.seq));
+        let (tokens, after) = known.map_or((0, 0), |known| (known.tokens, known.seq));
+        let added = sent.iter().filter(|stored| stored.seq > after).map(|stored| &*stored.chunk);
+        tokens.saturating_add(summary::tokens(added)) > limit
+    }
+
+    /// The chunks that a model is sent.
+    fn sent(&self) -> Vec<Arc<StoredChunk>> {
+        let chunks = self.conversation.state().record.chunks.clone();
+        request::sent(&chunks, self.settings.definition.supersedes)
+    }
+}
