@@ -7,6 +7,7 @@ mod attempts;
 mod branch;
 mod chains;
 mod command;
+mod compaction;
 mod figures;
 mod journal;
 mod moving;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Op, Request, StreamEvent, Turn};
-use everturn_wire::{Category, Failure, StoredChunk};
+use everturn_wire::{Category, Chunk, Failure, Role, StoredChunk};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
@@ -12,6 +12,7 @@ use crate::{
     CompactionRequest,
     model::Model,
     session::{
+        branch::standing,
         request,
         summary::{self, Cut},
     },
@@ -34,7 +35,7 @@ impl TurnHost<'_> {
             let is_full = turn.may_compact_ahead() && self.is_nearly_full(model);
             return if is_full { answered(StreamEvent::NearlyFull) } else { Prepared::None };
         }
-        let Some(cut) = summary::cut(&self.sent()) else {
+        let Some(cut) = summary::cut(&self.sent(), self.latest().as_deref()) else {
             let text = "the newest message alone does not fit the model's context, and there is nothing before it to summarize: \
                         send less, or choose a model with a larger context";
             return answered(StreamEvent::Failed(Failure::new(Category::ContextOverflow, false, text)));
@@ -71,6 +72,16 @@ impl TurnHost<'_> {
         let (tokens, after) = known.map_or((0, 0), |known| (known.tokens, known.seq));
         let added = sent.iter().filter(|stored| stored.seq > after).map(|stored| &*stored.chunk);
         tokens.saturating_add(summary::tokens(added)) > limit
+    }
+
+    /// The text of the user's latest message.
+    fn latest(&self) -> Option<String> {
+        let chunks = self.conversation.state().record.chunks.clone();
+        let standing = standing(&chunks, self.settings.definition.supersedes);
+        standing.iter().rev().find_map(|stored| match &*stored.chunk {
+            Chunk::Text { text } if stored.role == Role::User => Some(text.clone()),
+            _ => None,
+        })
     }
 
     /// The chunks that a model is sent.

@@ -63,7 +63,7 @@ mod tests {
     fn answer(events: Vec<StreamEvent>, task: Option<&str>) -> Vec<StreamEvent> {
         let chunk = Arc::new(Chunk::Text { text: "Hi".into() });
         let stored = Arc::new(StoredChunk { seq: 1, role: Role::User, chunk, supersedes: None });
-        let cut = Cut { older: vec![stored], keeps_from: 2, task: task.map(Into::into) };
+        let cut = Cut { older: vec![stored], keeps_from: 2, total: 2, task: task.map(Into::into) };
         collected(stream::iter(events), cut)
             .collect::<Vec<_>>()
             .now_or_never()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_wire::{Chunk, Role, StoredChunk};
+use everturn_wire::{Role, StoredChunk};
 
 use super::{kept_from, size::bytes};
 use crate::tool::excerpt;
@@ -20,13 +20,16 @@ pub(in crate::session) struct Cut {
     pub(super) older: Vec<Arc<StoredChunk>>,
     /// The `seq` of the first chunk that stays.
     pub(super) keeps_from: u64,
-    /// The user's latest message, where it is in the older part.
+    /// The size of the whole history, in bytes: about what does not fit.
+    pub(super) total: u64,
+    /// The user's latest message, where it does not stay.
     pub(super) task: Option<String>,
 }
 
 /// Cuts a history, given as the chunks that a model is sent, so that the newest quarter stays: whole turns if they fit, else
-/// whole steps. The newest message, or the newest step, stays whatever its size. `None` = there is nothing before it.
-pub(in crate::session) fn cut(chunks: &[Arc<StoredChunk>]) -> Option<Cut> {
+/// whole steps. The newest message, or the newest step, stays whatever its size. `None` = there is nothing before it. `latest`:
+/// the user's latest message, which an earlier summary may have the place of.
+pub(in crate::session) fn cut(chunks: &[Arc<StoredChunk>], latest: Option<&str>) -> Option<Cut> {
     let total: u64 = chunks.iter().map(|stored| bytes(&stored.chunk)).sum();
     let mut room = total / KEPT_SHARE;
     let fits = chunks.iter().rev().take_while(|stored| {
@@ -41,13 +44,12 @@ pub(in crate::session) fn cut(chunks: &[Arc<StoredChunk>]) -> Option<Cut> {
     // Whole turns if any fits; else whole steps; else what is newest.
     let at = turns.clone().find(|at| *at >= first);
     let at = at.or_else(|| seams.iter().copied().find(|at| *at >= first)).or(seams.last().copied())?;
-    let is_said = |stored: &&Arc<StoredChunk>| stored.role == Role::User;
-    let is_task_kept = chunks[at..].iter().any(|stored| stored.role == Role::User);
-    let task = chunks[..at].iter().rfind(is_said).filter(|_| !is_task_kept).and_then(text);
+    let is_kept = chunks[at..].iter().any(|stored| stored.role == Role::User);
+    let task = latest.filter(|_| !is_kept).map(|text| excerpt(text.to_owned(), MAX_TASK));
     let older = &chunks[..at];
     // A summary of a summary is no shorter.
     older.iter().any(|stored| kept_from(stored).is_none()).then_some(())?;
-    Some(Cut { older: older.to_vec(), keeps_from: chunks[at].seq, task })
+    Some(Cut { older: older.to_vec(), keeps_from: chunks[at].seq, total, task })
 }
 
 /// Whether a turn or a step begins there, so that no call is parted from its result.
@@ -60,15 +62,10 @@ fn is_seam(chunks: &[Arc<StoredChunk>], at: usize) -> bool {
     }
 }
 
-fn text(stored: &Arc<StoredChunk>) -> Option<String> {
-    match &*stored.chunk {
-        Chunk::Text { text } => Some(excerpt(text.clone(), MAX_TASK)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use everturn_wire::Chunk;
+
     use super::*;
 
     fn said(script: &[(Role, usize)]) -> Vec<Arc<StoredChunk>> {
@@ -87,7 +84,7 @@ mod tests {
     }
 
     fn place(script: &[(Role, usize)]) -> Option<(u64, bool)> {
-        cut(&said(script)).map(|cut| (cut.keeps_from, cut.task.is_some()))
+        cut(&said(script), Some("task")).map(|cut| (cut.keeps_from, cut.task.is_some()))
     }
 
     #[test]

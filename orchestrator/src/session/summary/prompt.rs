@@ -10,6 +10,9 @@ use crate::tool::excerpt;
 /// The longest piece of a transcript, in bytes: of longer ones the middle is left out.
 const MAX_PIECE: usize = 8 << 10;
 
+/// A transcript is not made shorter than by pieces of this size, in bytes.
+const MIN_PIECE: usize = 128;
+
 const INSTRUCTIONS: &str = "\
 You write a summary of a conversation between a user and an AI assistant. It will take the place of that part of the \
 conversation: the assistant goes on with your summary and with what came after, and sees nothing else of it.
@@ -30,18 +33,26 @@ pub(in crate::session) fn request(cut: &Cut) -> Vec<Message> {
     ]
 }
 
-/// What is cut off, as text.
+/// What is cut off, as text: at most about 60 % of a history that does not fit, so that the request for its summary does. Long
+/// pieces are shortened first.
 pub(in crate::session) fn transcript(cut: &Cut) -> String {
-    let mut text = String::new();
-    for stored in &cut.older {
-        tell(&mut text, stored);
+    let most = usize::try_from(cut.total / 5 * 3).unwrap_or(usize::MAX);
+    let mut max_piece = MAX_PIECE;
+    loop {
+        let mut text = String::new();
+        for stored in &cut.older {
+            tell(&mut text, stored, max_piece);
+        }
+        if text.len() <= most || max_piece <= MIN_PIECE {
+            return text;
+        }
+        max_piece /= 2;
     }
-    text
 }
 
 /// Adds a chunk. Reasoning is left out.
-fn tell(to: &mut String, stored: &StoredChunk) {
-    let piece = |text: &str| excerpt(text.to_owned(), MAX_PIECE);
+fn tell(to: &mut String, stored: &StoredChunk, max_piece: usize) {
+    let piece = |text: &str| excerpt(text.to_owned(), max_piece);
     // Writing to a string cannot fail.
     let _ = match (&*stored.chunk, stored.role) {
         (Chunk::System { text, .. }, _) if kept_from(stored).is_some() => {
