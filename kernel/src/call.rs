@@ -15,6 +15,9 @@ const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it i
 /// Sent to the model when a stop or a failure ended the turn before the call's result.
 pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended before it was done)";
 
+/// Sent to the model as the result of a report that fits its schema.
+const REPORTED: &str = "The report was accepted.";
+
 /// A call of the current step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenCall {
@@ -168,20 +171,24 @@ impl OpenCall {
         }
     }
 
-    /// Returns the answer to a call that cannot run: its arguments are not JSON, or its check refused it.
-    pub(crate) fn refusal(&self) -> Option<ToolAnswer> {
+    /// Returns the answer to a call that does not run: its arguments are not JSON, its check refused it, or it is a report.
+    pub(crate) fn prompt_answer(&self) -> Option<ToolAnswer> {
         match (&self.call.arguments, self.check.as_deref()) {
             (Arguments::Malformed { reason, .. }, _) => {
                 Some(ToolAnswer::error(format!("(tool failed: the arguments are not valid JSON: {reason})")))
             }
             (Arguments::Parsed(_), Some(Check::Refused(answer))) => Some(ToolAnswer::error(answer.clone())),
+            (Arguments::Parsed(_), Some(Check::Report(None))) => Some(ToolAnswer::ok(REPORTED)),
+            (Arguments::Parsed(_), Some(Check::Report(Some(why)))) => {
+                Some(ToolAnswer::error(format!("(tool failed: the report was rejected: {why})")))
+            }
             (Arguments::Parsed(_), _) => None,
         }
     }
 
     /// Whether it may run as soon as there is a free slot.
     fn is_ready(&self) -> bool {
-        self.state == CallState::Pending && self.check.is_none() && self.refusal().is_none()
+        self.state == CallState::Pending && self.check.is_none() && self.prompt_answer().is_none()
     }
 
     /// Returns the answer to a call that a crash interrupted, unless it may run again.

@@ -31,6 +31,8 @@ pub enum Check {
     },
     /// It does not run. The model receives this text as the call's failed result.
     Refused(String),
+    /// It is the turn's final report and does not run: `None` = it fits its schema; else why not, which the model receives.
+    Report(Option<String>),
 }
 
 /// How a person is asked.

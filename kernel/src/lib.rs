@@ -30,6 +30,7 @@ mod op;
 mod phase;
 mod preset;
 mod provider;
+mod report;
 mod retry;
 mod review;
 mod route;
@@ -55,6 +56,7 @@ pub use preset::{Cycling, Handover, Interactive, Walls};
 pub use provider::{
     Arguments, FinishReason, Hold, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec,
 };
+pub use report::{FINAL_REPORT, ReportRule};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use review::{Assessment, ReviewAnswer, ReviewAttempt};
 pub use route::Target;

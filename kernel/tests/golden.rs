@@ -6,9 +6,9 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Compaction, Cycling, Effects, FinishReason,
-    Input, NoRetry, Op, Prompt, RestoreError, ReviewAnswer, Schedule, Settings, Silence, Snapshot,
-    StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Compaction, Cycling, Effects, FINAL_REPORT,
+    FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule, Settings,
+    Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
 use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
 use serde_json::{Value, json};
@@ -134,6 +134,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     .chain(routed_turns())
     .chain(checked_turns())
     .chain(summarizing_turns())
+    .chain(reporting_turns())
     .collect()
 }
 
@@ -210,8 +211,37 @@ fn summarizing_turns() -> Vec<(&'static str, Turn)> {
     vec![("summarizing-backoff", told(waits)), ("summarizing-streaming", told(asks))]
 }
 
+/// A turn that must report: one reply came to nothing, and a report is kept beside a call that failed.
+fn reporting_turns() -> Vec<(&'static str, Turn)> {
+    let says = |step, event| Input::Provider(Op { step, attempt: 0 }, event);
+    let calls = |step, id: &str, name: &str, check| {
+        let arguments = Arguments::Parsed(json!({ "status": "done" }));
+        let call = ToolCall { id: id.into(), name: name.into(), arguments, echo: None };
+        says(step, StreamEvent::Checked(Box::new(CheckedCall { call, check })))
+    };
+    let began = vec![
+        says(0, StreamEvent::Text("I am done.".into())),
+        says(0, StreamEvent::Finished(FinishReason::Stop)),
+        calls(1, "r", FINAL_REPORT, Check::Report(None)),
+        calls(1, "q", FINAL_REPORT, Check::Report(Some("no status".into()))),
+        calls(1, "a", "write", Check::Refused("no".into())),
+    ];
+    let kept = vec![says(1, StreamEvent::Finished(FinishReason::ToolCalls))];
+    let again = vec![
+        calls(2, "r", FINAL_REPORT, Check::Report(None)),
+        says(2, StreamEvent::Finished(FinishReason::ToolCalls)),
+    ];
+    let settings = Settings { final_report: Some(ReportRule::default()), ..settings(false) };
+    let told = |inputs| tell(settings.clone(), &Delays::patient(), inputs);
+    vec![
+        ("reporting-streaming", told(began.clone())),
+        ("reporting-kept", told([began.clone(), kept.clone()].concat())),
+        ("reporting-sealed", told([began, kept, again].concat())),
+    ]
+}
+
 /// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns that
-/// make a summary.
+/// make a summary or must report.
 const TODAY: [&str; 4] = ["v1.1", "v2", "v3", "v4"];
 
 /// The format that a turn is saved in today.
@@ -219,7 +249,7 @@ fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
         Some("checked") => TODAY[2],
-        Some("summarizing") => TODAY[3],
+        Some("summarizing" | "reporting") => TODAY[3],
         _ => TODAY[0],
     }
 }

@@ -7,6 +7,7 @@ mod compaction;
 mod echo;
 mod fault;
 mod hold;
+mod report;
 mod retry;
 mod review;
 mod rewind;

@@ -15,10 +15,10 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Answer, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, Snapshot,
-    StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    Answer, Arguments, Check, Effect, Effects, FINAL_REPORT, Host, Input, Millis, Op, ReviewAnswer,
+    ReviewAttempt, Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_wire::{EventBody, StepId};
+use everturn_wire::{EventBody, ForcedBy, StepId};
 use futures_util::{
     FutureExt,
     future::BoxFuture,
@@ -129,6 +129,17 @@ impl ScriptedHost {
         self.say_in(after_ms, Input::Answer(Box::new(answer)));
     }
 
+    /// The retries of a step are counted anew: what it is asked next is its next attempt all the same.
+    fn begin_series(&mut self, event: &EventBody) {
+        match event {
+            EventBody::ReportForced { by: ForcedBy::MaxSteps, .. } => {}
+            EventBody::CompactionStarted { step_id, .. } | EventBody::ReportForced { step_id, .. } => {
+                self.base = (step_of(step_id), self.played + 1);
+            }
+            _ => {}
+        }
+    }
+
     /// When someone outside speaks next.
     pub(crate) fn next_said(&self) -> Option<Millis> {
         self.outside.front().map(|(at, _)| START.plus(*at))
@@ -143,8 +154,8 @@ impl ScriptedHost {
             if let Effect::Tell(event) = &effect {
                 self.answer(event);
             }
-            if let Effect::Tell(EventBody::CompactionStarted { step_id, .. }) = &effect {
-                self.base = (step_of(step_id), self.played + 1);
+            if let Effect::Tell(event) = &effect {
+                self.begin_series(event);
             }
             self.note(match effect {
                 Effect::Tell(event) => Fact::Told(event),
@@ -204,6 +215,10 @@ impl Host for ScriptedHost {
     }
 
     fn check(&mut self, call: &ToolCall) -> Option<Check> {
+        if let (FINAL_REPORT, Arguments::Parsed(report)) = (call.name.as_str(), &call.arguments) {
+            let is_valid = report.get("valid") != Some(&false.into());
+            return Some(Check::Report((!is_valid).then(|| "it is not valid".into())));
+        }
         let check = self.script.checks.iter().find(|(name, _)| *name == call.name);
         check.map(|(_, check)| check.clone())
     }

@@ -45,6 +45,10 @@ export type AgentEvent =
   | ReviewCompletedEvent
   | CompactionStartedEvent
   | CompactionCompletedEvent
+  | ReportMissingEvent
+  | ReportForcedEvent
+  | StepsCollapsedEvent
+  | FinalReportEvent
   | UnknownEvent;
 
 /** Response of `POST /conversations/:id/approvals`. */
@@ -652,6 +656,46 @@ export interface Failure {
   unreached?: Unreached;
 }
 
+/** The final report of a turn that had to give one: the model's own, or one that says why there is none. */
+export interface FinalReport {
+  /** Whether the model gave a report that fits its schema. */
+  success: boolean;
+  /** How far the turn came: its steps and attempts. */
+  context?: string;
+  /** Why there is none. */
+  reason?: string;
+  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  report?: unknown;
+}
+
+/** Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn. */
+export interface FinalReportEvent {
+  type: "final-report";
+  /** Whether the model gave a report that fits its schema. */
+  success: boolean;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+  /** How far the turn came: its steps and attempts. */
+  context?: string;
+  /** Why there is none. */
+  reason?: string;
+  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  report?: unknown;
+}
+
+/** Why the model is asked for its final report and offered nothing else. */
+export type ForcedBy =
+  /** The turn has no further steps. */
+  | "max-steps"
+  /** The history does not fit the model's context. */
+  | "overflow"
+  /** The schedule has no further retry. */
+  | "exhausted"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
 /** Response of `GET /health`. */
 export interface Health {
   /** Always true: a server that cannot serve does not answer. */
@@ -841,6 +885,36 @@ export interface ReasoningDeltaEvent {
   type: "reasoning-delta";
   /** The piece. */
   delta: string;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: the model is asked for its final report and offered nothing else. */
+export interface ReportForcedEvent {
+  type: "report-forced";
+  /** The step that is for the report alone. */
+  stepId: StepId;
+  /** Why. */
+  by: ForcedBy;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again. */
+export interface ReportMissingEvent {
+  type: "report-missing";
+  /** The step of the reply. */
+  stepId: StepId;
+  /** What was wrong with it. */
+  reason: string;
+  /** Number of such replies so far. */
+  attempt: number;
+  /** The turn ends without a report after so many. */
+  maxAttempts: number;
   /** The conversation. */
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
@@ -1251,6 +1325,21 @@ export interface StepRewoundEvent {
   stepId: StepId;
   /** The reason, for display. */
   reason: string;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: an attempt to report left one more step of those that the turn had. Sent once per turn. */
+export interface StepsCollapsedEvent {
+  type: "steps-collapsed";
+  /** The step of the attempt. */
+  stepId: StepId;
+  /** The maximum number of steps before. */
+  from: number;
+  /** The maximum number of steps now. */
+  to: number;
   /** The conversation. */
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */

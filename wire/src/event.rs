@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Category, ConversationId, StepId, TurnId};
+use crate::{Category, ConversationId, FinalReport, ForcedBy, StepId, TurnId};
 
 mod compaction;
 mod outcome;
@@ -350,6 +350,35 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again.
+    ReportMissing {
+        /// The step of the reply.
+        step_id: StepId,
+        /// What was wrong with it.
+        reason: String,
+        /// Number of such replies so far.
+        attempt: u32,
+        /// The turn ends without a report after so many.
+        max_attempts: u32,
+    },
+    /// Extension: the model is asked for its final report and offered nothing else.
+    ReportForced {
+        /// The step that is for the report alone.
+        step_id: StepId,
+        /// Why.
+        by: ForcedBy,
+    },
+    /// Extension: an attempt to report left one more step of those that the turn had. Sent once per turn.
+    StepsCollapsed {
+        /// The step of the attempt.
+        step_id: StepId,
+        /// The maximum number of steps before.
+        from: u32,
+        /// The maximum number of steps now.
+        to: u32,
+    },
+    /// Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn.
+    FinalReport(Box<FinalReport>),
 
     /// An event of a newer version; its fields are not kept. Pass it over: a newer server shows by the other events too
     /// what matters to everyone.
@@ -389,6 +418,10 @@ impl EventBody {
             | Self::ReviewCompleted { .. }
             | Self::CompactionStarted { .. }
             | Self::CompactionCompleted { .. }
+            | Self::ReportMissing { .. }
+            | Self::ReportForced { .. }
+            | Self::StepsCollapsed { .. }
+            | Self::FinalReport(_)
             | Self::Unknown => true,
         }
     }

@@ -90,7 +90,7 @@ impl Turn {
                     open.state = CallState::Reviewing(Review::new(now, *within_ms));
                     fx.tell(open.review_started_event(&step_id));
                 }
-                Some(Check::Review { .. } | Check::Refused(_)) | None => continue,
+                Some(Check::Review { .. } | Check::Refused(_) | Check::Report(_)) | None => continue,
             }
             self.revision += 1;
         }

@@ -72,7 +72,14 @@ impl Turn {
     fn on_tool_call(&mut self, now: Millis, call: ToolCall, check: Option<Box<Check>>, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         streaming.saw_content(now, &self.settings.targets, fx);
-        let open = OpenCall { check, ..OpenCall::new(with_unique_id(call, &streaming.calls)) };
+        let call = with_unique_id(call, &streaming.calls);
+        let check = if self.reporting.is_some() {
+            self.check_of(&call, check.map(|check| *check)).map(Box::new)
+        } else {
+            check
+        };
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let open = OpenCall { check, ..OpenCall::new(call) };
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);
@@ -93,13 +100,19 @@ impl Turn {
         let cut = matches!(reason, DoneReason::Length | DoneReason::ContentFilter);
         self.complete_step(now, fx);
         match &self.phase {
+            Phase::Tools(tools) if tools.calls.is_empty() && self.must_report() => {
+                self.on_no_call(now, &reason, schedule, fx);
+            }
             Phase::Tools(tools) if tools.calls.is_empty() => self.seal(now, reason, None, fx),
             _ if cut => {
                 // The last call may be truncated and still parse, so none is run.
                 let why = format!("(tool failed: not run, the reply was cut: {})", reason.as_str());
                 let answer = |open: &OpenCall| if open.is_running() { INTERRUPTED } else { &why };
                 self.answer_where(now, |open| Some(ToolAnswer::error(answer(open))), fx);
-                self.seal(now, reason, None, fx);
+                match self.must_report() {
+                    true => self.on_cut_calls(now, &reason, schedule, fx),
+                    false => self.seal(now, reason, None, fx),
+                }
             }
             _ => self.start_tools(now, schedule, fx),
         }

@@ -44,7 +44,7 @@ impl Turn {
 
     /// Right after the step's stream ended: calls that cannot be run are answered, the others may start.
     pub(super) fn start_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
-        self.answer_where(now, OpenCall::refusal, fx);
+        self.answer_where(now, OpenCall::prompt_answer, fx);
         self.advance_tools(now, schedule, fx);
     }
 
@@ -100,15 +100,18 @@ impl Turn {
                 promote(&mut tools.calls, places, now);
                 if tools.calls.iter().all(|open| open.answer().is_some()) {
                     let step = tools.step.saturating_add(1);
-                    self.next_step(now, step, schedule, fx);
+                    match self.must_report() {
+                        true => self.on_results(now, step, schedule, fx),
+                        false => self.next_step(now, step, schedule, fx),
+                    }
                 }
             }
             Phase::Backoff(_) | Phase::Sealed(_) => {}
         }
     }
 
-    fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
-        if self.settings.max_steps.is_some_and(|max| step >= max.max(1)) {
+    pub(super) fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
+        if !self.must_report() && self.settings.max_steps.is_some_and(|max| step >= max.max(1)) {
             return self.seal(now, DoneReason::MaxSteps, None, fx);
         }
         let steering = mem::take(&mut self.queue);
@@ -126,6 +129,7 @@ impl Turn {
         }
         let ledger = Ledger::new(self.target);
         self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, ledger, now)));
+        self.tell_last_step(step, fx);
     }
 
     /// The target of the next call: the schedule may go back to one that it left, or avoid one that is walled.

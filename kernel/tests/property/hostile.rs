@@ -196,8 +196,9 @@ impl Trial {
             && op != next
         {
             let summary = before.is_summarizing() != self.turn.is_summarizing();
+            let report = self.turn.must_report_now();
             assert!(
-                summary || matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
+                summary || report || matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
                 "asked again by {input:?}"
             );
             assert_eq!(next.attempt, op.attempt + 1);

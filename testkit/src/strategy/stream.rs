@@ -1,8 +1,8 @@
 //! What a provider and a tool may say.
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Check, CheckedCall, FinishReason, Hold, Op, ReviewAnswer, Silence,
-    StreamEvent, Summary, ToolAnswer, ToolCall,
+    Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Op, ReviewAnswer,
+    Silence, StreamEvent, Summary, ToolAnswer, ToolCall,
 };
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
@@ -79,14 +79,15 @@ fn any_silence() -> impl Strategy<Value = Silence> {
     })
 }
 
-/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)) or `nothing`, which is no tool. Its
-/// arguments may be malformed.
+/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)), `nothing`, which is no tool, or a report.
+/// Its arguments may be malformed.
 pub fn any_tool_call() -> impl Strategy<Value = ToolCall> {
     let arguments = prop_oneof![
-        4 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
+        3 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
+        1 => Just(Arguments::Parsed(Value::Object([("valid".into(), false.into())].into_iter().collect()))),
         1 => Just(Arguments::Malformed { raw: "{".into(), reason: "cut".into() }),
     ];
-    let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing")];
+    let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing"), Just(FINAL_REPORT)];
     (any_call_id(), name, arguments, option::weighted(0.3, any_echo()))
         .prop_map(|(id, name, arguments, echo)| ToolCall { id, name: name.into(), arguments, echo })
 }
