@@ -9,9 +9,10 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Orchestrator, StartTurn, Window,
+    MemoryJournal, MemoryState, Orchestrator, StartTurn, Window,
     kernel::{FinishReason, Provider, Request, StreamEvent},
 };
+use everturn_sim::herd;
 use everturn_wire::{
     AgentEvent, Category, ConversationId, ConversationStatus, EventBody, Failure, Unreached,
 };
@@ -250,4 +251,20 @@ async fn a_target_that_never_answered_fails_like_any_other() {
     let told = retries(&orchestrator, 0).await;
     assert_eq!((told.len(), target.asked(0..30_000)), (21, 22));
     assert_eq!(orchestrator.metrics(&id(0)).await.unwrap()[0].retries, Some(21));
+}
+
+/// The same store, each time it is opened.
+fn memory() -> impl Fn() -> herd::Store {
+    let (journal, state) = (Arc::new(MemoryJournal::new()), Arc::new(MemoryState::new()));
+    move || (journal.clone(), state.clone())
+}
+
+#[test]
+fn after_a_restart_a_limited_target_is_asked_once_and_then_little_by_little() {
+    herd::asks_once_after_a_restart(1_000, memory());
+}
+
+#[test]
+fn a_target_that_answered_before_a_restart_is_known_after_it() {
+    herd::is_offline_after_a_restart(memory());
 }
