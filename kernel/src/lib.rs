@@ -51,7 +51,7 @@ pub use op::Op;
 pub use phase::Outcome;
 pub use preset::{Cycling, Handover, Interactive, Walls};
 pub use provider::{
-    Arguments, FinishReason, Hold, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec,
+    Arguments, FinishReason, Hold, Provider, Request, RequestQuota, Silence, StreamEvent, ToolCall, ToolSpec,
 };
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use review::{Assessment, ReviewAnswer, ReviewAttempt};

@@ -4,13 +4,14 @@ mod pass;
 mod saved;
 mod slot;
 mod state;
+mod window;
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_kernel::{Hold, Millis};
+use everturn_kernel::{Hold, Millis, RequestQuota};
 use everturn_wire::{Category, ConversationId, Failure, TurnId};
 use tokio::sync::watch;
 
@@ -124,7 +125,7 @@ impl Gates {
     /// The call of a turn failed. Says how long it is put off if that was for want of a network. A failure that is no limit
     /// opens the gate: those who wait come by themselves then.
     fn failed(&self, call: &Pass, failure: &Failure, now: Millis) -> Option<Box<Hold>> {
-        let Pass { target, turn, asked_at, waits_for_network, .. } = call;
+        let Pass { target, turn, asked_at, waits_for_network, quota, .. } = call;
         self.change(|inner| {
             let is_unreached = *waits_for_network && failure.unreached.is_some();
             if is_unreached && inner.is_offline(target, failure, *asked_at, now) {
@@ -134,8 +135,9 @@ impl Gates {
             // Any other failure is no limit.
             if failure.category == Category::RateLimited {
                 inner.undecided(target, turn, failure, now);
+                inner.note_limit(target, quota.as_ref());
             } else {
-                _ = inner.open(target, *asked_at, now);
+                _ = inner.open(target, *asked_at, *quota, now);
             }
             None
         })
@@ -149,9 +151,15 @@ impl Gates {
     }
 
     /// The target answers a call that was made then. Says who need not wait any longer, and when each is to be woken.
-    fn answered(&self, target: &str, asked_at: Millis, now: Millis) -> Vec<(Millis, ConversationId)> {
+    fn answered(
+        &self,
+        target: &str,
+        asked_at: Millis,
+        quota: Option<RequestQuota>,
+        now: Millis,
+    ) -> Vec<(Millis, ConversationId)> {
         self.change(|inner| {
-            let released = inner.open(target, asked_at, now);
+            let released = inner.open(target, asked_at, quota, now);
             match inner.answered.get_mut(target) {
                 Some(answered) => {
                     answered.at = now;
@@ -230,11 +238,27 @@ impl Inner {
             None => {
                 let state = State::Closed { until, first };
                 let waiting = HashMap::new();
-                let gate = Gate { state, why, closed_at: now, put_off: 0, misses: 0, waiting };
+                let gate = Gate {
+                    state,
+                    why,
+                    closed_at: now,
+                    put_off: 0,
+                    misses: 0,
+                    waiting,
+                    limit: None,
+                    window: None,
+                };
                 self.gates.insert(target.to_owned(), gate);
             }
         }
         self.is_changed = true;
+    }
+
+    /// Notes how many requests a window has.
+    fn note_limit(&mut self, target: &str, quota: Option<&RequestQuota>) {
+        if let Some(gate) = self.gates.get_mut(target) {
+            gate.limit = quota.and_then(|quota| quota.limit).or(gate.limit);
+        }
     }
 
     /// A turn that was limited has decided how long it waits. Where the provider said how long, others need not wait for a
@@ -263,11 +287,21 @@ impl Inner {
 
     /// A call from after the gate was closed came through. Says who need not wait any longer, and when each is to be woken:
     /// nobody where it was about to open, as they come by themselves.
-    fn open(&mut self, target: &str, asked_at: Millis, now: Millis) -> Vec<(Millis, ConversationId)> {
-        let Some(gate) = self.gates.get_mut(target) else { return Vec::new() };
-        if matches!(gate.state, State::Opening { .. }) || asked_at < gate.closed_at {
+    fn open(
+        &mut self,
+        target: &str,
+        asked_at: Millis,
+        quota: Option<RequestQuota>,
+        now: Millis,
+    ) -> Vec<(Millis, ConversationId)> {
+        let Some(gate) = self.gates.get_mut(target).filter(|gate| asked_at >= gate.closed_at) else {
+            return Vec::new();
+        };
+        if matches!(gate.state, State::Opening { .. }) {
+            gate.hear(quota, now);
             return Vec::new();
         }
+        gate.begin_window(quota, now);
         let is_early = matches!(gate.state, State::Closed { until, .. } if now < until);
         (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
         self.is_changed = true;

@@ -43,6 +43,8 @@ impl Turn {
             }
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
+            // For hosts.
+            StreamEvent::Quota(_) => {}
             StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
             StreamEvent::Failed(failure) => self.on_failed(now, failure, schedule, fx),

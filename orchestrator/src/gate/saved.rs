@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Answered, Inner, KNOWN_MS,
     state::{Gate, State, Why},
+    window::Window,
 };
 
 /// The document.
@@ -36,6 +37,9 @@ struct SavedGate {
     closed_at: Millis,
     #[serde(default)]
     misses: u32,
+    /// How many requests the provider allows in a window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -83,7 +87,15 @@ impl SavedGate {
             State::Opening { .. } => None,
         };
         let Why { failure, hint_ends, is_offline } = gate.why.clone();
-        Self { closed, failure, hint_ends, is_offline, closed_at: gate.closed_at, misses: gate.misses }
+        Self {
+            closed,
+            failure,
+            hint_ends,
+            is_offline,
+            closed_at: gate.closed_at,
+            misses: gate.misses,
+            limit: gate.limit,
+        }
     }
 
     /// One that was opening begins to open again: what had become due meanwhile must not come all at once.
@@ -95,7 +107,9 @@ impl SavedGate {
         let hint_ends = self.hint_ends.map(&moved);
         let why = Why { failure: self.failure, hint_ends, is_offline: self.is_offline };
         let closed_at = moved(self.closed_at);
-        Gate { state, why, closed_at, put_off: 0, misses: self.misses, waiting: HashMap::new() }
+        let (limit, window) = (self.limit, self.limit.map(|limit| Window::assumed(limit, now)));
+        let (misses, waiting) = (self.misses, HashMap::new());
+        Gate { state, why, closed_at, put_off: 0, misses, waiting, limit, window }
     }
 }
 
@@ -153,7 +167,7 @@ mod tests {
     fn one_that_was_opening_opens_little_by_little_again() {
         let gates = closed();
         assert_eq!(waits(&gates, "first", NOW.plus(10_000)), None);
-        gates.answered("m", NOW.plus(10_000), NOW.plus(10_100));
+        gates.answered("m", NOW.plus(10_000), None, NOW.plus(10_100));
         let later = next(&gates, NOW.plus(12_000), NOW.plus(60_000));
         let asked = (0..100).filter(|n| waits(&later, &format!("t{n}"), NOW.plus(60_000)).is_none());
         assert_eq!(asked.count(), 2);
@@ -162,7 +176,7 @@ mod tests {
     #[test]
     fn nothing_is_kept_for_longer_than_a_day() {
         let gates = closed();
-        gates.answered("other", NOW, NOW);
+        gates.answered("other", NOW, None, NOW);
         let knows = |now: Millis| {
             let next = next(&gates, NOW, now);
             let inner = next.lock();

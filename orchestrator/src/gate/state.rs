@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use everturn_kernel::{Hold, Millis};
+use everturn_kernel::{Hold, Millis, RequestQuota};
 use everturn_wire::{ConversationId, Failure, TurnId};
 
-use super::slot::slot_ms;
+use super::{slot::slot_ms, window::Window};
 
 /// How much later than its wait ends a turn may ask before another one takes its place, in milliseconds: it is woken by a
 /// timer, among others.
@@ -27,6 +27,10 @@ pub(super) struct Gate {
     pub(super) misses: u32,
     /// Whose turns wait for its end, each with its place in the row; once it answers early, who is let go of.
     pub(super) waiting: HashMap<ConversationId, u32>,
+    /// How many requests the provider allows in a window, where it says so.
+    pub(super) limit: Option<u32>,
+    /// What is left of them, while it opens.
+    pub(super) window: Option<Window>,
 }
 
 #[derive(Debug)]
@@ -79,16 +83,51 @@ impl Gate {
                 Entered::Go
             }
             State::Probing { .. } => Entered::Wait(now.plus(self.next_slot())),
-            State::Opening { since, .. } if now.since(*since) >= OPENED_MS => Entered::Gone,
             State::Opening { since, let_go } => {
+                let since_ms = now.since(*since);
+                if since_ms >= OPENED_MS && self.window.as_ref().is_none_or(|window| window.sufficed(now)) {
+                    return Entered::Gone;
+                }
                 // Two in the first second, and in each one twice as many as before.
-                let room = 2_u32 << (now.since(*since) / 1_000).min(30);
-                if *let_go < room {
+                let room = 2_u32 << (since_ms / 1_000).min(30);
+                if *let_go >= room {
+                    return Entered::Wait(now.plus(self.next_slot()));
+                }
+                if self.window.as_mut().is_none_or(|window| window.take(now)) {
                     *let_go += 1;
                     return Entered::Go;
                 }
-                Entered::Wait(now.plus(self.next_slot()))
+                self.wait_for_window(now)
             }
+        }
+    }
+
+    /// Puts a turn off until the provider allows requests again, behind those that already wait for that.
+    fn wait_for_window(&mut self, now: Millis) -> Entered {
+        let Some(window) = &mut self.window else { return Entered::Go };
+        let ends_at = window.ends_at();
+        if window.put_off() == 1 {
+            self.put_off = 0;
+        }
+        Entered::Wait(ends_at.max(now).plus(self.next_slot()))
+    }
+
+    /// It opens: the window is the one that its answer tells of.
+    pub(super) fn begin_window(&mut self, quota: Option<RequestQuota>, now: Millis) {
+        self.limit = quota.and_then(|quota| quota.limit).or(self.limit);
+        self.window = match quota {
+            Some(quota) => Some(Window::told(quota, now)),
+            None => self.limit.map(|limit| Window::assumed(limit, now)),
+        };
+    }
+
+    /// Another answer came while it opens.
+    pub(super) fn hear(&mut self, quota: Option<RequestQuota>, now: Millis) {
+        let Some(quota) = quota else { return };
+        self.limit = quota.limit.or(self.limit);
+        match &mut self.window {
+            Some(window) => window.hear(quota, now),
+            None => self.window = Some(Window::told(quota, now)),
         }
     }
 
