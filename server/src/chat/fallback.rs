@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    fn changed(words: &[&str], conversation: Option<&str>, effective: Value) -> Value {
+    fn changed(words: &[&str], conversation: Option<&str>, effective: &Value) -> Value {
         let state = RetrySettingsState {
             conversation_id: conversation.map(Into::into),
             set: Box::default(),
@@ -70,17 +70,17 @@ mod tests {
     fn other_chains_are_kept() {
         let known = json!({ "a/m": ["b/m"], "c/m": ["a/m"] });
         assert_eq!(
-            changed(&["a/m", "c/m,", "b/m"], None, known.clone()),
+            changed(&["a/m", "c/m,", "b/m"], None, &known),
             json!({ "a/m": ["c/m", "b/m"], "c/m": ["a/m"] })
         );
-        assert_eq!(changed(&["a/m", "none"], Some("c1"), known), json!({ "c/m": ["a/m"] }));
+        assert_eq!(changed(&["a/m", "none"], Some("c1"), &known), json!({ "c/m": ["a/m"] }));
     }
 
     #[test]
     fn the_last_chain_leaves_nothing_or_none() {
         let known = json!({ "a/m": ["b/m"] });
-        assert_eq!(changed(&["a/m", "none"], None, known.clone()), Value::Null);
-        assert_eq!(changed(&["a/m", "none"], Some("c1"), known), json!({}));
+        assert_eq!(changed(&["a/m", "none"], None, &known), Value::Null);
+        assert_eq!(changed(&["a/m", "none"], Some("c1"), &known), json!({}));
     }
 
     #[test]
