@@ -122,7 +122,12 @@ type Beat = (Option<(u64, Option<u64>)>, Failure);
 /// A story of one or two steps.
 fn any_beats() -> impl Strategy<Value = [Vec<Beat>; 2]> {
     let hold = (1..90_000u64, option::of(0..90_000u64));
-    let beat = || (option::weighted(0.3, hold.clone()), any_failure());
+    let used_up = (1..5 * 24 * 3_600_000u64).prop_map(|hint_ms| Failure {
+        hint_ms: Some(hint_ms),
+        ..Failure::new(Category::QuotaExhausted, false, "HTTP 429: used up")
+    });
+    let failure = prop_oneof![9 => any_failure(), 1 => used_up].boxed();
+    let beat = || (option::weighted(0.3, hold.clone()), failure.clone());
     [vec(beat(), 0..10), vec(beat(), 0..10)]
 }
 
