@@ -200,10 +200,19 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
     let mut seen: Vec<(Millis, usize, &Failure)> = Vec::new();
     // Whether the hint of the next call, and of the last one, may be cut short.
     let (mut clamped, mut was_clamped, mut refused) = (false, false, Vec::new());
+    // Retries of the step that are none of the preset's.
+    let mut uncounted = 0;
     for fact in &story.happened {
         match fact {
             Happened::Told(
-                event @ EventBody::ProviderRetry { delay_ms, clamped: is_clamped, shared, category, .. },
+                event @ EventBody::ProviderRetry {
+                    attempt,
+                    delay_ms,
+                    clamped: is_clamped,
+                    shared,
+                    category,
+                    ..
+                },
             ) => {
                 // A call that was put off is the same call after its wait.
                 // One for a usage limit does not say again that an earlier hint was cut short.
@@ -216,6 +225,20 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
                     && is_own
                 {
                     assert!(u128::from(*delay_ms) <= cap.as_millis(), "a wait beyond the limit: {happened}");
+                }
+                uncounted += u32::from(says_nothing);
+                if let Preset::Interactive(interactive) = preset.inner()
+                    && is_own
+                    && *delay_ms > 0
+                {
+                    // A usage limit is taken to last a minute where nobody says how long.
+                    let lasts = |failure: &Failure| {
+                        failure.hint_ms.is_some() || failure.category == Category::QuotaExhausted
+                    };
+                    let is_plain = !seen.iter().any(|(_, _, failure)| lasts(failure))
+                        && *before == Health::new()
+                        && targets.len() == 1;
+                    check_spread(interactive, *attempt - uncounted, *delay_ms, is_plain, &happened);
                 }
                 let may_clamp = matches!(preset.inner(), Preset::Cycling(Cycling { clamp_hints: true, .. }));
                 assert!(!clamped || may_clamp, "clamped by {preset:?}");
@@ -244,6 +267,18 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
             Happened::Told(_) | Happened::Held { .. } => {}
         }
     }
+}
+
+/// A wait is the doubled one, spread by the jitter; if it `is_plain`, nothing makes it longer.
+fn check_spread(preset: &Interactive, attempt: u32, delay_ms: u64, is_plain: bool, happened: &str) {
+    let doubled = preset.base.as_millis() as f64 * 2f64.powi(attempt as i32);
+    let (least, most) = (doubled * (1.0 - preset.jitter), doubled * (1.0 + preset.jitter));
+    let delay = delay_ms as f64;
+    assert!(delay >= least.floor(), "{delay_ms} ms, less than the jitter of {preset:?} allows: {happened}");
+    assert!(
+        !is_plain || delay <= most.ceil(),
+        "{delay_ms} ms, more than the jitter of {preset:?} allows: {happened}"
+    );
 }
 
 /// How long a turn waits for a usage limit, if this says so.
