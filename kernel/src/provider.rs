@@ -76,10 +76,24 @@ pub enum StreamEvent {
     NearlyFull,
     /// The summary that the call was for ([`crate::Turn::is_summarizing`]). Told by hosts, not by adapters; ends the stream.
     Summary(Box<Summary>),
+    /// What is left of the provider's limit on requests, where its headers say so. Told before anything else of a response,
+    /// whether it is an answer or a refusal. It means nothing to a turn: it is for hosts that have turns share limits.
+    Quota(RequestQuota),
     /// The provider's own terminal event.
     Finished(FinishReason),
     /// The call failed, before or inside its stream.
     Failed(Failure),
+}
+
+/// What is left of a provider's limit on requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestQuota {
+    /// How many requests a whole window has, if the provider says so.
+    pub limit: Option<u32>,
+    /// How many are left of this window.
+    pub remaining: u32,
+    /// When the next window begins, in milliseconds from now.
+    pub reset_ms: u64,
 }
 
 /// Why a call is put off, and for how long.

@@ -269,8 +269,8 @@ impl Builder {
         self
     }
 
-    /// Where retry settings are kept, and what is known about the targets of routes. Default: in memory. Read by
-    /// [`Orchestrator::resume`].
+    /// Where retry settings are kept, and what is known about targets: which are limited, and which answered lately.
+    /// Default: in memory. Read by [`Orchestrator::resume`].
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
         self.state = Some(store);

@@ -23,7 +23,7 @@ const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
 const list = new ConversationList({ onLoad: render });
 const targets = new Targets();
-const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id) });
+const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({

@@ -3,6 +3,7 @@
 mod allowed;
 mod approval;
 mod directory;
+mod fallback;
 mod key;
 mod link;
 mod message;

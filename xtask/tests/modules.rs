@@ -34,7 +34,7 @@ const ALLOWED: [(&str, &[&str]); 33] = [
     ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
-    ("gate", &["clock", "health", "telemetry", "timer"]),
+    ("gate", &["clock", "health", "journal", "state", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // What settings come to, and where they are kept: not who obeys them.

@@ -29,7 +29,7 @@ pub(crate) struct Ports {
     pub(crate) models: Models,
     pub(crate) health: Arc<SharedHealth>,
     pub(crate) gates: Arc<Gates>,
-    /// Where the health is kept; none: in memory.
+    /// Where the health and the gates are kept; none: in memory.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,
     /// What must happen before their calls run.

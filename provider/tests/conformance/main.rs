@@ -50,6 +50,7 @@ macro_rules! conformance {
             ]);
             conformance!(@tests $dialect, refusal: [
                 every_status,
+                what_is_left_of_a_limit_is_told_first,
                 a_wait_that_is_asked_for,
                 a_body_is_read_within_bounds,
                 a_success_without_a_stream,

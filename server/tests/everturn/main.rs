@@ -16,6 +16,7 @@ mod echo;
 mod explain;
 #[cfg(target_os = "linux")]
 mod fault;
+mod herd;
 mod history;
 mod home;
 #[cfg(target_os = "linux")]

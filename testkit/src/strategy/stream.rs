@@ -1,8 +1,8 @@
 //! What a provider and a tool may say.
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Op, ReviewAnswer,
-    Silence, StreamEvent, Summary, ToolAnswer, ToolCall,
+    Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Op, RequestQuota,
+    ReviewAnswer, Silence, StreamEvent, Summary, ToolAnswer, ToolCall,
 };
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
@@ -56,6 +56,12 @@ pub fn any_hold() -> impl Strategy<Value = Hold> {
         .prop_map(|(failure, wait_ms, shared, in_budget)| Hold { failure, wait_ms, shared, in_budget })
 }
 
+/// What is left of a limit on requests: any numbers, sensible or not.
+pub fn any_quota() -> impl Strategy<Value = RequestQuota> {
+    let numbers = (option::of(any::<u32>()), any::<u32>(), any::<u64>());
+    numbers.prop_map(|(limit, remaining, reset_ms)| RequestQuota { limit, remaining, reset_ms })
+}
+
 /// Anything that a provider's stream may yield but its end. Texts may be empty, calls may share their ids.
 pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
@@ -67,6 +73,7 @@ pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
             .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, check }))),
         1 => any_usage().prop_map(StreamEvent::Usage),
         1 => any_silence().prop_map(StreamEvent::Silent),
+        1 => any_quota().prop_map(StreamEvent::Quota),
     ]
     .boxed()
 }

@@ -136,6 +136,7 @@ impl TurnHost<'_> {
             health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),
             // With several targets another one may be reached.
             waits_for_network: turn.settings().targets.len() < 2,
+            quota: None,
         }
     }
 
