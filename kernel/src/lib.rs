@@ -38,7 +38,7 @@ mod turn;
 mod wait;
 mod want;
 
-pub use check::{Answer, Approval, Check, CheckedCall};
+pub use check::{Answer, Approval, Check, Checked, CheckedCall};
 pub use directive::{Ask, Directive, GiveUp, NextCall, Question};
 pub use driver::{Ended, Host, run_turn};
 pub use effect::{Effect, Effects};

@@ -7,6 +7,7 @@ mod chat;
 mod cli;
 mod config;
 mod conversations;
+mod decision;
 mod dice;
 mod explain;
 mod failure_summary;

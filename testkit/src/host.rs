@@ -15,7 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Answer, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, Snapshot,
+    Answer, Checked, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, Snapshot,
     StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_wire::EventBody;
@@ -118,10 +118,9 @@ impl ScriptedHost {
         else {
             return;
         };
-        // Every story is that of one turn, whose id World chose.
-        let step = step_id.as_str().rsplit('#').next().and_then(|step| step.parse().ok());
-        let (step, call_id) = (step.unwrap_or_default(), tool_call_id.clone());
-        let answer = Answer { step, call_id, allows, whole_tool: false, reason: None };
+        // Every story is that of one turn.
+        let (step, call_id) = (step_id.step().unwrap_or_default(), tool_call_id.clone());
+        let answer = Answer { step, call_id, allows, whole_tool: false, reason: None, name: None, via: None };
         self.say_in(after_ms, Input::Answer(Box::new(answer)));
     }
 
@@ -190,9 +189,9 @@ impl Host for ScriptedHost {
         }
     }
 
-    fn check(&mut self, call: &ToolCall) -> Option<Check> {
+    fn check(&mut self, call: &ToolCall) -> Checked {
         let check = self.script.checks.iter().find(|(name, _)| *name == call.name);
-        check.map(|(_, check)| check.clone())
+        check.map(|(_, check)| check.clone().into()).unwrap_or_default()
     }
 
     fn review(

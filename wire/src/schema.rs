@@ -39,12 +39,13 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 17] = [
+const OPEN_WORDS: [&str; 18] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
     "Category",
     "ConversationStatus",
+    "Decider",
     "OnQuota",
     "OutputStream",
     "RetryOutcome",
