@@ -21,6 +21,7 @@ mod printer;
 mod remote;
 mod retention;
 mod router;
+mod running;
 mod serve;
 mod targets;
 mod tools;
