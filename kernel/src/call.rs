@@ -4,9 +4,10 @@ use alloc::{
     boxed::Box,
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 
-use everturn_wire::{Chunk, EventBody, StepId, Value, Verdict};
+use everturn_wire::{Chunk, Decider, Decision, EventBody, StepId, Value, Verdict};
 
 use crate::{Arguments, Assessment, Check, Millis, ToolAnswer, ToolCall, check::Asking, review::Review};
 
@@ -24,6 +25,8 @@ pub(crate) struct OpenCall {
     pub(crate) call: ToolCall,
     /// What must happen before it runs; `None` = nothing, or it happened.
     pub(crate) check: Option<Box<Check>>,
+    /// What was decided about whether it may run, in order.
+    pub(crate) decisions: Vec<Decision>,
     pub(crate) state: CallState,
 }
 
@@ -45,7 +48,7 @@ pub(crate) enum CallState {
 
 impl OpenCall {
     pub(crate) fn new(call: ToolCall) -> Self {
-        Self { call, check: None, state: CallState::Pending }
+        Self { call, check: None, decisions: Vec::new(), state: CallState::Pending }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -94,6 +97,7 @@ impl OpenCall {
             content: answer.content.clone(),
             is_error: answer.is_error,
             duration_ms: ran_ms,
+            decisions: self.decisions.clone(),
         }
     }
 
@@ -105,6 +109,7 @@ impl OpenCall {
             is_error: answer.is_error,
             step_id: Some(step_id.clone()),
             images: answer.images.clone(),
+            decisions: self.decisions.clone(),
         }
     }
 
@@ -125,14 +130,10 @@ impl OpenCall {
         })
     }
 
-    pub(crate) fn resolved_event(
-        &self,
-        step_id: &StepId,
-        verdict: Verdict,
-        reason: Option<String>,
-    ) -> EventBody {
+    pub(crate) fn resolved_event(&self, step_id: &StepId, decision: Decision) -> EventBody {
         let (step_id, tool_call_id) = (step_id.clone(), self.call.id.clone());
-        EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason }
+        let Decision { verdict, reason, scope, name, via, .. } = decision;
+        EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason, scope, name, via }
     }
 
     pub(crate) fn review_started_event(&self, step_id: &StepId) -> EventBody {
@@ -162,7 +163,10 @@ impl OpenCall {
     /// What ends the check of a call whose turn ends.
     pub(crate) fn check_cancelled(&self, step_id: &StepId) -> Option<EventBody> {
         match self.state {
-            CallState::Asking(_) => Some(self.resolved_event(step_id, Verdict::Cancelled, None)),
+            CallState::Asking(_) => {
+                let cancelled = Decision::new(Decider::Person, Verdict::Cancelled);
+                Some(self.resolved_event(step_id, cancelled))
+            }
             CallState::Reviewing(review) => {
                 let none = Assessment::default();
                 Some(self.review_completed_event(step_id, Verdict::Cancelled, review, &none))

@@ -40,7 +40,7 @@ mod turn;
 mod wait;
 mod want;
 
-pub use check::{Answer, Approval, Check, CheckedCall};
+pub use check::{Answer, Approval, Check, Checked, CheckedCall};
 pub use compaction::Summary;
 pub use directive::{Ask, Directive, GiveUp, NextCall, Question};
 pub use driver::{Ended, Host, run_turn};

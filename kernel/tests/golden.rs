@@ -6,11 +6,11 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Compaction, Cycling, Effects, FINAL_REPORT,
-    FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule, Settings,
-    Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    Approval, Arguments, Assessment, Budget, Check, Checked, CheckedCall, Compaction, Cycling, Effects,
+    FINAL_REPORT, FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule,
+    Settings, Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
-use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
+use everturn_wire::{Category, Decider, Decision, Failure, QueuedMessage, TurnId, Usage, Verdict};
 use serde_json::{Value, json};
 
 use everturn_testkit::{Delays, START, beat::echo};
@@ -164,21 +164,23 @@ fn routed_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// A turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was denied.
+/// A turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was denied, one
+/// runs because its tool was allowed before.
 fn checked_turns() -> Vec<(&'static str, Turn)> {
-    let asks = |id: &str, check| {
+    let asks = |id: &str, checked: Checked| {
         let arguments = Arguments::Parsed(json!({ "path": id }));
         let call = ToolCall { id: id.into(), name: "write".into(), arguments, echo: None };
-        says(StreamEvent::Checked(Box::new(CheckedCall { call, check })))
+        says(StreamEvent::Checked(Box::new(CheckedCall { call, checked })))
     };
     let approval = Approval { reason: Some("it writes".into()), within_ms: Some(60_000) };
     let review = Check::Review { within_ms: 90_000, otherwise: Some(approval.clone()) };
     let denied = Check::Review { within_ms: 90_000, otherwise: None };
     let asked = vec![
-        asks("a", Check::Person(approval)),
-        asks("b", review),
-        asks("c", denied),
-        asks("d", Check::Refused("no".into())),
+        asks("a", Check::Person(approval).into()),
+        asks("b", review.into()),
+        asks("c", denied.into()),
+        asks("d", Check::Refused("no".into()).into()),
+        asks("e", Checked { check: None, decision: Some(Decision::new(Decider::Grant, Verdict::Allowed)) }),
     ];
     let reviewed = |id: &str, answer| Input::Reviewed {
         step: 0,
@@ -217,7 +219,7 @@ fn reporting_turns() -> Vec<(&'static str, Turn)> {
     let calls = |step, id: &str, name: &str, check| {
         let arguments = Arguments::Parsed(json!({ "status": "done" }));
         let call = ToolCall { id: id.into(), name: name.into(), arguments, echo: None };
-        says(step, StreamEvent::Checked(Box::new(CheckedCall { call, check })))
+        says(step, StreamEvent::Checked(Box::new(CheckedCall { call, checked: Check::into(check) })))
     };
     let began = vec![
         says(0, StreamEvent::Text("I am done.".into())),
@@ -242,7 +244,7 @@ fn reporting_turns() -> Vec<(&'static str, Turn)> {
 
 /// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns that
 /// make a summary or must report.
-const TODAY: [&str; 4] = ["v1.1", "v2", "v3", "v4"];
+const TODAY: [&str; 4] = ["v1.1", "v2", "v3.1", "v4"];
 
 /// The format that a turn is saved in today.
 fn today(name: &str) -> &'static str {
@@ -265,7 +267,7 @@ fn read(format: &str, name: &str) -> String {
 
 /// The formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
-    let older = ["v1"].into_iter().filter(move |format| file(format, name).exists());
+    let older = ["v1", "v3"].into_iter().filter(move |format| file(format, name).exists());
     older.chain([today(name)])
 }
 

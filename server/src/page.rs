@@ -34,7 +34,7 @@ files! {
     "draft.js" "drawer.js" "element.js" "fallback.js" "focus.js" "fold.js" "frame.js" "history.js" "icon.svg" "index.html" "inline.js"
     "list.js" "markdown.js" "outgoing.js" "passage.js" "permission.js" "press.js" "readable.js" "revise.js" "section.js"
     "settings.js" "silence.js"
-    "snapshot.js" "socket.js" "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js"
+    "snapshot.js" "socket.js" "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js" "tools.js"
     "transcript.js" "turn.js" "visible.js" "watchdog.js" "wording.js"
 }
 

@@ -69,10 +69,14 @@ export interface ApprovalAnswer {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
+  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  name?: string;
   /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
   reason?: string;
   /** What is allowed; the call alone if absent. Ignored if it is denied. */
   scope?: ApprovalScope;
+  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if absent. */
+  via?: string;
 }
 
 /** Answers a request for approval. A late or second answer changes nothing. */
@@ -88,10 +92,14 @@ export interface ApprovalAnswerCommand {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
+  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  name?: string;
   /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
   reason?: string;
   /** What is allowed; the call alone if absent. Ignored if it is denied. */
   scope?: ApprovalScope;
+  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if absent. */
+  via?: string;
 }
 
 /** What happens to the calls of a turn that need a person's approval. */
@@ -155,8 +163,14 @@ export interface ApprovalResolvedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The user's name, as their client gave it. */
+  name?: string;
   /** The user's reason. */
   reason?: string;
+  /** What the user allowed; the call alone if absent. */
+  scope?: ApprovalScope;
+  /** What the user answered with, such as `page` or `terminal`. */
+  via?: string;
 }
 
 /** What a person allows. */
@@ -269,6 +283,8 @@ export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
+  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  approvals?: ApprovalMode;
   /** Whether to send extension events too. */
   extensions?: boolean;
   /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
@@ -502,6 +518,39 @@ export interface ConversationSummary {
   status: ConversationStatus;
   /** The workspace it belongs to. */
   workspaceId: string;
+}
+
+/** Who decides whether a tool call may run. */
+export type Decider =
+  /** A person who was asked. */
+  | "person"
+  /** A review. */
+  | "review"
+  /** The policy of the tool, or of the turn's message. */
+  | "rule"
+  /** A person, earlier: the tool was allowed for the whole conversation. */
+  | "grant"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** How it was decided whether a tool call may run. Kept with the call's result. */
+export interface Decision {
+  /** Who decided. */
+  by: Decider;
+  /** The outcome. `timed-out` by a person: nobody answered in time. */
+  verdict: Verdict;
+  /** The person's name, as their client gave it. Not checked. */
+  name?: string;
+  /** A person's reason, a reviewer's rationale, or why a review came to no decision. */
+  reason?: string;
+  /** The reviewer's rating of the risk, in its own word. */
+  riskLevel?: string;
+  /** What a person allowed; the call alone if absent. */
+  scope?: ApprovalScope;
+  /** The reviewer's rating of how far the user asked for the call, in its own word. */
+  userAuthorization?: string;
+  /** What the person answered with, such as `page` or `terminal`; `http` or `websocket` if their client did not say. */
+  via?: string;
 }
 
 /** The turn's work ended: the model finished, a failure ended it, or it was stopped. */
@@ -1050,6 +1099,8 @@ export type RetryPreset =
 
 /** Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both. */
 export interface RetryRequest {
+  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  approvals?: ApprovalMode;
   /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
@@ -1563,6 +1614,11 @@ export interface ToolResultChunk {
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
+  /**
+   * How it was decided whether the call may run, in order: a review without a decision may come before a person's
+   * answer. Empty if nothing stood in its way. Shown to users, never sent to a model.
+   */
+  decisions?: Array<Decision>;
   /** Images that the model receives with the text, where its API takes them. The text says what they are. */
   images?: Array<Image>;
   /** The step that made the call. */
@@ -1586,6 +1642,8 @@ export interface ToolResultEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way. */
+  decisions?: Array<Decision>;
   /** How long the tool ran, in milliseconds. */
   durationMs?: number;
 }
@@ -1632,6 +1690,8 @@ export interface TurnMetrics {
   usage: Usage;
   /** Number of steps (model round trips). */
   steps: number;
+  /** What happened to its calls that needed a person's approval; absent = they waited for an answer. */
+  approvals?: ApprovalMode;
   /** The category of the failure that ended it, if one did. */
   category?: Category;
   /** Input plus output tokens of its last step. */

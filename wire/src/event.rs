@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Category, ConversationId, FinalReport, ForcedBy, StepId, TurnId};
+use crate::{ApprovalScope, Category, ConversationId, Decision, FinalReport, ForcedBy, StepId, TurnId};
 
 mod compaction;
 mod outcome;
@@ -118,6 +118,9 @@ pub enum EventBody {
         /// How long the tool ran, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+        /// How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decisions: Vec<Decision>,
     },
     /// Token counts of a step.
     Usage {
@@ -296,6 +299,15 @@ pub enum EventBody {
         /// The user's reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What the user allowed; the call alone if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ApprovalScope>,
+        /// The user's name, as their client gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What the user answered with, such as `page` or `terminal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
     },
     /// Extension: a reviewer model started to review a tool call before it runs. Transient.
     ReviewStarted {

@@ -157,6 +157,9 @@ pub struct TurnMetrics {
     /// Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_attempts: Option<Vec<FailedAttempt>>,
+    /// What happened to its calls that needed a person's approval; absent = they waited for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalMode>,
 }
 
 impl TurnMetrics {
@@ -178,6 +181,7 @@ impl TurnMetrics {
             waited_ms: None,
             retry_of: None,
             failed_attempts: None,
+            approvals: None,
         }
     }
 }

@@ -30,7 +30,8 @@ mod retry_settings;
 mod schema;
 
 pub use approval::{
-    Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Revoked,
+    Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Decider, Decision,
+    Revoked,
 };
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};

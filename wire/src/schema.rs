@@ -39,7 +39,7 @@ const UNIONS: [(&str, &str, bool); 5] = [
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 20] = [
+const OPEN_WORDS: [&str; 21] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -47,6 +47,7 @@ const OPEN_WORDS: [&str; 20] = [
     "CompactionCause",
     "CompactionOutcome",
     "ConversationStatus",
+    "Decider",
     "ForcedBy",
     "OnQuota",
     "OutputStream",

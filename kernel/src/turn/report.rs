@@ -9,7 +9,7 @@ use everturn_wire::{
 
 use super::Turn;
 use crate::{
-    Arguments, Check, Effects, GiveUp, Ledger, Millis, Schedule, ToolCall,
+    Arguments, Check, Checked, Effects, GiveUp, Ledger, Millis, Schedule, ToolCall,
     call::OpenCall,
     phase::{Phase, Streaming},
     report::FINAL_REPORT,
@@ -40,12 +40,14 @@ impl Turn {
         self.reporting.as_ref().is_some_and(|reporting| reporting.forced == Some(ForcedBy::Overflow))
     }
 
-    /// What must happen with a call, in view of the report: reports are never run, and nothing else runs in the last step.
-    pub(super) fn check_of(&self, call: &ToolCall, check: Option<Check>) -> Option<Check> {
+    /// What holds for a call, in view of the report: reports are never run, and nothing else runs in the last step.
+    pub(super) fn check_of(&self, call: &ToolCall, checked: Checked) -> Checked {
         match self.must_report() {
-            true if call.name == FINAL_REPORT => check.or(Some(Check::Report(None))),
-            true if self.must_report_now() => Some(Check::Refused(REPORT_ONLY.into())),
-            _ => check,
+            true if call.name == FINAL_REPORT => {
+                Checked { check: checked.check.or(Some(Check::Report(None))), decision: None }
+            }
+            true if self.must_report_now() => Check::Refused(REPORT_ONLY.into()).into(),
+            _ => checked,
         }
     }
 

@@ -7,7 +7,7 @@ use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usa
 
 use super::Turn;
 use crate::{
-    Check, CheckedCall, Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target,
+    Checked, CheckedCall, Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target,
     ToolAnswer, ToolCall,
     call::{INTERRUPTED, OpenCall, promote, with_unique_id},
     phase::{Phase, Piece, Streaming, Tools},
@@ -39,10 +39,10 @@ impl Turn {
                 self.note_first_token();
             }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
-            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, None, fx),
+            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, Checked::default(), fx),
             StreamEvent::Checked(checked) => {
-                let CheckedCall { call, check } = *checked;
-                self.on_tool_call(now, call, Some(Box::new(check)), fx);
+                let CheckedCall { call, checked } = *checked;
+                self.on_tool_call(now, call, checked, fx);
             }
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
@@ -71,17 +71,15 @@ impl Turn {
         }
     }
 
-    fn on_tool_call(&mut self, now: Millis, call: ToolCall, check: Option<Box<Check>>, fx: &mut Effects) {
+    fn on_tool_call(&mut self, now: Millis, call: ToolCall, checked: Checked, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         streaming.saw_content(now, &self.settings.targets, fx);
         let call = with_unique_id(call, &streaming.calls);
-        let check = if self.reporting.is_some() {
-            self.check_of(&call, check.map(|check| *check)).map(Box::new)
-        } else {
-            check
-        };
+        let Checked { check, decision } =
+            if self.reporting.is_some() { self.check_of(&call, checked) } else { checked };
         let Phase::Streaming(streaming) = &mut self.phase else { return };
-        let open = OpenCall { check, ..OpenCall::new(call) };
+        let (check, decisions) = (check.map(Box::new), decision.into_iter().collect());
+        let open = OpenCall { check, decisions, ..OpenCall::new(call) };
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);

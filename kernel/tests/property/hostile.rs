@@ -102,7 +102,15 @@ impl Trial {
                 }
                 Want::Person { step, .. } => {
                     let call_id = self.turn.asked_calls().next().expect("a person is asked").id.clone();
-                    let answer = Answer { step, call_id, allows: true, whole_tool: false, reason: None };
+                    let answer = Answer {
+                        step,
+                        call_id,
+                        allows: true,
+                        whole_tool: false,
+                        reason: None,
+                        name: None,
+                        via: None,
+                    };
                     self.tell(&Input::Answer(Box::new(answer)));
                 }
                 Want::Nothing => return,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use everturn_kernel::{Effect, Millis, Outcome, Turn};
 use everturn_wire::{
-    Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody, FailedAttempt, Role,
-    StoredChunk, TurnId, TurnMetrics,
+    ApprovalMode, Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody, FailedAttempt,
+    Role, StoredChunk, TurnId, TurnMetrics,
 };
 
 use super::{Record, State};
@@ -44,6 +44,8 @@ pub(crate) struct Batch {
     pub(crate) ended_by: Option<FailedAttempt>,
     /// All failed attempts of the turn that is sealed.
     pub(crate) failed_attempts: Vec<FailedAttempt>,
+    /// What happens to the calls of the turn that need a person's approval.
+    pub(crate) approvals: ApprovalMode,
 }
 
 /// A provider call.
@@ -76,6 +78,7 @@ impl Batch {
             called: None,
             ended_by: None,
             failed_attempts: Vec::new(),
+            approvals: ApprovalMode::Ask,
         }
     }
 
@@ -223,6 +226,7 @@ impl Batch {
             waited_ms: Some(turn.waited_ms()).filter(|waited| *waited > 0),
             retry_of: turn.retry_of().cloned(),
             failed_attempts: Some(self.failed_attempts.clone()).filter(|attempts| !attempts.is_empty()),
+            approvals: Some(self.approvals).filter(|mode| *mode != ApprovalMode::Ask),
         }
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, StreamEvent,
+    Arguments, Checked, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, StreamEvent,
     Target, ToolAnswer, ToolCall, Turn, Wait, Want,
 };
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
@@ -105,6 +105,7 @@ impl<'s> TurnHost<'s> {
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
         let mut batch =
             Batch::new(&self.conversation.id, &self.conversation.state()).of_call(self.called.clone());
+        batch.approvals = self.settings.definition.approvals;
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
         // A turn that waits for people alone needs them, and nothing else.
@@ -261,7 +262,7 @@ impl Host for TurnHost<'_> {
         .boxed()
     }
 
-    fn check(&mut self, call: &ToolCall) -> Option<Check> {
+    fn check(&mut self, call: &ToolCall) -> Checked {
         self.check_call(call)
     }
 

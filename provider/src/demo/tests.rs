@@ -88,6 +88,7 @@ async fn dice_are_rolled_once() {
         is_error: false,
         step_id: None,
         images: Vec::new(),
+        decisions: Vec::new(),
     };
     let mut second = first.clone();
     second.op = Op { step: 1, attempt: 0 };

@@ -14,6 +14,7 @@ pub(crate) struct Chat;
 
 impl Dialect for Chat {
     const PATH: &'static str = "/v1/chat/completions";
+    const SEEING_MODEL: Option<&'static str> = None;
     const AUTHORIZATION: (&'static str, &'static str) =
         ("authorization", "Bearer correct horse battery staple");
 

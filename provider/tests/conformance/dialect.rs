@@ -24,6 +24,9 @@ pub(crate) trait Dialect {
     /// Whether the last event says that it is the last. Otherwise an answer is complete when its body is.
     const HAS_LAST_EVENT: bool = true;
 
+    /// A model that is shown the images in the results of tools; `None` where the API has no place for them.
+    const SEEING_MODEL: Option<&'static str>;
+
     /// The header that carries [`KEY`], and its value.
     const AUTHORIZATION: (&'static str, &'static str);
 

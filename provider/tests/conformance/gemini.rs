@@ -32,6 +32,7 @@ impl Dialect for GenerateContent {
     const PATH: &'static str = "/v1/models/model-1:streamGenerateContent";
     const QUERY: Option<&'static str> = Some("alt=sse");
     const HAS_LAST_EVENT: bool = false;
+    const SEEING_MODEL: Option<&'static str> = Some("gemini-3-pro-preview");
     const AUTHORIZATION: (&'static str, &'static str) = ("x-goog-api-key", KEY);
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {

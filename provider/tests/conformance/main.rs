@@ -47,6 +47,7 @@ macro_rules! conformance {
                 calls_of_an_answer_that_breaks_off,
                 cut_arguments_never_come_early,
                 calls_that_take_turns_come_whole,
+                images_in_results,
             ]);
             conformance!(@tests $dialect, refusal: [
                 every_status,

@@ -36,6 +36,7 @@ fn end(reason: &str) -> [String; 2] {
 
 impl Dialect for Messages {
     const PATH: &'static str = "/v1/messages";
+    const SEEING_MODEL: Option<&'static str> = Some("model-1");
     const AUTHORIZATION: (&'static str, &'static str) = ("x-api-key", KEY);
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {

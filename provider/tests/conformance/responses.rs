@@ -38,6 +38,7 @@ fn end(response: &Value) -> String {
 
 impl Dialect for ResponsesApi {
     const PATH: &'static str = "/v1/responses";
+    const SEEING_MODEL: Option<&'static str> = Some("model-1");
     const AUTHORIZATION: (&'static str, &'static str) =
         ("authorization", "Bearer correct horse battery staple");
 

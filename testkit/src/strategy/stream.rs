@@ -70,7 +70,7 @@ pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
         2 => any_echo().prop_map(StreamEvent::Echo),
         5 => any_tool_call().prop_map(StreamEvent::ToolCall),
         2 => (any_tool_call(), any_check())
-            .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, check }))),
+            .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, checked: check.into() }))),
         1 => any_usage().prop_map(StreamEvent::Usage),
         1 => any_silence().prop_map(StreamEvent::Silent),
         1 => any_quota().prop_map(StreamEvent::Quota),

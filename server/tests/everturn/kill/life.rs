@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    embedder,
+    calling, embedder,
     plan::{End, Loss, Plan, Program},
-    provider::{self, AGAIN, TEXT, TEXT_AGAIN},
+    provider::{self, AGAIN, Call, TEXT, TEXT_AGAIN},
     watcher::{Over, Watcher},
 };
 use crate::{
@@ -25,6 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) kills: usize,
     /// The calls that each life made on its journal, each as a letter.
     pub(crate) calls: Vec<String>,
+    /// Each event that was heard, by its type, with the number of calls that its server had made by then.
+    pub(crate) heard: Vec<(String, usize)>,
 }
 
 /// Runs the plan, then the last life, which must end as a calm one.
@@ -37,6 +39,8 @@ pub(crate) async fn run(plan: &Plan) -> Outcome {
         world.live(Some(*end)).await;
     }
     world.live(None).await;
+    let kinds = world.watcher.events.iter().map(|event| event["type"].as_str().unwrap().to_owned());
+    world.outcome.heard = kinds.zip(world.watcher.calls.iter().copied()).collect();
     world.outcome
 }
 
@@ -52,12 +56,15 @@ struct World {
 
 impl World {
     async fn new(plan: Plan) -> Self {
-        let provider = provider::provider().await;
+        let provider = provider::provider(calls(plan.program)).await;
         let home = Home::with(&format!(
-            "[tools]\ndice = true\n[retry]\nschedule = \"exponential\"\nbase_ms = 50\n[[provider]]\nname = \"sim\"\n\
-             base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+            "[tools]\ndice = true\n[tools.policy]\n\"counting__*\" = \"allow\"\n[retry]\nschedule = \"exponential\"\n\
+             base_ms = 50\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
             provider.base_url()
         ));
+        if plan.program == Program::Calling {
+            calling::configure(&home);
+        }
         let trace = (plan.program == Program::Asking).then(|| embedder::trace(&home));
         let (mut watcher, outcome) = (Watcher::default(), Outcome::default());
         watcher.trace = trace;
@@ -72,6 +79,7 @@ impl World {
                 Some(End::Events(count)) => count,
                 _ => usize::MAX,
             };
+            self.watcher.log.clone_from(&log);
             let over = self.converse(&server, most).await;
             if over == Over::Enough {
                 server.child.kill().await.unwrap();
@@ -107,7 +115,7 @@ impl World {
             fault = fault.imaged(&self.home.place("image").canonicalize().unwrap());
         }
         let mut command = match self.plan.program {
-            Program::Everturn => self.home.command(&["--listen", "127.0.0.1:0"]),
+            Program::Everturn | Program::Calling => self.home.command(&["--listen", "127.0.0.1:0"]),
             Program::Embedder => embedder::command(&self.home, &self.provider, false),
             Program::Asking => embedder::command(&self.home, &self.provider, true),
         };
@@ -156,10 +164,19 @@ impl World {
             self.outcome.kills,
             watcher.events
         );
-        let [result] = watcher.results()[..] else { panic!("{:#?}", watcher.events) };
-        self.check_tool(result);
+        let results: Vec<&str> = calls(self.plan.program)
+            .iter()
+            .map(|call| match watcher.results(call.id)[..] {
+                [result] => result,
+                _ => panic!("{:#?}", watcher.events),
+            })
+            .collect();
+        match (self.plan.program, &results[..]) {
+            (Program::Calling, &[once, again]) => calling::check(&self.home, self.outcome.kills, once, again),
+            _ => self.check_tool(results[0]),
+        }
         let history = get(server, "/conversations/c1").await.json().await;
-        check_history(&history, result);
+        check_history(&history, calls(self.plan.program), &results);
         let list = get(server, "/conversations").await.json().await;
         assert!(list.to_string().contains("\"c1\""), "{list}");
 
@@ -192,7 +209,17 @@ impl World {
     }
 }
 
-fn check_history(history: &Value, result: &str) {
+/// The tools that the first turn calls.
+fn calls(program: Program) -> &'static [Call] {
+    match program {
+        Program::Everturn | Program::Embedder | Program::Asking => {
+            &[Call { id: "call_1", tool: "roll_dice" }]
+        }
+        Program::Calling => &calling::CALLS,
+    }
+}
+
+fn check_history(history: &Value, calls: &[Call], results: &[&str]) {
     let chunks = history["chunks"].as_array().unwrap();
     assert!(chunks.iter().zip(1..).all(|(stored, seq)| stored["seq"] == seq), "{history:#}");
     let of = |role: &'static str, kind: &'static str, field: &'static str| {
@@ -202,6 +229,13 @@ fn check_history(history: &Value, result: &str) {
     };
     assert_eq!(of("user", "text", "text"), ["roll"], "{history:#}");
     assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{history:#}");
-    assert_eq!(of("assistant", "tool-call", "toolCallId"), ["call_1"], "{history:#}");
-    assert_eq!(of("tool", "tool-result", "content"), [result], "{history:#}");
+    let ids: Vec<_> = calls.iter().map(|call| call.id).collect();
+    assert_eq!(of("assistant", "tool-call", "toolCallId"), ids, "{history:#}");
+    // In the order in which the calls ended.
+    let told = of("tool", "tool-result", "toolCallId").into_iter().zip(of("tool", "tool-result", "content"));
+    let (mut told, mut due): (Vec<_>, Vec<_>) =
+        (told.collect(), ids.into_iter().zip(results.iter().copied()).collect());
+    told.sort_unstable();
+    due.sort_unstable();
+    assert_eq!(told, due, "{history:#}");
 }

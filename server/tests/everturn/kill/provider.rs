@@ -11,12 +11,18 @@ pub(crate) const TEXT: &str = "Let me roll. The dice were rolled.";
 pub(crate) const AGAIN: &str = "and again";
 pub(crate) const TEXT_AGAIN: &str = "Once more.";
 
-/// Fails once, then asks for a tool, then answers; and answers the second turn.
-pub(crate) async fn provider() -> Loopback {
-    let mut calls = 0;
+/// A call of a tool in the first turn.
+pub(crate) struct Call {
+    pub(crate) id: &'static str,
+    pub(crate) tool: &'static str,
+}
+
+/// Fails once, then calls these tools, then answers; and answers the second turn.
+pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
+    let mut requests = 0;
     Loopback::with(move |request: &Request| {
-        calls += 1;
-        if calls == 1 {
+        requests += 1;
+        if requests == 1 {
             return fault::overloaded();
         }
         let messages = messages(request);
@@ -27,7 +33,10 @@ pub(crate) async fn provider() -> Loopback {
             chat::text(["The ", "dice ", "were ", "rolled."]).reply()
         } else {
             let answer = chat::Answer::new().role().text("Let ").text("me ").text("roll. ");
-            answer.tool(0, "call_1", "roll_dice", ["{}"]).finish("tool_calls").done().reply()
+            let call = |answer: chat::Answer, (at, call): (usize, &Call)| {
+                answer.tool(at, call.id, call.tool, ["{}"])
+            };
+            calls.iter().enumerate().fold(answer, call).finish("tool_calls").done().reply()
         }
     })
     .await

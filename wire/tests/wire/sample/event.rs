@@ -1,8 +1,8 @@
 //! Events.
 
 use everturn_wire::{
-    AgentEvent, Category, ConversationStatus, DoneReason, ErrorReport, EventBody, OutputStream,
-    QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
+    AgentEvent, ApprovalScope, Category, ConversationStatus, DoneReason, ErrorReport, EventBody,
+    OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -107,6 +107,7 @@ fn tool() -> Vec<EventBody> {
         content: "ok".into(),
         is_error: false,
         duration_ms,
+        decisions: duration_ms.map(|_| super::approval::decisions()).unwrap_or_default(),
     };
     let output = |stream, step_id| EventBody::ToolOutput {
         step_id,
@@ -271,7 +272,10 @@ fn permission() -> Vec<EventBody> {
         step_id: step(),
         tool_call_id: "call_1".into(),
         verdict,
-        reason: (verdict == Verdict::Denied).then(|| "not on Fridays".into()),
+        reason: matches!(verdict, Verdict::Allowed | Verdict::Denied).then(|| "not on Fridays".into()),
+        scope: (verdict == Verdict::Allowed).then_some(ApprovalScope::Conversation),
+        name: (verdict == Verdict::Allowed).then(|| "Ada".into()),
+        via: (verdict == Verdict::Allowed).then(|| "page".into()),
     };
     let reviewed = |word: Option<&str>| EventBody::ReviewCompleted {
         step_id: step(),

@@ -137,6 +137,7 @@ fn turns() -> Vec<TurnMetrics> {
         waited_ms: Some(15_000),
         retry_of: Some("t0".into()),
         failed_attempts: Some(attempts().to_vec()),
+        approvals: Some(ApprovalMode::Deny),
     };
     vec![bare, full]
 }
@@ -191,6 +192,7 @@ pub(crate) fn control() -> [Family; 9] {
                     message: Some("Hi again".into()),
                     model: Some("a/m".into()),
                     retry: Some(Box::new(all_settings())),
+                    approvals: Some(ApprovalMode::Deny),
                 },
             ],
         ),
