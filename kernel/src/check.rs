@@ -31,6 +31,9 @@ pub enum Check {
     },
     /// It does not run. The model receives this text as the call's failed result.
     Refused(String),
+    /// Whoever began the turn runs it. It never runs here: once the other calls of the step have their results, the turn ends
+    /// with [`DoneReason::ToolCalls`](everturn_wire::DoneReason::ToolCalls).
+    Caller,
 }
 
 /// How a person is asked.
@@ -80,6 +83,10 @@ pub(crate) fn denied_by_review(rationale: Option<&str>) -> String {
 pub(crate) fn not_reviewed(why: &str) -> String {
     format!("(tool failed: not run, because the automatic review came to no decision: {why})")
 }
+
+/// The model reads it as the result of a call that its caller runs, unless the real result has taken its place.
+pub(crate) const HANDED_OVER: &str =
+    "(not run here: handed to the caller, who runs it and sends the result with the next request)";
 
 /// A person is asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

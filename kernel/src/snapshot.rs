@@ -9,11 +9,14 @@ use core::fmt;
 use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn, review::Breaker};
+use crate::{Millis, Settings, Turn, call::OpenCall, review::Breaker};
 use phase::{PhaseRecord, PieceRecord};
 
 /// The latest version. Older ones are still read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+
+/// What a turn without calls for its caller is written as: version 4 added them.
+const WITHOUT_CALLER: u32 = 3;
 
 /// What a turn without checked calls is written as: version 3 added them.
 const WITHOUT_CHECKS: u32 = 2;
@@ -135,7 +138,8 @@ impl Turn {
         let has_checks =
             self.breaker != Breaker::default() || self.calls().iter().any(|open| open.check.is_some());
         match has_checks {
-            true => VERSION,
+            true if self.calls().iter().any(OpenCall::is_of_caller) => VERSION,
+            true => WITHOUT_CALLER,
             false if self.settings.targets.is_empty() => WITHOUT_TARGETS,
             false => WITHOUT_CHECKS,
         }

@@ -133,6 +133,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     .into_iter()
     .chain(routed_turns())
     .chain(checked_turns())
+    .chain(called_turns())
     .collect()
 }
 
@@ -196,14 +197,29 @@ fn checked_turns() -> Vec<(&'static str, Turn)> {
     vec![("checked-streaming", told(asked.clone())), ("checked-tools", told([asked, inputs].concat()))]
 }
 
-/// The newest format of turns with one target, of turns over a route, and of turns with checked calls.
-const TODAY: [&str; 3] = ["v1.1", "v2", "v3"];
+/// A turn with a call for its caller, which waits for a call that runs here.
+fn called_turns() -> Vec<(&'static str, Turn)> {
+    let arguments = Arguments::Parsed(json!({ "city": "Oslo" }));
+    let call = ToolCall { id: "w".into(), name: "weather".into(), arguments, echo: None };
+    let checked = CheckedCall { call, check: Check::Caller };
+    let asked = vec![asks("a", Arguments::Parsed(json!({}))), says(StreamEvent::Checked(Box::new(checked)))];
+    let finished = vec![says(StreamEvent::Finished(FinishReason::ToolCalls))];
+    vec![
+        ("caller-streaming", told(false, asked.clone())),
+        ("caller-tools", told(false, [asked, finished].concat())),
+    ]
+}
+
+/// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns with calls
+/// for their caller.
+const TODAY: [&str; 4] = ["v1.1", "v2", "v3", "v4"];
 
 /// The format that a turn is saved in today.
 fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
         Some("checked") => TODAY[2],
+        Some("caller") => TODAY[3],
         _ => TODAY[0],
     }
 }
@@ -277,15 +293,15 @@ fn every_old_turn_goes_on() {
 #[test]
 fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
     let mut json: Value = serde_json::from_str(&read("v1", "backoff")).expect("it is JSON");
-    json["version"] = json!(4);
+    json["version"] = json!(5);
     for state in ["backoff", "a-state-of-tomorrow"] {
         json["phase"]["state"] = json!(state);
         let snapshot: Snapshot = serde_json::from_value(json.clone()).expect("it is read");
         let error = Turn::restore(snapshot).expect_err("it is refused");
-        assert_eq!(error, RestoreError::TooNew { found: 4, known: 3 });
+        assert_eq!(error, RestoreError::TooNew { found: 5, known: 4 });
         assert_eq!(
             error.to_string(),
-            "the turn was saved in format 4 by a newer version of Everturn; this one reads up to 3: upgrade it"
+            "the turn was saved in format 5 by a newer version of Everturn; this one reads up to 4: upgrade it"
         );
     }
     json["version"] = json!(1);

@@ -3,6 +3,7 @@
 mod again;
 mod answer;
 mod approval;
+mod caller;
 mod echo;
 mod fault;
 mod hold;

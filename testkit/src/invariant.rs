@@ -250,7 +250,11 @@ impl Invariants {
             EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
             EventBody::Error { .. } => self.errors += 1,
-            EventBody::Done { reason, .. } => self.done = Some(reason.clone()),
+            EventBody::Done { reason, calls, .. } => {
+                let hands_over = !calls.is_empty();
+                ensure!(!hands_over || *reason == DoneReason::ToolCalls, "{reason:?} hands calls over");
+                self.done = Some(reason.clone());
+            }
             EventBody::TurnSealed => {
                 ensure!(self.done.is_some(), "sealed before done");
                 self.sealed = true;

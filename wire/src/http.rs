@@ -9,8 +9,8 @@ use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalRequest, Category, ConversationId, ConversationStatus, DoneReason, Image,
-    QueuedMessage, RetrySettings, RetryState, StoredChunk, TurnId, Usage,
+    ApprovalMode, ApprovalRequest, CallerCall, Category, ConversationId, ConversationStatus, DoneReason,
+    Image, QueuedMessage, RetrySettings, RetryState, StoredChunk, TurnId, Usage,
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use retry::{RetryNowRequest, RetryRequest};
@@ -157,6 +157,9 @@ pub struct TurnMetrics {
     /// Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_attempts: Option<Vec<FailedAttempt>>,
+    /// The tool calls that it handed to its caller; absent if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallerCall>,
 }
 
 impl TurnMetrics {
@@ -178,6 +181,7 @@ impl TurnMetrics {
             waited_ms: None,
             retry_of: None,
             failed_attempts: None,
+            calls: Vec::new(),
         }
     }
 }

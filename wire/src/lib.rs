@@ -24,6 +24,7 @@ mod failure;
 mod http;
 mod id;
 mod message;
+mod request;
 mod retry_settings;
 #[cfg(feature = "schema")]
 mod schema;
@@ -47,6 +48,7 @@ pub use http::{
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
+pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};
 pub use retry_settings::{
     AfterContent, Change, FallbackChains, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset,
     RetrySettings, RetrySettingsState, RouteRevert,

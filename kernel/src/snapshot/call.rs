@@ -36,6 +36,7 @@ enum CheckRecord {
         otherwise: Option<ApprovalRecord>,
     },
     Refused(String),
+    Caller,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,6 +134,7 @@ impl From<Check> for CheckRecord {
                 Self::Review { within_ms, otherwise: otherwise.map(Into::into) }
             }
             Check::Refused(answer) => Self::Refused(answer),
+            Check::Caller => Self::Caller,
         }
     }
 }
@@ -145,6 +147,7 @@ impl From<CheckRecord> for Check {
                 Self::Review { within_ms, otherwise: otherwise.map(Into::into) }
             }
             CheckRecord::Refused(answer) => Self::Refused(answer),
+            CheckRecord::Caller => Self::Caller,
         }
     }
 }

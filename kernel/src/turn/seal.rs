@@ -3,7 +3,11 @@
 use everturn_wire::{Chunk, DoneReason, ErrorReport, EventBody, Failure, RetryOutcome, Role};
 
 use super::Turn;
-use crate::{Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phase};
+use crate::{
+    Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer,
+    call::{INTERRUPTED, OpenCall},
+    phase::Phase,
+};
 
 impl Turn {
     /// Stops the turn: no error, and its content stays.
@@ -55,7 +59,10 @@ impl Turn {
             self.retries = self.retries.saturating_sub((!backoff.held).into());
             self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         }
+        let handed = self.calls().iter().filter(|open| open.is_of_caller() && open.answer().is_some());
+        let calls = handed.map(OpenCall::caller_call).collect();
         fx.tell(EventBody::Done {
+            calls,
             reason: reason.clone(),
             duration_ms: Some(now.since(self.started_at)),
             usage: self.usage,

@@ -121,6 +121,7 @@ pub(crate) fn request() -> Request {
         model: "model-1".into(),
         messages: vec![Message::new(Role::User, chunks)],
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

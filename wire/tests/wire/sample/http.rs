@@ -1,11 +1,11 @@
 //! Bodies of the HTTP calls.
 
 use everturn_wire::{
-    ApprovalMode, Attempts, Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
-    FailedAttempt, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage,
-    Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk,
-    TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
-    TurnMetrics, TurnMetricsList,
+    ApprovalMode, Attempts, CallerCall, Category, ConversationState, ConversationStatus, ConversationSummary,
+    DoneReason, FailedAttempt, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued,
+    QueuedMessage, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped,
+    StoredChunk, TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo,
+    ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList,
 };
 
 use super::{
@@ -137,6 +137,11 @@ fn turns() -> Vec<TurnMetrics> {
         waited_ms: Some(15_000),
         retry_of: Some("t0".into()),
         failed_attempts: Some(attempts().to_vec()),
+        calls: vec![CallerCall {
+            tool_call_id: "call_1".into(),
+            tool_name: "weather".into(),
+            input: json!({ "city": "Oslo" }),
+        }],
     };
     vec![bare, full]
 }
