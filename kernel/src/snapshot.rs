@@ -70,6 +70,11 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 }
 
 impl Snapshot {
+    /// Returns the turn's id.
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+
     /// Returns the queued user messages.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue

@@ -180,6 +180,31 @@ export interface Attempts {
   more?: boolean;
 }
 
+/** It may. */
+export interface AutoToolChoice {
+  type: "auto";
+}
+
+/** A tool call that was handed to the caller. */
+export interface CallerCall {
+  /** The id of the call, which its result must name. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** The arguments. */
+  input: unknown;
+}
+
+/** A tool that the caller runs. The model's calls of it end the turn and are handed to the caller. */
+export interface CallerTool {
+  /** The name that the model calls it by: 1 to 64 of the characters A-Z a-z 0-9 _ -. */
+  name: string;
+  /** Its description for the model. */
+  description?: string;
+  /** JSON Schema of its arguments; none if absent. */
+  inputSchema?: unknown;
+}
+
 /** The category of a failure. */
 export type Category =
   /** A rate limit of this client; temporary. */
@@ -452,6 +477,8 @@ export interface DoneEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The tool calls that the caller is to run, whose results it sends with its next request; absent if there are none. */
+  calls?: Array<CallerCall>;
   /** Input plus output tokens of the last step: the context size from which the next request starts. */
   contextSize?: number;
   /** Time since the start of the turn, in milliseconds. */
@@ -630,6 +657,22 @@ export interface ImageChunk {
   mimeType?: string;
 }
 
+/** Any JSON object. */
+export interface JsonObjectFormat {
+  type: "json-object";
+}
+
+/** JSON that fits a schema. */
+export interface JsonSchemaFormat {
+  type: "json-schema";
+  /** The schema's name. */
+  name: string;
+  /** The JSON Schema. */
+  schema: unknown;
+  /** Whether the answer must fit to the letter, where the API makes a difference. */
+  strict?: boolean;
+}
+
 /** Consecutive chunks of one role. */
 export interface Message {
   /** Its author. */
@@ -652,6 +695,11 @@ export interface Models {
   models: Array<string>;
   /** Details of the models, by the same names. */
   modelInfo?: Record<string, ModelInfo>;
+}
+
+/** It must not. */
+export interface NoneToolChoice {
+  type: "none";
 }
 
 /** What to do at a usage limit that ends after the longest wait. */
@@ -789,6 +837,17 @@ export interface ReasoningDeltaEvent {
   /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
+
+/** It must call at least one. */
+export interface RequiredToolChoice {
+  type: "required";
+}
+
+/** The form of an answer. */
+export type ResponseFormat =
+  | TextFormat
+  | JsonObjectFormat
+  | JsonSchemaFormat;
 
 /** Response of `POST /conversations/:id/retry`. */
 export interface Retried {
@@ -1114,24 +1173,61 @@ export type RouteRevert =
   /** A word that only a newer server sends. */
   | (string & {});
 
-/** Request body of `POST /chat`. */
+/**
+ * Request body of `POST /chat`.
+ *
+ * With any of the fields from `messages` on, or an `Idempotency-Key` header, fields that are not listed here are refused.
+ */
 export interface SendRequest {
-  /** The user message. */
-  message: string;
   /** What happens to calls that need a person's approval; the turn waits for an answer if absent. */
   approvals?: ApprovalMode;
   /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
+  /** Whether the conversation is only for this request: it is in no list and is removed some time after its last turn. */
+  ephemeral?: boolean;
   /** Whether to send extension events too. */
   extensions?: boolean;
+  /** Penalty for tokens by how often they have occurred. */
+  frequencyPenalty?: number;
   /** Images attached to the message. */
   images?: Array<Image>;
+  /** Maximum number of tokens in an answer. */
+  maxOutputTokens?: number;
+  /** The user message. Not with `messages`. */
+  message?: string;
+  /**
+   * The whole history, oldest first, in place of `message`. System messages at its start replace the configured system
+   * prompt for this turn. Every tool call has exactly one result, and the last message is of the user or a tool. What the
+   * conversation already has of it stays; what differs is superseded.
+   */
+  messages?: Array<Message>;
   /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
+  /** Whether the model may call several tools in one step. */
+  parallelToolCalls?: boolean;
+  /** Penalty for tokens that have occurred at all. */
+  presencePenalty?: number;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
+  /** The form of the answer. */
+  responseFormat?: ResponseFormat;
   /** Retry settings of this turn alone. */
   retry?: RetrySettings;
+  /** Seed for sampling, where the API makes a best effort at repeatable answers. */
+  seed?: number;
+  /** Texts at which the model stops. */
+  stop?: Array<string>;
+  /** Sampling temperature. This and what follows is refused if the model's API has no such parameter. */
+  temperature?: number;
+  /** Whether the model may or must call tools. */
+  toolChoice?: ToolChoice;
+  /**
+   * Tools that the caller runs, in place of the server's. A call of one ends the turn and is in its `done` event; the next
+   * request brings the result in its `messages`.
+   */
+  tools?: Array<CallerTool>;
+  /** Nucleus sampling: the share of probability to sample from. */
+  topP?: number;
 }
 
 /** A frame from server to client. */
@@ -1305,6 +1401,11 @@ export interface TextDeltaEvent {
   turnId: TurnId;
 }
 
+/** Plain text. */
+export interface TextFormat {
+  type: "text";
+}
+
 /** The model's reasoning. */
 export interface ThinkingChunk {
   type: "thinking";
@@ -1359,6 +1460,13 @@ export interface ToolCallEvent {
   /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
+
+/** Whether the model may or must call tools. */
+export type ToolChoice =
+  | AutoToolChoice
+  | NoneToolChoice
+  | RequiredToolChoice
+  | ToolToolChoice;
 
 /** A tool that turns which begin now are offered. */
 export interface ToolInfo {
@@ -1465,6 +1573,13 @@ export type ToolSourceStatus =
   /** A word that only a newer server sends. */
   | (string & {});
 
+/** It must call this one. */
+export interface ToolToolChoice {
+  type: "tool";
+  /** Its name. */
+  name: string;
+}
+
 /** Response of `GET /tools`. */
 export interface Tools {
   /** The server's own tools, by name. */
@@ -1484,6 +1599,8 @@ export interface TurnMetrics {
   usage: Usage;
   /** Number of steps (model round trips). */
   steps: number;
+  /** The tool calls that it handed to its caller; absent if there were none. */
+  calls?: Array<CallerCall>;
   /** The category of the failure that ended it, if one did. */
   category?: Category;
   /** Input plus output tokens of its last step. */

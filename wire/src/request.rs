@@ -9,7 +9,6 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
 pub struct Parameters {
     /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +73,7 @@ impl Parameters {
 /// Whether the model may or must call tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum ToolChoice {
     /// It may.
     Auto,
@@ -83,7 +82,10 @@ pub enum ToolChoice {
     /// It must call at least one.
     Required,
     /// It must call this one.
-    Tool(String),
+    Tool {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// The form of an answer.
@@ -144,7 +146,7 @@ mod tests {
     #[test]
     fn every_parameter_but_the_limit_has_its_wire_name_in_the_list() {
         let all = json!({
-            "temperature": 0.5, "topP": 0.9, "stop": ["END"], "toolChoice": { "tool": "read" },
+            "temperature": 0.5, "topP": 0.9, "stop": ["END"], "toolChoice": { "type": "tool", "name": "read" },
             "responseFormat": { "type": "json-object" }, "maxOutputTokens": 7, "parallelToolCalls": false,
             "seed": 7, "presencePenalty": 0.1, "frequencyPenalty": 0.2,
         });

@@ -209,10 +209,10 @@ fn ends() -> Vec<EventBody> {
     };
     let handed = EventBody::Done {
         reason: DoneReason::ToolCalls,
-        duration_ms: None,
-        usage: None,
-        context_size: None,
-        first_token_ms: None,
+        duration_ms: Some(2000),
+        usage: Some(full_usage()),
+        context_size: Some(12),
+        first_token_ms: Some(5_300),
         calls: vec![CallerCall {
             tool_call_id: "call_1".into(),
             tool_name: "weather".into(),
