@@ -28,7 +28,6 @@ mod orchestrator;
 mod panic;
 mod permission;
 mod registry;
-mod request_key;
 mod retry_settings;
 mod reviewer;
 mod route;

@@ -5,6 +5,7 @@ mod approval;
 mod command;
 mod end;
 mod query;
+mod request_key;
 mod resume;
 mod retry_settings;
 mod start;
@@ -23,7 +24,6 @@ use crate::{
 };
 pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
-pub(crate) use command::is_image_url;
 use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.

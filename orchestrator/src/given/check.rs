@@ -4,11 +4,12 @@ use std::io;
 
 use everturn_wire::{Chunk, Message, Role};
 
-use crate::orchestrator::is_image_url;
-
 /// Most chunks of a history, and its longest form, in bytes of JSON.
 const MAX_CHUNKS: usize = 10_000;
 const MAX_BYTES: usize = 32 << 20;
+
+/// The longest image, in bytes of its URL.
+pub(crate) const MAX_IMAGE: usize = 16 << 20;
 
 /// Says what is wrong with a history.
 pub(super) fn check(messages: &[Message]) -> Result<(), String> {
@@ -114,4 +115,8 @@ pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
         Ok(()) => count.0,
         Err(_) => usize::MAX,
     }
+}
+
+pub(crate) fn is_image_url(url: &str) -> bool {
+    url.len() <= MAX_IMAGE && ["https:", "data:image/"].iter().any(|scheme| url.starts_with(scheme))
 }

@@ -58,7 +58,7 @@ fn line(chunk: &Chunk) -> String {
         Chunk::Text { text } => text.clone(),
         Chunk::ToolCall { tool_call_id, .. } => format!("calls {tool_call_id}"),
         Chunk::ToolResult { content, step_id, tool_name, .. } => {
-            format!("{content} of {tool_name} in {:?}", step_id.as_ref().map(|step| step.as_str()))
+            format!("{content} of {tool_name} in {:?}", step_id.as_ref().map(everturn_wire::StepId::as_str))
         }
         other => format!("{other:?}"),
     }

@@ -10,14 +10,14 @@ use super::{Orchestrator, StartTurn};
 use crate::{
     Error,
     conversation::{Control, Conversation},
+    given::{MAX_IMAGE, is_image_url},
     new_id, session,
 };
 
 /// The longest user message that an orchestrator takes, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
-/// Most images of a message, and the longest of them, in bytes of its URL.
+/// Most images of a message.
 const MAX_IMAGES: usize = 16;
-const MAX_IMAGE: usize = 16 << 20;
 /// Longest name that a client may give a queued message, in bytes.
 const MAX_MESSAGE_ID: usize = 128;
 
@@ -192,8 +192,4 @@ pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::BadMessage { why })
-}
-
-pub(crate) fn is_image_url(url: &str) -> bool {
-    url.len() <= MAX_IMAGE && ["https:", "data:image/"].iter().any(|scheme| url.starts_with(scheme))
 }

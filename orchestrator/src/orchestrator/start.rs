@@ -6,13 +6,12 @@ use everturn_kernel::{Millis, Prompt};
 use everturn_wire::{AgentEvent, CallerTool, ConversationId, RetrySettings, ToolChoice, TurnId};
 use tokio::sync::oneshot;
 
-use super::{Orchestrator, StartTurn, Started, command::check};
+use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
 use crate::{
     Cursor, Error, RequestScope,
     conversation::Conversation,
     given::{GivenHistory, json_size},
     new_id,
-    request_key::RequestKey,
     session::{self, TurnSettings, TurnTask, standing},
 };
 

@@ -6,14 +6,15 @@ use everturn_wire::{ConversationId, TurnId};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Error, StartTurn};
+use super::StartTurn;
+use crate::Error;
 
 /// Longest key, in bytes.
 const MAX_KEY: usize = 255;
 
 /// A key together with what was asked with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RequestKey {
+pub(super) struct RequestKey {
     key: String,
     content: String,
 }
@@ -23,7 +24,7 @@ impl RequestKey {
     ///
     /// # Errors
     /// When the key cannot be used.
-    pub(crate) fn of(start: &StartTurn) -> Result<Option<Self>, Error> {
+    pub(super) fn of(start: &StartTurn) -> Result<Option<Self>, Error> {
         let Some(key) = &start.idempotency_key else { return Ok(None) };
         if key.is_empty() || key.len() > MAX_KEY || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             let why = format!("its idempotency key must have 1 to {MAX_KEY} visible ASCII characters");
@@ -37,18 +38,18 @@ impl RequestKey {
     }
 
     /// The id of the turn that the request begins.
-    pub(crate) fn turn_id(&self) -> TurnId {
+    pub(super) fn turn_id(&self) -> TurnId {
         format!("key-{}-{}", self.key, self.content).into()
     }
 
     /// Whether a turn was begun with this key, whatever was asked.
-    pub(crate) fn began(&self, turn: &TurnId) -> bool {
+    pub(super) fn began(&self, turn: &TurnId) -> bool {
         let rest = turn.as_str().strip_prefix("key-").and_then(|rest| rest.strip_prefix(self.key.as_str()));
         rest.is_some_and(|rest| rest.starts_with('-'))
     }
 
     /// The conversations that requests with this key begin which name none: lasting, and ephemeral.
-    pub(crate) fn conversations(&self) -> [ConversationId; 2] {
+    pub(super) fn conversations(&self) -> [ConversationId; 2] {
         let lasting = format!("key-{}", self.key);
         [lasting.clone(), format!("{}{lasting}", ConversationId::EPHEMERAL)].map(Into::into)
     }
