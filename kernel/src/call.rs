@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use everturn_wire::{Chunk, Decider, Decision, EventBody, StepId, Value, Verdict};
+use everturn_wire::{CallerCall, Chunk, Decider, Decision, EventBody, StepId, Value, Verdict};
 
 use crate::{Arguments, Assessment, Check, Millis, ToolAnswer, ToolCall, check::Asking, review::Review};
 
@@ -188,6 +188,17 @@ impl OpenCall {
             }
             (Arguments::Parsed(_), _) => None,
         }
+    }
+
+    /// Whether it is for the caller to run.
+    pub(crate) fn is_of_caller(&self) -> bool {
+        self.check.as_deref() == Some(&Check::Caller)
+    }
+
+    /// The call as its caller is told of it.
+    pub(crate) fn caller_call(&self) -> CallerCall {
+        let (tool_call_id, tool_name) = (self.call.id.clone(), self.call.name.clone());
+        CallerCall { tool_call_id, tool_name, input: self.input() }
     }
 
     /// Whether it may run as soon as there is a free slot.

@@ -50,6 +50,9 @@ pub enum Check {
     Refused(String),
     /// It is the turn's final report and does not run: `None` = it fits its schema; else why not, which the model receives.
     Report(Option<String>),
+    /// Whoever began the turn runs it. It never runs here: once the other calls of the step have their results, the turn ends
+    /// with [`DoneReason::ToolCalls`](everturn_wire::DoneReason::ToolCalls).
+    Caller,
 }
 
 /// How a person is asked.
@@ -117,6 +120,10 @@ pub(crate) fn denied_by_review(rationale: Option<&str>) -> String {
 pub(crate) fn not_reviewed(why: &str) -> String {
     format!("(tool failed: not run, because the automatic review came to no decision: {why})")
 }
+
+/// The model reads it as the result of a call that its caller runs, unless the real result has taken its place.
+pub(crate) const HANDED_OVER: &str =
+    "(not run here: handed to the caller, who runs it and sends the result with the next request)";
 
 /// A person is asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

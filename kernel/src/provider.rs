@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
-use everturn_wire::{Echo, Failure, Message, Usage, Value};
+use everturn_wire::{Echo, Failure, Message, Parameters, Usage, Value};
 use futures_core::stream::BoxStream;
 
 use crate::{CheckedCall, Op, Summary};
@@ -15,6 +15,12 @@ use crate::{CheckedCall, Op, Summary};
 pub trait Provider: Send + Sync + 'static {
     /// Starts one provider call.
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent>;
+
+    /// Returns the names of the parameters that are set and that this API does not have, or not in this form: a turn with them
+    /// is refused before it begins. Default: all but `maxOutputTokens`, as an unknown API has none of them.
+    fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
+        parameters.names()
+    }
 }
 
 /// One provider call.
@@ -28,6 +34,9 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
+    /// What the request passes on to the API: parameters that it has ([`Provider::refuses`]). Their limit on the answer is
+    /// in `max_output_tokens`.
+    pub parameters: Arc<Parameters>,
     /// Maximum number of tokens in the answer.
     pub max_output_tokens: Option<u32>,
     /// Reasoning effort, in the provider's terms.

@@ -10,14 +10,15 @@ use core::fmt;
 use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn, review::Breaker};
+use crate::{Millis, Settings, Turn, call::OpenCall, review::Breaker};
 use phase::{PhaseRecord, PieceRecord};
 use report::ReportingRecord;
 
 /// The latest version. Older ones are still read.
 const VERSION: u32 = 4;
 
-/// What a turn is written as that must not report and makes no summary at the moment: version 4 added both.
+/// What a turn is written as that must not report, makes no summary at the moment and has no calls for its caller: version 4
+/// added all three.
 const WITHOUT_REPORT: u32 = 3;
 
 /// What a turn without checked calls is written as: version 3 added them.
@@ -74,6 +75,11 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 }
 
 impl Snapshot {
+    /// Returns the turn's id.
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+
     /// Returns the queued user messages.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue
@@ -144,6 +150,7 @@ impl Turn {
             self.breaker != Breaker::default() || self.calls().iter().any(|open| open.check.is_some());
         match has_checks {
             _ if self.is_summarizing() || self.must_report() => VERSION,
+            true if self.calls().iter().any(OpenCall::is_of_caller) => VERSION,
             true => WITHOUT_REPORT,
             false if self.settings.targets.is_empty() => WITHOUT_TARGETS,
             false => WITHOUT_CHECKS,

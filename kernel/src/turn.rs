@@ -97,6 +97,26 @@ impl Turn {
         turn
     }
 
+    /// Begins a turn over a history of which these chunks are new: they are saved first. Without a prompt the history ends
+    /// with the tool results that the turn answers.
+    pub fn begin_over(
+        id: TurnId,
+        settings: Settings,
+        history: Vec<(Role, Chunk)>,
+        prompt: Option<Prompt>,
+        now: Millis,
+        fx: &mut Effects,
+    ) -> Self {
+        for (role, chunk) in history {
+            fx.keep(role, chunk);
+        }
+        if let Some(prompt) = prompt {
+            return Self::begin(id, settings, prompt, now, fx);
+        }
+        fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
+        Self::new(id, settings, now)
+    }
+
     /// Chooses the target that the turn begins with, where it has several. For right after [`Self::begin`]: later it changes
     /// nothing, since each further step chooses its own.
     pub fn choose_first_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {

@@ -135,6 +135,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     .chain(checked_turns())
     .chain(summarizing_turns())
     .chain(reporting_turns())
+    .chain(called_turns())
     .collect()
 }
 
@@ -242,8 +243,21 @@ fn reporting_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
+/// A turn with a call for its caller, which waits for a call that runs here.
+fn called_turns() -> Vec<(&'static str, Turn)> {
+    let arguments = Arguments::Parsed(json!({ "city": "Oslo" }));
+    let call = ToolCall { id: "w".into(), name: "weather".into(), arguments, echo: None };
+    let checked = CheckedCall { call, checked: Check::Caller.into() };
+    let asked = vec![asks("a", Arguments::Parsed(json!({}))), says(StreamEvent::Checked(Box::new(checked)))];
+    let finished = vec![says(StreamEvent::Finished(FinishReason::ToolCalls))];
+    vec![
+        ("caller-streaming", told(false, asked.clone())),
+        ("caller-tools", told(false, [asked, finished].concat())),
+    ]
+}
+
 /// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns that
-/// make a summary or must report.
+/// make a summary, must report or have calls for their caller.
 const TODAY: [&str; 4] = ["v1.1", "v2", "v3.1", "v4"];
 
 /// The format that a turn is saved in today.
@@ -251,7 +265,7 @@ fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
         Some("checked") => TODAY[2],
-        Some("summarizing" | "reporting") => TODAY[3],
+        Some("summarizing" | "reporting" | "caller") => TODAY[3],
         _ => TODAY[0],
     }
 }

@@ -3,6 +3,7 @@
 mod again;
 mod answer;
 mod approval;
+mod caller;
 mod compaction;
 mod echo;
 mod fault;

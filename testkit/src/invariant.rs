@@ -276,7 +276,9 @@ impl Invariants {
                 ensure!(report.success == report.report.is_some(), "not a report: {report:?}");
                 self.report = Some(report.success);
             }
-            EventBody::Done { reason, .. } => {
+            EventBody::Done { reason, calls, .. } => {
+                let hands_over = !calls.is_empty();
+                ensure!(!hands_over || *reason == DoneReason::ToolCalls, "{reason:?} hands calls over");
                 self.done = Some(reason.clone());
                 let reported = self.report == Some(true);
                 ensure!(self.must_report == self.report.is_some(), "not one report at the end");

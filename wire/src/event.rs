@@ -5,7 +5,9 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalScope, Category, ConversationId, Decision, FinalReport, ForcedBy, StepId, TurnId};
+use crate::{
+    ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, StepId, TurnId,
+};
 
 mod compaction;
 mod outcome;
@@ -211,6 +213,9 @@ pub enum EventBody {
         /// nothing was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
+        /// The tool calls that the caller is to run, whose results it sends with its next request; absent if there are none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<CallerCall>,
     },
     /// All chunks are persisted and history is final. The last event of every turn.
     TurnSealed,

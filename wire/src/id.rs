@@ -89,6 +89,14 @@ pub struct InvalidId {
 }
 
 impl ConversationId {
+    /// What the ids of ephemeral conversations begin with.
+    pub const EPHEMERAL: &'static str = "ephemeral:";
+
+    /// Whether the conversation is in no list, and is removed some time after its last turn.
+    pub fn is_ephemeral(&self) -> bool {
+        self.0.starts_with(Self::EPHEMERAL)
+    }
+
     /// Validates an id chosen by a client.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ mod http;
 mod id;
 mod message;
 mod report;
+mod request;
 mod retry_settings;
 #[cfg(feature = "schema")]
 mod schema;
@@ -50,6 +51,7 @@ pub use http::{
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
 pub use report::{FinalReport, ForcedBy};
+pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};
 pub use retry_settings::{
     AfterContent, Change, FallbackChains, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset,
     RetrySettings, RetrySettingsState, RouteRevert,

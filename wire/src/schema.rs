@@ -30,12 +30,14 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The unions discriminated by `type`, each with the suffix of its members' names and whether clients read it: then a newer
 /// server may send members that are not listed.
-const UNIONS: [(&str, &str, bool); 5] = [
+const UNIONS: [(&str, &str, bool); 7] = [
     ("AgentEvent", "Event", true),
     ("Chunk", "Chunk", true),
     ("Command", "Command", false),
     ("ExportLine", "Line", false),
+    ("ResponseFormat", "Format", false),
     ("ServerMessage", "Message", true),
+    ("ToolChoice", "ToolChoice", false),
 ];
 
 /// The words that clients read: a newer server may send others.

@@ -39,6 +39,7 @@ enum CheckRecord {
     },
     Refused(String),
     Report(Option<String>),
+    Caller,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,6 +138,7 @@ impl From<Check> for CheckRecord {
             }
             Check::Refused(answer) => Self::Refused(answer),
             Check::Report(why) => Self::Report(why),
+            Check::Caller => Self::Caller,
         }
     }
 }
@@ -150,6 +152,7 @@ impl From<CheckRecord> for Check {
             }
             CheckRecord::Refused(answer) => Self::Refused(answer),
             CheckRecord::Report(why) => Self::Report(why),
+            CheckRecord::Caller => Self::Caller,
         }
     }
 }

@@ -58,7 +58,8 @@ impl Turn {
     /// Whether the turn waits for nothing but answers of people.
     pub(super) fn waits_for_people(&self) -> bool {
         let Phase::Tools(tools) = &self.phase else { return false };
-        let mut open = tools.calls.iter().filter(|open| open.answer().is_none()).peekable();
+        let mut open =
+            tools.calls.iter().filter(|open| open.answer().is_none() && !open.is_of_caller()).peekable();
         open.peek().is_some() && open.all(|open| matches!(open.state, CallState::Asking(_)))
     }
 
@@ -92,7 +93,9 @@ impl Turn {
                     open.state = CallState::Reviewing(Review::new(now, *within_ms));
                     fx.tell(open.review_started_event(&step_id));
                 }
-                Some(Check::Review { .. } | Check::Refused(_) | Check::Report(_)) | None => continue,
+                Some(Check::Review { .. } | Check::Refused(_) | Check::Report(_) | Check::Caller) | None => {
+                    continue;
+                }
             }
             self.revision += 1;
         }

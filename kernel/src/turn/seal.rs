@@ -5,7 +5,11 @@ use everturn_wire::{
 };
 
 use super::Turn;
-use crate::{Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phase};
+use crate::{
+    Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer,
+    call::{INTERRUPTED, OpenCall},
+    phase::Phase,
+};
 
 impl Turn {
     /// Stops the turn: no error, and its content stays.
@@ -58,7 +62,10 @@ impl Turn {
             self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         }
         let report = self.tell_report(&reason, failure.as_ref(), fx);
+        let handed = self.calls().iter().filter(|open| open.is_of_caller() && open.answer().is_some());
+        let calls = handed.map(OpenCall::caller_call).collect();
         fx.tell(EventBody::Done {
+            calls,
             reason: reason.clone(),
             duration_ms: Some(now.since(self.started_at)),
             usage: self.usage,

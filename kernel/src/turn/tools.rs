@@ -9,6 +9,7 @@ use super::Turn;
 use crate::{
     Effects, Ledger, Millis, NextCall, Op, Schedule, ToolAnswer,
     call::{CallState, OpenCall, promote},
+    check::HANDED_OVER,
     phase::{Phase, Streaming},
 };
 
@@ -98,16 +99,32 @@ impl Turn {
             Phase::Streaming(streaming) => promote(&mut streaming.calls, places, now),
             Phase::Tools(tools) => {
                 promote(&mut tools.calls, places, now);
-                if tools.calls.iter().all(|open| open.answer().is_some()) {
+                let mut left = tools.calls.iter().filter(|open| open.answer().is_none()).peekable();
+                if left.peek().is_none() {
                     let step = tools.step.saturating_add(1);
                     match self.must_report() {
                         true => self.on_results(now, step, schedule, fx),
                         false => self.next_step(now, step, schedule, fx),
                     }
+                } else if left.all(OpenCall::is_of_caller) {
+                    self.hand_over(now, fx);
                 }
             }
             Phase::Backoff(_) | Phase::Sealed(_) => {}
         }
+    }
+
+    /// Ends the turn with the calls that the caller runs: the history has a result for each until the real ones come.
+    fn hand_over(&mut self, now: Millis, fx: &mut Effects) {
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        let step_id = StepId::new(&self.id, tools.step);
+        for open in tools.calls.iter_mut().filter(|open| open.answer().is_none()) {
+            let answer = ToolAnswer::ok(HANDED_OVER);
+            fx.tell(open.result_event(&step_id, &answer, None));
+            fx.keep(Role::Tool, open.result_chunk(&step_id, &answer));
+            open.state = CallState::Done(answer);
+        }
+        self.seal(now, DoneReason::ToolCalls, None, fx);
     }
 
     pub(super) fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {

@@ -145,7 +145,7 @@ impl Orchestrator {
         };
         session::begin(&self.ports, seated, job);
         match begun.await {
-            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from? }),
+            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from?, is_new: true }),
             Err(_) => Err(Error::NotStarted { id: id.clone() }),
         }
     }

@@ -13,6 +13,7 @@ fn request(said: &[&str], step: u32, attempt: u32) -> Request {
         model: Demo::MODEL.into(),
         messages: said.iter().map(user).collect(),
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

@@ -33,6 +33,12 @@ pub(crate) trait Dialect {
     /// The adapter.
     fn provider(setup: Setup) -> Arc<dyn Provider>;
 
+    /// The parameters that the API lacks of all that there are.
+    const LACKS: &'static [&'static str];
+
+    /// The fields of a request that has the others, besides those of any request.
+    fn parameters() -> Value;
+
     /// An answer with text, reasoning, tool calls and token counts.
     fn sample() -> Sample;
 
@@ -124,6 +130,7 @@ pub(crate) fn request() -> Request {
         model: "model-1".into(),
         messages: vec![Message::new(Role::User, chunks)],
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

@@ -15,7 +15,7 @@ mod suite;
 macro_rules! conformance {
     ($name:ident, $dialect:ty) => {
         mod $name {
-            use super::suite::{answer, breakage, manners, refusal, silence, tool};
+            use super::suite::{answer, breakage, manners, parameter, refusal, silence, tool};
 
             conformance!(@tests $dialect, answer: [
                 a_calm_stream,
@@ -66,6 +66,7 @@ macro_rules! conformance {
                 a_server_that_closes_after_each_reply,
                 no_secret_is_shown,
             ]);
+            conformance!(@tests $dialect, parameter: [every_parameter, every_choice, every_format]);
             conformance!(@paused $dialect, silence: [
                 no_response_at_all,
                 no_body_after_the_head,

@@ -27,6 +27,7 @@ mod pipe;
 mod proxy;
 mod reasoning;
 mod relay;
+mod request;
 mod restart;
 mod retention;
 mod review;

@@ -107,6 +107,7 @@ pub fn any_check() -> impl Strategy<Value = Check> {
         4 => (0..100_000u64, option::of(approval()))
             .prop_map(|(within_ms, otherwise)| Check::Review { within_ms, otherwise }),
         1 => Just(Check::Refused("(tool failed: denied)".into())),
+        1 => Just(Check::Caller),
     ]
     // Boxed, as strategies are moved by value and the stack of a debug build is small.
     .boxed()

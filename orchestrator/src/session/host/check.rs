@@ -18,6 +18,9 @@ impl TurnHost<'_> {
     pub(super) fn check_call(&self, call: &ToolCall) -> Checked {
         let specs = self.settings.tools.specs();
         let spec = specs.iter().find(|spec| spec.name == call.name);
+        if spec.is_some() && self.settings.has_callers_tools() {
+            return Check::Caller.into();
+        }
         let (Some(tool), Some(spec)) = (self.settings.tools.get(&call.name), spec) else {
             // At once: should it be there after a restart, nobody would have checked the call.
             return Check::Refused(self.no_such_tool(&call.name)).into();

@@ -66,6 +66,7 @@ fn done(reason: DoneReason) -> [EventBody; 2] {
         usage: None,
         context_size: None,
         first_token_ms: None,
+        calls: Vec::new(),
     };
     [done, EventBody::TurnSealed]
 }

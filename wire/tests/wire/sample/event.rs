@@ -1,7 +1,7 @@
 //! Events.
 
 use everturn_wire::{
-    AgentEvent, ApprovalScope, Category, ConversationStatus, DoneReason, ErrorReport, EventBody,
+    AgentEvent, ApprovalScope, CallerCall, Category, ConversationStatus, DoneReason, ErrorReport, EventBody,
     OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
@@ -70,7 +70,14 @@ pub(crate) fn retries() -> [RetryState; 2] {
 }
 
 fn done(reason: DoneReason) -> EventBody {
-    EventBody::Done { reason, duration_ms: None, usage: None, context_size: None, first_token_ms: None }
+    EventBody::Done {
+        reason,
+        duration_ms: None,
+        usage: None,
+        context_size: None,
+        first_token_ms: None,
+        calls: Vec::new(),
+    }
 }
 
 /// The fifteen base events.
@@ -199,6 +206,19 @@ fn ends() -> Vec<EventBody> {
         usage: Some(full_usage()),
         context_size: Some(12),
         first_token_ms: Some(5_300),
+        calls: Vec::new(),
+    };
+    let handed = EventBody::Done {
+        reason: DoneReason::ToolCalls,
+        duration_ms: Some(2000),
+        usage: Some(full_usage()),
+        context_size: Some(12),
+        first_token_ms: Some(5_300),
+        calls: vec![CallerCall {
+            tool_call_id: "call_1".into(),
+            tool_name: "weather".into(),
+            input: json!({ "city": "Oslo" }),
+        }],
     };
     let bare = [
         DoneReason::Stop,
@@ -210,7 +230,7 @@ fn ends() -> Vec<EventBody> {
         DoneReason::Aborted,
         DoneReason::Other("pause_turn".into()),
     ];
-    bare.into_iter().map(done).chain([full]).collect()
+    bare.into_iter().map(done).chain([full, handed]).collect()
 }
 
 /// The events for subscribers that asked for more.
