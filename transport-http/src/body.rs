@@ -36,15 +36,11 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
 impl<T: DeserializeOwned> Json<T> {
     async fn read(head: Parts, bytes: Bytes, api: &Api) -> Result<Self, Refusal> {
         // Serde would quote all of a string, escaped, which takes many times its size.
-        // A list would be read as the fields in their order.
-        let kind = match bytes.trim_ascii_start().first() {
-            Some(b'"') => Some("a string"),
-            Some(b'[') => Some("a list"),
-            _ => None,
-        };
-        if let Some(kind) = kind {
-            let why = format!("the request body must be a JSON object, and it is {kind}");
-            return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+        if bytes.trim_ascii_start().starts_with(b"\"") {
+            return Err(Refusal::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "the request body must be a JSON object, and it is a string",
+            ));
         }
         let request = Request::from_parts(head, Body::from(bytes));
         let axum::Json(body) = axum::Json::from_request(request, api).await?;
@@ -82,6 +78,11 @@ impl<T: DeserializeOwned> FromRequest<Api> for Named<T> {
     async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
         let (bytes, _room) = whole(body, api).await?;
+        // It would be read as the fields in their order.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            let why = "the request body must be a JSON object, and it is a list";
+            return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+        }
         let Json(value) = Json::read(head, bytes.clone(), api).await?;
         Ok(Self { value, fields: fields(&bytes) })
     }

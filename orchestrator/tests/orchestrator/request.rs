@@ -17,7 +17,10 @@ use futures_util::{future::join_all, stream::BoxStream};
 use serde_json::json;
 use tokio::time::advance;
 
-use crate::support::{World, answer, ask, builder, line, refused_with_hint};
+use crate::{
+    storage::{Mishap, Storage},
+    support::{World, answer, ask, builder, line, refused_with_hint},
+};
 
 fn said(role: Role, text: &str) -> Message {
     Message::new(role, [Chunk::Text { text: text.into() }])
@@ -326,7 +329,8 @@ async fn many_at_once_with_one_key_are_one_request() {
         let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() }).unwrap();
         let base_url = format!("{}/v1", server.base_url());
         let chat = ChatCompletions::new(http, ChatConfig::new(EndpointConfig::new(base_url))).unwrap();
-        let orchestrator = builder(chat).build();
+        // Each save takes a while: meanwhile the others look for the turn.
+        let orchestrator = builder(chat).journal(Storage::new(|_| Mishap::Slow(200))).build();
         let start = match round % 2 {
             0 => StartTurn::over(vec![user("hi")]).ephemeral(),
             _ => StartTurn::new("hi").conversation(ConversationId::from("c")),
