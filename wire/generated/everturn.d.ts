@@ -43,6 +43,12 @@ export type AgentEvent =
   | ApprovalResolvedEvent
   | ReviewStartedEvent
   | ReviewCompletedEvent
+  | CompactionStartedEvent
+  | CompactionCompletedEvent
+  | ReportMissingEvent
+  | ReportForcedEvent
+  | StepsCollapsedEvent
+  | FinalReportEvent
   | UnknownEvent;
 
 /** Response of `POST /conversations/:id/approvals`. */
@@ -63,10 +69,14 @@ export interface ApprovalAnswer {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
+  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  name?: string;
   /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
   reason?: string;
   /** What is allowed; the call alone if absent. Ignored if it is denied. */
   scope?: ApprovalScope;
+  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if absent. */
+  via?: string;
 }
 
 /** Answers a request for approval. A late or second answer changes nothing. */
@@ -82,10 +92,14 @@ export interface ApprovalAnswerCommand {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
+  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  name?: string;
   /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
   reason?: string;
   /** What is allowed; the call alone if absent. Ignored if it is denied. */
   scope?: ApprovalScope;
+  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if absent. */
+  via?: string;
 }
 
 /** What happens to the calls of a turn that need a person's approval. */
@@ -149,8 +163,14 @@ export interface ApprovalResolvedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The user's name, as their client gave it. */
+  name?: string;
   /** The user's reason. */
   reason?: string;
+  /** What the user allowed; the call alone if absent. */
+  scope?: ApprovalScope;
+  /** What the user answered with, such as `page` or `terminal`. */
+  via?: string;
 }
 
 /** What a person allows. */
@@ -288,6 +308,8 @@ export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
+  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  approvals?: ApprovalMode;
   /** Whether to send extension events too. */
   extensions?: boolean;
   /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
@@ -386,6 +408,61 @@ export type Command =
   | RetryNowCommand
   | RetrySetCommand;
 
+/** Why a history is summarized. */
+export type CompactionCause =
+  /** The provider refused it as too long for the model. */
+  | "overflow"
+  /** It would hardly fit the model's context window. */
+  | "ahead"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/**
+ * Extension: the compaction ended; sent once per `compaction-started`. Transient: the summary is kept as a `system`
+ * chunk.
+ */
+export interface CompactionCompletedEvent {
+  type: "compaction-completed";
+  /** The step. */
+  stepId: StepId;
+  /** The outcome. */
+  outcome: CompactionOutcome;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+  /** The `seq` of the first chunk that the model still receives as it is; the summary takes the place of those before it. */
+  keepsFrom?: number;
+  /** Why there is no summary, for display. */
+  message?: string;
+  /** The summary. */
+  summary?: string;
+}
+
+/** How a compaction ended. */
+export type CompactionOutcome =
+  /** A summary takes the place of the older history. */
+  | "summarized"
+  /** No summary could be made. */
+  | "failed"
+  /** The turn ended first. */
+  | "cancelled"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** Extension: the history does not fit the model's context; its older part is being summarized. Transient. */
+export interface CompactionStartedEvent {
+  type: "compaction-started";
+  /** The step whose request does not fit; it is asked again afterwards. */
+  stepId: StepId;
+  /** Why. */
+  cause: CompactionCause;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
 /** The id of a conversation: an append-only log of chunks with one writer. */
 export type ConversationId = string;
 
@@ -466,6 +543,39 @@ export interface ConversationSummary {
   status: ConversationStatus;
   /** The workspace it belongs to. */
   workspaceId: string;
+}
+
+/** Who decides whether a tool call may run. */
+export type Decider =
+  /** A person who was asked. */
+  | "person"
+  /** A review. */
+  | "review"
+  /** The policy of the tool, or of the turn's message. */
+  | "rule"
+  /** A person, earlier: the tool was allowed for the whole conversation. */
+  | "grant"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** How it was decided whether a tool call may run. Kept with the call's result. */
+export interface Decision {
+  /** Who decided. */
+  by: Decider;
+  /** The outcome. `timed-out` by a person: nobody answered in time. */
+  verdict: Verdict;
+  /** The person's name, as their client gave it. Not checked. */
+  name?: string;
+  /** A person's reason, a reviewer's rationale, or why a review came to no decision. */
+  reason?: string;
+  /** The reviewer's rating of the risk, in its own word. */
+  riskLevel?: string;
+  /** What a person allowed; the call alone if absent. */
+  scope?: ApprovalScope;
+  /** The reviewer's rating of how far the user asked for the call, in its own word. */
+  userAuthorization?: string;
+  /** What the person answered with, such as `page` or `terminal`; `http` or `websocket` if their client did not say. */
+  via?: string;
 }
 
 /** The turn's work ended: the model finished, a failure ended it, or it was stopped. */
@@ -621,6 +731,46 @@ export interface Failure {
   /** Why no request arrived, if none did. */
   unreached?: Unreached;
 }
+
+/** The final report of a turn that had to give one: the model's own, or one that says why there is none. */
+export interface FinalReport {
+  /** Whether the model gave a report that fits its schema. */
+  success: boolean;
+  /** How far the turn came: its steps and attempts. */
+  context?: string;
+  /** Why there is none. */
+  reason?: string;
+  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  report?: unknown;
+}
+
+/** Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn. */
+export interface FinalReportEvent {
+  type: "final-report";
+  /** Whether the model gave a report that fits its schema. */
+  success: boolean;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+  /** How far the turn came: its steps and attempts. */
+  context?: string;
+  /** Why there is none. */
+  reason?: string;
+  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  report?: unknown;
+}
+
+/** Why the model is asked for its final report and offered nothing else. */
+export type ForcedBy =
+  /** The turn has no further steps. */
+  | "max-steps"
+  /** The history does not fit the model's context. */
+  | "overflow"
+  /** The schedule has no further retry. */
+  | "exhausted"
+  /** A word that only a newer server sends. */
+  | (string & {});
 
 /** Response of `GET /health`. */
 export interface Health {
@@ -838,6 +988,36 @@ export interface ReasoningDeltaEvent {
   turnId: TurnId;
 }
 
+/** Extension: the model is asked for its final report and offered nothing else. */
+export interface ReportForcedEvent {
+  type: "report-forced";
+  /** The step that is for the report alone. */
+  stepId: StepId;
+  /** Why. */
+  by: ForcedBy;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again. */
+export interface ReportMissingEvent {
+  type: "report-missing";
+  /** The step of the reply. */
+  stepId: StepId;
+  /** What was wrong with it. */
+  reason: string;
+  /** Number of such replies so far. */
+  attempt: number;
+  /** The turn ends without a report after so many. */
+  maxAttempts: number;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
 /** It must call at least one. */
 export interface RequiredToolChoice {
   type: "required";
@@ -978,6 +1158,8 @@ export type RetryPreset =
 
 /** Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both. */
 export interface RetryRequest {
+  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  approvals?: ApprovalMode;
   /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
@@ -1296,6 +1478,21 @@ export interface StepRewoundEvent {
   turnId: TurnId;
 }
 
+/** Extension: an attempt to report left one more step of those that the turn had. Sent once per turn. */
+export interface StepsCollapsedEvent {
+  type: "steps-collapsed";
+  /** The step of the attempt. */
+  stepId: StepId;
+  /** The maximum number of steps before. */
+  from: number;
+  /** The maximum number of steps now. */
+  to: number;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
 /** Response of `POST /conversations/:id/stop` and `/close`. */
 export interface Stopped {
   /** The conversation. */
@@ -1319,11 +1516,13 @@ export interface StoredChunk {
   supersedes?: number;
 }
 
-/** The embedder's text for the model. */
+/** Text for the model that is neither the user's nor its own: instructions, guidance, or a summary. */
 export interface SystemChunk {
   type: "system";
   /** The text. */
   text: string;
+  /** On a summary: what is sent to a model has it in place of the chunks before this `seq`. Users still see those. */
+  keepsFrom?: number;
 }
 
 /** Extension: the turn returned to its preferred target. Transient. */
@@ -1523,6 +1722,11 @@ export interface ToolResultChunk {
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
+  /**
+   * How it was decided whether the call may run, in order: a review without a decision may come before a person's
+   * answer. Empty if nothing stood in its way. Shown to users, never sent to a model.
+   */
+  decisions?: Array<Decision>;
   /** Images that the model receives with the text, where its API takes them. The text says what they are. */
   images?: Array<Image>;
   /** The step that made the call. */
@@ -1546,6 +1750,8 @@ export interface ToolResultEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way. */
+  decisions?: Array<Decision>;
   /** How long the tool ran, in milliseconds. */
   durationMs?: number;
 }
@@ -1599,6 +1805,8 @@ export interface TurnMetrics {
   usage: Usage;
   /** Number of steps (model round trips). */
   steps: number;
+  /** What happened to its calls that needed a person's approval; absent = they waited for an answer. */
+  approvals?: ApprovalMode;
   /** The tool calls that it handed to its caller; absent if there were none. */
   calls?: Array<CallerCall>;
   /** The category of the failure that ended it, if one did. */

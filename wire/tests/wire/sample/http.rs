@@ -256,7 +256,8 @@ fn sends() -> Vec<SendRequest> {
 /// A request with its whole history, its own tools and every parameter.
 fn scoped() -> SendRequest {
     let said = |role, text: &str| Message::new(role, [Chunk::Text { text: text.into() }]);
-    let instructions = Message::new(Role::System, [Chunk::System { text: "Be brief.".into() }]);
+    let instructions =
+        Message::new(Role::System, [Chunk::System { text: "Be brief.".into(), keeps_from: None }]);
     SendRequest {
         messages: Some(vec![instructions, said(Role::User, "Hi")]),
         ephemeral: Some(true),
