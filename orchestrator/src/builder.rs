@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use everturn_kernel::{Compaction, Provider, Schedule, Settings, Walls};
+use everturn_wire::RequiredReport;
 
 use crate::{
     Clock, Compactor, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
@@ -52,6 +53,8 @@ pub struct Builder {
     reviewer: Option<Arc<dyn Reviewer>>,
     /// The model or route that reviews, by its id.
     review_model: Option<String>,
+    final_report: Option<RequiredReport>,
+    usual_max_steps: Option<u32>,
     compactions: Compactions,
     /// Whether histories that are too long are summarized, and by which model or route; `None` = by that of the turn.
     compacts: Option<Option<String>>,
@@ -95,6 +98,8 @@ impl Builder {
             permissions: Permissions::default(),
             reviewer: None,
             review_model: None,
+            final_report: None,
+            usual_max_steps: None,
             compactions: Compactions::default(),
             compacts: None,
             health: Arc::default(),
@@ -197,6 +202,30 @@ impl Builder {
     #[must_use]
     pub fn review_with(mut self, model: impl Into<String>) -> Self {
         self.review_model = Some(model.into());
+        self
+    }
+
+    /// Requires every turn to end with a report of the model that fits a schema, given by a call of the tool `final_report`: see
+    /// [`StartTurn::final_report`](crate::StartTurn::final_report). Routes and messages may require another one. A schema that
+    /// cannot be used lets every report pass, with a warning in the log.
+    #[must_use]
+    pub fn final_report(mut self, report: RequiredReport) -> Self {
+        self.final_report = Some(report);
+        self
+    }
+
+    /// Requires turns on a route to end with a report, by the name of the route.
+    #[must_use]
+    pub fn route_report(mut self, route: &str, report: RequiredReport) -> Self {
+        self.models.reports.insert(format!("{PREFIX}{route}"), Arc::new(report));
+        self
+    }
+
+    /// The maximum number of steps of turns that need not report, where [`Settings`] name none. Turns that must report have 10
+    /// then.
+    #[must_use]
+    pub fn usual_max_steps(mut self, steps: u32) -> Self {
+        self.usual_max_steps = Some(steps);
         self
     }
 
@@ -408,6 +437,8 @@ impl Builder {
                 tools,
                 permissions,
                 reviewer: self.reviewer,
+                final_report: self.final_report.map(Arc::new),
+                usual_max_steps: self.usual_max_steps,
                 compactions: self.compactions,
                 schedule: usual,
                 journal,

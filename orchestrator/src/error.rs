@@ -73,6 +73,20 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// There is no turn of that id.
+    #[error("conversation {id} has no turn {turn_id}")]
+    UnknownTurn {
+        /// The conversation.
+        id: ConversationId,
+        /// The turn.
+        turn_id: TurnId,
+    },
+    /// A report that no turn can be required to end with.
+    #[error("the final report cannot be required: {why}")]
+    BadReport {
+        /// Why.
+        why: String,
+    },
     /// Nothing that can be asked again was named.
     #[error("this cannot be asked again: {why}")]
     BadRetry {
@@ -171,13 +185,14 @@ impl Error {
             | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
             Self::ShuttingDown => Fault::Unavailable,
-            Self::UnknownConversation { .. } => Fault::Missing,
+            Self::UnknownConversation { .. } | Self::UnknownTurn { .. } => Fault::Missing,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }
             | Self::UnsupportedParameter { .. }
             | Self::BadAnswer { .. }
             | Self::BadRetrySettings(_)
             | Self::BadRetry { .. }
+            | Self::BadReport { .. }
             | Self::BadId(_)
             | Self::BadCursor(_) => Fault::Caller,
             Self::Journal(_)

@@ -29,6 +29,7 @@ mod orchestrator;
 mod panic;
 mod permission;
 mod registry;
+mod report;
 mod retry_settings;
 mod reviewer;
 mod route;

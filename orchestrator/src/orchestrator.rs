@@ -14,7 +14,8 @@ mod waker;
 use std::sync::Arc;
 
 use everturn_wire::{
-    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RetrySettings, TurnId,
+    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport, RetrySettings,
+    TurnId,
 };
 use tokio::sync::broadcast;
 
@@ -67,6 +68,10 @@ pub struct StartTurn {
     /// The same request with the same key is the same turn: it is begun once, also across a restart. Keys are per
     /// conversation; those of requests that name none are for all.
     pub idempotency_key: Option<String>,
+    /// The report that the turn must end with; else that of its route, or of all turns ([`Builder::final_report`]).
+    ///
+    /// [`Builder::final_report`]: crate::Builder::final_report
+    pub final_report: Option<RequiredReport>,
 }
 
 impl StartTurn {
@@ -79,6 +84,12 @@ impl StartTurn {
     #[must_use]
     pub fn conversation(self, id: impl Into<ConversationId>) -> Self {
         Self { conversation_id: Some(id.into()), ..self }
+    }
+
+    /// Ends with a report that fits this schema, or with a failure that says why there is none.
+    #[must_use]
+    pub fn final_report(self, report: RequiredReport) -> Self {
+        Self { final_report: Some(report), ..self }
     }
 
     /// With these images.

@@ -12,6 +12,8 @@ const RETRIES: &str = "everturn_retries_scheduled_total";
 const CALLS: &str = "everturn_provider_calls_total";
 const FAILED: &str = "everturn_provider_calls_failed_total";
 const LATENCY: &str = "everturn_provider_call_seconds";
+const NO_REPORT: &str = "everturn_replies_without_report_total";
+const COLLAPSED: &str = "everturn_steps_collapsed_total";
 const WAITS: &str = "everturn_retry_wait_seconds_total";
 const HELD: &str = "everturn_calls_held_total";
 const ACTIVE: &str = "everturn_turns_active";
@@ -29,6 +31,8 @@ pub(crate) fn describe() {
         LATENCY,
         "Time to the first content or to the failure of a provider call, by model and outcome"
     );
+    describe_counter!(NO_REPORT, "Replies that came to nothing in turns that must end with a report");
+    describe_counter!(COLLAPSED, "Turns whose remaining steps were cut to one by an attempt to report");
     describe_counter!(WAITS, "Sum of the waits that were scheduled before retries");
     describe_counter!(HELD, "Calls that were put off because of what others found out, by model");
     describe_gauge!(ACTIVE, "Turns that run or wait");
@@ -44,6 +48,10 @@ pub(crate) enum Count {
     /// A wait that another turn learnt of.
     Hold(u64),
     Sealed(String),
+    /// A reply came to nothing, where a report is required.
+    NoReport,
+    /// An attempt to report took the other steps.
+    Collapsed,
 }
 
 impl Count {
@@ -58,6 +66,8 @@ impl Count {
             // A provider's own words are without number.
             EventBody::Done { reason: DoneReason::Other(_), .. } => Self::Sealed("other".to_owned()),
             EventBody::Done { reason, .. } => Self::Sealed(reason.as_str().to_owned()),
+            EventBody::ReportMissing { .. } => Self::NoReport,
+            EventBody::StepsCollapsed { .. } => Self::Collapsed,
             _ => return None,
         })
     }
@@ -72,6 +82,8 @@ impl Count {
             }
             Self::Hold(wait_ms) => return waited(wait_ms),
             Self::Sealed(reason) => counter!(SEALED, "reason" => reason),
+            Self::NoReport => counter!(NO_REPORT),
+            Self::Collapsed => counter!(COLLAPSED),
         }
         .increment(1);
     }

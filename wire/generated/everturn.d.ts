@@ -1817,6 +1817,8 @@ export interface TurnMetrics {
   durationMs?: number;
   /** Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`. */
   failedAttempts?: Array<FailedAttempt>;
+  /** Its final report, where it had to end with one. Without the report itself in a `HistoryWindow`. */
+  finalReport?: FinalReport;
   /** The `seq` of its first chunk. */
   firstSeq?: number;
   /** Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown. */

@@ -5,13 +5,13 @@ mod retry;
 mod send;
 mod tool;
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ApprovalMode, ApprovalRequest, CallerCall, Category, ConversationId, ConversationStatus, DoneReason,
-    QueuedMessage, RetryState, StoredChunk, TurnId, Usage,
+    FinalReport, QueuedMessage, RetryState, StoredChunk, TurnId, Usage,
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use retry::{RetryNowRequest, RetryRequest};
@@ -132,6 +132,9 @@ pub struct TurnMetrics {
     /// What happened to its calls that needed a person's approval; absent = they waited for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<ApprovalMode>,
+    /// Its final report, where it had to end with one. Without the report itself in a `HistoryWindow`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_report: Option<Box<FinalReport>>,
     /// The tool calls that it handed to its caller; absent if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallerCall>,
@@ -156,6 +159,7 @@ impl TurnMetrics {
             waited_ms: None,
             retry_of: None,
             failed_attempts: None,
+            final_report: None,
             approvals: None,
             calls: Vec::new(),
         }

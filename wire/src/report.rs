@@ -5,8 +5,27 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// A report that a turn must end with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequiredReport {
+    /// JSON Schema of the report: an object.
+    pub schema: Value,
+    /// How many replies may come to nothing before the turn ends without a report, 1 to 100; 3 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+}
+
+impl RequiredReport {
+    /// A report of this schema, with the usual number of attempts.
+    pub fn new(schema: Value) -> Self {
+        Self { schema, max_attempts: None }
+    }
+}
+
 /// The final report of a turn that had to give one: the model's own, or one that says why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FinalReport {

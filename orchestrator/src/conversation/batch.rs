@@ -109,6 +109,12 @@ impl Batch {
                         *failed_target = self.called.as_ref().map(|call| call.target.clone());
                         *latency_ms = self.called.as_ref().map(|call| now.since(call.at));
                     }
+                    EventBody::StepsCollapsed { from, to, .. } => {
+                        tracing::info!(turn = %turn_id, from, to, "an attempt to report left one more step");
+                    }
+                    EventBody::ReportMissing { reason, attempt, max_attempts, .. } => {
+                        tracing::warn!(turn = %turn_id, reason, attempt, max_attempts, "a reply without a final report");
+                    }
                     EventBody::Error(report) => self.ended_by = self.failed(report, turn_id, now),
                     _ => {}
                 }
@@ -232,6 +238,7 @@ impl Batch {
             retries: Some(turn.retries()).filter(|retries| *retries > 0),
             waited_ms: Some(turn.waited_ms()).filter(|waited| *waited > 0),
             retry_of: turn.retry_of().cloned(),
+            final_report: outcome.report.clone(),
             calls: self.calls.clone(),
             failed_attempts: Some(self.failed_attempts.clone()).filter(|attempts| !attempts.is_empty()),
             approvals: Some(self.approvals).filter(|mode| *mode != ApprovalMode::Ask),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_wire::{ApprovalMode, Value};
+use everturn_wire::{ApprovalMode, RequiredReport, Value};
 use serde::{Deserialize, Serialize};
 
 use super::RequestScope;
@@ -36,6 +36,9 @@ pub struct Definition {
     /// What the turn's request brought with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<RequestScope>>,
+    /// The report that the turn must end with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_report: Option<Arc<RequiredReport>>,
     /// What the orchestrator was configured with. Shared by the turns that it began.
     #[serde(flatten)]
     pub configured: Arc<Configured>,
@@ -77,6 +80,7 @@ impl Default for Definition {
             supersedes: None,
             approvals: ApprovalMode::Ask,
             request: None,
+            final_report: None,
             configured: Arc::default(),
         }
     }

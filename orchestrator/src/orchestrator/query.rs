@@ -64,7 +64,10 @@ impl Orchestrator {
                 .is_some_and(|(first, last)| first <= latest_seq && last >= first_seq)
         });
         // Read by themselves where somebody wants them.
-        turns.iter_mut().for_each(|turn| turn.failed_attempts = None);
+        for turn in &mut turns {
+            turn.failed_attempts = None;
+            turn.final_report.iter_mut().for_each(|report| report.report = None);
+        }
         Ok(HistoryWindow {
             chunks: chunks.into_iter().map(Arc::unwrap_or_clone).collect(),
             latest_seq,
@@ -101,6 +104,21 @@ impl Orchestrator {
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
         self.registry.check(id).await?;
         Ok(self.ports.journal.metrics(id).await?)
+    }
+
+    /// One turn: its figures, and its final report if it had to end with one. Of the running turn only its id is known.
+    ///
+    /// # Errors
+    /// When there is no such conversation or turn, or the journal fails.
+    pub async fn turn(&self, id: &ConversationId, turn_id: &TurnId) -> Result<TurnMetrics, Error> {
+        self.registry.check(id).await?;
+        // Before the sealed ones are read: it may become one of them in between.
+        let running = self.ports.journal.load(id).await?.and_then(|stored| stored.turn);
+        let runs = running.is_some_and(|record| record.snapshot.id() == turn_id);
+        let sealed = self.ports.journal.metrics(id).await?;
+        let sealed = sealed.into_iter().find(|turn| turn.turn_id == *turn_id);
+        let running = runs.then(|| TurnMetrics::new(turn_id.clone()));
+        sealed.or(running).ok_or_else(|| Error::UnknownTurn { id: id.clone(), turn_id: turn_id.clone() })
     }
 
     /// The failed attempts of a conversation's turns, or of one of them: the newest `limit`, oldest first. Of the running

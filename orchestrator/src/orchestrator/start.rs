@@ -11,7 +11,7 @@ use crate::{
     Cursor, Error, RequestScope,
     conversation::Conversation,
     given::{GivenHistory, json_size},
-    new_id,
+    new_id, report,
     session::{self, TurnSettings, TurnTask, standing},
 };
 
@@ -45,6 +45,7 @@ impl Orchestrator {
         check(&start)?;
         check_scope(&start)?;
         start.retry.as_ref().map_or(Ok(()), RetrySettings::check)?;
+        start.final_report.as_ref().map_or(Ok(()), report::check)?;
         let key = RequestKey::of(&start)?;
         let id = conversation(&start, key.as_ref())?;
         let Some(key) = key else {
@@ -103,6 +104,9 @@ impl Orchestrator {
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
         };
         settings.definition.approvals = start.approvals;
+        if let Some(report) = &start.final_report {
+            settings.definition.final_report = Some(Arc::new(report.clone()));
+        }
         if let Some(scope) = scope(&start, given.as_ref()) {
             // Of a route or a fallback chain, each of its targets.
             self.ports.models.check_parameters(&settings.model, &scope.parameters)?;

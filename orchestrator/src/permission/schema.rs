@@ -42,6 +42,14 @@ impl Schemas {
         }
     }
 
+    /// Checks a schema.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(crate) fn check(schema: &Value) -> Result<(), String> {
+        compile(schema).map(drop)
+    }
+
     fn validator(&self, spec: &ToolSpec) -> Option<Arc<Validator>> {
         let mut compiled = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = compiled.get(&spec.name).filter(|known| known.schema == spec.parameters) {

@@ -2,6 +2,7 @@
 
 mod collect;
 mod cut;
+mod cut_down;
 mod prompt;
 mod size;
 
@@ -15,6 +16,7 @@ use crate::{CompactionRequest, Compactor, panic::panic_text};
 
 pub(super) use collect::collected;
 pub(super) use cut::{Cut, cut};
+pub(super) use cut_down::cut_down;
 pub(super) use prompt::{request, transcript};
 pub(super) use size::tokens;
 

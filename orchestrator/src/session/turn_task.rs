@@ -18,6 +18,7 @@ use crate::{
     model::Choice,
     new_id,
     panic::panic_text,
+    report,
     retry_settings::{Begun, Set},
     schedule,
     tool::ToolSet,
@@ -91,8 +92,14 @@ impl TurnSettings {
         let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.current();
         let configured = ports.tools.defining(configured, &tools);
-        let definition =
-            Definition { reasoning_effort, supersedes, configured, ..Definition::new(model.id()) };
+        let final_report = ports.report_of(&model);
+        let definition = Definition {
+            reasoning_effort,
+            supersedes,
+            final_report,
+            configured,
+            ..Definition::new(model.id())
+        };
         Self { model, tools, schedule, definition, after_content, tell_queue: false }
     }
 
@@ -113,7 +120,16 @@ impl TurnSettings {
     pub(super) fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
         let idempotent_tools = self.tools.idempotent();
-        Settings { targets, after_content: self.after_content, idempotent_tools, ..ports.settings.clone() }
+        let final_report = self.definition.final_report.as_deref().map(report::rule);
+        let usual = ports.usual_max_steps.filter(|_| final_report.is_none());
+        Settings {
+            targets,
+            after_content: self.after_content,
+            idempotent_tools,
+            final_report,
+            max_steps: ports.settings.max_steps.or(usual),
+            ..ports.settings.clone()
+        }
     }
 
     /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.

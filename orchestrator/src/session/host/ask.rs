@@ -3,7 +3,7 @@
 use std::{any::Any, panic::AssertUnwindSafe};
 
 use everturn_kernel::{Hold, Millis, Op, Request, StreamEvent, Target, Turn, Want};
-use everturn_wire::{Category, Failure};
+use everturn_wire::{Category, Chunk, Failure, Message, Role};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
@@ -15,6 +15,7 @@ use crate::{
     health,
     model::Model,
     panic::panic_text,
+    report,
     session::{request, summary},
     telemetry,
 };
@@ -94,14 +95,24 @@ impl TurnHost<'_> {
         let scope = definition.request.as_deref();
         let own_prompt = scope.and_then(|scope| scope.system_prompt.as_deref());
         let system_prompt = own_prompt.or(configured.system_prompt.as_deref());
-        let sent = request::sent(&chunks, definition.supersedes);
-        let messages = request::messages(system_prompt, &sent);
+        let mut sent = request::sent(&chunks, definition.supersedes);
+        if turn.is_cut_down() {
+            sent = summary::cut_down(&sent, self.latest().as_deref());
+        }
+        let mut messages = request::messages(system_prompt, &sent);
+        let (mut tools, is_last) = (self.settings.tools.specs(), turn.must_report_now());
+        if let Some(required) = definition.final_report.as_deref().filter(|_| turn.must_report()) {
+            tools = report::offered(required, &tools, is_last);
+        }
+        if is_last {
+            messages.push(Message::new(Role::User, [Chunk::Text { text: report::LAST_STEP.to_owned() }]));
+        }
         let parameters = scope.map(|scope| scope.parameters_of(op.step)).unwrap_or_default();
         Request {
             op,
             model: model.name.clone(),
             messages,
-            tools: self.settings.tools.specs(),
+            tools,
             max_output_tokens: parameters.max_output_tokens.or(configured.max_output_tokens),
             parameters,
             reasoning_effort: definition.reasoning_effort.clone(),

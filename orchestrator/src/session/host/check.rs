@@ -2,13 +2,15 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use everturn_kernel::{Arguments, Check, Checked, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn};
+use everturn_kernel::{
+    Arguments, Check, Checked, FINAL_REPORT, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn,
+};
 use everturn_wire::{Category, Chunk, Failure, Role, Value};
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt as _, future};
 
 use super::TurnHost;
-use crate::{panic::panic_text, reviewer::ReviewRequest, session::request, tool::excerpt};
+use crate::{panic::panic_text, report, reviewer::ReviewRequest, session::request, tool::excerpt};
 
 /// Messages of the user that a reviewer is told, and the longest of them, in bytes.
 const MAX_SAID: usize = 20;
@@ -16,6 +18,15 @@ const MAX_MESSAGE: usize = 8 << 10;
 
 impl TurnHost<'_> {
     pub(super) fn check_call(&self, call: &ToolCall) -> Checked {
+        if let Arguments::Malformed { raw, reason } = &call.arguments {
+            let (turn, tool) = (&self.turn_id, &call.name);
+            tracing::error!(%turn, tool, reason, payload = raw, "the arguments of a tool call are not valid JSON");
+        }
+        if let Some(required) = self.settings.definition.final_report.as_deref()
+            && call.name == FINAL_REPORT
+        {
+            return report::judge(required, &self.shared.permissions.schemas, call).into();
+        }
         let specs = self.settings.tools.specs();
         let spec = specs.iter().find(|spec| spec.name == call.name);
         if spec.is_some() && self.settings.has_callers_tools() {

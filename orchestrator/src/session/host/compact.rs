@@ -76,7 +76,7 @@ impl TurnHost<'_> {
     }
 
     /// The text of the user's latest message.
-    fn latest(&self) -> Option<String> {
+    pub(super) fn latest(&self) -> Option<String> {
         let chunks = self.conversation.state().record.chunks.clone();
         let standing = standing(&chunks, self.settings.definition.supersedes);
         standing.iter().rev().find_map(|stored| match &*stored.chunk {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use everturn_wire::{
     ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ConversationState, ConversationStatus,
-    ConversationSummary, DoneReason, FailedAttempt, HistoryWindow, Message, ModelInfo, Models,
+    ConversationSummary, DoneReason, FailedAttempt, FinalReport, HistoryWindow, Message, ModelInfo, Models,
     QueueCancelled, QueueRequest, Queued, QueuedMessage, ResponseFormat, Retried, RetryControl,
     RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
     ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics,
@@ -141,6 +141,12 @@ fn turns() -> Vec<TurnMetrics> {
         waited_ms: Some(15_000),
         retry_of: Some("t0".into()),
         failed_attempts: Some(attempts().to_vec()),
+        final_report: Some(Box::new(FinalReport {
+            success: true,
+            report: Some(json!({ "status": "done" })),
+            reason: None,
+            context: None,
+        })),
         approvals: Some(ApprovalMode::Deny),
         calls: vec![CallerCall {
             tool_call_id: "call_1".into(),
