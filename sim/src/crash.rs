@@ -20,6 +20,7 @@ mod model;
 mod person;
 mod plan;
 mod script;
+mod summary;
 mod tally;
 mod tool;
 mod view;
