@@ -21,6 +21,8 @@ pub(crate) enum Program {
     Embedder,
     /// The same; its tool is reviewed, the review fails, and a person allows it.
     Asking,
+    /// An embedder's too; what was said before does not fit its model, and is summarized.
+    Compacting,
 }
 
 /// What is lost with the process.
@@ -47,6 +49,7 @@ impl fmt::Display for Plan {
             Program::Everturn => "everturn",
             Program::Embedder => "embedder",
             Program::Asking => "asking",
+            Program::Compacting => "compacting",
         };
         let loss = match self.loss {
             Loss::Process => "process",
@@ -71,6 +74,7 @@ impl FromStr for Plan {
             "everturn" => Program::Everturn,
             "embedder" => Program::Embedder,
             "asking" => Program::Asking,
+            "compacting" => Program::Compacting,
             other => return Err(unknown(other)),
         };
         let loss = match words.next().unwrap_or_default() {
@@ -93,9 +97,12 @@ impl FromStr for Plan {
 
 #[test]
 fn a_plan_is_read_as_it_is_written() {
-    for text in
-        ["everturn/process", "asking/process/before@7", "embedder/power/before@1/torn@20/after@300/events@0"]
-    {
+    for text in [
+        "everturn/process",
+        "asking/process/before@7",
+        "compacting/power/torn@9",
+        "embedder/power/before@1/torn@20/after@300/events@0",
+    ] {
         assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
     }
     assert!("everturn/process/soon@1".parse::<Plan>().is_err());
