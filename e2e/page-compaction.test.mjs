@@ -189,3 +189,39 @@ test('a server that is killed while a summary is made asks for it again, and sho
   await settled();
   assert.equal(await text(), live);
 });
+
+test('a summary stays where an answer after it is tried again, and goes with a message that is edited', async () => {
+  await talk();
+  provider.says(SUMMARY, refused);
+  await send(page, QUESTIONS[3]);
+  await shows('No such key');
+  await settled();
+  provider.says('Lisbon, then.');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await shows('Lisbon, then.');
+  await settled();
+  const stays = async () => {
+    assert.equal(await page.locator('.compaction').count(), 1);
+    assert.equal(await page.locator('.replaced .error').count(), 1, 'what failed is folded');
+    assert.equal(await page.locator('.replaced .compaction').count(), 0);
+  };
+  await stays();
+  assert.equal(provider.requests.filter(isAsked).length, 1);
+  assert.ok(provider.requests.at(-1).said[0].includes(SUMMARY));
+  await page.reload();
+  await settled();
+  await stays();
+
+  provider.says('No, Porto.');
+  await page.locator('.edit').first().click();
+  await page.locator('.revision textarea').fill('And Porto?');
+  await page.locator('.revision .strong').click();
+  await shows('No, Porto.');
+  await settled();
+  assert.deepEqual(provider.requests.at(-1).said, ['And Porto?'], 'the model is sent neither what was replaced nor its summary');
+  assert.equal(await page.locator('.replaced .compaction').count(), 1);
+  const live = await text();
+  await page.reload();
+  await settled();
+  assert.equal(await text(), live);
+});
