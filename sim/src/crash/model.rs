@@ -96,7 +96,7 @@ impl Model {
             Err(what) => pages.wrong(what),
         }
         let call = match summarized {
-            Some((_, text)) => self.script.summary(&place, text, number),
+            Some((_, text)) => self.script.summary(&place, &text, number),
             None if is_too_long => overflow(),
             None => self.script.call(&place, number),
         };

@@ -75,7 +75,7 @@ impl Script {
     }
 
     /// The call of that number, from 0, for the summary at a place.
-    pub(super) fn summary(self, place: &Position, text: String, number: usize) -> Call {
+    pub(super) fn summary(self, place: &Position, text: &str, number: usize) -> Call {
         let mut rng = self.rng(place);
         let passing = if rng.bool() { 0 } else { rng.u64(1..=MAX_PASSING / 2) };
         if (number as u64) < passing {

@@ -45,7 +45,7 @@ fn transcript(text: &str) -> Option<Position> {
                 was_model = true;
             }
             _ if line.starts_with("[result of ") || line.starts_with("[failed result of ") => {
-                was_model = false
+                was_model = false;
             }
             _ => {}
         }
