@@ -1,6 +1,7 @@
 // Streamed turns with a tool call through a model server that nobody here wrote: @copilotkit/aimock on loopback, spoken
 // to in each dialect. Its journal says what it was asked.
 import assert from 'node:assert/strict';
+import { createServer, request as ask } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +26,12 @@ const ANSWER = [
   'turn-sealed',
 ];
 
-const config = (url) => `
+/** The keys of one provider. */
+const KEYS = ['not-a-real-key-1', 'not-a-real-key-2', 'not-a-real-key-3'];
+/** Their targets, as events name them. */
+const TARGETS = ['many/gpt-5.5', 'many#2/gpt-5.5', 'many#3/gpt-5.5'];
+
+const config = (url, observed) => `
 [retry]
 schedule = "exponential"
 base_ms = 20
@@ -62,6 +68,13 @@ base_url = "${url}/v1beta"
 api_key = "${KEY}"
 models = ["gemini-3.8-flash"]
 
+[[provider]]
+name = "many"
+kind = "openai-chat"
+base_url = "${observed}/v1"
+api_key = ${JSON.stringify(KEYS)}
+models = ["gpt-5.5"]
+
 [[route]]
 name = "overloaded"
 targets = ["messages/claude-sonnet-4-5", "chat/gpt-5.5"]
@@ -90,18 +103,38 @@ const DIALECTS = [
 
 let folder;
 let mock;
+let observer;
 let server;
+/** The key of each request that reached the socket of the provider with several keys. aimock hides keys in its journal. */
+let keys = [];
+
+/** A server that passes each request on to aimock as it is. */
+async function observe() {
+  const passing = createServer((request, response) => {
+    keys.push(request.headers.authorization.replace('Bearer ', ''));
+    const { method, headers } = request;
+    const onward = ask(new URL(request.url, mock.url), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  });
+  await new Promise((resolve) => passing.listen(0, '127.0.0.1', resolve));
+  return passing;
+}
 
 before(async () => {
   mock = await LLMock.create({ host: '127.0.0.1', port: 0, logLevel: 'silent' });
+  observer = await observe();
   folder = await mkdtemp(join(tmpdir(), 'everturn-aimock-'));
   const path = join(folder, 'config.toml');
-  await writeFile(path, config(mock.url));
+  await writeFile(path, config(mock.url, `http://127.0.0.1:${observer.address().port}`));
   server = await startServer(['--config', path]);
 });
 
 after(async () => {
   await server?.stop();
+  observer?.close();
   await mock?.stop();
   if (folder) await rm(folder, { recursive: true });
 });
@@ -112,6 +145,7 @@ beforeEach(() => {
   });
   const call = { id: 'call_1', name: 'roll_dice', arguments: JSON.stringify(THROW) };
   mock.reset();
+  keys = [];
   mock.on({ userMessage: 'Roll', hasToolResult: false }, { toolCalls: [call], ...usage(11, 7) });
   mock.on({ userMessage: 'Roll', hasToolResult: true }, { content: 'They fell off the table.', ...usage(23, 5) });
 });
@@ -232,3 +266,25 @@ for (const { route, status, type, from, path } of MOVES) {
     assert.deepEqual(attempts.map(({ target, code, waitMs }) => [target, code, waitMs]), [[from, String(status), 0]]);
   });
 }
+
+test('with several keys, each is asked as often as attempts with it are told', async () => {
+  const usedUp = { message: 'You exceeded your current quota.', type: 'insufficient_quota', code: 'insufficient_quota' };
+  // The error that is queued last is served first: two keys are used up, the third one is limited once.
+  mock.nextRequestError(429, { message: 'too fast', type: 'rate_limit_error' });
+  mock.nextRequestError(429, usedUp);
+  mock.nextRequestError(429, usedUp);
+
+  const events = await turn('many/gpt-5.5');
+  assertAnswered(events);
+  const moves = only(events, 'target-switched').map(({ from, to }) => [from, to]);
+  assert.deepEqual(moves, [[TARGETS[0], TARGETS[1]], [TARGETS[1], TARGETS[2]]]);
+
+  // Failed attempts are told with their targets; the two that were answered were made with the last one.
+  const { conversationId } = events[0];
+  const { attempts } = await (await fetch(`${server.url}/conversations/${conversationId}/attempts`)).json();
+  const told = [...attempts.map(({ target }) => target), TARGETS[2], TARGETS[2]];
+  const perKey = KEYS.map((key) => keys.filter((asked) => asked === key).length);
+  assert.deepEqual(perKey, TARGETS.map((target) => told.filter((asked) => asked === target).length));
+  assert.deepEqual(perKey, [1, 1, 3]);
+  assert.deepEqual(mock.getRequests().map(({ response }) => response.status), [429, 429, 429, 200, 200]);
+});

@@ -48,6 +48,14 @@ async function ends(answer, on = page) {
   await until(() => document.querySelector('#list .dot')?.classList.contains('idle'), null, on);
 }
 
+/** These lines are there, also after a reload. */
+async function tells(...wanted) {
+  assert.deepEqual(await lines(), wanted);
+  await page.reload();
+  await page.locator('.history .permission').first().waitFor();
+  assert.deepEqual(await lines(), wanted, 'after a reload');
+}
+
 test('a call shows what is to run, runs when it is allowed, and takes no focus', async () => {
   await ask('Two dice', { sides: 20, count: 2 });
   await until(() => document.querySelector('#list time')?.textContent === 'Needs you');
@@ -60,7 +68,7 @@ test('a call shows what is to run, runs when it is allowed, and takes no focus',
   provider.says('There they are.');
   await button('Allow once').click();
   await ends('There they are.');
-  assert.deepEqual(await lines(), ['Allowed by you']);
+  await tells('Allowed (page)');
   assert.match(told().at(-1), /^\d+, \d+$/);
   assert.equal(await page.title(), 'Two dice · Everturn');
   assert.ok(await page.locator('#allowed-button').isHidden(), 'nothing was allowed for the conversation');
@@ -74,10 +82,10 @@ test('a call is denied by keyboard, and its reason reaches the model', async () 
   await page.getByRole('textbox', { name: 'Reason for a denial' }).fill('not on a Sunday');
   await page.keyboard.press('Enter');
   await ends('As you wish.');
-  assert.deepEqual(await lines(), ['Denied by you: not on a Sunday']);
   assert.match(told().at(-1), /not on a Sunday/);
   assert.equal(await page.locator('.tool .state').textContent(), 'failed');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'prompt');
+  await tells('Denied (page): not on a Sunday');
   assert.deepEqual(page.wrongs, []);
 });
 
@@ -86,8 +94,12 @@ test('a tool that is allowed for the conversation asks no more, until that is re
   provider.says(roll({ sides: 8 }), 'Rolled.');
   await button('Allow roll_dice in this conversation').first().click();
   await ends('Rolled.');
-  assert.deepEqual(await lines(), ['Allowed by you in this conversation', 'Allowed']);
   assert.equal(await page.locator('.tool').count(), 3, 'the next step asked nobody');
+  await tells(
+    'Allowed for this conversation (page)',
+    'Allowed for this conversation (page)',
+    'Allowed earlier for this conversation',
+  );
   provider.says(roll({}), 'Again.');
   await send(page, 'More dice');
   await ends('Again.');
@@ -113,7 +125,7 @@ test('each of several calls has its answer', async () => {
   provider.says('Mixed.');
   await button('Allow once').click();
   await ends('Mixed.');
-  assert.deepEqual(await lines(), ['Allowed by you', 'Allowed by you', 'Denied by you']);
+  assert.deepEqual(await lines(), ['Allowed (page)', 'Allowed (page)', 'Denied (page)']);
   assert.equal(told().filter((said) => /denied/.test(said)).length, 1);
 });
 
@@ -124,9 +136,24 @@ test('who watches elsewhere sees the card, and the answer', async () => {
   provider.says('Seen by both.');
   await button('Allow once', other).click();
   for (const each of [page, other]) await ends('Seen by both.', each);
-  assert.deepEqual([await lines(), await lines(other)], [['Allowed'], ['Allowed by you']]);
+  assert.deepEqual([await lines(), await lines(other)], [['Allowed (page)'], ['Allowed (page)']]);
   assert.deepEqual([page.wrongs, other.wrongs], [[], []]);
   await other.context().close();
+});
+
+test('who answered elsewhere is told, by the name that was given', async () => {
+  await ask('Dice', {});
+  provider.says('By Ada.');
+  const id = decodeURIComponent(new URL(page.url()).hash.split('/').at(-1));
+  const url = `${server.url}/conversations/${id}/approvals`;
+  const [{ turnId, stepId, toolCallId }] = (await (await fetch(url)).json()).pending;
+  const body = { turnId, stepId, toolCallId, verdict: 'allowed', name: 'Ada\u202e' };
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  assert.deepEqual((await answer.json()).answered, true);
+  await ends('By Ada.');
+  await tells('Allowed by Ada<U+202E> (HTTP)');
+  assert.deepEqual(page.wrongs, []);
 });
 
 test('a card is there after a reload', async () => {
@@ -194,7 +221,7 @@ test('an answer that cannot be sent, or comes too late, leaves no button stuck',
   provider.says('At last.');
   await button('Allow once').click();
   await ends('At last.');
-  assert.deepEqual(await lines(), ['Allowed by you']);
+  assert.deepEqual(await lines(), ['Allowed (page)']);
 });
 
 test('a turn that is stopped while it waits has nothing left to answer', async () => {

@@ -31,7 +31,7 @@ test('a review is a line that says how it ended', async () => {
   assert.deepEqual(await lines(), [
     'Allowed by review (low risk)',
     'Denied by review (high risk): It deletes all.',
-    'Review failed, asking you',
+    'Review failed',
     'Review took too long',
     'Review: a-new-word',
   ]);

@@ -1,6 +1,9 @@
 // The retry settings on the page, against the server itself: `EVERTURN_BIN=<binary> node --test page-settings.test.mjs`.
 // The model `demo/flaky` is refused twice and then answers; without settings the waits are 5 s and 10 s.
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
@@ -139,11 +142,78 @@ test('what cannot be obeyed is said, and changes nothing', async () => {
   await openSettings();
   await changes(() => page.locator('#retry-preset').selectOption('interactive'));
   assert.equal(await write('#retry-base', '400'), 400);
-  await page.locator('#settings-problem', { hasText: 'maxDelayMs allows 300000 ms' }).waitFor();
+  const problem = 'The first wait is 400 s here, but the longest wait allows 300 s: lower the first wait, or raise the longest wait (0 = no limit)';
+  await page.locator('#settings-problem').waitFor();
+  assert.equal(await page.locator('#settings-problem').textContent(), problem);
   await shows('#retry-base', '');
   assert.deepEqual(await kept(), { preset: 'interactive' });
   assert.equal(await write('#retry-base', '4'), 200);
   await page.locator('#settings-problem').waitFor({ state: 'hidden' });
+});
+
+/** The models that are asked in place of another one, as they are listed. */
+const listed = () => page.locator('#fallback-list .name').allTextContents();
+
+test('the models that are asked in place of another one are set, shown and cleared', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'everturn-settings-'));
+  const path = join(folder, 'config.toml');
+  const provider = '[[provider]]\nname = "a"\nbase_url = "http://127.0.0.1:9/v1"\nmodels = ["one", "two", "three"]\n';
+  await writeFile(path, `${provider}[[route]]\nname = "only"\ntargets = ["a/one"]\n`);
+  const configured = await startServer(['--config', path]);
+  try {
+    await server.stop();
+    server = configured;
+    await open();
+    await openSettings();
+    await page.locator('#fallback').waitFor();
+    await page.locator('#fallback-model').selectOption('a/one');
+    assert.deepEqual(await listed(), []);
+    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/three')), 200);
+    await page.locator('#fallback-list li').nth(0).waitFor();
+    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/two')), 200);
+    assert.deepEqual(await kept(), { fallbackChains: { 'a/one': ['a/three', 'a/two'] } });
+    // A route that asks the same model is refused, in words of the page.
+    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('route/only')), 400);
+    await page.locator('#settings-problem').waitFor();
+    assert.equal(
+      await page.locator('#settings-problem').textContent(),
+      'The fallback chain of a/one would lead back to it: route/only asks no other model',
+    );
+    assert.deepEqual(await listed(), ['a/three', 'a/two']);
+    // Each model has a list of its own.
+    await page.locator('#fallback-model').selectOption('a/two');
+    assert.deepEqual(await listed(), []);
+    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/one')), 200);
+    await page.reload();
+    await openSettings();
+    await page.locator('[value=all]').check({ force: true });
+    await page.locator('#fallback-model').selectOption('a/one');
+    await page.locator('#fallback-list li').nth(1).waitFor();
+    assert.deepEqual(await listed(), ['a/three', 'a/two']);
+    await changes(() => page.locator('#fallback-list').getByRole('button', { name: 'Remove a/three' }).click());
+    assert.deepEqual(await kept(), { fallbackChains: { 'a/one': ['a/two'], 'a/two': ['a/one'] } });
+    await page.locator('#fallback-list li').nth(1).waitFor({ state: 'detached' });
+    await changes(() => page.locator('#fallback-list button').click());
+    await page.locator('#fallback-model').selectOption('a/two');
+    await changes(() => page.locator('#fallback-list button').click());
+    assert.deepEqual(await kept(), {});
+    assert.deepEqual(page.wrongs.filter((wrong) => !wrong.includes('400')), []);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('whether a turn goes back to the first model can be set where the schedule has it', async () => {
+  await open();
+  await openSettings();
+  assert.equal(await isShown('#retry-revert'), false);
+  await changes(() => page.locator('#retry-preset').selectOption('interactive'));
+  await page.locator('#retry-revert').waitFor();
+  await shows('#retry-revert', 'cooldown-expiry');
+  assert.equal(await changes(() => page.locator('#retry-revert').selectOption('never')), 200);
+  assert.deepEqual(await kept(), { preset: 'interactive', revert: 'never' });
+  await changes(() => page.locator('#retry-preset').selectOption('patient'));
+  assert.deepEqual(await kept(), { preset: 'patient' });
 });
 
 test('Escape closes the settings, and the turn goes on', async () => {

@@ -69,8 +69,23 @@ fn until(epoch_ms: f64, now: u64) -> Option<u64> {
     wait(epoch_ms - now as f64)
 }
 
+/// The server's own clock, in epoch milliseconds.
+pub(crate) fn clock(headers: &[(&str, &str)]) -> Option<u64> {
+    header::clock(headers)
+}
+
+/// The first value of a header that is not empty.
+pub(crate) fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+    header::get(headers, name)
+}
+
+/// The first parameter of one of these names in `a=1; b=2, c=3`.
+pub(crate) fn parameter<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
+    header::parameter(text, names)
+}
+
 /// A value whose form nobody declared, in milliseconds from now.
-fn value(text: &str, now: u64) -> Option<u64> {
+pub(crate) fn value(text: &str, now: u64) -> Option<u64> {
     wait(span(text, now)?)
 }
 

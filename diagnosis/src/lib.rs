@@ -21,6 +21,7 @@ mod named;
 mod pair;
 mod phrase;
 mod prose;
+mod quota;
 mod redaction;
 mod shape;
 mod status;
@@ -28,4 +29,5 @@ mod transport;
 
 pub use diagnose::{Explanation, diagnose, explain};
 pub use evidence::{Evidence, Stage, Transport};
+pub use quota::RequestQuota;
 pub use redaction::redact;

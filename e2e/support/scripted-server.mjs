@@ -19,6 +19,7 @@ export class ScriptedServer {
   onCommand = () => {};
   models = ['demo/flaky', 'demo/other'];
   targets = []; // as `GET /targets` tells them
+  tools = { tools: [], sources: [] }; // as `GET /tools` tells them
   token = null;
   /** Awaited before a call is answered: `async (path) => {}`. */
   beforeAnswer = async () => {};
@@ -84,6 +85,7 @@ export class ScriptedServer {
       return reply(401, { error: 'a token is required' });
     }
     if (pathname === '/models') return reply(200, { models: this.models });
+    if (pathname === '/tools') return reply(200, this.tools);
     if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {
       const all = [...this.conversations.values()].map((each) => each.summary);

@@ -4,9 +4,10 @@ use alloc::{
     boxed::Box,
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 
-use everturn_wire::{Chunk, EventBody, StepId, Value, Verdict};
+use everturn_wire::{CallerCall, Chunk, Decider, Decision, EventBody, StepId, Value, Verdict};
 
 use crate::{Arguments, Assessment, Check, Millis, ToolAnswer, ToolCall, check::Asking, review::Review};
 
@@ -15,12 +16,17 @@ const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it i
 /// Sent to the model when a stop or a failure ended the turn before the call's result.
 pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended before it was done)";
 
+/// Sent to the model as the result of a report that fits its schema.
+const REPORTED: &str = "The report was accepted.";
+
 /// A call of the current step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenCall {
     pub(crate) call: ToolCall,
     /// What must happen before it runs; `None` = nothing, or it happened.
     pub(crate) check: Option<Box<Check>>,
+    /// What was decided about whether it may run, in order.
+    pub(crate) decisions: Vec<Decision>,
     pub(crate) state: CallState,
 }
 
@@ -42,7 +48,7 @@ pub(crate) enum CallState {
 
 impl OpenCall {
     pub(crate) fn new(call: ToolCall) -> Self {
-        Self { call, check: None, state: CallState::Pending }
+        Self { call, check: None, decisions: Vec::new(), state: CallState::Pending }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -91,6 +97,7 @@ impl OpenCall {
             content: answer.content.clone(),
             is_error: answer.is_error,
             duration_ms: ran_ms,
+            decisions: self.decisions.clone(),
         }
     }
 
@@ -102,6 +109,7 @@ impl OpenCall {
             is_error: answer.is_error,
             step_id: Some(step_id.clone()),
             images: answer.images.clone(),
+            decisions: self.decisions.clone(),
         }
     }
 
@@ -122,14 +130,10 @@ impl OpenCall {
         })
     }
 
-    pub(crate) fn resolved_event(
-        &self,
-        step_id: &StepId,
-        verdict: Verdict,
-        reason: Option<String>,
-    ) -> EventBody {
+    pub(crate) fn resolved_event(&self, step_id: &StepId, decision: Decision) -> EventBody {
         let (step_id, tool_call_id) = (step_id.clone(), self.call.id.clone());
-        EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason }
+        let Decision { verdict, reason, scope, name, via, .. } = decision;
+        EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason, scope, name, via }
     }
 
     pub(crate) fn review_started_event(&self, step_id: &StepId) -> EventBody {
@@ -159,7 +163,10 @@ impl OpenCall {
     /// What ends the check of a call whose turn ends.
     pub(crate) fn check_cancelled(&self, step_id: &StepId) -> Option<EventBody> {
         match self.state {
-            CallState::Asking(_) => Some(self.resolved_event(step_id, Verdict::Cancelled, None)),
+            CallState::Asking(_) => {
+                let cancelled = Decision::new(Decider::Person, Verdict::Cancelled);
+                Some(self.resolved_event(step_id, cancelled))
+            }
             CallState::Reviewing(review) => {
                 let none = Assessment::default();
                 Some(self.review_completed_event(step_id, Verdict::Cancelled, review, &none))
@@ -168,20 +175,35 @@ impl OpenCall {
         }
     }
 
-    /// Returns the answer to a call that cannot run: its arguments are not JSON, or its check refused it.
-    pub(crate) fn refusal(&self) -> Option<ToolAnswer> {
+    /// Returns the answer to a call that does not run: its arguments are not JSON, its check refused it, or it is a report.
+    pub(crate) fn prompt_answer(&self) -> Option<ToolAnswer> {
         match (&self.call.arguments, self.check.as_deref()) {
             (Arguments::Malformed { reason, .. }, _) => {
                 Some(ToolAnswer::error(format!("(tool failed: the arguments are not valid JSON: {reason})")))
             }
             (Arguments::Parsed(_), Some(Check::Refused(answer))) => Some(ToolAnswer::error(answer.clone())),
+            (Arguments::Parsed(_), Some(Check::Report(None))) => Some(ToolAnswer::ok(REPORTED)),
+            (Arguments::Parsed(_), Some(Check::Report(Some(why)))) => {
+                Some(ToolAnswer::error(format!("(tool failed: the report was rejected: {why})")))
+            }
             (Arguments::Parsed(_), _) => None,
         }
     }
 
+    /// Whether it is for the caller to run.
+    pub(crate) fn is_of_caller(&self) -> bool {
+        self.check.as_deref() == Some(&Check::Caller)
+    }
+
+    /// The call as its caller is told of it.
+    pub(crate) fn caller_call(&self) -> CallerCall {
+        let (tool_call_id, tool_name) = (self.call.id.clone(), self.call.name.clone());
+        CallerCall { tool_call_id, tool_name, input: self.input() }
+    }
+
     /// Whether it may run as soon as there is a free slot.
     fn is_ready(&self) -> bool {
-        self.state == CallState::Pending && self.check.is_none() && self.refusal().is_none()
+        self.state == CallState::Pending && self.check.is_none() && self.prompt_answer().is_none()
     }
 
     /// Returns the answer to a call that a crash interrupted, unless it may run again.

@@ -5,15 +5,32 @@ use alloc::{
     string::{String, ToString},
 };
 
+use everturn_wire::{ApprovalScope, Decider, Decision, Verdict};
+
 use crate::{Millis, Moment, ToolCall};
 
-/// A tool call that may not simply run. Passed on by hosts, not by adapters.
+/// A tool call with what its host says about it. Passed on by hosts, not by adapters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedCall {
     /// The call.
     pub call: ToolCall,
-    /// What must happen first.
-    pub check: Check,
+    /// What the host says.
+    pub checked: Checked,
+}
+
+/// What a host says about a tool call when it arrives. By default nothing: the call runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// What must happen before the call runs; `None` = nothing.
+    pub check: Option<Check>,
+    /// What was decided already, to be kept with the call's result: by a rule, or because its tool was allowed before.
+    pub decision: Option<Decision>,
+}
+
+impl From<Check> for Checked {
+    fn from(check: Check) -> Self {
+        Self { check: Some(check), decision: None }
+    }
 }
 
 /// What must happen before a call runs. Decided by the host when the call arrives, and saved with it, so that a restart
@@ -31,6 +48,11 @@ pub enum Check {
     },
     /// It does not run. The model receives this text as the call's failed result.
     Refused(String),
+    /// It is the turn's final report and does not run: `None` = it fits its schema; else why not, which the model receives.
+    Report(Option<String>),
+    /// Whoever began the turn runs it. It never runs here: once the other calls of the step have their results, the turn ends
+    /// with [`DoneReason::ToolCalls`](everturn_wire::DoneReason::ToolCalls).
+    Caller,
 }
 
 /// How a person is asked.
@@ -55,6 +77,24 @@ pub struct Answer {
     pub whole_tool: bool,
     /// The person's reason. The model is told the reason of a denial.
     pub reason: Option<String>,
+    /// The person's name, for those who read the conversation later.
+    pub name: Option<String>,
+    /// What the person answered with.
+    pub via: Option<String>,
+}
+
+impl Answer {
+    /// As it is kept with the call's result.
+    pub(crate) fn decision(&self) -> Decision {
+        let verdict = if self.allows { Verdict::Allowed } else { Verdict::Denied };
+        Decision {
+            scope: (self.allows && self.whole_tool).then_some(ApprovalScope::Conversation),
+            reason: self.reason.clone(),
+            name: self.name.clone(),
+            via: self.via.clone(),
+            ..Decision::new(Decider::Person, verdict)
+        }
+    }
 }
 
 /// The model reads it as the result of a call that a person did not allow.
@@ -80,6 +120,10 @@ pub(crate) fn denied_by_review(rationale: Option<&str>) -> String {
 pub(crate) fn not_reviewed(why: &str) -> String {
     format!("(tool failed: not run, because the automatic review came to no decision: {why})")
 }
+
+/// The model reads it as the result of a call that its caller runs, unless the real result has taken its place.
+pub(crate) const HANDED_OVER: &str =
+    "(not run here: handed to the caller, who runs it and sends the result with the next request)";
 
 /// A person is asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

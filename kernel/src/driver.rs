@@ -14,7 +14,7 @@ use everturn_wire::{Category, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use crate::{
-    Check, CheckedCall, Effects, Input, Millis, NoRetry, Op, RetryStrategy, ReviewAnswer, ReviewAttempt,
+    Checked, CheckedCall, Effects, Input, Millis, NoRetry, Op, RetryStrategy, ReviewAnswer, ReviewAttempt,
     StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
 use tasks::Tasks;
@@ -44,10 +44,10 @@ pub trait Host: Send {
     /// Starts a tool. Dropping the future cancels it.
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
 
-    /// Returns what must happen before a call runs; `None` = it may run. Asked once, when the call arrives. Default: every
-    /// call may run.
-    fn check(&mut self, _call: &ToolCall) -> Option<Check> {
-        None
+    /// Returns what must happen before a call runs, and what was decided already. Asked once, when the call arrives.
+    /// Default: every call may run.
+    fn check(&mut self, _call: &ToolCall) -> Checked {
+        Checked::default()
     }
 
     /// Starts an attempt of a review. Dropping the future cancels it. Default: it fails, as there is no reviewer.
@@ -141,9 +141,10 @@ pub async fn run_turn<H: Host>(
 fn checked<H: Host>(input: Input, host: &mut H) -> Input {
     match input {
         Input::Provider(op, StreamEvent::ToolCall(call)) => {
-            let event = match host.check(&call) {
-                Some(check) => StreamEvent::Checked(Box::new(CheckedCall { call, check })),
-                None => StreamEvent::ToolCall(call),
+            let checked = host.check(&call);
+            let event = match checked == Checked::default() {
+                true => StreamEvent::ToolCall(call),
+                false => StreamEvent::Checked(Box::new(CheckedCall { call, checked })),
             };
             Input::Provider(op, event)
         }

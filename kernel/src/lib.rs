@@ -30,6 +30,7 @@ mod op;
 mod phase;
 mod preset;
 mod provider;
+mod report;
 mod retry;
 mod review;
 mod route;
@@ -39,7 +40,7 @@ mod turn;
 mod wait;
 mod want;
 
-pub use check::{Answer, Approval, Check, CheckedCall};
+pub use check::{Answer, Approval, Check, Checked, CheckedCall};
 pub use compaction::Summary;
 pub use directive::{Ask, Directive, GiveUp, NextCall, Question};
 pub use driver::{Ended, Host, run_turn};
@@ -53,8 +54,9 @@ pub use op::Op;
 pub use phase::Outcome;
 pub use preset::{Cycling, Handover, Interactive, Walls};
 pub use provider::{
-    Arguments, FinishReason, Hold, Provider, Request, Silence, StreamEvent, ToolCall, ToolSpec,
+    Arguments, FinishReason, Hold, Provider, Request, RequestQuota, Silence, StreamEvent, ToolCall, ToolSpec,
 };
+pub use report::{FINAL_REPORT, ReportRule};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use review::{Assessment, ReviewAnswer, ReviewAttempt};
 pub use route::Target;

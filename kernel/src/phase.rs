@@ -15,9 +15,9 @@
 //!    all results there
 //! ```
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Chunk, DoneReason, Echo, Failure, Usage};
+use everturn_wire::{Chunk, DoneReason, Echo, Failure, FinalReport, Usage};
 
 use crate::{
     Ledger, Millis, Op,
@@ -145,10 +145,12 @@ impl Tools {
 }
 
 /// The outcome of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The reason.
     pub reason: DoneReason,
     /// The failure that ended it, if one did.
     pub failure: Option<Failure>,
+    /// The report that the turn had to end with, if it had to.
+    pub report: Option<Box<FinalReport>>,
 }

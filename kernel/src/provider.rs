@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
-use everturn_wire::{Echo, Failure, Message, Usage, Value};
+use everturn_wire::{Echo, Failure, Message, Parameters, Usage, Value};
 use futures_core::stream::BoxStream;
 
 use crate::{CheckedCall, Op, Summary};
@@ -15,6 +15,12 @@ use crate::{CheckedCall, Op, Summary};
 pub trait Provider: Send + Sync + 'static {
     /// Starts one provider call.
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent>;
+
+    /// Returns the names of the parameters that are set and that this API does not have, or not in this form: a turn with them
+    /// is refused before it begins. Default: all but `maxOutputTokens`, as an unknown API has none of them.
+    fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
+        parameters.names()
+    }
 }
 
 /// One provider call.
@@ -28,6 +34,9 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
+    /// What the request passes on to the API: parameters that it has ([`Provider::refuses`]). Their limit on the answer is
+    /// in `max_output_tokens`.
+    pub parameters: Arc<Parameters>,
     /// Maximum number of tokens in the answer.
     pub max_output_tokens: Option<u32>,
     /// Reasoning effort, in the provider's terms.
@@ -76,10 +85,24 @@ pub enum StreamEvent {
     NearlyFull,
     /// The summary that the call was for ([`crate::Turn::is_summarizing`]). Told by hosts, not by adapters; ends the stream.
     Summary(Box<Summary>),
+    /// What is left of the provider's limit on requests, where its headers say so. Told before anything else of a response,
+    /// whether it is an answer or a refusal. It means nothing to a turn: it is for hosts that have turns share limits.
+    Quota(RequestQuota),
     /// The provider's own terminal event.
     Finished(FinishReason),
     /// The call failed, before or inside its stream.
     Failed(Failure),
+}
+
+/// What is left of a provider's limit on requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestQuota {
+    /// How many requests a whole window has, if the provider says so.
+    pub limit: Option<u32>,
+    /// How many are left of this window.
+    pub remaining: u32,
+    /// When the next window begins, in milliseconds from now.
+    pub reset_ms: u64,
 }
 
 /// Why a call is put off, and for how long.

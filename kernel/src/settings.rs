@@ -4,13 +4,14 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Target};
+use crate::{Millis, ReportRule, Target};
 
 /// Settings of a turn, fixed when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Maximum number of steps (model round trips); `None` = unlimited. 0 counts as 1.
+    /// Maximum number of steps (model round trips); `None` = unlimited, and 10 where a report is
+    /// required. 0 counts as 1.
     pub max_steps: Option<u32>,
     /// Maximum number of tools that run at once. 0 counts as 1.
     pub max_parallel_tools: u32,
@@ -33,6 +34,9 @@ pub struct Settings {
     /// How a history is made to fit that is too long for the model; `None` = it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
+    /// The turn must end with a report of the model; `None` = it ends with its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_report: Option<ReportRule>,
 }
 
 impl Default for Settings {
@@ -47,6 +51,7 @@ impl Default for Settings {
             after_content: AfterContent::Keep,
             targets: Vec::new(),
             compaction: None,
+            final_report: None,
         }
     }
 }

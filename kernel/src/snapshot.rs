@@ -2,21 +2,24 @@
 
 mod call;
 mod phase;
+mod report;
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
 use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn, review::Breaker};
+use crate::{Millis, Settings, Turn, call::OpenCall, review::Breaker};
 use phase::{PhaseRecord, PieceRecord};
+use report::ReportingRecord;
 
 /// The latest version. Older ones are still read.
 const VERSION: u32 = 4;
 
-/// What a turn is written as that makes no summary at the moment: version 4 added that.
-const WITHOUT_SUMMARY: u32 = 3;
+/// What a turn is written as that must not report, makes no summary at the moment and has no calls for its caller: version 4
+/// added all three.
+const WITHOUT_REPORT: u32 = 3;
 
 /// What a turn without checked calls is written as: version 3 added them.
 const WITHOUT_CHECKS: u32 = 2;
@@ -58,6 +61,8 @@ pub struct Snapshot {
     /// The latest decisions of reviewers, as bits.
     #[serde(default, skip_serializing_if = "is_zero")]
     reviews: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reporting: Option<Box<ReportingRecord>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     withdrawn: Vec<PieceRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +75,11 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 }
 
 impl Snapshot {
+    /// Returns the turn's id.
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+
     /// Returns the queued user messages.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue
@@ -128,6 +138,7 @@ impl Turn {
             context_size: self.context_size,
             recoveries: self.recoveries,
             reviews: self.breaker.0,
+            reporting: self.reporting.clone().map(Into::into),
             withdrawn: self.withdrawn.iter().cloned().map(Into::into).collect(),
             queue: self.queue.clone(),
         }
@@ -138,8 +149,9 @@ impl Turn {
         let has_checks =
             self.breaker != Breaker::default() || self.calls().iter().any(|open| open.check.is_some());
         match has_checks {
-            _ if self.is_summarizing() => VERSION,
-            true => WITHOUT_SUMMARY,
+            _ if self.is_summarizing() || self.must_report() => VERSION,
+            true if self.calls().iter().any(OpenCall::is_of_caller) => VERSION,
+            true => WITHOUT_REPORT,
             false if self.settings.targets.is_empty() => WITHOUT_TARGETS,
             false => WITHOUT_CHECKS,
         }
@@ -174,6 +186,7 @@ impl Turn {
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,
             breaker: Breaker(snapshot.reviews),
+            reporting: snapshot.reporting.map(Into::into),
             withdrawn: snapshot.withdrawn.into_iter().map(Into::into).collect(),
             queue: snapshot.queue,
         })

@@ -7,13 +7,14 @@ mod compact;
 mod go_to;
 mod hold;
 mod recover;
+mod report;
 mod retry;
 mod rewind;
 mod seal;
 mod streaming;
 mod tools;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use everturn_wire::{
     Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, RetryState, Role, StepId, TurnId,
@@ -24,6 +25,7 @@ use crate::{
     Effects, Input, Ledger, Millis, Moment, Op, Outcome, Schedule, Settings, Target, ToolCall, Wait, Want,
     call::OpenCall,
     phase::{Backoff, Phase, Piece, Streaming},
+    report::Reporting,
     review::Breaker,
 };
 
@@ -61,6 +63,8 @@ pub struct Turn {
     pub(crate) recoveries: u32,
     /// The latest decisions of reviewers.
     pub(crate) breaker: Breaker,
+    /// How far it is with its report, where it must end with one. Boxed: most turns need none.
+    pub(crate) reporting: Option<Box<Reporting>>,
     /// What was taken back last of the step under way: kept if nothing comes in its place.
     pub(crate) withdrawn: Vec<Piece>,
     /// User messages queued for the next tool-result boundary.
@@ -88,6 +92,28 @@ impl Turn {
         }
         fx.tell(EventBody::UserMessage { text: prompt.text });
         fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
+        let turn = Self::new(id, settings, now);
+        turn.tell_last_step(0, fx);
+        turn
+    }
+
+    /// Begins a turn over a history of which these chunks are new: they are saved first. Without a prompt the history ends
+    /// with the tool results that the turn answers.
+    pub fn begin_over(
+        id: TurnId,
+        settings: Settings,
+        history: Vec<(Role, Chunk)>,
+        prompt: Option<Prompt>,
+        now: Millis,
+        fx: &mut Effects,
+    ) -> Self {
+        for (role, chunk) in history {
+            fx.keep(role, chunk);
+        }
+        if let Some(prompt) = prompt {
+            return Self::begin(id, settings, prompt, now, fx);
+        }
+        fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
         Self::new(id, settings, now)
     }
 
@@ -103,9 +129,11 @@ impl Turn {
     }
 
     fn new(id: TurnId, settings: Settings, now: Millis) -> Self {
+        let reporting = settings.final_report.map(|_| Box::default());
         Self {
             id,
             retry_of: None,
+            reporting,
             settings,
             phase: Phase::Streaming(Streaming::new(Op::default(), Ledger::default(), now)),
             target: 0,
@@ -129,7 +157,9 @@ impl Turn {
     pub fn begin_again(id: TurnId, settings: Settings, again: TurnId, now: Millis, fx: &mut Effects) -> Self {
         let retry_of = Some(again.clone());
         fx.tell(EventBody::TurnStart { retry_of, message_seq: None, supersedes: None });
-        Self { retry_of: Some(again), ..Self::new(id, settings, now) }
+        let turn = Self { retry_of: Some(again), ..Self::new(id, settings, now) };
+        turn.tell_last_step(0, fx);
+        turn
     }
 
     /// Handles one input. An input that does not apply to the phase changes nothing.

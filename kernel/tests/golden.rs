@@ -6,11 +6,11 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Budget, Check, CheckedCall, Compaction, Cycling, Effects, FinishReason,
-    Input, NoRetry, Op, Prompt, RestoreError, ReviewAnswer, Schedule, Settings, Silence, Snapshot,
-    StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    Approval, Arguments, Assessment, Budget, Check, Checked, CheckedCall, Compaction, Cycling, Effects,
+    FINAL_REPORT, FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule,
+    Settings, Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
-use everturn_wire::{Category, Failure, QueuedMessage, TurnId, Usage};
+use everturn_wire::{Category, Decider, Decision, Failure, QueuedMessage, TurnId, Usage, Verdict};
 use serde_json::{Value, json};
 
 use everturn_testkit::{Delays, START, beat::echo};
@@ -134,6 +134,8 @@ fn turns() -> Vec<(&'static str, Turn)> {
     .chain(routed_turns())
     .chain(checked_turns())
     .chain(summarizing_turns())
+    .chain(reporting_turns())
+    .chain(called_turns())
     .collect()
 }
 
@@ -163,21 +165,23 @@ fn routed_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// A turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was denied.
+/// A turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was denied, one
+/// runs because its tool was allowed before.
 fn checked_turns() -> Vec<(&'static str, Turn)> {
-    let asks = |id: &str, check| {
+    let asks = |id: &str, checked: Checked| {
         let arguments = Arguments::Parsed(json!({ "path": id }));
         let call = ToolCall { id: id.into(), name: "write".into(), arguments, echo: None };
-        says(StreamEvent::Checked(Box::new(CheckedCall { call, check })))
+        says(StreamEvent::Checked(Box::new(CheckedCall { call, checked })))
     };
     let approval = Approval { reason: Some("it writes".into()), within_ms: Some(60_000) };
     let review = Check::Review { within_ms: 90_000, otherwise: Some(approval.clone()) };
     let denied = Check::Review { within_ms: 90_000, otherwise: None };
     let asked = vec![
-        asks("a", Check::Person(approval)),
-        asks("b", review),
-        asks("c", denied),
-        asks("d", Check::Refused("no".into())),
+        asks("a", Check::Person(approval).into()),
+        asks("b", review.into()),
+        asks("c", denied.into()),
+        asks("d", Check::Refused("no".into()).into()),
+        asks("e", Checked { check: None, decision: Some(Decision::new(Decider::Grant, Verdict::Allowed)) }),
     ];
     let reviewed = |id: &str, answer| Input::Reviewed {
         step: 0,
@@ -210,16 +214,58 @@ fn summarizing_turns() -> Vec<(&'static str, Turn)> {
     vec![("summarizing-backoff", told(waits)), ("summarizing-streaming", told(asks))]
 }
 
+/// A turn that must report: one reply came to nothing, and a report is kept beside a call that failed.
+fn reporting_turns() -> Vec<(&'static str, Turn)> {
+    let says = |step, event| Input::Provider(Op { step, attempt: 0 }, event);
+    let calls = |step, id: &str, name: &str, check| {
+        let arguments = Arguments::Parsed(json!({ "status": "done" }));
+        let call = ToolCall { id: id.into(), name: name.into(), arguments, echo: None };
+        says(step, StreamEvent::Checked(Box::new(CheckedCall { call, checked: Check::into(check) })))
+    };
+    let began = vec![
+        says(0, StreamEvent::Text("I am done.".into())),
+        says(0, StreamEvent::Finished(FinishReason::Stop)),
+        calls(1, "r", FINAL_REPORT, Check::Report(None)),
+        calls(1, "q", FINAL_REPORT, Check::Report(Some("no status".into()))),
+        calls(1, "a", "write", Check::Refused("no".into())),
+    ];
+    let kept = vec![says(1, StreamEvent::Finished(FinishReason::ToolCalls))];
+    let again = vec![
+        calls(2, "r", FINAL_REPORT, Check::Report(None)),
+        says(2, StreamEvent::Finished(FinishReason::ToolCalls)),
+    ];
+    let settings = Settings { final_report: Some(ReportRule::default()), ..settings(false) };
+    let told = |inputs| tell(settings.clone(), &Delays::patient(), inputs);
+    vec![
+        ("reporting-streaming", told(began.clone())),
+        ("reporting-kept", told([began.clone(), kept.clone()].concat())),
+        ("reporting-sealed", told([began, kept, again].concat())),
+    ]
+}
+
+/// A turn with a call for its caller, which waits for a call that runs here.
+fn called_turns() -> Vec<(&'static str, Turn)> {
+    let arguments = Arguments::Parsed(json!({ "city": "Oslo" }));
+    let call = ToolCall { id: "w".into(), name: "weather".into(), arguments, echo: None };
+    let checked = CheckedCall { call, checked: Check::Caller.into() };
+    let asked = vec![asks("a", Arguments::Parsed(json!({}))), says(StreamEvent::Checked(Box::new(checked)))];
+    let finished = vec![says(StreamEvent::Finished(FinishReason::ToolCalls))];
+    vec![
+        ("caller-streaming", told(false, asked.clone())),
+        ("caller-tools", told(false, [asked, finished].concat())),
+    ]
+}
+
 /// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns that
-/// make a summary.
-const TODAY: [&str; 4] = ["v1.1", "v2", "v3", "v4"];
+/// make a summary, must report or have calls for their caller.
+const TODAY: [&str; 4] = ["v1.1", "v2", "v3.1", "v4"];
 
 /// The format that a turn is saved in today.
 fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
         Some("checked") => TODAY[2],
-        Some("summarizing") => TODAY[3],
+        Some("summarizing" | "reporting" | "caller") => TODAY[3],
         _ => TODAY[0],
     }
 }
@@ -235,7 +281,7 @@ fn read(format: &str, name: &str) -> String {
 
 /// The formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
-    let older = ["v1"].into_iter().filter(move |format| file(format, name).exists());
+    let older = ["v1", "v3"].into_iter().filter(move |format| file(format, name).exists());
     older.chain([today(name)])
 }
 

@@ -3,10 +3,12 @@
 mod again;
 mod answer;
 mod approval;
+mod caller;
 mod compaction;
 mod echo;
 mod fault;
 mod hold;
+mod report;
 mod retry;
 mod review;
 mod rewind;

@@ -23,6 +23,9 @@ use crate::{
     toolbox::Toolbox,
 };
 
+/// How long ephemeral conversations are kept unless told otherwise.
+const KEEP_EPHEMERAL: Duration = Duration::from_secs(60 * 60);
+
 type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
 
 /// Puts an [`Orchestrator`] together. Everything has a default but the models.
@@ -42,6 +45,7 @@ pub struct Builder {
     sits_out_limits: bool,
     system_prompt: Option<String>,
     max_output_tokens: Option<u32>,
+    keep_ephemeral: Duration,
     max_tool_result: usize,
     max_live_output: usize,
     permissions: Permissions,
@@ -85,6 +89,7 @@ impl Builder {
             sits_out_limits: false,
             system_prompt: None,
             max_output_tokens: None,
+            keep_ephemeral: KEEP_EPHEMERAL,
             max_tool_result: MAX_TOOL_RESULT,
             max_live_output: MAX_LIVE_OUTPUT,
             permissions: Permissions::default(),
@@ -269,8 +274,8 @@ impl Builder {
         self
     }
 
-    /// Where retry settings are kept, and what is known about the targets of routes. Default: in memory. Read by
-    /// [`Orchestrator::resume`].
+    /// Where retry settings are kept, and what is known about targets: which are limited, and which answered lately.
+    /// Default: in memory. Read by [`Orchestrator::resume`].
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
         self.state = Some(store);
@@ -318,6 +323,14 @@ impl Builder {
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u32) -> Self {
         self.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// How long an ephemeral conversation is kept after its last turn; [`Orchestrator::drop_ephemeral`] removes it then.
+    /// Default: an hour.
+    #[must_use]
+    pub fn keep_ephemeral(mut self, keep: Duration) -> Self {
+        self.keep_ephemeral = keep;
         self
     }
 
@@ -401,6 +414,7 @@ impl Builder {
                 clock,
                 settings,
                 configured,
+                keep_ephemeral: self.keep_ephemeral,
                 max_tool_result: self.max_tool_result,
                 max_live_output: self.max_live_output,
                 retry,

@@ -176,17 +176,17 @@ impl Conversation {
         self.state().live.running.as_ref().is_some_and(|turn| turn.retry.as_ref().is_some_and(waits))
     }
 
-    /// The request for approval of that call, if it waits for an answer, as last committed.
-    pub(crate) fn asked(&self, turn: &TurnId, step: &StepId, call: &str) -> Option<ApprovalRequest> {
+    /// The tool of that call, if it waits for an answer, as last committed.
+    pub(crate) fn asked_tool(&self, turn: &TurnId, step: &StepId, call: &str) -> Option<String> {
         let is_it = |asked: &&ApprovalRequest| {
             asked.turn_id == *turn && asked.step_id == *step && asked.tool_call_id == call
         };
-        self.state().live.running.as_ref()?.approvals.iter().find(is_it).cloned()
+        self.state().live.running.as_ref()?.approvals.iter().find(is_it).map(|asked| asked.tool_name.clone())
     }
 
     /// Whether a person's answer to that call of the running turn would do anything, as last committed.
     pub(crate) fn is_asked(&self, turn: &TurnId, answer: &Answer) -> bool {
-        self.asked(turn, &StepId::new(turn, answer.step), &answer.call_id).is_some()
+        self.asked_tool(turn, &StepId::new(turn, answer.step), &answer.call_id).is_some()
     }
 
     /// Whether that message waits in the queue, as last committed.

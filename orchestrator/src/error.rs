@@ -37,6 +37,25 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Parameters that a target's API does not have.
+    #[error(
+        "{target} does not support {}: leave it out, or choose another model",
+        .names.join(", ")
+    )]
+    UnsupportedParameter {
+        /// The parameters, as they are written on the wire.
+        names: Vec<&'static str>,
+        /// The target, as `credential/model`.
+        target: String,
+    },
+    /// An idempotency key that cannot be used again.
+    #[error("this idempotency key was used for turn {turn_id}, {why}")]
+    KeyUsed {
+        /// The turn.
+        turn_id: TurnId,
+        /// Why that turn is not the answer.
+        why: String,
+    },
     /// Retry settings that cannot be used.
     #[error(transparent)]
     BadRetrySettings(#[from] everturn_wire::InvalidRetrySettings),
@@ -149,11 +168,13 @@ impl Error {
             Self::Busy { .. }
             | Self::QueueFull { .. }
             | Self::NotTriedAgain { .. }
+            | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
             Self::ShuttingDown => Fault::Unavailable,
             Self::UnknownConversation { .. } => Fault::Missing,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }
+            | Self::UnsupportedParameter { .. }
             | Self::BadAnswer { .. }
             | Self::BadRetrySettings(_)
             | Self::BadRetry { .. }

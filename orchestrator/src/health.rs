@@ -1,13 +1,13 @@
 //! What is known about targets, shared by all turns of the process, and kept for the next one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use everturn_kernel::{Health, Millis, StreamEvent, Target};
 use everturn_wire::{Category, Failure};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::watch;
 
-use crate::{JournalError, StateStore};
+use crate::{JournalError, StateStore, state::save_changes};
 
 /// The name of its document in the store.
 const NAME: &str = "health";
@@ -39,7 +39,8 @@ impl SharedHealth {
             Some(Err(error)) => tracing::warn!(%error, "what was known about targets cannot be read"),
             None => {}
         }
-        tokio::spawn(save_changes(Arc::downgrade(self), self.changed.subscribe(), store));
+        let json = |health: &Self| serde_json::to_string(&health.copy());
+        tokio::spawn(save_changes(NAME, Arc::downgrade(self), self.changed.subscribe(), store, json));
         Ok(())
     }
 
@@ -65,27 +66,6 @@ impl SharedHealth {
     fn lock(&self) -> MutexGuard<'_, Health> {
         // Each change is one call: a panic leaves it whole.
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Saves each change, or several at once while the store is busy, for as long as anyone uses the health.
-async fn save_changes(
-    health: Weak<SharedHealth>,
-    mut changed: watch::Receiver<()>,
-    store: Arc<dyn StateStore>,
-) {
-    while changed.changed().await.is_ok() {
-        let Some(health) = health.upgrade().map(|health| health.copy()) else { return };
-        let saved = match serde_json::to_string(&health) {
-            Ok(json) => store.write(NAME, json).await,
-            Err(error) => {
-                tracing::warn!(%error, "what is known about targets cannot be written");
-                continue;
-            }
-        };
-        if let Err(error) = saved {
-            tracing::warn!(%error, "what is known about targets could not be saved");
-        }
     }
 }
 

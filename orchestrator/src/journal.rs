@@ -6,6 +6,7 @@ mod definition;
 mod guard;
 mod memory;
 mod page;
+mod scope;
 mod window;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use definition::{Configured, Definition};
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
 pub use page::{ListCursor, Page};
+pub use scope::RequestScope;
 pub use window::{Room, Take, Window};
 
 /// How often a conversation was appended to; 0 = it does not exist.
@@ -62,8 +64,18 @@ pub trait Journal: Send + Sync + 'static {
     /// The figures of its sealed turns, oldest first.
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError>;
 
-    /// A page of all conversations, newest activity first, those of one moment by id.
+    /// A page of all conversations but ephemeral ones ([`ConversationId::is_ephemeral`]), newest activity first, those of one
+    /// moment by id.
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError>;
+
+    /// Removes the ephemeral conversations without an unsealed turn whose last activity is before `idle_since`, and returns
+    /// how many there were. Default: none, so that they are kept for ever.
+    ///
+    /// # Errors
+    /// When the storage fails; calling it again goes on.
+    async fn drop_ephemeral(&self, _idle_since: Millis) -> Result<usize, JournalError> {
+        Ok(0)
+    }
 
     /// Conversations with an unsealed turn that must go on before `before` ([`Wait::due_at`]), the earliest first, those
     /// of one moment by id; with what it waits for. One that goes on now comes first, and before any moment but 0. One

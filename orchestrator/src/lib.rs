@@ -16,6 +16,7 @@ mod cursor;
 mod error;
 mod frame;
 mod gate;
+mod given;
 mod health;
 mod journal;
 mod layer;
@@ -49,8 +50,8 @@ pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
-    Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page, Room,
-    Stored, StoredEvent, Take, TurnRecord, Version, Window,
+    Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page,
+    RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall};
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};

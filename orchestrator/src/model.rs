@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Provider, Target};
-use everturn_wire::{Category, Failure};
+use everturn_wire::{Category, Failure, Parameters};
 
 use crate::{
     Error,
@@ -148,6 +148,27 @@ impl Models {
             model: asked.unwrap_or_default().chars().take(SHOWN).collect(),
             known: self.ids(),
         })
+    }
+
+    /// Refuses parameters that one of the targets lacks.
+    pub(crate) fn check_parameters(&self, choice: &Choice, parameters: &Parameters) -> Result<(), Error> {
+        if parameters.names().is_empty() {
+            return Ok(());
+        }
+        let asked = match choice {
+            Choice::Model(model) => vec![model.clone()],
+            // One that is gone is not asked.
+            Choice::Route(route) => {
+                route.targets.iter().filter_map(|target| self.asked(choice, Some(target)).ok()).collect()
+            }
+        };
+        for model in asked {
+            let names = model.provider.refuses(parameters);
+            if !names.is_empty() {
+                return Err(Error::UnsupportedParameter { names, target: model.id.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// The model to ask for a turn: that of its target.

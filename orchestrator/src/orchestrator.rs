@@ -5,13 +5,17 @@ mod approval;
 mod command;
 mod end;
 mod query;
+mod request_key;
 mod resume;
 mod retry_settings;
+mod start;
 mod waker;
 
 use std::sync::Arc;
 
-use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings, TurnId};
+use everturn_wire::{
+    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RetrySettings, TurnId,
+};
 use tokio::sync::broadcast;
 
 use crate::{
@@ -49,6 +53,20 @@ pub struct StartTurn {
     pub retry: Option<RetrySettings>,
     /// What happens to calls that need a person's approval.
     pub approvals: ApprovalMode,
+    /// The whole history, oldest first, in place of `text` and `images`. System messages at its start replace the configured
+    /// system prompt for this turn. Every tool call has exactly one result, and the last message is of the user or a tool.
+    /// What the conversation already has of it stays, what differs is superseded, the rest is added.
+    pub history: Option<Vec<Message>>,
+    /// Tools that the caller runs, offered in place of the orchestrator's. A call of one ends the turn and is told in its
+    /// `done` event; the next request brings the result in its history.
+    pub tools: Option<Vec<CallerTool>>,
+    /// What is passed on to the model's API. A turn is refused if a target lacks one of them.
+    pub parameters: Parameters,
+    /// Whether the conversation is only for this request: it is in no list, and [`Orchestrator::drop_ephemeral`] removes it.
+    pub ephemeral: bool,
+    /// The same request with the same key is the same turn: it is begun once, also across a restart. Keys are per
+    /// conversation; those of requests that name none are for all.
+    pub idempotency_key: Option<String>,
 }
 
 impl StartTurn {
@@ -87,6 +105,35 @@ impl StartTurn {
         Self { retry: Some(settings), ..self }
     }
 
+    /// A turn over a history that comes whole with it.
+    pub fn over(history: Vec<Message>) -> Self {
+        Self { history: Some(history), ..Self::default() }
+    }
+
+    /// With tools that the caller runs.
+    #[must_use]
+    pub fn tools(self, tools: Vec<CallerTool>) -> Self {
+        Self { tools: Some(tools), ..self }
+    }
+
+    /// With parameters for the model's API.
+    #[must_use]
+    pub fn parameters(self, parameters: Parameters) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// In a conversation of its own that is in no list and is removed some time after the turn.
+    #[must_use]
+    pub fn ephemeral(self) -> Self {
+        Self { ephemeral: true, ..self }
+    }
+
+    /// With this idempotency key.
+    #[must_use]
+    pub fn idempotency_key(self, key: impl Into<String>) -> Self {
+        Self { idempotency_key: Some(key.into()), ..self }
+    }
+
     /// With nobody there to approve tool calls: those that need approval are denied at once.
     #[must_use]
     pub fn unattended(self) -> Self {
@@ -104,6 +151,8 @@ pub struct Started {
     pub turn_id: TurnId,
     /// Where its first event begins: subscribe from here to see all of it.
     pub from: Cursor,
+    /// Whether this request began it; otherwise one with the same idempotency key did.
+    pub is_new: bool,
 }
 
 impl Orchestrator {

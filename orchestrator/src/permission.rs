@@ -6,8 +6,8 @@ mod schema;
 
 use std::time::Duration;
 
-use everturn_kernel::{Approval, Arguments, Check, ToolCall, ToolSpec};
-use everturn_wire::ApprovalMode;
+use everturn_kernel::{Approval, Arguments, Check, Checked, ToolCall, ToolSpec};
+use everturn_wire::{ApprovalMode, Decider, Decision, Verdict};
 
 use crate::tool::{Policy, Tool, ToolSet};
 
@@ -54,7 +54,7 @@ impl Permissions {
         self.rules.policy(name).unwrap_or_else(|| tool.policy())
     }
 
-    /// What must happen before this call of a tool runs; `None` = it may run. Arguments that do not fit the tool's schema
+    /// What must happen before this call of a tool runs, and what was decided already. Arguments that do not fit the tool's schema
     /// ask nobody.
     pub(crate) fn check(
         &self,
@@ -63,37 +63,47 @@ impl Permissions {
         spec: &ToolSpec,
         mode: ApprovalMode,
         granted: &Grants,
-    ) -> Option<Check> {
+    ) -> Checked {
         let policy = self.policy(&call.name, tool);
         if policy == Policy::Deny {
             let text = format!("(tool failed: the tool {:?} may not be used here)", call.name);
-            return Some(Check::Refused(text));
+            return by_rule(text);
         }
-        let Arguments::Parsed(input) = &call.arguments else { return None };
+        let Arguments::Parsed(input) = &call.arguments else { return Checked::default() };
         if let Err(why) = self.schemas.validate(spec, input) {
             let text =
                 format!("(tool failed: the arguments do not fit the schema of {:?}: {why})", call.name);
-            return Some(Check::Refused(text));
+            return Check::Refused(text).into();
         }
-        if policy == Policy::Allow || granted.allows(&call.name) {
-            return None;
+        if policy == Policy::Allow {
+            return Checked::default();
+        }
+        if granted.allows(&call.name) {
+            let decision = Decision::new(Decider::Grant, Verdict::Allowed);
+            return Checked { check: None, decision: Some(decision) };
         }
         let approval = Approval {
             reason: None,
             within_ms: self.approval_timeout.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
         };
         let is_answered = mode == ApprovalMode::Ask;
-        Some(match policy {
+        match policy {
             Policy::Review => {
                 let asks = is_answered && self.review.falls_back_to_person;
                 let within_ms = u64::try_from(self.review.within.as_millis()).unwrap_or(u64::MAX);
-                Check::Review { within_ms, otherwise: asks.then_some(approval) }
+                Check::Review { within_ms, otherwise: asks.then_some(approval) }.into()
             }
-            _ if is_answered => Check::Person(approval),
-            _ => Check::Refused(format!(
+            _ if is_answered => Check::Person(approval).into(),
+            _ => by_rule(format!(
                 "(tool failed: the tool {:?} needs approval, and nobody is there to give it)",
                 call.name
             )),
-        })
+        }
     }
+}
+
+/// A rule keeps the call from running.
+fn by_rule(text: String) -> Checked {
+    let decision = Decision::new(Decider::Rule, Verdict::Denied);
+    Checked { check: Some(Check::Refused(text)), decision: Some(decision) }
 }

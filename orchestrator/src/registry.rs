@@ -13,7 +13,7 @@ use crate::{
     journal::{Journal, Window},
     retry_settings::RetryScopes,
 };
-use loading::Loading;
+use loading::{Alone, Loading};
 
 /// The conversations in memory.
 pub(crate) struct Registry {
@@ -21,11 +21,13 @@ pub(crate) struct Registry {
     home: Home,
     retry: Arc<RetryScopes>,
     loading: Loading,
+    /// Who starts a turn with an idempotency key.
+    keys: Loading,
 }
 
 impl Registry {
     pub(crate) fn new(journal: Arc<dyn Journal>, retry: Arc<RetryScopes>, home: Home) -> Self {
-        Self { journal, home, retry, loading: Loading::default() }
+        Self { journal, home, retry, loading: Loading::default(), keys: Loading::default() }
     }
 
     /// A conversation that exists.
@@ -51,6 +53,11 @@ impl Registry {
         Ok(loaded.unwrap_or_else(|| {
             self.home.shelf.get_or_insert(Conversation::new(id.clone(), now, self.home.clone()))
         }))
+    }
+
+    /// Nobody else starts a turn with an idempotency key under that id meanwhile.
+    pub(crate) async fn alone_with_key<'r>(&'r self, id: &'r ConversationId) -> Alone<'r> {
+        self.keys.alone(id).await
     }
 
     /// Refuses a conversation that does not exist; one that does is not loaded for that.

@@ -1,5 +1,7 @@
 //! The port for what all conversations share.
 
+mod saver;
+
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -8,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 
 use crate::JournalError;
+pub(crate) use saver::save_changes;
 
 /// Keeps small documents by name, which a later process finds again: what all conversations share, and what belongs to one
 /// of them and is not in its journal. The latter have names that begin with `conversation/ID/`: who deletes a conversation

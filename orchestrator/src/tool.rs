@@ -75,6 +75,11 @@ impl ToolSet {
         Self { tools: Arc::new(tools), specs }
     }
 
+    /// Tools of which only the specs are here: whoever asked runs them.
+    pub(crate) fn of_caller(specs: Arc<[ToolSpec]>) -> Self {
+        Self { tools: Arc::default(), specs }
+    }
+
     /// Those of them with these names.
     pub(crate) fn only(&self, names: &[String]) -> Self {
         if self.tools.keys().eq(names) {
@@ -97,7 +102,7 @@ impl ToolSet {
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.keys().map(String::as_str)
+        self.specs.iter().map(|spec| spec.name.as_str())
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &dyn Tool)> {

@@ -9,9 +9,10 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Orchestrator, StartTurn, Window,
-    kernel::{FinishReason, Provider, Request, StreamEvent},
+    MemoryJournal, MemoryState, Orchestrator, StartTurn, Window,
+    kernel::{FinishReason, Provider, Request, RequestQuota, StreamEvent},
 };
+use everturn_sim::herd;
 use everturn_wire::{
     AgentEvent, Category, ConversationId, ConversationStatus, EventBody, Failure, Unreached,
 };
@@ -250,4 +251,76 @@ async fn a_target_that_never_answered_fails_like_any_other() {
     let told = retries(&orchestrator, 0).await;
     assert_eq!((told.len(), target.asked(0..30_000)), (21, 22));
     assert_eq!(orchestrator.metrics(&id(0)).await.unwrap()[0].retries, Some(21));
+}
+
+/// The same store, each time it is opened.
+fn memory() -> impl Fn() -> herd::Store {
+    let (journal, state) = (Arc::new(MemoryJournal::new()), Arc::new(MemoryState::new()));
+    move || (journal.clone(), state.clone())
+}
+
+#[test]
+fn after_a_restart_a_limited_target_is_asked_once_and_then_little_by_little() {
+    herd::asks_once_after_a_restart(1_000, memory());
+}
+
+#[test]
+fn a_target_that_answered_before_a_restart_is_known_after_it() {
+    herd::is_offline_after_a_restart(memory());
+}
+
+/// Allows so many requests a minute, and says in each response what is left of them.
+struct Quota {
+    begun: Instant,
+    a_minute: u32,
+    /// How many requests each minute had, and how many of them were refused.
+    minutes: Mutex<Vec<(u32, u32)>>,
+}
+
+impl Provider for Quota {
+    fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
+        let at = self.begun.elapsed();
+        let (minute, reset_ms) = (at.as_secs() as usize / 60, 60_000 - at.as_millis() as u64 % 60_000);
+        let mut minutes = self.minutes.lock().unwrap();
+        let count = minutes.len().max(minute + 1);
+        minutes.resize(count, (0, 0));
+        let (asked, refused) = &mut minutes[minute];
+        *asked += 1;
+        let remaining = self.a_minute.saturating_sub(*asked);
+        let quota = StreamEvent::Quota(RequestQuota { limit: Some(self.a_minute), remaining, reset_ms });
+        let answer = if *asked > self.a_minute {
+            *refused += 1;
+            let failure = Failure { hint_ms: Some(reset_ms), ..limited(None) };
+            vec![quota, StreamEvent::Failed(failure)]
+        } else {
+            let text = StreamEvent::Text("hello".to_owned());
+            vec![quota, text, StreamEvent::Finished(FinishReason::Stop)]
+        };
+        stream::iter(answer).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_herd_comes_back_within_what_the_provider_says_is_left() {
+    const TURNS: usize = 500;
+    let provider = Arc::new(Quota { begun: Instant::now(), a_minute: 60, minutes: Mutex::default() });
+    let orchestrator =
+        Orchestrator::builder().model("key", "model", Arc::new(Shared(provider.clone()))).build();
+    sleep(Duration::from_secs(30)).await;
+    start(&orchestrator, 0..TURNS).await;
+    sleep(Duration::from_secs(60 * 60)).await;
+    assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
+    let minutes = provider.minutes.lock().unwrap();
+    let refused: u32 = minutes.iter().skip(1).map(|(_, refused)| refused).sum();
+    assert_eq!(refused, 0, "requests and refusals of each minute: {minutes:?}");
+    let full = minutes.iter().skip(1).filter(|(asked, _)| *asked == 60).count();
+    assert!(full >= 6, "and hardly slower than it allows: {minutes:?}");
+}
+
+struct Shared(Arc<Quota>);
+
+impl Provider for Shared {
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        self.0.stream(request)
+    }
 }

@@ -8,7 +8,7 @@ mod thinking;
 use std::sync::Arc;
 
 use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_wire::Value;
+use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use serde_json::Map;
 
@@ -77,6 +77,10 @@ impl Anthropic {
 }
 
 impl Provider for Anthropic {
+    fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
+        request::refuses(parameters)
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let origin = self.endpoint.origin(API);
         let body = request::body(&self.config, &origin, &request);

@@ -8,7 +8,7 @@ mod request;
 use std::sync::Arc;
 
 use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_wire::Value;
+use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use serde_json::Map;
 
@@ -127,6 +127,10 @@ impl ChatCompletions {
 }
 
 impl Provider for ChatCompletions {
+    fn refuses(&self, _: &Parameters) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let origin = self.endpoint.origin(API);
         let body = request::body(&self.config, &origin, &request);

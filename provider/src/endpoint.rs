@@ -3,6 +3,7 @@
 use std::fmt;
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
+use everturn_kernel::RequestQuota;
 use everturn_wire::{Failure, Value};
 use reqwest::{
     Method, Request, Url,
@@ -52,6 +53,12 @@ impl From<&Response> for Head {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         Self { status: response.status(), headers: headers.collect() }
+    }
+}
+
+impl Head {
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 }
 
@@ -115,6 +122,13 @@ impl Endpoint {
         request
     }
 
+    /// What the headers of a response say is left of the limit on requests.
+    pub(crate) fn quota(head: &Head) -> Option<RequestQuota> {
+        let quota = everturn_diagnosis::RequestQuota::read(&head.pairs(), clock::now())?;
+        let everturn_diagnosis::RequestQuota { limit, remaining, reset_ms } = quota;
+        Some(RequestQuota { limit, remaining, reset_ms })
+    }
+
     /// A response that is no stream.
     pub(crate) fn refused(&self, head: &Head, body: &[u8]) -> Failure {
         let mut failure = self.diagnose(Stage::Http, Some(head), &String::from_utf8_lossy(body), None);
@@ -150,11 +164,7 @@ impl Endpoint {
         body: &str,
         transport: Option<Transport>,
     ) -> Failure {
-        let headers: Vec<_> = head
-            .iter()
-            .flat_map(|head| &head.headers)
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
+        let headers = head.map(Head::pairs).unwrap_or_default();
         let mut failure = diagnose(&Evidence {
             stage,
             status: head.map(|head| head.status),

@@ -138,6 +138,7 @@ impl<R: Reader> Exchange<R> {
         };
         let mut response = response.map_err(|fault| self.endpoint.lost(&fault, None))?;
         call.body.head = Head::from(&response);
+        self.facts.extend(Endpoint::quota(&call.body.head).map(StreamEvent::Quota));
         if (200..300).contains(&response.status()) {
             let notice = call.watch.answered();
             self.take_notice(notice, Some(&call.body.head))?;

@@ -9,7 +9,7 @@ mod request;
 use std::sync::Arc;
 
 use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_wire::Value;
+use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use serde_json::Map;
@@ -74,6 +74,10 @@ impl Gemini {
 }
 
 impl Provider for Gemini {
+    fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
+        parameters.names_beyond(&request::PARAMETERS)
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         // A signature is the model's: another one, of the same API, refuses it.
         let origin = format!("{} {}", self.endpoint.origin(API), request.model);

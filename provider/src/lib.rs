@@ -17,6 +17,7 @@ mod endpoint;
 mod exchange;
 mod gemini;
 mod http;
+mod parameter;
 mod past;
 mod responses;
 mod scripted;

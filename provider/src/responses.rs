@@ -10,7 +10,7 @@ mod request;
 use std::sync::Arc;
 
 use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_wire::Value;
+use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use serde_json::Map;
@@ -74,6 +74,10 @@ impl Responses {
 }
 
 impl Provider for Responses {
+    fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
+        parameters.names_beyond(&request::PARAMETERS)
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         // Behind one address a gateway may have models of many makers.
         let origin = format!("{} {}", self.endpoint.origin("openai-responses"), request.model);

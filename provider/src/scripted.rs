@@ -8,7 +8,7 @@ use std::{
 };
 
 use everturn_kernel::{Provider, Request, StreamEvent};
-use everturn_wire::{Category, Failure};
+use everturn_wire::{Category, Failure, Parameters};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 
@@ -95,6 +95,11 @@ impl Scripted {
 }
 
 impl Provider for Scripted {
+    /// The script is played whatever is asked for; [`Self::requests`] shows the parameters.
+    fn refuses(&self, _: &Parameters) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         play(self.next_call(request))
     }

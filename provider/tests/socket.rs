@@ -40,6 +40,7 @@ async fn a_dead_peer_is_noticed_within_a_minute() {
         model: "m".into(),
         messages: Vec::new(),
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

@@ -55,6 +55,8 @@ export async function getAttempts(id, turnId) {
 
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
+/** What models are offered, and the servers that it comes from. */
+export const getTools = () => get('tools');
 export const getConversations = () => get('conversations');
 export const getStatus = (id) => get(`${conversation(id)}/status`);
 

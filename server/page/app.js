@@ -17,14 +17,16 @@ import { Silence } from './silence.js';
 import { Socket } from './socket.js';
 import { Targets } from './targets.js';
 import { dismiss, toast } from './toast.js';
+import { Tools } from './tools.js';
 import * as transcript from './transcript.js';
 
 const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
 const list = new ConversationList({ onLoad: render });
 const targets = new Targets();
-const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id) });
+const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
+const tools = new Tools();
 const composer = new Composer({ onSubmit: submit, onStop: stop });
 const banner = new Banner({
   onRetryNow: (model) => {
@@ -148,6 +150,7 @@ function connected() {
   open.resume();
   list.load();
   targets.load();
+  tools.load();
   allowed.load();
   if (!composer.model) composer.loadModels().catch(() => {});
 }
@@ -168,7 +171,7 @@ function tellConnection() {
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
-  if (settings.isOpen || allowed.isOpen) return; // Escape closes it
+  if (settings.isOpen || allowed.isOpen || tools.isOpen) return; // Escape closes it
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });

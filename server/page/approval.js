@@ -29,10 +29,9 @@ export class ApprovalCard {
   #buttons;
   #ticks;
   #isShown = false;
-  given = null; // the answer that was given here, as long as it may count: { verdict, scope }
   node;
 
-  /** `onTaken({ verdict, reason })`: the answer that was given here counts. */
+  /** `onTaken({ verdict, scope, reason, via })`: the answer that was given here counts. */
   constructor(request, onTaken) {
     this.#request = request;
     this.#onTaken = onTaken;
@@ -85,15 +84,14 @@ export class ApprovalCard {
     const { turnId, stepId, toolCallId } = this.#request;
     this.#enable(false);
     this.#problem.textContent = '';
-    this.given = { verdict, scope };
+    const answer = { verdict, scope, reason, via: 'page' };
     try {
-      if (await send({ turnId, stepId, toolCallId, verdict, scope, reason })) return this.#onTaken({ verdict, reason });
+      if (await send({ turnId, stepId, toolCallId, ...answer })) return this.#onTaken(answer);
       this.#problem.textContent = 'Not taken: the call no longer waits for an answer.';
     } catch (error) {
       const isAnswer = error instanceof ApiError;
       this.#problem.textContent = isAnswer ? error.message : 'Not sent: the server cannot be reached. Try again.';
     }
-    this.given = null;
     this.#enable(true);
   }
 

@@ -28,7 +28,7 @@ export class History {
     stored.finish();
     for (const [key, card] of stored.calls) {
       const late = this.#orphans.get(key);
-      late?.card.node.remove();
+      late?.card.remove();
       if (late) card.result(late.chunk);
       else card.end();
     }

@@ -1,10 +1,7 @@
 // What people and reviewers decide about a tool call, below it: a card while a person is asked, else a quiet line each.
 import { ApprovalCard } from './approval.js';
+import { answer, kept, review } from './decision.js';
 import { element } from './element.js';
-import { oneLine } from './visible.js';
-
-/** The most characters that are shown of a reason. */
-const LONGEST = 600;
 
 export class Permission {
   node = element('div', { className: 'permission' });
@@ -36,35 +33,39 @@ export class Permission {
     this.#review.classList.add('working');
   }
 
-  #reviewed({ verdict, riskLevel, rationale }) {
+  #reviewed(completed) {
     this.#review ??= this.#line('review');
-    const risk = riskLevel ? ` (${oneLine(riskLevel, 40)} risk)` : '';
-    this.#review.textContent = REVIEWS[verdict] ?? `Review: ${oneLine(verdict, 40)}`;
-    this.#review.append(risk, because(rationale));
+    this.#review.textContent = review(completed);
     this.#review.classList.remove('working');
-    this.#review.classList.toggle('no', verdict === 'denied');
+    this.#review.classList.toggle('no', completed.verdict === 'denied');
   }
 
   /** A person is asked. Nothing happens if they are asked already, or have answered. */
   #asked(request) {
     if (this.#card || this.#isResolved) return;
-    if (this.#review) this.#review.append(', asking you');
-    this.#card = new ApprovalCard(request, (answer) => this.#resolved(answer));
+    this.#card = new ApprovalCard(request, (given) => this.#resolved(given));
     this.node.append(this.#card.node);
     this.#card.announce();
   }
 
-  #resolved({ verdict, reason }) {
-    const { given } = this.#card ?? {};
-    const where = given?.scope === 'conversation' ? ' in this conversation' : '';
-    const who = given?.verdict === verdict ? ` by you${where}` : '';
+  #resolved(given) {
     this.#remove();
     if (this.#isResolved) return;
     this.#isResolved = true;
     const line = this.#line('answer');
-    line.textContent = (ANSWERS[verdict] ?? oneLine(verdict, 40)) + who;
-    line.append(because(reason));
-    line.classList.toggle('no', verdict !== 'allowed');
+    line.textContent = answer(given);
+    line.classList.toggle('no', given.verdict !== 'allowed');
+  }
+
+  /** What is kept with the result, where nothing was told of it. */
+  kept(decisions) {
+    if (this.node.childElementCount > 0) return;
+    for (const decision of decisions) {
+      const line = this.#line(decision.by === 'review' ? 'review' : 'answer');
+      line.textContent = kept(decision);
+      const isDenied = decision.verdict === 'denied';
+      line.classList.toggle('no', decision.by === 'review' ? isDenied : decision.verdict !== 'allowed');
+    }
   }
 
   /** Nothing more comes: the turn ended, or the call has its result. */
@@ -84,21 +85,3 @@ export class Permission {
     return line;
   }
 }
-
-const REVIEWS = {
-  allowed: 'Allowed by review',
-  denied: 'Denied by review',
-  failed: 'Review failed',
-  'timed-out': 'Review took too long',
-  cancelled: 'Review cancelled',
-};
-
-const ANSWERS = {
-  allowed: 'Allowed',
-  denied: 'Denied',
-  failed: 'Approval failed',
-  'timed-out': 'Not answered in time',
-  cancelled: 'Not answered: the turn ended',
-};
-
-const because = (reason) => (reason ? `: ${oneLine(reason, LONGEST)}` : '');

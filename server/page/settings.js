@@ -1,12 +1,14 @@
 // The retry settings: of the open conversation, or of all. What is changed is kept by the server at once.
 import { getRetrySettings, setRetrySettings } from './api.js';
 import { byId, element } from './element.js';
+import { Fallback } from './fallback.js';
 
 const panel = byId('settings');
 const button = byId('settings-button');
 const scopes = [...panel.querySelectorAll('[name=scope]')];
 const enabled = byId('retry-enabled');
 const preset = byId('retry-preset');
+const revert = byId('retry-revert');
 const problem = byId('settings-problem');
 
 const PRESETS = { patient: 'Patient', interactive: 'Interactive', exponential: 'Exponential', cycling: 'Cycling' };
@@ -23,21 +25,24 @@ const FIGURES = [
   { input: byId('retry-base'), name: 'baseDelayMs', unit: 1000, presets: ['interactive', 'exponential'] },
   { input: byId('retry-cap'), name: 'maxDelayMs', unit: 1000, presets: ['interactive', 'exponential'] },
 ];
-/** What can be set elsewhere, and belongs to some presets only. */
+/** Not figures; they belong to some presets only. */
 const HIDDEN = { jitter: ['interactive', 'exponential'], revert: ['interactive'] };
 
 export class Settings {
   #number = 0; // of the last call: the answers of others are late
+  #fallback = new Fallback({ onChange: (chains) => this.#change({ fallbackChains: this.#inherits(chains) ? null : chains }) });
 
-  /** `conversationId()`: the one that is open, if it is one already. */
-  constructor({ conversationId }) {
+  /** `conversationId()`: the one that is open, if it is one already. `model()`: the one that is chosen. */
+  constructor({ conversationId, model }) {
     this.conversationId = conversationId;
+    this.model = model;
     panel.addEventListener('beforetoggle', ({ newState }) => newState === 'open' && this.#open());
     panel.addEventListener('toggle', ({ newState }) => (button.ariaExpanded = String(newState === 'open')));
     for (const scope of scopes) scope.addEventListener('change', () => this.load());
     enabled.addEventListener('change', () => this.#change({ enabled: enabled.checked }));
     preset.addEventListener('change', () => this.#change(presetChange(preset.value || null, this.state)));
     for (const figure of FIGURES) figure.input.addEventListener('change', () => this.#change(figureChange(figure)));
+    revert.addEventListener('change', () => this.#change({ revert: revert.value }));
     byId('settings-reset').addEventListener('click', () => this.#change(nothing(this.state.set)));
     panel.addEventListener('submit', (event) => event.preventDefault());
   }
@@ -60,6 +65,7 @@ export class Settings {
     here.disabled = this.conversationId() === undefined;
     (here.disabled ? all : here).checked = true;
     this.load();
+    this.#fallback.open(this.model()).catch(() => {}); // load() tells what is wrong
   }
 
   async #change(change) {
@@ -75,6 +81,11 @@ export class Settings {
     } catch (error) {
       if (number === this.#number) this.#show(this.state, sentence(error.message));
     }
+  }
+
+  /** Without any chain, a conversation must not fall back on those of all. */
+  #inherits(chains) {
+    return Object.keys(chains).length === 0 && !scopes[0].checked;
   }
 
   #show(state, wrong) {
@@ -95,6 +106,9 @@ export class Settings {
       input.value = set[name] === undefined ? '' : set[name] / unit;
       input.placeholder = effective[name] === undefined ? '' : effective[name] / unit;
     }
+    revert.closest('label').hidden = effective.revert === undefined;
+    revert.value = effective.revert ?? '';
+    this.#fallback.show(effective.fallbackChains);
     byId('settings-reset').disabled = Object.keys(set).length === 0;
   }
 }
@@ -112,7 +126,23 @@ function figureChange({ input, name, unit }) {
   return { [name]: input.value === '' ? null : Math.round(Number(input.value) * unit) };
 }
 
-/** What the server says about settings, as a sentence of its own. */
-const sentence = (message) => message.replace(/^retry settings: /, '').replace(/^./, (first) => first.toUpperCase());
+/** The words of the API, and what this panel calls them. */
+const WORDS = [
+  [/^retry settings: /, ''],
+  [/, baseDelayMs,/, ''],
+  [/^in fallbackChains, /, ''],
+  [/\bbaseDelayMs\b/g, 'the first wait'],
+  [/\bmaxDelayMs\b/g, 'the longest wait'],
+  [/\bmaxRetries\b/g, 'the number of retries'],
+  [/\bfallbackChains\b/g, 'the list of other models'],
+  [/\bset preset to\b/, 'choose the schedule'],
+  [/\bpreset\b/g, 'schedule'],
+  [/ leads back to it: (.+) asks nothing else$/, ' would lead back to it: $1 asks no other model'],
+  [/\b(\d+) ms\b/g, (_, ms) => `${ms / 1000} s`],
+  [/^./, (first) => first.toUpperCase()],
+];
+
+/** What the server says about settings, in the words of this panel. */
+const sentence = (message) => WORDS.reduce((text, [api, ours]) => text.replace(api, ours), message);
 
 const nothing = (set) => Object.fromEntries(Object.keys(set).map((name) => [name, null]));

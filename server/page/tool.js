@@ -44,10 +44,11 @@ export class ToolCard {
     this.#output.scrollTop = this.#output.scrollHeight;
   }
 
-  result({ content, isError, durationMs }) {
+  result({ content, isError, durationMs, decisions }) {
     this.answered = true;
     this.node.classList.remove('working', 'asking');
     this.#permission?.end();
+    if (decisions?.length > 0) this.#decided.kept(decisions);
     this.node.classList.toggle('failed', isError);
     const time = !durationMs ? '' : ` · ${took(durationMs)}`;
     this.#state.textContent = (isError ? 'failed' : 'done') + time;
@@ -70,10 +71,20 @@ export class ToolCard {
   /** An event about whether it may run. */
   permission(event) {
     if (this.answered) return;
-    if (!this.#permission) this.node.after((this.#permission = new Permission()).node);
-    this.#permission.receive(event);
+    this.#decided.receive(event);
     this.node.classList.toggle('asking', this.isAsking);
     this.#state.textContent = STATES[event.type] ?? (event.verdict === 'allowed' ? 'running' : 'not run');
+  }
+
+  /** It goes, with what is below it. */
+  remove() {
+    this.#permission?.node.remove();
+    this.node.remove();
+  }
+
+  get #decided() {
+    if (!this.#permission) this.node.after((this.#permission = new Permission()).node);
+    return this.#permission;
   }
 
   #section(title, text) {

@@ -3,6 +3,7 @@
 mod allowed;
 mod approval;
 mod directory;
+mod fallback;
 mod key;
 mod link;
 mod message;
@@ -10,6 +11,7 @@ mod order;
 mod prompt;
 mod settings;
 mod story;
+mod tools;
 mod turn;
 mod view;
 
@@ -283,7 +285,7 @@ impl Chat {
     /// Message by message, until the input ends.
     async fn converse(&mut self, name: &str, interrupt: &mut Interrupt) -> Result<ExitCode> {
         let greeting = format!(
-            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, Ctrl-D leaves. {RETRY} asks again, {EDIT} TEXT\nreplaces your last message, /settings tunes retries.",
+            "everturn {} \u{b7} {name}\nEnter sends, Ctrl-C stops an answer, Ctrl-D leaves. {RETRY} asks again, {EDIT} TEXT\nreplaces your last message, /settings tunes retries, /tools lists tools.",
             env!("CARGO_PKG_VERSION")
         );
         self.note(&greeting)?;
@@ -297,6 +299,7 @@ impl Chat {
                     "" => {}
                     text if settings::asked(text).is_some() => self.settings(text).await?,
                     text if allowed::asked(text).is_some() => self.allowed(text).await?,
+                    text if tools::is_asked(text) => self.tools().await?,
                     text => {
                         let ending = self.say(text.to_owned(), false, interrupt).await?;
                         if self.last.failed.is_some() && ending == Ending::Failed {
@@ -316,6 +319,14 @@ impl Chat {
             Some(Err(error)) => Err(error),
             None => return Ok(()),
         };
+        let line = told.map_or_else(|error| view::Line::Error(error.to_string()), view::Line::Note);
+        Ok(self.view.line(&line)?)
+    }
+
+    /// Lists the tools that models are offered.
+    async fn tools(&mut self) -> Result<()> {
+        let (address, token) = &self.server;
+        let told = tools::answer(address, token.as_ref()).await;
         let line = told.map_or_else(|error| view::Line::Error(error.to_string()), view::Line::Note);
         Ok(self.view.line(&line)?)
     }

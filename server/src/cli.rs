@@ -2,8 +2,7 @@
 
 mod conversations;
 mod explain;
-mod targets;
-mod tools;
+mod running;
 
 use std::path::PathBuf;
 
@@ -13,8 +12,7 @@ use crate::config::Flags;
 
 pub(crate) use conversations::{Action, Conversations};
 pub(crate) use explain::{Explain, Stage, Transport};
-pub(crate) use targets::Targets;
-pub(crate) use tools::Tools;
+pub(crate) use running::Running;
 
 /// LLM agent turns that never die of a passing failure.
 ///
@@ -56,11 +54,11 @@ pub(crate) enum Command {
     ///
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
     /// not worth asking until the moment that is shown.
-    Targets(Targets),
+    Targets(Running),
     /// Say which tools the models of a running server are offered, and how the MCP servers are
     ///
     /// What a server claims about its tools is shown, not believed.
-    Tools(Tools),
+    Tools(Running),
     /// Say what a failed response is, why, and what a turn would do about it
     ///
     /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client

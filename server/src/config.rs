@@ -17,6 +17,7 @@ use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -76,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) secret_files: Vec<PathBuf>,
     pub(crate) retry: Retry,
     pub(crate) keep: Keep,
+    /// How long ephemeral conversations are kept after their last turn.
+    pub(crate) keep_ephemeral: Duration,
     pub(crate) settings: Settings,
     /// Whether models may roll dice.
     pub(crate) dice: bool,
@@ -144,6 +147,7 @@ impl Config {
             secret_files,
             retry,
             keep: Keep::resolve(&file.retention),
+            keep_ephemeral: retention::ephemeral(&file.retention),
             settings,
             system_prompt: file.system_prompt,
         })

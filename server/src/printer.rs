@@ -54,7 +54,7 @@ pub(crate) fn columns() -> usize {
 }
 
 impl<W: Write> Printer<W> {
-    #[cfg(test)]
+    /// Without looks; `columns`: the cells of a row, if rows have an end.
     pub(crate) fn plain(out: W, columns: Option<usize>) -> Self {
         Self { out, columns, has_ink: false }
     }

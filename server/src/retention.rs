@@ -3,6 +3,7 @@
 use std::{sync::Weak, time::Duration};
 
 use everturn_kernel::Millis;
+use everturn_orchestrator::Orchestrator;
 use everturn_store_sqlite::SqliteJournal;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -27,6 +28,23 @@ pub(crate) async fn run(journal: Weak<SqliteJournal>, keep: Keep, now: impl Fn()
             Ok(events) => tracing::info!(events, "let go of the events of old turns"),
             // What cannot be dropped now may be dropped in an hour.
             Err(error) => tracing::warn!(%error, "cannot let go of the events of old turns"),
+        }
+    }
+}
+
+/// How often ephemeral conversations are looked for that are no longer kept.
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// Removes ephemeral conversations once they are no longer kept, for ever.
+pub(crate) async fn drop_ephemeral(orchestrator: Orchestrator) {
+    let mut due = interval(SWEEP);
+    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        due.tick().await;
+        match orchestrator.drop_ephemeral().await {
+            Ok(0) => {}
+            Ok(removed) => tracing::debug!(removed, "removed ephemeral conversations"),
+            Err(error) => tracing::warn!(%error, "cannot remove ephemeral conversations"),
         }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
     }
+    let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(&config, address, &orchestrator, resumed, &program);
     // Whoever started this may have closed the terminal; it serves all the same.
@@ -79,6 +80,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
             }
         }
     }
+    sweeping.abort();
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,43 +2,28 @@
 
 use std::{io::Write, process::ExitCode};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use everturn_wire::{Category, TargetState, Targets};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
     calendar::Calendar,
     cli,
-    config::{Environment, Hidden},
+    config::Environment,
     printer::{self, Ink, Printer},
-    remote::{Address, Clock, Remote},
-    visible,
+    remote::Clock,
+    running,
 };
 
 const HEAD: &str = "TARGET";
 const GAP: &str = "  ";
 
 /// Prints what a server knows of its targets.
-pub(crate) async fn run(args: &cli::Targets, environment: &Environment<'_>) -> Result<ExitCode> {
-    let address = Address::parse(&args.server)?;
-    let token = args.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
-    let token = token.as_deref().and_then(Hidden::new);
-    let answer = Remote::new(&address, token.as_ref())?.get("/targets").await?;
-    let answer =
-        answer.with_context(|| format!("{} is not an everturn server that tells of targets", args.server))?;
-    let told: Targets = answer.read()?;
-    let mut printer = Printer::of_stdout();
-    let written = match args.json {
-        true => json(&answer.body, &mut printer),
-        false => table(&told.targets, answer.clock, &Calendar::of_process(), &mut printer),
+pub(crate) async fn run(args: &cli::Running, environment: &Environment<'_>) -> Result<ExitCode> {
+    let print = |told: &Targets, clock, printer: &mut Printer<_>| {
+        table(&told.targets, clock, &Calendar::of_process(), printer)
     };
-    printer::unless_closed(written)
-}
-
-fn json(body: &[u8], printer: &mut Printer<impl Write>) -> Result<ExitCode> {
-    printer.line(Ink::Plain, &visible::json(str::from_utf8(body)?))?;
-    printer.flush()?;
-    Ok(ExitCode::SUCCESS)
+    running::print(args, environment, ("/targets", "targets"), print).await
 }
 
 fn table(

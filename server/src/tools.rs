@@ -2,41 +2,34 @@
 
 use std::{io::Write, process::ExitCode};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use everturn_wire::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli,
-    config::{Environment, Hidden},
+    config::Environment,
     printer::{self, Ink, Printer},
-    remote::{Address, Remote},
-    visible,
+    running,
 };
 
 const GAP: &str = "  ";
 
 /// Prints the tools of a server, and where they come from.
-pub(crate) async fn run(args: &cli::Tools, environment: &Environment<'_>) -> Result<ExitCode> {
-    let address = Address::parse(&args.server)?;
-    let token = args.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
-    let token = token.as_deref().and_then(Hidden::new);
-    let answer = Remote::new(&address, token.as_ref())?.get("/tools").await?;
-    let answer =
-        answer.with_context(|| format!("{} is not an everturn server that tells of tools", args.server))?;
-    let told: Tools = answer.read()?;
-    let mut printer = Printer::of_stdout();
-    let written = match args.json {
-        true => json(&answer.body, &mut printer),
-        false => tables(&told, &mut printer),
-    };
-    printer::unless_closed(written)
+pub(crate) async fn run(args: &cli::Running, environment: &Environment<'_>) -> Result<ExitCode> {
+    let table = |told: &Tools, _, printer: &mut Printer<_>| tables(told, printer);
+    running::print(args, environment, ("/tools", "tools"), table).await
 }
 
-fn json(body: &[u8], printer: &mut Printer<impl Write>) -> Result<ExitCode> {
-    printer.line(Ink::Plain, &visible::json(str::from_utf8(body)?))?;
-    printer.flush()?;
-    Ok(ExitCode::SUCCESS)
+/// The same as text, for a conversation in the terminal.
+pub(crate) fn text(told: &Tools) -> String {
+    if told.tools.is_empty() && told.sources.is_empty() {
+        return "Models are offered no tools.".to_owned();
+    }
+    let mut out = Vec::new();
+    // Writing to memory does not fail.
+    let _ = tables(told, &mut Printer::plain(&mut out, None));
+    String::from_utf8_lossy(&out).trim_end().to_owned()
 }
 
 fn tables(told: &Tools, printer: &mut Printer<impl Write>) -> Result<ExitCode> {

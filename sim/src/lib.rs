@@ -11,12 +11,15 @@
 //!
 //! [`journal::conformance`] is the one body of tests that every journal passes, whatever it is made of.
 //!
+//! [`herd`] has many turns outlive their process on one target, whatever their store.
+//!
 //! This crate does *not* speak TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and demos.
 
 pub mod chat;
 mod clock;
 pub mod crash;
 pub mod fault;
+pub mod herd;
 pub mod journal;
 mod loopback;
 mod wall;

@@ -112,7 +112,7 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
 const UNUSED: i64 = 256;
 
 /// Drops definitions that no unsealed turn has any more, when there are many definitions.
-fn tidy(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
     let kept: i64 = connection.query_row("SELECT count(*) FROM definition", [], |row| row.get(0))?;
     if kept <= UNUSED {
         return Ok(());
@@ -176,6 +176,10 @@ impl Journal for SqliteJournal {
 
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
         self.reader.read(move |connection| query::conversations(connection, &page)).await
+    }
+
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        self.remove_ephemeral(idle_since).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {

@@ -82,7 +82,7 @@ pub(crate) fn metrics(connection: &Connection, id: &ConversationId) -> Result<Ve
 
 pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<(ConversationId, Head)>> {
     let sql = format!(
-        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL
+        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL AND id NOT GLOB 'ephemeral:*'
             AND (?1 IS NULL OR last_activity_at < ?1 OR (last_activity_at = ?1 AND id > ?2))
         ORDER BY last_activity_at DESC, id LIMIT ?3"
     );

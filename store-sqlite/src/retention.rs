@@ -4,7 +4,7 @@ use everturn_orchestrator::{JournalError, kernel::Millis};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::{SqliteJournal, record::integer};
+use crate::{SqliteJournal, journal::tidy, record::integer};
 
 /// Conversations looked at, and events dropped, in one go, so that appends wait only shortly.
 const CONVERSATIONS: i64 = 64;
@@ -36,6 +36,17 @@ impl SqliteJournal {
         Ok(dropped)
     }
 
+    /// Removes the ephemeral conversations that nobody used since then.
+    pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        let mut removed = 0;
+        loop {
+            match self.alone(move |connection| drop_ephemeral(connection, idle_since)).await? {
+                0 => return Ok(removed),
+                some => removed += some,
+            }
+        }
+    }
+
     /// Lets go of a conversation altogether, its documents included; false when there is none of that id. Whoever still
     /// writes to it is told that it is stale.
     ///
@@ -45,6 +56,25 @@ impl SqliteJournal {
         let id = id.clone();
         self.alone(move |connection| delete(connection, &id)).await
     }
+}
+
+/// Removes some of the ephemeral conversations without an unsealed turn whose last activity is before that moment: how many
+/// there were. What defined only their turns goes with them, once there is much of it.
+fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::Result<usize> {
+    let sql = "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3 LIMIT ?4";
+    // `;` is what follows `:`.
+    let (from, to) = (ConversationId::EPHEMERAL, ConversationId::EPHEMERAL.replace(':', ";"));
+    let columns = params![from, to, integer(idle_since.0), CONVERSATIONS];
+    let ids: Vec<String> = connection
+        .prepare_cached(sql)?
+        .query_map(columns, |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for id in &ids {
+        delete(connection, &id.as_str().into())?;
+    }
+    // Each request may have brought tools and instructions of its own.
+    tidy(connection)?;
+    Ok(ids.len())
 }
 
 /// Does a part of it, for the conversations that follow the key `after`: how many events went, and the last key that is

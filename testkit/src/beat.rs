@@ -1,6 +1,6 @@
 //! What a scripted model does, in short: single beats, and whole attempts.
 
-use everturn_kernel::{Arguments, FinishReason, StreamEvent, Summary, ToolCall};
+use everturn_kernel::{Arguments, FINAL_REPORT, FinishReason, StreamEvent, Summary, ToolCall};
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 
 use crate::Beat;
@@ -35,6 +35,13 @@ pub fn call(id: &str, name: &str) -> Beat {
 pub fn malformed_call(id: &str, name: &str) -> Beat {
     let arguments = Arguments::Malformed { raw: "{\"n\":".into(), reason: "it ends early".into() };
     Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None }))
+}
+
+/// A call of `final_report` with the arguments `{"valid":true}` or `{"valid":false}`, which a scripted host judges it by.
+pub fn report(id: &str, valid: bool) -> Beat {
+    let arguments = Arguments::Parsed(Value::Object([("valid".into(), valid.into())].into_iter().collect()));
+    let name = FINAL_REPORT.into();
+    Beat::Say(StreamEvent::ToolCall(ToolCall { id: id.into(), name, arguments, echo: None }))
 }
 
 /// Token counts.

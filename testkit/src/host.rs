@@ -15,10 +15,10 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Answer, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, Snapshot,
-    StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    Answer, Arguments, Check, Checked, Effect, Effects, FINAL_REPORT, Host, Input, Millis, Op, ReviewAnswer,
+    ReviewAttempt, Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_wire::{EventBody, StepId};
+use everturn_wire::{EventBody, ForcedBy};
 use futures_util::{
     FutureExt,
     future::BoxFuture,
@@ -123,10 +123,21 @@ impl ScriptedHost {
         else {
             return;
         };
-        // Every story is that of one turn, whose id World chose.
-        let (step, call_id) = (step_of(step_id), tool_call_id.clone());
-        let answer = Answer { step, call_id, allows, whole_tool: false, reason: None };
+        // Every story is that of one turn.
+        let (step, call_id) = (step_id.step().unwrap_or_default(), tool_call_id.clone());
+        let answer = Answer { step, call_id, allows, whole_tool: false, reason: None, name: None, via: None };
         self.say_in(after_ms, Input::Answer(Box::new(answer)));
+    }
+
+    /// The retries of a step are counted anew: what it is asked next is its next attempt all the same.
+    fn begin_series(&mut self, event: &EventBody) {
+        match event {
+            EventBody::ReportForced { by: ForcedBy::MaxSteps, .. } => {}
+            EventBody::CompactionStarted { step_id, .. } | EventBody::ReportForced { step_id, .. } => {
+                self.base = (step_id.step().unwrap_or_default(), self.played + 1);
+            }
+            _ => {}
+        }
     }
 
     /// When someone outside speaks next.
@@ -143,8 +154,8 @@ impl ScriptedHost {
             if let Effect::Tell(event) = &effect {
                 self.answer(event);
             }
-            if let Effect::Tell(EventBody::CompactionStarted { step_id, .. }) = &effect {
-                self.base = (step_of(step_id), self.played + 1);
+            if let Effect::Tell(event) = &effect {
+                self.begin_series(event);
             }
             self.note(match effect {
                 Effect::Tell(event) => Fact::Told(event),
@@ -203,9 +214,13 @@ impl Host for ScriptedHost {
         }
     }
 
-    fn check(&mut self, call: &ToolCall) -> Option<Check> {
+    fn check(&mut self, call: &ToolCall) -> Checked {
+        if let (FINAL_REPORT, Arguments::Parsed(report)) = (call.name.as_str(), &call.arguments) {
+            let is_valid = report.get("valid") != Some(&false.into());
+            return Check::Report((!is_valid).then(|| "it is not valid".into())).into();
+        }
         let check = self.script.checks.iter().find(|(name, _)| *name == call.name);
-        check.map(|(_, check)| check.clone())
+        check.map(|(_, check)| check.clone().into()).unwrap_or_default()
     }
 
     fn review(
@@ -269,10 +284,6 @@ impl Host for ScriptedHost {
         }
         Poll::Pending
     }
-}
-
-fn step_of(step_id: &StepId) -> u32 {
-    step_id.as_str().rsplit('#').next().and_then(|step| step.parse().ok()).unwrap_or_default()
 }
 
 /// Lets everyone be polled once more, so that what was just printed is seen.

@@ -18,7 +18,7 @@ mod tool;
 use std::{error, fmt, mem};
 
 use everturn_kernel::{AfterContent, Check, Effect, Input, Millis, Op, Settings};
-use everturn_wire::{DoneReason, EventBody};
+use everturn_wire::{DoneReason, EventBody, ForcedBy};
 
 use crate::Fact;
 use approval::Approvals;
@@ -54,6 +54,7 @@ impl error::Error for Violation {}
 /// - provider calls are consecutive, and so are the retries of a step;
 /// - a retry comes before content, waits at least as long as the hint of the target that is asked (unless it is told to be clamped), and fits the budget; its wait is slept
 ///   and not cut short, unless somebody said so; the end of a series of retries is told;
+/// - a turn that must report ends with one report, and well only with one of the model; guidance is never a user's message;
 /// - the history is summarized once at a time, the end of that is told, and the retries of the step begin anew with it;
 /// - a tool starts after that was saved and after the end of the stream (unless tools are eager), at most once for each
 ///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow;
@@ -92,6 +93,9 @@ pub struct Invariants {
     rewinds: u32,
     /// A summary is being made.
     compacting: bool,
+    /// Whether the turn must end with a report, and whether the one it told was the model's.
+    must_report: bool,
+    report: Option<bool>,
     /// Whether what was shown may be taken back without a restart.
     may_rewind: bool,
     screen: Screen,
@@ -114,6 +118,8 @@ impl Invariants {
             restarted: false,
             rewinds: 0,
             compacting: false,
+            must_report: settings.final_report.is_some(),
+            report: None,
             may_rewind: settings.after_content == AfterContent::Rewind,
             screen: Screen::default(),
             history: History::default(),
@@ -262,8 +268,28 @@ impl Invariants {
                 ensure!(mem::replace(&mut self.compacting, false), "the end of a summary that had not begun");
                 self.chain.new_step();
             }
+            // The step is asked again.
+            EventBody::ReportForced { by, .. } if *by != ForcedBy::MaxSteps => self.chain.new_step(),
+            EventBody::FinalReport(report) => {
+                ensure!(self.must_report, "a report that nobody asked for");
+                ensure!(self.report.is_none(), "a second report");
+                ensure!(report.success == report.report.is_some(), "not a report: {report:?}");
+                self.report = Some(report.success);
+            }
+            EventBody::Done { reason, calls, .. } => {
+                let hands_over = !calls.is_empty();
+                ensure!(!hands_over || *reason == DoneReason::ToolCalls, "{reason:?} hands calls over");
+                self.done = Some(reason.clone());
+                let reported = self.report == Some(true);
+                ensure!(self.must_report == self.report.is_some(), "not one report at the end");
+                let is_due = !self.must_report || *reason != DoneReason::Stop || reported;
+                ensure!(is_due, "a turn ends well without its report");
+                ensure!(
+                    !self.must_report || *reason != DoneReason::MaxSteps,
+                    "the steps end before the report"
+                );
+            }
             EventBody::Error { .. } => self.errors += 1,
-            EventBody::Done { reason, .. } => self.done = Some(reason.clone()),
             EventBody::TurnSealed => {
                 ensure!(self.done.is_some(), "sealed before done");
                 self.sealed = true;

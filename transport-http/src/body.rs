@@ -1,12 +1,14 @@
 //! Request bodies.
 
+use std::{borrow::Cow, fmt};
+
 use axum::{
     body::{Body, Bytes, HttpBody as _},
     extract::{FromRequest, Request},
     http::{StatusCode, request::Parts},
 };
 use futures_util::StreamExt as _;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Instant, timeout_at},
@@ -44,6 +46,70 @@ impl<T: DeserializeOwned> Json<T> {
         let axum::Json(body) = axum::Json::from_request(request, api).await?;
         Ok(Self(body))
     }
+}
+
+/// A JSON object, and which fields it has.
+pub(crate) struct Named<T> {
+    pub(crate) value: T,
+    /// Their names, as far as they are kept.
+    fields: Vec<String>,
+}
+
+/// Fields whose names are kept, and the longest name, in bytes: more are no longer of interest.
+const FIELDS: usize = 64;
+const NAME: usize = 128;
+
+impl<T> Named<T> {
+    /// Whether it has one of these fields.
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
+        self.fields.iter().any(|field| names.contains(&field.as_str()))
+    }
+
+    /// The first of its fields that is none of these.
+    pub(crate) fn beyond(&self, names: &[&[&str]]) -> Option<&str> {
+        let is_known = |field: &&String| names.iter().any(|names| names.contains(&field.as_str()));
+        self.fields.iter().find(|field| !is_known(field)).map(String::as_str)
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Api> for Named<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
+        let (head, body) = request.into_parts();
+        let (bytes, _room) = whole(body, api).await?;
+        // It would be read as the fields in their order.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            let why = "the request body must be a JSON object, and it is a list";
+            return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+        }
+        let Json(value) = Json::read(head, bytes.clone(), api).await?;
+        Ok(Self { value, fields: fields(&bytes) })
+    }
+}
+
+/// The names of an object's fields.
+fn fields(json: &[u8]) -> Vec<String> {
+    struct Names;
+    impl<'de> Visitor<'de> for Names {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
+            let mut names = Vec::new();
+            while let Some((name, IgnoredAny)) = map.next_entry::<Cow<'de, str>, IgnoredAny>()? {
+                if names.len() < FIELDS {
+                    names.push(name.chars().take(NAME).collect());
+                }
+            }
+            Ok(names)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    serde::Deserializer::deserialize_map(&mut reader, Names).unwrap_or_default()
 }
 
 /// The same, or no body at all.

@@ -45,10 +45,19 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             start.approvals = approvals.unwrap_or_default();
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
-        Command::ChatRetry { conversation_id: id, turn_id, seq, message, model, retry, extensions } => {
+        Command::ChatRetry {
+            conversation_id: id,
+            turn_id,
+            seq,
+            message,
+            model,
+            retry,
+            approvals,
+            extensions,
+        } => {
             let mut what = RetryTurn::default();
             (what.turn_id, what.seq, what.text, what.model) = (turn_id, seq, message, model);
-            what.retry = retry.map(|settings| *settings);
+            (what.retry, what.approvals) = (retry.map(|settings| *settings), approvals);
             let started = orchestrator.retry_with(&id, what).await?;
             return follow(orchestrator, started, extensions).await;
         }
@@ -76,8 +85,11 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             verdict,
             scope,
             reason,
+            name,
+            via,
         } => {
-            let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason };
+            let via = Some(via.unwrap_or_else(|| "websocket".to_owned()));
+            let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
             orchestrator.answer_approval(&id, answer).await?;
         }
         Command::RetryAbort { conversation_id: id } => {

@@ -45,6 +45,10 @@ export type AgentEvent =
   | ReviewCompletedEvent
   | CompactionStartedEvent
   | CompactionCompletedEvent
+  | ReportMissingEvent
+  | ReportForcedEvent
+  | StepsCollapsedEvent
+  | FinalReportEvent
   | UnknownEvent;
 
 /** Response of `POST /conversations/:id/approvals`. */
@@ -65,10 +69,14 @@ export interface ApprovalAnswer {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
+  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  name?: string;
   /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
   reason?: string;
   /** What is allowed; the call alone if absent. Ignored if it is denied. */
   scope?: ApprovalScope;
+  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if absent. */
+  via?: string;
 }
 
 /** Answers a request for approval. A late or second answer changes nothing. */
@@ -84,10 +92,14 @@ export interface ApprovalAnswerCommand {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
+  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  name?: string;
   /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
   reason?: string;
   /** What is allowed; the call alone if absent. Ignored if it is denied. */
   scope?: ApprovalScope;
+  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if absent. */
+  via?: string;
 }
 
 /** What happens to the calls of a turn that need a person's approval. */
@@ -151,8 +163,14 @@ export interface ApprovalResolvedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The user's name, as their client gave it. */
+  name?: string;
   /** The user's reason. */
   reason?: string;
+  /** What the user allowed; the call alone if absent. */
+  scope?: ApprovalScope;
+  /** What the user answered with, such as `page` or `terminal`. */
+  via?: string;
 }
 
 /** What a person allows. */
@@ -180,6 +198,31 @@ export interface Attempts {
   attempts: Array<FailedAttempt>;
   /** True if older ones were left out. */
   more?: boolean;
+}
+
+/** It may. */
+export interface AutoToolChoice {
+  type: "auto";
+}
+
+/** A tool call that was handed to the caller. */
+export interface CallerCall {
+  /** The id of the call, which its result must name. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** The arguments. */
+  input: unknown;
+}
+
+/** A tool that the caller runs. The model's calls of it end the turn and are handed to the caller. */
+export interface CallerTool {
+  /** The name that the model calls it by: 1 to 64 of the characters A-Z a-z 0-9 _ -. */
+  name: string;
+  /** Its description for the model. */
+  description?: string;
+  /** JSON Schema of its arguments; none if absent. */
+  inputSchema?: unknown;
 }
 
 /** The category of a failure. */
@@ -265,6 +308,8 @@ export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
+  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  approvals?: ApprovalMode;
   /** Whether to send extension events too. */
   extensions?: boolean;
   /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
@@ -500,6 +545,39 @@ export interface ConversationSummary {
   workspaceId: string;
 }
 
+/** Who decides whether a tool call may run. */
+export type Decider =
+  /** A person who was asked. */
+  | "person"
+  /** A review. */
+  | "review"
+  /** The policy of the tool, or of the turn's message. */
+  | "rule"
+  /** A person, earlier: the tool was allowed for the whole conversation. */
+  | "grant"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
+/** How it was decided whether a tool call may run. Kept with the call's result. */
+export interface Decision {
+  /** Who decided. */
+  by: Decider;
+  /** The outcome. `timed-out` by a person: nobody answered in time. */
+  verdict: Verdict;
+  /** The person's name, as their client gave it. Not checked. */
+  name?: string;
+  /** A person's reason, a reviewer's rationale, or why a review came to no decision. */
+  reason?: string;
+  /** The reviewer's rating of the risk, in its own word. */
+  riskLevel?: string;
+  /** What a person allowed; the call alone if absent. */
+  scope?: ApprovalScope;
+  /** The reviewer's rating of how far the user asked for the call, in its own word. */
+  userAuthorization?: string;
+  /** What the person answered with, such as `page` or `terminal`; `http` or `websocket` if their client did not say. */
+  via?: string;
+}
+
 /** The turn's work ended: the model finished, a failure ended it, or it was stopped. */
 export interface DoneEvent {
   type: "done";
@@ -509,6 +587,8 @@ export interface DoneEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The tool calls that the caller is to run, whose results it sends with its next request; absent if there are none. */
+  calls?: Array<CallerCall>;
   /** Input plus output tokens of the last step: the context size from which the next request starts. */
   contextSize?: number;
   /** Time since the start of the turn, in milliseconds. */
@@ -652,6 +732,46 @@ export interface Failure {
   unreached?: Unreached;
 }
 
+/** The final report of a turn that had to give one: the model's own, or one that says why there is none. */
+export interface FinalReport {
+  /** Whether the model gave a report that fits its schema. */
+  success: boolean;
+  /** How far the turn came: its steps and attempts. */
+  context?: string;
+  /** Why there is none. */
+  reason?: string;
+  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  report?: unknown;
+}
+
+/** Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn. */
+export interface FinalReportEvent {
+  type: "final-report";
+  /** Whether the model gave a report that fits its schema. */
+  success: boolean;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+  /** How far the turn came: its steps and attempts. */
+  context?: string;
+  /** Why there is none. */
+  reason?: string;
+  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  report?: unknown;
+}
+
+/** Why the model is asked for its final report and offered nothing else. */
+export type ForcedBy =
+  /** The turn has no further steps. */
+  | "max-steps"
+  /** The history does not fit the model's context. */
+  | "overflow"
+  /** The schedule has no further retry. */
+  | "exhausted"
+  /** A word that only a newer server sends. */
+  | (string & {});
+
 /** Response of `GET /health`. */
 export interface Health {
   /** Always true: a server that cannot serve does not answer. */
@@ -687,6 +807,22 @@ export interface ImageChunk {
   mimeType?: string;
 }
 
+/** Any JSON object. */
+export interface JsonObjectFormat {
+  type: "json-object";
+}
+
+/** JSON that fits a schema. */
+export interface JsonSchemaFormat {
+  type: "json-schema";
+  /** The schema's name. */
+  name: string;
+  /** The JSON Schema. */
+  schema: unknown;
+  /** Whether the answer must fit to the letter, where the API makes a difference. */
+  strict?: boolean;
+}
+
 /** Consecutive chunks of one role. */
 export interface Message {
   /** Its author. */
@@ -709,6 +845,11 @@ export interface Models {
   models: Array<string>;
   /** Details of the models, by the same names. */
   modelInfo?: Record<string, ModelInfo>;
+}
+
+/** It must not. */
+export interface NoneToolChoice {
+  type: "none";
 }
 
 /** What to do at a usage limit that ends after the longest wait. */
@@ -847,6 +988,47 @@ export interface ReasoningDeltaEvent {
   turnId: TurnId;
 }
 
+/** Extension: the model is asked for its final report and offered nothing else. */
+export interface ReportForcedEvent {
+  type: "report-forced";
+  /** The step that is for the report alone. */
+  stepId: StepId;
+  /** Why. */
+  by: ForcedBy;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again. */
+export interface ReportMissingEvent {
+  type: "report-missing";
+  /** The step of the reply. */
+  stepId: StepId;
+  /** What was wrong with it. */
+  reason: string;
+  /** Number of such replies so far. */
+  attempt: number;
+  /** The turn ends without a report after so many. */
+  maxAttempts: number;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** It must call at least one. */
+export interface RequiredToolChoice {
+  type: "required";
+}
+
+/** The form of an answer. */
+export type ResponseFormat =
+  | TextFormat
+  | JsonObjectFormat
+  | JsonSchemaFormat;
+
 /** Response of `POST /conversations/:id/retry`. */
 export interface Retried {
   /** The conversation. */
@@ -976,6 +1158,8 @@ export type RetryPreset =
 
 /** Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both. */
 export interface RetryRequest {
+  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  approvals?: ApprovalMode;
   /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
@@ -1171,24 +1355,61 @@ export type RouteRevert =
   /** A word that only a newer server sends. */
   | (string & {});
 
-/** Request body of `POST /chat`. */
+/**
+ * Request body of `POST /chat`.
+ *
+ * With any of the fields from `messages` on, or an `Idempotency-Key` header, fields that are not listed here are refused.
+ */
 export interface SendRequest {
-  /** The user message. */
-  message: string;
   /** What happens to calls that need a person's approval; the turn waits for an answer if absent. */
   approvals?: ApprovalMode;
   /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
+  /** Whether the conversation is only for this request: it is in no list and is removed some time after its last turn. */
+  ephemeral?: boolean;
   /** Whether to send extension events too. */
   extensions?: boolean;
+  /** Penalty for tokens by how often they have occurred. */
+  frequencyPenalty?: number;
   /** Images attached to the message. */
   images?: Array<Image>;
+  /** Maximum number of tokens in an answer. */
+  maxOutputTokens?: number;
+  /** The user message. Not with `messages`. */
+  message?: string;
+  /**
+   * The whole history, oldest first, in place of `message`. System messages at its start replace the configured system
+   * prompt for this turn. Every tool call has exactly one result, and the last message is of the user or a tool. What the
+   * conversation already has of it stays; what differs is superseded.
+   */
+  messages?: Array<Message>;
   /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
+  /** Whether the model may call several tools in one step. */
+  parallelToolCalls?: boolean;
+  /** Penalty for tokens that have occurred at all. */
+  presencePenalty?: number;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
+  /** The form of the answer. */
+  responseFormat?: ResponseFormat;
   /** Retry settings of this turn alone. */
   retry?: RetrySettings;
+  /** Seed for sampling, where the API makes a best effort at repeatable answers. */
+  seed?: number;
+  /** Texts at which the model stops. */
+  stop?: Array<string>;
+  /** Sampling temperature. This and what follows is refused if the model's API has no such parameter. */
+  temperature?: number;
+  /** Whether the model may or must call tools. */
+  toolChoice?: ToolChoice;
+  /**
+   * Tools that the caller runs, in place of the server's. A call of one ends the turn and is in its `done` event; the next
+   * request brings the result in its `messages`.
+   */
+  tools?: Array<CallerTool>;
+  /** Nucleus sampling: the share of probability to sample from. */
+  topP?: number;
 }
 
 /** A frame from server to client. */
@@ -1251,6 +1472,21 @@ export interface StepRewoundEvent {
   stepId: StepId;
   /** The reason, for display. */
   reason: string;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+}
+
+/** Extension: an attempt to report left one more step of those that the turn had. Sent once per turn. */
+export interface StepsCollapsedEvent {
+  type: "steps-collapsed";
+  /** The step of the attempt. */
+  stepId: StepId;
+  /** The maximum number of steps before. */
+  from: number;
+  /** The maximum number of steps now. */
+  to: number;
   /** The conversation. */
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
@@ -1364,6 +1600,11 @@ export interface TextDeltaEvent {
   turnId: TurnId;
 }
 
+/** Plain text. */
+export interface TextFormat {
+  type: "text";
+}
+
 /** The model's reasoning. */
 export interface ThinkingChunk {
   type: "thinking";
@@ -1418,6 +1659,13 @@ export interface ToolCallEvent {
   /** The turn; absent on `status` only. */
   turnId: TurnId;
 }
+
+/** Whether the model may or must call tools. */
+export type ToolChoice =
+  | AutoToolChoice
+  | NoneToolChoice
+  | RequiredToolChoice
+  | ToolToolChoice;
 
 /** A tool that turns which begin now are offered. */
 export interface ToolInfo {
@@ -1474,6 +1722,11 @@ export interface ToolResultChunk {
   content: string;
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
+  /**
+   * How it was decided whether the call may run, in order: a review without a decision may come before a person's
+   * answer. Empty if nothing stood in its way. Shown to users, never sent to a model.
+   */
+  decisions?: Array<Decision>;
   /** Images that the model receives with the text, where its API takes them. The text says what they are. */
   images?: Array<Image>;
   /** The step that made the call. */
@@ -1497,6 +1750,8 @@ export interface ToolResultEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way. */
+  decisions?: Array<Decision>;
   /** How long the tool ran, in milliseconds. */
   durationMs?: number;
 }
@@ -1524,6 +1779,13 @@ export type ToolSourceStatus =
   /** A word that only a newer server sends. */
   | (string & {});
 
+/** It must call this one. */
+export interface ToolToolChoice {
+  type: "tool";
+  /** Its name. */
+  name: string;
+}
+
 /** Response of `GET /tools`. */
 export interface Tools {
   /** The server's own tools, by name. */
@@ -1543,6 +1805,10 @@ export interface TurnMetrics {
   usage: Usage;
   /** Number of steps (model round trips). */
   steps: number;
+  /** What happened to its calls that needed a person's approval; absent = they waited for an answer. */
+  approvals?: ApprovalMode;
+  /** The tool calls that it handed to its caller; absent if there were none. */
+  calls?: Array<CallerCall>;
   /** The category of the failure that ended it, if one did. */
   category?: Category;
   /** Input plus output tokens of its last step. */

@@ -48,6 +48,77 @@ pub struct ApprovalAnswer {
     /// The reason, at most 4,096 bytes. The model is told the reason of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The person's name for those who read the conversation later, at most 200 bytes. Not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+/// How it was decided whether a tool call may run. Kept with the call's result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// Who decided.
+    pub by: Decider,
+    /// The outcome. `timed-out` by a person: nobody answered in time.
+    pub verdict: Verdict,
+    /// What a person allowed; the call alone if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ApprovalScope>,
+    /// The person's name, as their client gave it. Not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the person answered with, such as `page` or `terminal`; `http` or `websocket` if their client did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// A person's reason, a reviewer's rationale, or why a review came to no decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The reviewer's rating of the risk, in its own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_level: Option<String>,
+    /// The reviewer's rating of how far the user asked for the call, in its own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_authorization: Option<String>,
+}
+
+impl Decision {
+    /// A decision of which nothing more is known.
+    pub fn new(by: Decider, verdict: Verdict) -> Self {
+        Self {
+            by,
+            verdict,
+            scope: None,
+            name: None,
+            via: None,
+            reason: None,
+            risk_level: None,
+            user_authorization: None,
+        }
+    }
+}
+
+/// Who decides whether a tool call may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Decider {
+    /// A person who was asked.
+    Person,
+    /// A review.
+    Review,
+    /// The policy of the tool, or of the turn's message.
+    Rule,
+    /// A person, earlier: the tool was allowed for the whole conversation.
+    Grant,
+    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 /// What a person allows.

@@ -5,7 +5,7 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ErrorReport, Image, StepId};
+use crate::{Decision, ErrorReport, Image, StepId};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +77,10 @@ pub enum Chunk {
         /// Images that the model receives with the text, where its API takes them. The text says what they are.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
+        /// How it was decided whether the call may run, in order: a review without a decision may come before a person's
+        /// answer. Empty if nothing stood in its way. Shown to users, never sent to a model.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decisions: Vec<Decision>,
     },
     /// The failure that ended a turn. Shown to users, never sent to a model.
     Error(ErrorReport),

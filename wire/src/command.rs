@@ -122,6 +122,9 @@ pub enum Command {
         /// Retry settings of the new turn alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Box<RetrySettings>>,
+        /// What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approvals: Option<ApprovalMode>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,
@@ -145,6 +148,12 @@ pub enum Command {
         /// The reason, at most 4,096 bytes. The model is told the reason of a denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The person's name for those who read the conversation later, at most 200 bytes. Not checked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
     },
     /// Stops the running turn if its step is being retried: the retry is waiting, or has shown nothing yet.
     #[serde(rename = "retry.abort")]

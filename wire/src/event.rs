@@ -5,7 +5,9 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Category, ConversationId, StepId, TurnId};
+use crate::{
+    ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, StepId, TurnId,
+};
 
 mod compaction;
 mod outcome;
@@ -118,6 +120,9 @@ pub enum EventBody {
         /// How long the tool ran, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+        /// How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decisions: Vec<Decision>,
     },
     /// Token counts of a step.
     Usage {
@@ -208,6 +213,9 @@ pub enum EventBody {
         /// nothing was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
+        /// The tool calls that the caller is to run, whose results it sends with its next request; absent if there are none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<CallerCall>,
     },
     /// All chunks are persisted and history is final. The last event of every turn.
     TurnSealed,
@@ -296,6 +304,15 @@ pub enum EventBody {
         /// The user's reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What the user allowed; the call alone if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ApprovalScope>,
+        /// The user's name, as their client gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What the user answered with, such as `page` or `terminal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
     },
     /// Extension: a reviewer model started to review a tool call before it runs. Transient.
     ReviewStarted {
@@ -350,6 +367,35 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again.
+    ReportMissing {
+        /// The step of the reply.
+        step_id: StepId,
+        /// What was wrong with it.
+        reason: String,
+        /// Number of such replies so far.
+        attempt: u32,
+        /// The turn ends without a report after so many.
+        max_attempts: u32,
+    },
+    /// Extension: the model is asked for its final report and offered nothing else.
+    ReportForced {
+        /// The step that is for the report alone.
+        step_id: StepId,
+        /// Why.
+        by: ForcedBy,
+    },
+    /// Extension: an attempt to report left one more step of those that the turn had. Sent once per turn.
+    StepsCollapsed {
+        /// The step of the attempt.
+        step_id: StepId,
+        /// The maximum number of steps before.
+        from: u32,
+        /// The maximum number of steps now.
+        to: u32,
+    },
+    /// Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn.
+    FinalReport(Box<FinalReport>),
 
     /// An event of a newer version; its fields are not kept. Pass it over: a newer server shows by the other events too
     /// what matters to everyone.
@@ -389,6 +435,10 @@ impl EventBody {
             | Self::ReviewCompleted { .. }
             | Self::CompactionStarted { .. }
             | Self::CompactionCompleted { .. }
+            | Self::ReportMissing { .. }
+            | Self::ReportForced { .. }
+            | Self::StepsCollapsed { .. }
+            | Self::FinalReport(_)
             | Self::Unknown => true,
         }
     }

@@ -2,49 +2,21 @@
 
 mod attempt;
 mod retry;
+mod send;
 mod tool;
 
-use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalRequest, Category, ConversationId, ConversationStatus, DoneReason, Image,
-    QueuedMessage, RetrySettings, RetryState, StoredChunk, TurnId, Usage,
+    ApprovalMode, ApprovalRequest, CallerCall, Category, ConversationId, ConversationStatus, DoneReason,
+    QueuedMessage, RetryState, StoredChunk, TurnId, Usage,
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use retry::{RetryNowRequest, RetryRequest};
+pub use send::SendRequest;
 pub use tool::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
-
-/// Request body of `POST /chat`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct SendRequest {
-    /// The conversation; a new one if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation_id: Option<ConversationId>,
-    /// The user message.
-    pub message: String,
-    /// The model, as `provider/model`; the server's default if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Images attached to the message.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::images")]
-    pub images: Option<Vec<Image>>,
-    /// Reasoning effort, in the provider's terms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_effort: Option<String>,
-    /// Retry settings of this turn alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<Box<RetrySettings>>,
-    /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approvals: Option<ApprovalMode>,
-    /// Whether to send extension events too.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
-    pub extensions: Option<bool>,
-}
 
 /// A conversation in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +129,12 @@ pub struct TurnMetrics {
     /// Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_attempts: Option<Vec<FailedAttempt>>,
+    /// What happened to its calls that needed a person's approval; absent = they waited for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalMode>,
+    /// The tool calls that it handed to its caller; absent if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallerCall>,
 }
 
 impl TurnMetrics {
@@ -178,6 +156,8 @@ impl TurnMetrics {
             waited_ms: None,
             retry_of: None,
             failed_attempts: None,
+            approvals: None,
+            calls: Vec::new(),
         }
     }
 }

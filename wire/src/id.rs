@@ -67,6 +67,11 @@ impl StepId {
     pub fn step_of(&self, turn: &TurnId) -> Option<u32> {
         self.0.strip_prefix(turn.as_str())?.strip_prefix('#')?.parse().ok()
     }
+
+    /// The number of the step, from 0, whatever its turn is.
+    pub fn step(&self) -> Option<u32> {
+        self.0.rsplit_once('#')?.1.parse().ok()
+    }
 }
 
 /// Whether URL normalization removes it from a path, so that no request could address it.
@@ -84,6 +89,14 @@ pub struct InvalidId {
 }
 
 impl ConversationId {
+    /// What the ids of ephemeral conversations begin with.
+    pub const EPHEMERAL: &'static str = "ephemeral:";
+
+    /// Whether the conversation is in no list, and is removed some time after its last turn.
+    pub fn is_ephemeral(&self) -> bool {
+        self.0.starts_with(Self::EPHEMERAL)
+    }
+
     /// Validates an id chosen by a client.
     ///
     /// # Errors

@@ -24,12 +24,15 @@ mod failure;
 mod http;
 mod id;
 mod message;
+mod report;
+mod request;
 mod retry_settings;
 #[cfg(feature = "schema")]
 mod schema;
 
 pub use approval::{
-    Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Revoked,
+    Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Decider, Decision,
+    Revoked,
 };
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
@@ -47,6 +50,8 @@ pub use http::{
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
+pub use report::{FinalReport, ForcedBy};
+pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};
 pub use retry_settings::{
     AfterContent, Change, FallbackChains, InvalidRetrySettings, OnQuota, RetryPatch, RetryPreset,
     RetrySettings, RetrySettingsState, RouteRevert,

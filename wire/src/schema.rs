@@ -30,16 +30,18 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The unions discriminated by `type`, each with the suffix of its members' names and whether clients read it: then a newer
 /// server may send members that are not listed.
-const UNIONS: [(&str, &str, bool); 5] = [
+const UNIONS: [(&str, &str, bool); 7] = [
     ("AgentEvent", "Event", true),
     ("Chunk", "Chunk", true),
     ("Command", "Command", false),
     ("ExportLine", "Line", false),
+    ("ResponseFormat", "Format", false),
     ("ServerMessage", "Message", true),
+    ("ToolChoice", "ToolChoice", false),
 ];
 
 /// The words that clients read: a newer server may send others.
-const OPEN_WORDS: [&str; 19] = [
+const OPEN_WORDS: [&str; 21] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -47,6 +49,8 @@ const OPEN_WORDS: [&str; 19] = [
     "CompactionCause",
     "CompactionOutcome",
     "ConversationStatus",
+    "Decider",
+    "ForcedBy",
     "OnQuota",
     "OutputStream",
     "RetryOutcome",

@@ -21,6 +21,20 @@ use crate::{
 /// A hanging end-to-end test fails after this long, in milliseconds.
 const E2E_TIMEOUT: &str = "--test-timeout=300000";
 
+/// The tests of the binary that plain `cargo test` leaves out, so that it needs nothing but Rust.
+const WITH_NODE: [&str; 10] = [
+    "test",
+    "--locked",
+    "--package",
+    "everturn",
+    "--test",
+    "everturn",
+    "--",
+    "--ignored",
+    "--exact",
+    "kill::no_mcp_call_runs_twice",
+];
+
 /// Runs everything.
 pub(crate) fn all(root: &Path) -> Result<()> {
     let begun = Instant::now();
@@ -31,6 +45,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
         cargo(root, &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])
     })?;
     step("Rust tests", || cargo(root, &["test", "--locked", "--workspace"]))?;
+    step("Rust tests that need Node", || cargo(root, &WITH_NODE))?;
     step("examples", || examples(root))?;
     step("TypeScript", || typescript(root))?;
     step("end to end", || end_to_end(root))?;

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 34] = [
+const ALLOWED: [(&str, &[&str]); 35] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -31,12 +31,14 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
+    // What a request brings is compared with what is known: nothing is begun.
+    ("given", &["error"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What is woken is behind a trait: the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
-    ("gate", &["clock", "health", "telemetry", "timer"]),
+    ("gate", &["clock", "health", "journal", "state", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // What settings come to, and where they are kept: not who obeys them.
@@ -118,6 +120,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "conversation",
             "cursor",
             "error",
+            "given",
             "journal",
             "layer",
             "model",

@@ -31,6 +31,7 @@ pub(super) fn request() -> Request {
         model: "m".to_owned(),
         messages: vec![Message::new(Role::User, chunks)],
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

@@ -134,12 +134,12 @@ fn combined<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a>> {
     Some((wait?, Because::Header { name: "ratelimit", value: buckets, is_quoted: false }))
 }
 
-fn parameter<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
+pub(super) fn parameter<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
     let mut pairs = text.split([';', ',']).filter_map(|part| part.trim().split_once('='));
     pairs.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
 }
 
-fn get<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+pub(super) fn get<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     let ours = headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
     ours.map(|(_, value)| value.trim()).find(|value| !value.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Echo, Image, Value};
+use everturn_wire::{Decision, Echo, Image, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -22,6 +22,8 @@ pub(super) struct CallRecord {
     echo: Option<Echo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     check: Option<CheckRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    decisions: Vec<Decision>,
     state: StateRecord,
 }
 
@@ -36,6 +38,8 @@ enum CheckRecord {
         otherwise: Option<ApprovalRecord>,
     },
     Refused(String),
+    Report(Option<String>),
+    Caller,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,7 +87,7 @@ enum StateRecord {
 
 impl From<OpenCall> for CallRecord {
     fn from(open: OpenCall) -> Self {
-        let OpenCall { call: ToolCall { id, name, arguments, echo }, check, state } = open;
+        let OpenCall { call: ToolCall { id, name, arguments, echo }, check, decisions, state } = open;
         let arguments = match arguments {
             Arguments::Parsed(value) => ArgumentsRecord::Parsed(value),
             Arguments::Malformed { raw, reason } => ArgumentsRecord::Malformed { raw, reason },
@@ -99,12 +103,12 @@ impl From<OpenCall> for CallRecord {
                 StateRecord::Done { content, is_error, images }
             }
         };
-        Self { id, name, arguments, echo, check: check.map(|check| (*check).into()), state }
+        Self { id, name, arguments, echo, check: check.map(|check| (*check).into()), decisions, state }
     }
 }
 
 impl From<CallRecord> for OpenCall {
-    fn from(CallRecord { id, name, arguments, echo, check, state }: CallRecord) -> Self {
+    fn from(CallRecord { id, name, arguments, echo, check, decisions, state }: CallRecord) -> Self {
         let arguments = match arguments {
             ArgumentsRecord::Parsed(value) => Arguments::Parsed(value),
             ArgumentsRecord::Malformed { raw, reason } => Arguments::Malformed { raw, reason },
@@ -121,7 +125,7 @@ impl From<CallRecord> for OpenCall {
             }
         };
         let check = check.map(|check| Box::new(check.into()));
-        Self { call: ToolCall { id, name, arguments, echo }, check, state }
+        Self { call: ToolCall { id, name, arguments, echo }, check, decisions, state }
     }
 }
 
@@ -133,6 +137,8 @@ impl From<Check> for CheckRecord {
                 Self::Review { within_ms, otherwise: otherwise.map(Into::into) }
             }
             Check::Refused(answer) => Self::Refused(answer),
+            Check::Report(why) => Self::Report(why),
+            Check::Caller => Self::Caller,
         }
     }
 }
@@ -145,6 +151,8 @@ impl From<CheckRecord> for Check {
                 Self::Review { within_ms, otherwise: otherwise.map(Into::into) }
             }
             CheckRecord::Refused(answer) => Self::Refused(answer),
+            CheckRecord::Report(why) => Self::Report(why),
+            CheckRecord::Caller => Self::Caller,
         }
     }
 }

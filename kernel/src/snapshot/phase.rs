@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, CompactionCause, DoneReason, Echo, Failure, Usage};
+use everturn_wire::{Category, CompactionCause, DoneReason, Echo, Failure, FinalReport, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::{call::CallRecord, is_zero};
@@ -63,6 +63,8 @@ pub(super) enum PhaseRecord {
         reason: DoneReason,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Box<FinalReport>>,
     },
     /// A state of a later format, accepted so that the error can name its version.
     #[serde(other)]
@@ -194,7 +196,7 @@ impl From<&Phase> for PhaseRecord {
             Phase::Tools(Tools { step, calls }) => {
                 Self::Tools { step, calls: calls.into_iter().map(Into::into).collect() }
             }
-            Phase::Sealed(Outcome { reason, failure }) => Self::Sealed { reason, failure },
+            Phase::Sealed(Outcome { reason, failure, report }) => Self::Sealed { reason, failure, report },
         }
     }
 }
@@ -330,7 +332,7 @@ impl PhaseRecord {
             Self::Tools { step, calls } => {
                 Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
             }
-            Self::Sealed { reason, failure } => Phase::Sealed(Outcome { reason, failure }),
+            Self::Sealed { reason, failure, report } => Phase::Sealed(Outcome { reason, failure, report }),
             Self::Unknown => return None,
         })
     }

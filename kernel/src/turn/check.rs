@@ -2,7 +2,9 @@
 
 use alloc::{boxed::Box, format, string::String};
 
-use everturn_wire::{ApprovalRequest, Category, EventBody, Failure, RetryOutcome, StepId, Verdict};
+use everturn_wire::{
+    ApprovalRequest, Category, Decider, Decision, EventBody, Failure, RetryOutcome, StepId, Verdict,
+};
 
 use super::Turn;
 use crate::{
@@ -56,7 +58,8 @@ impl Turn {
     /// Whether the turn waits for nothing but answers of people.
     pub(super) fn waits_for_people(&self) -> bool {
         let Phase::Tools(tools) = &self.phase else { return false };
-        let mut open = tools.calls.iter().filter(|open| open.answer().is_none()).peekable();
+        let mut open =
+            tools.calls.iter().filter(|open| open.answer().is_none() && !open.is_of_caller()).peekable();
         open.peek().is_some() && open.all(|open| matches!(open.state, CallState::Asking(_)))
     }
 
@@ -90,7 +93,9 @@ impl Turn {
                     open.state = CallState::Reviewing(Review::new(now, *within_ms));
                     fx.tell(open.review_started_event(&step_id));
                 }
-                Some(Check::Review { .. } | Check::Refused(_)) | None => continue,
+                Some(Check::Review { .. } | Check::Refused(_) | Check::Report(_) | Check::Caller) | None => {
+                    continue;
+                }
             }
             self.revision += 1;
         }
@@ -104,18 +109,16 @@ impl Turn {
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
-        let Answer { step, call_id, allows, whole_tool, reason } = answer;
+        let decision = answer.decision();
+        let Answer { step, call_id, allows, whole_tool, .. } = answer;
         let Some(name) = self.asked_of(step, &call_id) else { return };
+        self.resolve(&call_id, decision.clone(), fx);
         if !allows {
-            let text = denied_by_person(reason.as_deref());
-            self.resolve(&call_id, Verdict::Denied, reason, fx);
+            let text = denied_by_person(decision.reason.as_deref());
             self.answer_call(now, &call_id, &ToolAnswer::error(text), fx);
-            return self.advance_tools(now, schedule, fx);
-        }
-        self.resolve(&call_id, Verdict::Allowed, reason, fx);
-        if whole_tool {
+        } else if whole_tool {
             for id in self.waiting_for_person(&name) {
-                self.resolve(&id, Verdict::Allowed, None, fx);
+                self.resolve(&id, Decision { reason: None, ..decision.clone() }, fx);
             }
         }
         self.advance_tools(now, schedule, fx);
@@ -182,7 +185,7 @@ impl Turn {
             return;
         }
         for id in unanswered {
-            self.resolve(&id, Verdict::TimedOut, None, fx);
+            self.resolve(&id, Decision::new(Decider::Person, Verdict::TimedOut), fx);
             self.answer_call(now, &id, &ToolAnswer::error(NOT_ANSWERED), fx);
         }
         for id in late {
@@ -213,6 +216,7 @@ impl Turn {
         let CallState::Reviewing(review) = open.state else { return };
         let Completed { verdict, assessment, why } = completed;
         fx.tell(open.review_completed_event(&step_id, verdict, review, &assessment));
+        open.decisions.push(decided_by_review(verdict, &assessment, why.as_deref()));
         self.revision += 1;
         let otherwise = match open.check.as_deref() {
             Some(Check::Review { otherwise, .. }) => otherwise.clone(),
@@ -244,12 +248,13 @@ impl Turn {
     }
 
     /// Ends the wait for a person: the call may run, or is about to be answered.
-    fn resolve(&mut self, call_id: &str, verdict: Verdict, reason: Option<String>, fx: &mut Effects) {
+    fn resolve(&mut self, call_id: &str, decision: Decision, fx: &mut Effects) {
         let Some(step_id) = self.step().map(|step| self.step_id(step)) else { return };
         let Phase::Tools(tools) = &mut self.phase else { return };
         let Some(open) = tools.calls.iter_mut().find(|open| open.call.id == call_id) else { return };
         if matches!(open.state, CallState::Asking(_)) {
-            fx.tell(open.resolved_event(&step_id, verdict, reason));
+            fx.tell(open.resolved_event(&step_id, decision.clone()));
+            open.decisions.push(decision);
         }
         open.allow();
         self.revision += 1;
@@ -303,6 +308,13 @@ impl OpenCall {
             fx.tell(event);
         }
     }
+}
+
+/// As it is kept with the call's result.
+fn decided_by_review(verdict: Verdict, assessment: &Assessment, why: Option<&str>) -> Decision {
+    let Assessment { risk_level, user_authorization, rationale, .. } = assessment.clone();
+    let reason = rationale.or(why.map(Into::into));
+    Decision { reason, risk_level, user_authorization, ..Decision::new(Decider::Review, verdict) }
 }
 
 fn denied_too_often() -> Failure {

@@ -206,7 +206,7 @@ impl Turn {
 
 impl Op {
     /// The next call of the step.
-    fn next(self) -> Self {
+    pub(super) fn next(self) -> Self {
         Self { attempt: self.attempt.saturating_add(1), ..self }
     }
 }

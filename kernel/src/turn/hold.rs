@@ -32,7 +32,7 @@ impl Turn {
         let delay_ms = wait_ms.min(LONGEST_WAIT_MS);
         let charge = if in_budget { Charge::Budget } else { Charge::Nothing };
         if let Err(given_up) = self.afford(now, &ledger, delay_ms, charge) {
-            return self.fail(now, failure, given_up, fx);
+            return self.give_up(now, failure, given_up, schedule, fx);
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);
         let backoff = Backoff { held: true, ..Backoff::after(now, op, ledger, delay_ms, charge) };

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use everturn_wire::{Category, CompactionCause, DoneReason, EventBody, Failure, RetryOutcome};
 
-use super::{Turn, charge::Charge};
+use super::{Turn, charge::Charge, report::EMPTY};
 use crate::{
     Ask, Directive, Effects, GiveUp, Ledger, Millis, Op, Question, Retry, Schedule, Seen, Target,
     ledger::Scheduled,
@@ -22,7 +22,7 @@ impl Turn {
     ) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         if streaming.has_content() && !self.may_rewind(streaming) {
-            return self.fail(now, failure, RetryOutcome::NotRetryable.into(), fx);
+            return self.give_up(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
         }
         if self.compacts_on(&failure) {
             return self.compact(now, CompactionCause::Overflow, schedule, fx);
@@ -30,6 +30,9 @@ impl Turn {
         let op = streaming.op;
         if self.is_summary_ahead() {
             return self.give_up_summary(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
+        }
+        if self.is_past_retries() {
+            return self.give_up(now, failure, RetryOutcome::Exhausted.into(), schedule, fx);
         }
         match self.decide(now, &streaming.ledger, &failure, schedule) {
             Ok(ask) => {
@@ -43,18 +46,6 @@ impl Turn {
         }
     }
 
-    /// A step cannot be brought to its end: the turn ends with its failure.
-    pub(super) fn give_up(
-        &mut self,
-        now: Millis,
-        failure: Failure,
-        given_up: GiveUp,
-        _schedule: &dyn Schedule,
-        fx: &mut Effects,
-    ) {
-        self.fail(now, failure, given_up, fx);
-    }
-
     /// Handles a stream that ended well but empty. It is retried like a failure, even if it reported usage, unless it
     /// was cut for a reason that a retry does not change.
     pub(super) fn on_empty(
@@ -65,9 +56,17 @@ impl Turn {
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let failure = emptiness(reason);
+        if self.reporting.is_some() && failure.retryable && streaming.ledger.summarizing.is_none() {
+            // Nothing of it is kept.
+            streaming.pieces.clear();
+            self.tell_recovered(fx);
+            self.complete_step(now, fx);
+            return self.guide(now, &[EMPTY], schedule, fx);
+        }
         let (usage, step) = (streaming.usage.take(), streaming.op.step);
         self.settle_usage(usage, &self.step_id(step), fx);
-        self.on_failed(now, emptiness(reason), schedule, fx);
+        self.on_failed(now, failure, schedule, fx);
     }
 
     /// What comes next, or why nothing does. The wait is as long as it will be.

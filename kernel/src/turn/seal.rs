@@ -5,7 +5,11 @@ use everturn_wire::{
 };
 
 use super::Turn;
-use crate::{Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer, call::INTERRUPTED, phase::Phase};
+use crate::{
+    Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer,
+    call::{INTERRUPTED, OpenCall},
+    phase::Phase,
+};
 
 impl Turn {
     /// Stops the turn: no error, and its content stays.
@@ -57,7 +61,11 @@ impl Turn {
             self.retries = self.retries.saturating_sub((!backoff.held).into());
             self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         }
+        let report = self.tell_report(&reason, failure.as_ref(), fx);
+        let handed = self.calls().iter().filter(|open| open.is_of_caller() && open.answer().is_some());
+        let calls = handed.map(OpenCall::caller_call).collect();
         fx.tell(EventBody::Done {
+            calls,
             reason: reason.clone(),
             duration_ms: Some(now.since(self.started_at)),
             usage: self.usage,
@@ -66,11 +74,17 @@ impl Turn {
         });
         fx.tell(EventBody::TurnSealed);
         self.return_to_own_targets();
-        self.enter(Phase::Sealed(Outcome { reason, failure }));
+        self.enter(Phase::Sealed(Outcome { reason, failure, report }));
     }
 
     /// Interrupts what the phase waits for and leaves a history that every provider accepts.
-    fn leave(&mut self, now: Millis, retries: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
+    pub(super) fn leave(
+        &mut self,
+        now: Millis,
+        retries: RetryOutcome,
+        message: Option<&str>,
+        fx: &mut Effects,
+    ) {
         self.end_retries(retries, message, fx);
         let is_cancelled = retries == RetryOutcome::Cancelled;
         let outcome = if is_cancelled { CompactionOutcome::Cancelled } else { CompactionOutcome::Failed };
@@ -80,7 +94,10 @@ impl Turn {
             Phase::Streaming(_) => {
                 self.abandon_step(fx);
             }
-            Phase::Tools(_) => self.answer_all(now, &ToolAnswer::error(INTERRUPTED), fx),
+            Phase::Tools(_) => {
+                self.keep_report();
+                self.answer_all(now, &ToolAnswer::error(INTERRUPTED), fx);
+            }
             Phase::Backoff(_) | Phase::Sealed(_) => {}
         }
     }

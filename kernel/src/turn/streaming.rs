@@ -7,7 +7,7 @@ use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usa
 
 use super::Turn;
 use crate::{
-    Check, CheckedCall, Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target,
+    Checked, CheckedCall, Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target,
     ToolAnswer, ToolCall,
     call::{INTERRUPTED, OpenCall, promote, with_unique_id},
     phase::{Phase, Piece, Streaming, Tools},
@@ -39,13 +39,15 @@ impl Turn {
                 self.note_first_token();
             }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
-            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, None, fx),
+            StreamEvent::ToolCall(call) => self.on_tool_call(now, call, Checked::default(), fx),
             StreamEvent::Checked(checked) => {
-                let CheckedCall { call, check } = *checked;
-                self.on_tool_call(now, call, Some(Box::new(check)), fx);
+                let CheckedCall { call, checked } = *checked;
+                self.on_tool_call(now, call, checked, fx);
             }
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
+            // For hosts.
+            StreamEvent::Quota(_) => {}
             StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
             StreamEvent::NearlyFull => self.on_nearly_full(now, schedule, fx),
             StreamEvent::Summary(summary) => self.on_summary(now, *summary, schedule, fx),
@@ -69,10 +71,15 @@ impl Turn {
         }
     }
 
-    fn on_tool_call(&mut self, now: Millis, call: ToolCall, check: Option<Box<Check>>, fx: &mut Effects) {
+    fn on_tool_call(&mut self, now: Millis, call: ToolCall, checked: Checked, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         streaming.saw_content(now, &self.settings.targets, fx);
-        let open = OpenCall { check, ..OpenCall::new(with_unique_id(call, &streaming.calls)) };
+        let call = with_unique_id(call, &streaming.calls);
+        let Checked { check, decision } =
+            if self.reporting.is_some() { self.check_of(&call, checked) } else { checked };
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let (check, decisions) = (check.map(Box::new), decision.into_iter().collect());
+        let open = OpenCall { check, decisions, ..OpenCall::new(call) };
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);
@@ -93,13 +100,19 @@ impl Turn {
         let cut = matches!(reason, DoneReason::Length | DoneReason::ContentFilter);
         self.complete_step(now, fx);
         match &self.phase {
+            Phase::Tools(tools) if tools.calls.is_empty() && self.must_report() => {
+                self.on_no_call(now, &reason, schedule, fx);
+            }
             Phase::Tools(tools) if tools.calls.is_empty() => self.seal(now, reason, None, fx),
             _ if cut => {
                 // The last call may be truncated and still parse, so none is run.
                 let why = format!("(tool failed: not run, the reply was cut: {})", reason.as_str());
                 let answer = |open: &OpenCall| if open.is_running() { INTERRUPTED } else { &why };
                 self.answer_where(now, |open| Some(ToolAnswer::error(answer(open))), fx);
-                self.seal(now, reason, None, fx);
+                match self.must_report() {
+                    true => self.on_cut_calls(now, &reason, schedule, fx),
+                    false => self.seal(now, reason, None, fx),
+                }
             }
             _ => self.start_tools(now, schedule, fx),
         }

@@ -9,6 +9,7 @@ use super::Turn;
 use crate::{
     Effects, Ledger, Millis, NextCall, Op, Schedule, ToolAnswer,
     call::{CallState, OpenCall, promote},
+    check::HANDED_OVER,
     phase::{Phase, Streaming},
 };
 
@@ -44,7 +45,7 @@ impl Turn {
 
     /// Right after the step's stream ended: calls that cannot be run are answered, the others may start.
     pub(super) fn start_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
-        self.answer_where(now, OpenCall::refusal, fx);
+        self.answer_where(now, OpenCall::prompt_answer, fx);
         self.advance_tools(now, schedule, fx);
     }
 
@@ -98,17 +99,36 @@ impl Turn {
             Phase::Streaming(streaming) => promote(&mut streaming.calls, places, now),
             Phase::Tools(tools) => {
                 promote(&mut tools.calls, places, now);
-                if tools.calls.iter().all(|open| open.answer().is_some()) {
+                let mut left = tools.calls.iter().filter(|open| open.answer().is_none()).peekable();
+                if left.peek().is_none() {
                     let step = tools.step.saturating_add(1);
-                    self.next_step(now, step, schedule, fx);
+                    match self.must_report() {
+                        true => self.on_results(now, step, schedule, fx),
+                        false => self.next_step(now, step, schedule, fx),
+                    }
+                } else if left.all(OpenCall::is_of_caller) {
+                    self.hand_over(now, fx);
                 }
             }
             Phase::Backoff(_) | Phase::Sealed(_) => {}
         }
     }
 
-    fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
-        if self.settings.max_steps.is_some_and(|max| step >= max.max(1)) {
+    /// Ends the turn with the calls that the caller runs: the history has a result for each until the real ones come.
+    fn hand_over(&mut self, now: Millis, fx: &mut Effects) {
+        let Phase::Tools(tools) = &mut self.phase else { return };
+        let step_id = StepId::new(&self.id, tools.step);
+        for open in tools.calls.iter_mut().filter(|open| open.answer().is_none()) {
+            let answer = ToolAnswer::ok(HANDED_OVER);
+            fx.tell(open.result_event(&step_id, &answer, None));
+            fx.keep(Role::Tool, open.result_chunk(&step_id, &answer));
+            open.state = CallState::Done(answer);
+        }
+        self.seal(now, DoneReason::ToolCalls, None, fx);
+    }
+
+    pub(super) fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
+        if !self.must_report() && self.settings.max_steps.is_some_and(|max| step >= max.max(1)) {
             return self.seal(now, DoneReason::MaxSteps, None, fx);
         }
         let steering = mem::take(&mut self.queue);
@@ -126,6 +146,7 @@ impl Turn {
         }
         let ledger = Ledger::new(self.target);
         self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, ledger, now)));
+        self.tell_last_step(step, fx);
     }
 
     /// The target of the next call: the schedule may go back to one that it left, or avoid one that is walled.

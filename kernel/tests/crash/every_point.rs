@@ -1,8 +1,8 @@
 //! A crash at every point of random stories: each commit (before and after it is saved), each streamed event, each
 //! start of a tool.
 
-use everturn_kernel::{Approval, Check, Input, Outcome, Settings, Turn};
-use everturn_testkit::{Fact, Script, World, strategy::any_calm_script};
+use everturn_kernel::{Approval, Check, Checked, CheckedCall, Input, Outcome, Settings, StreamEvent, Turn};
+use everturn_testkit::{Beat, Fact, Script, World, strategy::any_calm_script};
 use everturn_wire::{Chunk, EventBody, QueuedMessage, Role};
 use proptest::prelude::*;
 
@@ -79,8 +79,26 @@ fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
     Script {
         settings: Settings { max_recoveries: 9, eager_tools, idempotent_tools, ..script.settings },
         checks: script.checks.into_iter().map(|(name, check)| (name, unhurried(check))).collect(),
+        steps: script
+            .steps
+            .into_iter()
+            .map(|step| step.into_iter().map(unhurried_answer).collect())
+            .collect(),
         ..script
     }
+}
+
+/// The same answer of a model, where the calls that come with a check have time enough.
+fn unhurried_answer(beats: Vec<Beat>) -> Vec<Beat> {
+    let unhurried = |beat| match beat {
+        Beat::Say(StreamEvent::Checked(call)) => {
+            let CheckedCall { call, checked } = *call;
+            let checked = Checked { check: checked.check.map(unhurried), ..checked };
+            Beat::Say(StreamEvent::Checked(Box::new(CheckedCall { call, checked })))
+        }
+        beat => beat,
+    };
+    beats.into_iter().map(unhurried).collect()
 }
 
 /// The same check with time enough for what a crash makes it do again.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use everturn_kernel::{
     Cycling, Directive, Handover, Health, Interactive, Millis, NextCall, Question, Retry, Schedule, Target,
+    Walls,
 };
 use everturn_testkit::{
     Delays, START,
@@ -21,6 +22,8 @@ pub(crate) enum Preset {
     Interactive(Interactive),
     Cycling(Cycling),
     Handover(Handover<Delays>),
+    /// Which sits out usage limits.
+    Walled(Box<Walls<Self>>),
 }
 
 impl Preset {
@@ -29,7 +32,17 @@ impl Preset {
             Self::Interactive(preset) => preset,
             Self::Cycling(preset) => preset,
             Self::Handover(preset) => preset,
+            Self::Walled(preset) => preset.as_ref(),
         }
+    }
+
+    /// The preset itself, where it sits out usage limits.
+    fn inner(&self) -> &Self {
+        if let Self::Walled(walls) = self { &walls.0 } else { self }
+    }
+
+    fn sits_out(&self) -> bool {
+        matches!(self, Self::Walled(_))
     }
 }
 
@@ -70,9 +83,20 @@ pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
 
 /// `interactive` with jitter.
 pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
-    (1..5_000u64, 0..8u32, any::<bool>(), 0.01..1.0).prop_map(|(base_ms, max_retries, reverts, jitter)| {
-        let base = Duration::from_millis(base_ms);
-        Preset::Interactive(Interactive { base, max_delay: None, max_retries, reverts, jitter })
+    let cap = option::weighted(0.5, 1_000..100_000u64);
+    (1..5_000u64, cap, 0..8u32, any::<bool>(), 0.01..1.0).prop_map(
+        |(base_ms, cap_ms, max_retries, reverts, jitter)| {
+            let (base, max_delay) = (Duration::from_millis(base_ms), cap_ms.map(Duration::from_millis));
+            Preset::Interactive(Interactive { base, max_delay, max_retries, reverts, jitter })
+        },
+    )
+}
+
+/// Any preset, with and without jitter, of which a third sits out usage limits.
+fn any_policy() -> impl Strategy<Value = Preset> {
+    let preset = prop_oneof![3 => any_preset(), 1 => any_jittered()];
+    (preset, prop::bool::weighted(0.35)).prop_map(|(preset, sits_out)| {
+        if sits_out { Preset::Walled(Box::new(Walls(preset))) } else { preset }
     })
 }
 
@@ -92,23 +116,40 @@ fn any_health() -> impl Strategy<Value = Vec<(Target, Failure)>> {
     vec((target, any_failure()), 0..4)
 }
 
+/// A failure; before it the call may be put off for so long, and what it waits for may open before, after so long.
+type Beat = (Option<(u64, Option<u64>)>, Failure);
+
 /// A story of one or two steps.
-fn any_failures() -> impl Strategy<Value = [Vec<Failure>; 2]> {
-    [vec(any_failure(), 0..10), vec(any_failure(), 0..10)]
+fn any_beats() -> impl Strategy<Value = [Vec<Beat>; 2]> {
+    let hold = (1..90_000u64, option::of(0..90_000u64));
+    let used_up = (1..5 * 24 * 3_600_000u64).prop_map(|hint_ms| Failure {
+        hint_ms: Some(hint_ms),
+        ..Failure::new(Category::QuotaExhausted, false, "HTTP 429: used up")
+    });
+    let failure = prop_oneof![9 => any_failure(), 1 => used_up].boxed();
+    let beat = || (option::weighted(0.3, hold.clone()), failure.clone());
+    [vec(beat(), 0..10), vec(beat(), 0..10)]
+}
+
+/// Plays a step as far as it goes. Returns whether another call is wanted.
+fn play(story: &mut Story<Preset>, beats: Vec<Beat>) -> bool {
+    beats.into_iter().all(|(hold, failure)| {
+        hold.is_none_or(|(wait_ms, opens_after)| story.hold(wait_ms, opens_after)) && story.fail(failure)
+    })
 }
 
 proptest! {
     #![proptest_config(config(20_000))]
 
     #[test]
-    fn a_route_is_taken_by_its_rules(route in any_route(), preset in any_preset(), known in any_health(), failures in any_failures()) {
+    fn a_route_is_taken_by_its_rules(route in any_route(), preset in any_policy(), known in any_health(), beats in any_beats()) {
         let mut story = Story::new(route, preset.clone());
         for (target, failure) in &known {
             story.health.note(START, target, failure);
         }
         let before = story.health.clone();
-        let [first, second] = failures;
-        if !first.into_iter().all(|failure| story.fail(failure)) {
+        let [first, second] = beats;
+        if !play(&mut story, first) {
             check(&story, &preset, &before);
             return Ok(());
         }
@@ -116,7 +157,7 @@ proptest! {
         let first_step = story.happened.len();
         story.step(1_000);
         let health = story.health.clone();
-        if second.into_iter().all(|failure| story.fail(failure)) {
+        if play(&mut story, second) {
             story.answer();
         }
         story.happened.drain(..first_step);
@@ -139,19 +180,67 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
     if let Some(most) = preset.max_retries() {
         let most = most as usize + 1;
         // Handovers do not count: after each wait, and once the schedule is over, every target may be asked once.
-        let most = if matches!(preset, Preset::Handover(_)) { (most + 1) * targets.len() } else { most };
+        let most =
+            if matches!(preset.inner(), Preset::Handover(_)) { (most + 1) * targets.len() } else { most };
+        // Neither do calls that were put off, nor waits for usage limits.
+        let uncounted = |fact: &&Happened| match fact {
+            Happened::Held { .. } => true,
+            Happened::Told(event) => wall_wait(preset, event).is_some(),
+            _ => false,
+        };
+        let uncounted = story.happened.iter().filter(uncounted).count();
+        let most = if preset.sits_out() && matches!(preset.inner(), Preset::Handover(_)) {
+            most * (uncounted + 1)
+        } else {
+            most + uncounted
+        };
         assert!(calls.len() <= most, "{} calls: {happened}", calls.len());
     }
+    check_walls(story, preset, &happened);
     let mut seen: Vec<(Millis, usize, &Failure)> = Vec::new();
-    let (mut clamped, mut refused) = (false, Vec::new());
+    // Whether the hint of the next call, and of the last one, may be cut short.
+    let (mut clamped, mut was_clamped, mut refused) = (false, false, Vec::new());
+    // Retries of the step that are none of the preset's.
+    let mut uncounted = 0;
     for fact in &story.happened {
         match fact {
-            Happened::Told(EventBody::ProviderRetry { delay_ms, clamped: is_clamped, .. }) => {
-                clamped = *is_clamped == Some(true);
-                if let Preset::Interactive(Interactive { max_delay: Some(cap), .. }) = preset {
+            Happened::Told(
+                event @ EventBody::ProviderRetry {
+                    attempt,
+                    delay_ms,
+                    clamped: is_clamped,
+                    shared,
+                    category,
+                    ..
+                },
+            ) => {
+                // A call that was put off is the same call after its wait.
+                // One for a usage limit does not say again that an earlier hint was cut short.
+                let says_nothing = shared.is_some() || wall_wait(preset, event).is_some();
+                clamped = *is_clamped == Some(true) || (says_nothing && was_clamped);
+                // A wait for others, or for a usage limit, is not the preset's.
+                let is_own =
+                    shared.is_none() && (!preset.sits_out() || *category != Some(Category::QuotaExhausted));
+                if let Preset::Interactive(Interactive { max_delay: Some(cap), .. }) = preset.inner()
+                    && is_own
+                {
                     assert!(u128::from(*delay_ms) <= cap.as_millis(), "a wait beyond the limit: {happened}");
                 }
-                let may_clamp = matches!(preset, Preset::Cycling(Cycling { clamp_hints: true, .. }));
+                uncounted += u32::from(says_nothing);
+                if let Preset::Interactive(interactive) = preset.inner()
+                    && is_own
+                    && *delay_ms > 0
+                {
+                    // A usage limit is taken to last a minute where nobody says how long.
+                    let lasts = |failure: &Failure| {
+                        failure.hint_ms.is_some() || failure.category == Category::QuotaExhausted
+                    };
+                    let is_plain = !seen.iter().any(|(_, _, failure)| lasts(failure))
+                        && *before == Health::new()
+                        && targets.len() == 1;
+                    check_spread(interactive, *attempt - uncounted, *delay_ms, is_plain, &happened);
+                }
+                let may_clamp = matches!(preset.inner(), Preset::Cycling(Cycling { clamp_hints: true, .. }));
                 assert!(!clamped || may_clamp, "clamped by {preset:?}");
             }
             Happened::Failed { at, target, failure } => {
@@ -173,18 +262,66 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
                     assert!(is_due, "{} is asked before its hint is over: {happened}", targets[*target].name);
                 }
                 check_move(preset, before, &seen, *at, *target, targets, &happened);
-                clamped = false;
+                (was_clamped, clamped) = (clamped, false);
             }
-            Happened::Told(_) => {}
+            Happened::Told(_) | Happened::Held { .. } => {}
         }
     }
+}
+
+/// A wait is the doubled one, spread by the jitter; if it `is_plain`, nothing makes it longer.
+fn check_spread(preset: &Interactive, attempt: u32, delay_ms: u64, is_plain: bool, happened: &str) {
+    let doubled = preset.base.as_millis() as f64 * 2f64.powi(attempt as i32);
+    let (least, most) = (doubled * (1.0 - preset.jitter), doubled * (1.0 + preset.jitter));
+    let delay = delay_ms as f64;
+    assert!(delay >= least.floor(), "{delay_ms} ms, less than the jitter of {preset:?} allows: {happened}");
+    assert!(
+        !is_plain || delay <= most.ceil(),
+        "{delay_ms} ms, more than the jitter of {preset:?} allows: {happened}"
+    );
+}
+
+/// How long a turn waits for a usage limit, if this says so.
+fn wall_wait(preset: &Preset, event: &EventBody) -> Option<u64> {
+    match event {
+        EventBody::ProviderRetry {
+            delay_ms, category: Some(Category::QuotaExhausted), shared: None, ..
+        } if preset.sits_out() && *delay_ms > 0 => Some(*delay_ms),
+        _ => None,
+    }
+}
+
+/// The waits for usage limits: up to 7 days in all. Of the only target, none is shorter than the provider says, and a guess is
+/// between 15 min and 6 h.
+fn check_walls(story: &Story<Preset>, preset: &Preset, happened: &str) {
+    let (mut waited, mut hint) = (0, None);
+    let is_only = story.turn.settings().targets.len() == 1;
+    for fact in &story.happened {
+        match fact {
+            Happened::Failed { failure, .. } => hint = failure.hint_ms,
+            Happened::Told(event) => {
+                let Some(wait) = wall_wait(preset, event) else { continue };
+                waited += wait;
+                assert!(
+                    !is_only || wait >= hint.unwrap_or(15 * 60_000),
+                    "a limit is asked about too early: {happened}"
+                );
+                assert!(
+                    !is_only || hint.is_some() || wait <= 6 * 3_600_000,
+                    "a guess of more than 6 h: {happened}"
+                );
+            }
+            _ => {}
+        }
+    }
+    assert!(waited <= 7 * 24 * 3_600_000, "{waited} ms for usage limits: {happened}");
 }
 
 /// Whether the target that failed so is not asked again in the step. A usage limit passes, if it is known when.
 fn is_final(preset: &Preset, failure: &Failure) -> bool {
     let is_wall = failure.category == Category::QuotaExhausted
         && match preset {
-            Preset::Interactive(_) => true,
+            Preset::Walled(_) | Preset::Interactive(_) => true,
             Preset::Handover(_) => failure.hint_ms.is_some(),
             Preset::Cycling(_) => false,
         };
@@ -193,7 +330,7 @@ fn is_final(preset: &Preset, failure: &Failure) -> bool {
 
 /// Whether a failure of one target keeps the preset from asking another one.
 fn concerns(preset: &Preset, failure: &Failure, failed: &Target, next: &Target) -> bool {
-    match (preset, failure.category) {
+    match (preset.inner(), failure.category) {
         (Preset::Cycling(_), _) => failed.is_same_request(next),
         (_, Category::QuotaExhausted | Category::Auth) => failed.credential == next.credential,
         (_, Category::Overloaded | Category::ServerError) => failed.model == next.model,
@@ -211,7 +348,7 @@ fn check_move(
     targets: &[Target],
     happened: &str,
 ) {
-    if matches!(preset, Preset::Cycling(_)) {
+    if matches!(preset.inner(), Preset::Cycling(_)) {
         return;
     }
     let Some((_, last, _)) = seen.last() else { return };

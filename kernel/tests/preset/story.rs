@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Arguments, Directive, Effect, Effects, FinishReason, Health, Input, Millis, NextCall, Op, Prompt,
+    Arguments, Directive, Effect, Effects, FinishReason, Health, Hold, Input, Millis, NextCall, Op, Prompt,
     Question, Retry, Schedule, Settings, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_testkit::START;
@@ -31,8 +31,19 @@ pub(crate) fn targets(names: &str) -> Vec<Target> {
 /// Something that happened on the route.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Happened {
-    Called { at: Millis, target: usize },
-    Failed { at: Millis, target: usize, failure: Failure },
+    Called {
+        at: Millis,
+        target: usize,
+    },
+    Failed {
+        at: Millis,
+        target: usize,
+        failure: Failure,
+    },
+    /// The call was put off until then.
+    Held {
+        until: Millis,
+    },
     Told(EventBody),
 }
 
@@ -113,10 +124,46 @@ impl<P: Schedule> Story<P> {
         self.tell(Input::Provider(op, StreamEvent::Failed(failure)));
         if let Want::Wake(op, at) = self.turn.want() {
             meanwhile(&mut self.health, self.now);
+            // Nothing but a hold is opened early, and no wait ends early.
+            self.tell_in_vain(Input::Release);
+            if at > self.now {
+                self.tell_in_vain(Input::Tick(op));
+            }
             self.now = at;
             self.tell(Input::Tick(op));
         }
         self.turn.outcome().is_none()
+    }
+
+    /// The call that is wanted is put off for so long, unless what it waits for opens before. Returns whether the turn goes on.
+    pub(crate) fn hold(&mut self, wait_ms: u64, opens_after: Option<u64>) -> bool {
+        let Want::Stream(op) = self.turn.want() else { return false };
+        let failure = fails(Category::RateLimited, None);
+        let hold = Hold { failure, wait_ms, shared: true, in_budget: true };
+        self.happened.push(Happened::Held { until: self.now.plus(wait_ms) });
+        self.tell(Input::Provider(op, StreamEvent::Held(Box::new(hold))));
+        let Want::Wake(held, at) = self.turn.want() else { return self.turn.outcome().is_none() };
+        assert_eq!((held.step, at), (op.step, self.now.plus(wait_ms)), "it waits as long as it is told");
+        match opens_after.filter(|after| *after < wait_ms) {
+            Some(after) => {
+                self.now = self.now.plus(after);
+                self.tell_in_vain(Input::Tick(held));
+                self.tell(Input::Release);
+            }
+            None => {
+                self.now = at;
+                self.tell(Input::Tick(held));
+            }
+        }
+        assert!(matches!(self.turn.want(), Want::Stream(_)), "nothing but a call follows");
+        true
+    }
+
+    /// Tells the turn something that does not apply.
+    fn tell_in_vain(&mut self, input: Input) {
+        let (turn, told) = (self.turn.clone(), self.happened.len());
+        self.tell(input);
+        assert_eq!((&turn, told), (&self.turn, self.happened.len()), "it changes nothing");
     }
 
     /// The call that is wanted asks for a tool, which takes so long: the step ends.

@@ -102,7 +102,15 @@ impl Trial {
                 }
                 Want::Person { step, .. } => {
                     let call_id = self.turn.asked_calls().next().expect("a person is asked").id.clone();
-                    let answer = Answer { step, call_id, allows: true, whole_tool: false, reason: None };
+                    let answer = Answer {
+                        step,
+                        call_id,
+                        allows: true,
+                        whole_tool: false,
+                        reason: None,
+                        name: None,
+                        via: None,
+                    };
                     self.tell(&Input::Answer(Box::new(answer)));
                 }
                 Want::Nothing => return,
@@ -196,8 +204,9 @@ impl Trial {
             && op != next
         {
             let summary = before.is_summarizing() != self.turn.is_summarizing();
+            let report = self.turn.must_report_now();
             assert!(
-                summary || matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
+                summary || report || matches!(input, Input::RetryNow | Input::GoTo(_) | Input::Recover),
                 "asked again by {input:?}"
             );
             assert_eq!(next.attempt, op.attempt + 1);

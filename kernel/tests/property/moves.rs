@@ -60,7 +60,8 @@ impl Move {
             ) => {
                 let asked: Vec<_> = turn.asked_calls().map(|call| call.id.clone()).collect();
                 let call_id = (!asked.is_empty()).then(|| index.get(&asked).clone())?;
-                let answer = Answer { step, call_id, allows, whole_tool, reason: None };
+                let answer =
+                    Answer { step, call_id, allows, whole_tool, reason: None, name: None, via: None };
                 Some(Input::Answer(Box::new(answer)))
             }
             (Self::Review(index, answer), Want::Tools { step, .. }) => {

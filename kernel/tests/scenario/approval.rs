@@ -8,7 +8,7 @@ use everturn_testkit::{
     beat::{call, finish, says, text},
     play,
 };
-use everturn_wire::{EventBody, Verdict};
+use everturn_wire::{ApprovalScope, Chunk, Decider, Decision, EventBody, Verdict};
 
 fn asks(calls: &[(&str, &str)]) -> Vec<Beat> {
     let calls = calls.iter().map(|(id, name)| call(id, name));
@@ -33,7 +33,15 @@ fn within(script: Script, within_ms: u64) -> Script {
 }
 
 fn answer(call_id: &str, allows: bool) -> Answer {
-    Answer { step: 0, call_id: call_id.into(), allows, whole_tool: false, reason: None }
+    Answer {
+        step: 0,
+        call_id: call_id.into(),
+        allows,
+        whole_tool: false,
+        reason: None,
+        name: None,
+        via: None,
+    }
 }
 
 fn says_later(after_ms: u64, answer: Answer) -> (u64, Input) {
@@ -61,8 +69,8 @@ fn a_call_runs_when_a_person_allows_it_and_the_others_do_not_wait() {
     3600000 > allow
     3600000 approval-resolved toolCallId="a" verdict="allowed"
     3600000 > run write 0/a
-    3600010 tool-result content="ok" durationMs=10 isError=false toolCallId="a" toolName="write"
-    3600010 | Tool tool-result content="ok" isError=false toolCallId="a" toolName="write"
+    3600010 tool-result content="ok" decisions=[{"by":"person","verdict":"allowed"}] durationMs=10 isError=false toolCallId="a" toolName="write"
+    3600010 | Tool tool-result content="ok" decisions=[{"by":"person","verdict":"allowed"}] isError=false toolCallId="a" toolName="write"
     3600010 > call 1.0
     3600010 text-delta delta="Done"
     3600010 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
@@ -87,8 +95,8 @@ fn a_denial_is_a_result_that_says_so() {
         0 approval-requested input={"n":1} reason="it changes files" toolCallId="a" toolName="write"
        50 > deny
        50 approval-resolved reason="not on Fridays" toolCallId="a" verdict="denied"
-       50 tool-result content="(tool failed: the user denied this call: not on Fridays)" isError=true toolCallId="a" toolName="write"
-       50 | Tool tool-result content="(tool failed: the user denied this call: not on Fridays)" isError=true toolCallId="a" toolName="write"
+       50 tool-result content="(tool failed: the user denied this call: not on Fridays)" decisions=[{"by":"person","reason":"not on Fridays","verdict":"denied"}] isError=true toolCallId="a" toolName="write"
+       50 | Tool tool-result content="(tool failed: the user denied this call: not on Fridays)" decisions=[{"by":"person","reason":"not on Fridays","verdict":"denied"}] isError=true toolCallId="a" toolName="write"
        50 > call 1.0
        50 text-delta delta="Done"
        50 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
@@ -143,6 +151,45 @@ fn one_answer_can_be_for_all_calls_of_the_tool_that_wait() {
     world.check();
     let allowed = |id: &str| (id.to_owned(), Verdict::Allowed);
     assert_eq!(verdicts(&world), [allowed("b"), allowed("a"), ("c".into(), Verdict::Denied)]);
+}
+
+#[test]
+fn who_answered_is_kept_with_the_result() {
+    let (name, via) = (Some("Ada".to_owned()), Some("page".to_owned()));
+    let whole = Answer { whole_tool: true, name: name.clone(), via: via.clone(), ..answer("b", true) };
+    let no = Answer { reason: Some("not on Fridays".into()), whole_tool: true, ..answer("c", false) };
+    let calls = [("a", "write"), ("b", "write"), ("c", "delete"), ("d", "read")];
+    let outside = vec![says_later(10, whole), says_later(90, no)];
+    let mut world = World::new(Script { outside, ..story(&calls) });
+    world.run().sealed().expect("it ends");
+    world.check();
+    let allowed = Decision {
+        scope: Some(ApprovalScope::Conversation),
+        name,
+        via,
+        ..Decision::new(Decider::Person, Verdict::Allowed)
+    };
+    let reason = Some("not on Fridays".to_owned());
+    let denied = Decision { reason, ..Decision::new(Decider::Person, Verdict::Denied) };
+    let mut kept = decisions(&world);
+    kept.sort_by(|(a, _), (b, _)| a.cmp(b));
+    assert_eq!(
+        kept,
+        [
+            ("a".to_owned(), vec![allowed.clone()]),
+            ("b".into(), vec![allowed]),
+            ("c".into(), vec![denied]),
+            ("d".into(), vec![]),
+        ]
+    );
+}
+
+#[test]
+fn that_nobody_answered_is_kept_with_the_result() {
+    let mut world = World::new(within(story(&[("a", "write")]), 60_000));
+    world.run().sealed().expect("it ends");
+    let timed_out = Decision::new(Decider::Person, Verdict::TimedOut);
+    assert_eq!(decisions(&world), [("a".to_owned(), vec![timed_out])]);
 }
 
 #[test]
@@ -226,6 +273,16 @@ fn results(world: &World) -> Vec<(String, String)> {
     world.log().pick(|fact| match fact {
         Fact::Told(EventBody::ToolResult { tool_call_id, content, .. }) => {
             Some((tool_call_id.clone(), content.clone()))
+        }
+        _ => None,
+    })
+}
+
+/// What is kept with the results of calls.
+fn decisions(world: &World) -> Vec<(String, Vec<Decision>)> {
+    world.log().pick(|fact| match fact {
+        Fact::Kept(_, Chunk::ToolResult { tool_call_id, decisions, .. }) => {
+            Some((tool_call_id.clone(), decisions.clone()))
         }
         _ => None,
     })

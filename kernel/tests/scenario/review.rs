@@ -1,5 +1,7 @@
 //! Automatic reviews: what is tried again, for how long, and what follows.
 
+use std::slice;
+
 use everturn_kernel::{
     Approval, Assessment, Check, FinishReason, Input, ReviewAnswer, Settings, ToolAnswer, Turn,
 };
@@ -10,7 +12,7 @@ use everturn_testkit::{
     beat::{call, finish, says},
     play,
 };
-use everturn_wire::{Category, DoneReason, EventBody, Failure, Verdict};
+use everturn_wire::{Category, Chunk, Decider, Decision, DoneReason, EventBody, Failure, Verdict};
 
 fn allow() -> ReviewAnswer {
     let risk_level = Some("low".into());
@@ -83,8 +85,8 @@ fn an_allowed_call_runs_and_intermediate_failures_are_silent() {
       215 > review a.1
       225 review-completed attemptCount=2 riskLevel="low" toolCallId="a" verdict="allowed"
       225 > run write 0/a
-      235 tool-result content="written" durationMs=10 isError=false toolCallId="a" toolName="write"
-      235 | Tool tool-result content="written" isError=false toolCallId="a" toolName="write"
+      235 tool-result content="written" decisions=[{"by":"review","riskLevel":"low","verdict":"allowed"}] durationMs=10 isError=false toolCallId="a" toolName="write"
+      235 | Tool tool-result content="written" decisions=[{"by":"review","riskLevel":"low","verdict":"allowed"}] isError=false toolCallId="a" toolName="write"
       235 > call 1.0
       235 text-delta delta="Done"
       235 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
@@ -259,6 +261,8 @@ fn steps(verdicts: &[bool], people: bool) -> (World, Turn) {
                     allows: *allows,
                     whole_tool: false,
                     reason: None,
+                    name: None,
+                    via: None,
                 })),
                 false => Input::Reviewed {
                     step,
@@ -299,6 +303,32 @@ fn ten_denials_of_the_last_fifty_end_the_turn() {
     let verdicts: Vec<bool> = (0..120).map(|at| at % 6 != 0).collect();
     let (_, turn) = steps(&verdicts, false);
     assert_eq!(reason(&turn), DoneReason::Stop);
+}
+
+#[test]
+fn how_it_was_decided_is_kept_with_the_result() {
+    let kept = |script: Script| {
+        let (world, _) = run(script);
+        let kept = world.log().pick(|fact| match fact {
+            Fact::Kept(_, Chunk::ToolResult { decisions, .. }) => Some(decisions.clone()),
+            _ => None,
+        });
+        kept.concat()
+    };
+    let by = |by, verdict, reason: Option<&str>| Decision {
+        reason: reason.map(Into::into),
+        ..Decision::new(by, verdict)
+    };
+    let low = Decision { risk_level: Some("low".into()), ..by(Decider::Review, Verdict::Allowed, None) };
+    assert_eq!(kept(story(&[allow()], None)), [low]);
+    let denied = by(Decider::Review, Verdict::Denied, Some("nobody asked for it"));
+    assert_eq!(kept(story(&[deny()], None)), [denied]);
+    let failed = by(Decider::Review, Verdict::Failed, Some("it broke"));
+    assert_eq!(kept(story(&[fails(Category::Auth)], None)), slice::from_ref(&failed));
+    let asks = story(&[fails(Category::Auth)], Some(Approval::default()));
+    let person = Some(Person { after_ms: 5, allows: true });
+    let asked = kept(Script { person, ..asks });
+    assert_eq!(asked, [failed, by(Decider::Person, Verdict::Allowed, None)], "in order");
 }
 
 #[test]

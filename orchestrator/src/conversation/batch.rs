@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use everturn_kernel::{Effect, Millis, Outcome, Turn};
 use everturn_wire::{
-    Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody, FailedAttempt, Role,
-    StoredChunk, TurnId, TurnMetrics,
+    ApprovalMode, CallerCall, Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody,
+    FailedAttempt, Role, StoredChunk, TurnId, TurnMetrics,
 };
 
 use super::{Record, State};
@@ -33,6 +33,8 @@ pub(crate) struct Batch {
     mark: Option<u64>,
     /// How long the turn took, as its end was told.
     duration_ms: Option<u64>,
+    /// The calls that the turn handed to its caller.
+    calls: Vec<CallerCall>,
     /// What is added is of the turn that follows.
     is_next: bool,
     /// Streamed text that was told since the last commit and is made durable by this one.
@@ -44,6 +46,8 @@ pub(crate) struct Batch {
     pub(crate) ended_by: Option<FailedAttempt>,
     /// All failed attempts of the turn that is sealed.
     pub(crate) failed_attempts: Vec<FailedAttempt>,
+    /// What happens to the calls of the turn that need a person's approval.
+    pub(crate) approvals: ApprovalMode,
 }
 
 /// A provider call.
@@ -70,12 +74,14 @@ impl Batch {
             supersedes: None,
             mark: None,
             duration_ms: None,
+            calls: Vec::new(),
             is_next: false,
             told: live.log.merged_after(live.journaled),
             id: id.clone(),
             called: None,
             ended_by: None,
             failed_attempts: Vec::new(),
+            approvals: ApprovalMode::Ask,
         }
     }
 
@@ -89,9 +95,13 @@ impl Batch {
         match effect {
             Effect::Tell(mut body) => {
                 match &mut body {
-                    EventBody::Done { duration_ms, .. } => self.duration_ms = *duration_ms,
+                    EventBody::Done { duration_ms, calls, .. } => {
+                        (self.duration_ms, self.calls) = (*duration_ms, calls.clone());
+                    }
                     EventBody::TurnStart { message_seq, supersedes, .. } => {
-                        let has_message = self.head.last_seq >= self.first_seq;
+                        // A history that came with the turn may end with tool results.
+                        let of_user = self.chunks.last().is_some_and(|last| last.role == Role::User);
+                        let has_message = self.head.last_seq >= self.first_seq && of_user;
                         *message_seq = has_message.then_some(self.head.last_seq);
                         *supersedes = self.mark;
                     }
@@ -222,7 +232,9 @@ impl Batch {
             retries: Some(turn.retries()).filter(|retries| *retries > 0),
             waited_ms: Some(turn.waited_ms()).filter(|waited| *waited > 0),
             retry_of: turn.retry_of().cloned(),
+            calls: self.calls.clone(),
             failed_attempts: Some(self.failed_attempts.clone()).filter(|attempts| !attempts.is_empty()),
+            approvals: Some(self.approvals).filter(|mode| *mode != ApprovalMode::Ask),
         }
     }
 }

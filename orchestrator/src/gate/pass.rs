@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use everturn_kernel::{Millis, StreamEvent, Target};
+use everturn_kernel::{Millis, RequestQuota, StreamEvent, Target};
 use everturn_wire::TurnId;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
@@ -29,6 +29,8 @@ pub(crate) struct Pass {
     pub(crate) health: Option<(Arc<SharedHealth>, Target)>,
     /// Whether the turn is put off where there is no network.
     pub(crate) waits_for_network: bool,
+    /// What its provider says is left of the limit on requests.
+    pub(crate) quota: Option<RequestQuota>,
 }
 
 impl Pass {
@@ -53,7 +55,7 @@ impl Pass {
             }
             event => {
                 if let Some(gates) = &self.gates {
-                    for (at, id) in gates.answered(&self.target, self.asked_at, now) {
+                    for (at, id) in gates.answered(&self.target, self.asked_at, self.quota, now) {
                         self.timers.wake_at(at, id);
                     }
                 }
@@ -77,8 +79,14 @@ impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Watched<S> {
     type Item = StreamEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
-        let polled = self.events.poll_next_unpin(cx);
-        let Poll::Ready(Some(event)) = polled else { return polled };
+        let event = loop {
+            let polled = self.events.poll_next_unpin(cx);
+            let Poll::Ready(Some(event)) = polled else { return polled };
+            let StreamEvent::Quota(quota) = event else { break event };
+            if let Some(pass) = &mut self.pass {
+                pass.quota = Some(quota);
+            }
+        };
         // That nothing came says nothing.
         let pass = if matches!(event, StreamEvent::Silent(_)) { None } else { self.pass.take() };
         Poll::Ready(Some(match pass {

@@ -5,13 +5,18 @@ use std::sync::Arc;
 use everturn_wire::{ApprovalMode, Value};
 use serde::{Deserialize, Serialize};
 
-/// The version that is written. A newer one is refused when its turn is taken up.
-const VERSION: u32 = 1;
+use super::RequestScope;
+
+/// The latest version. A newer one is refused when its turn is taken up.
+const VERSION: u32 = 2;
+
+/// What a turn is written as whose request brought nothing with it: version 2 added that.
+const WITHOUT_REQUEST: u32 = 1;
 
 /// What defines a turn beside its state: decided when it begins, saved with it, the same after a restart with another
 /// configuration. Everything by name, never a secret: what is gone after a restart ends the turn with a failure that says
 /// so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Definition {
@@ -28,6 +33,9 @@ pub struct Definition {
     /// What happens to calls that need a person's approval.
     #[serde(skip_serializing_if = "is_ask")]
     pub approvals: ApprovalMode,
+    /// What the turn's request brought with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<RequestScope>>,
     /// What the orchestrator was configured with. Shared by the turns that it began.
     #[serde(flatten)]
     pub configured: Arc<Configured>,
@@ -63,11 +71,12 @@ fn is_ask(mode: &ApprovalMode) -> bool {
 impl Default for Definition {
     fn default() -> Self {
         Self {
-            version: VERSION,
+            version: WITHOUT_REQUEST,
             model: String::new(),
             reasoning_effort: None,
             supersedes: None,
             approvals: ApprovalMode::Ask,
+            request: None,
             configured: Arc::default(),
         }
     }
@@ -77,6 +86,11 @@ impl Definition {
     /// A turn with that model, and nothing else decided.
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: model.into(), ..Self::default() }
+    }
+
+    /// The same with what the turn's request brought with it. An earlier program would leave it out, so it is not to go on.
+    pub(crate) fn bring(&mut self, scope: Arc<RequestScope>) {
+        (self.version, self.request) = (VERSION, Some(scope));
     }
 
     /// Whether this program knows all that its version says.

@@ -59,6 +59,10 @@ impl Journal for Guarded {
         guard(async { self.0.conversations(page).await }).await
     }
 
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        guard(async { self.0.drop_ephemeral(idle_since).await }).await
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         guard(async { self.0.unsealed(before).await }).await
     }

@@ -123,6 +123,17 @@ impl Journal for MemoryJournal {
         Ok(all)
     }
 
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        let mut conversations = self.lock();
+        let before = conversations.len();
+        let is_idle = |record: &Record| {
+            record.turn.is_none()
+                && record.head.as_ref().is_some_and(|head| head.last_activity_at < idle_since)
+        };
+        conversations.retain(|id, record| !(id.is_ephemeral() && is_idle(record)));
+        Ok(before - conversations.len())
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         let mut waiting: Vec<_> = self
             .lock()

@@ -29,9 +29,10 @@ pub struct ListCursor {
 impl Page {
     /// Whether a conversation comes after the place from which the page goes on.
     pub(super) fn has(&self, id: &ConversationId, head: &Head) -> bool {
-        self.after.as_ref().is_none_or(|after| {
-            after.last_activity_at.cmp(&head.last_activity_at).then_with(|| id.cmp(&after.id)).is_gt()
-        })
+        !id.is_ephemeral()
+            && self.after.as_ref().is_none_or(|after| {
+                after.last_activity_at.cmp(&head.last_activity_at).then_with(|| id.cmp(&after.id)).is_gt()
+            })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Asking again: for the last turn, or from any user message on.
 
 use everturn_kernel::Prompt;
-use everturn_wire::{Chunk, ConversationId, DoneReason, Image, RetrySettings, TurnId, TurnMetrics};
+use everturn_wire::{
+    ApprovalMode, Chunk, ConversationId, DoneReason, Image, RetrySettings, TurnId, TurnMetrics,
+};
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check};
@@ -27,6 +29,8 @@ pub struct RetryTurn {
     pub model: Option<String>,
     /// Retry settings of the new turn alone; they go before those of its conversation.
     pub retry: Option<RetrySettings>,
+    /// What happens to calls that need a person's approval; else as in the turn that is repeated, or that has the message.
+    pub approvals: Option<ApprovalMode>,
 }
 
 impl RetryTurn {
@@ -63,6 +67,20 @@ impl RetryTurn {
     pub fn retry(self, settings: RetrySettings) -> Self {
         Self { retry: Some(settings), ..self }
     }
+
+    /// With this choice about calls that need a person's approval.
+    #[must_use]
+    pub fn approvals(self, mode: ApprovalMode) -> Self {
+        Self { approvals: Some(mode), ..self }
+    }
+}
+
+/// What the new turn is.
+struct Asked {
+    beginning: Beginning,
+    supersedes: Option<u64>,
+    /// As in the turn that it repeats, or that has the message.
+    approvals: Option<ApprovalMode>,
 }
 
 /// How the new turn begins.
@@ -92,12 +110,15 @@ impl Orchestrator {
     /// replaced it, or the new text or a retry setting is no good.
     pub async fn retry_with(&self, id: &ConversationId, what: RetryTurn) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
+        if what.approvals == Some(ApprovalMode::Unknown) {
+            return Err(Error::BadRetry { why: "approvals must be \"ask\" or \"deny\"".to_owned() });
+        }
         let conversation = self.find(id).await?;
         conversation.settled().await;
         // Before what is decided on is read.
         let vacancy = conversation.vacancy();
         let turns = self.ports.journal.metrics(id).await?;
-        let (beginning, supersedes) = match what.seq {
+        let Asked { beginning, supersedes, approvals } = match what.seq {
             Some(seq) => {
                 conversation.check_vacant(vacancy)?;
                 fork(&conversation, &turns, seq, &what)?
@@ -109,7 +130,9 @@ impl Orchestrator {
         self.check_retry(&conversation, &model, what.retry.as_ref())?;
         let seated = conversation.claim_since(vacancy)?;
         let retry = what.retry.as_ref();
-        let settings = TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);
+        let mut settings =
+            TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);
+        settings.definition.approvals = what.approvals.or(approvals).unwrap_or_default();
         let (started, begun) = oneshot::channel();
         let turn_id = new_id::turn();
         let job = match beginning {
@@ -122,18 +145,14 @@ impl Orchestrator {
         };
         session::begin(&self.ports, seated, job);
         match begun.await {
-            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from? }),
+            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from?, is_new: true }),
             Err(_) => Err(Error::NotStarted { id: id.clone() }),
         }
     }
 }
 
 /// The last turn again, and what that supersedes.
-fn last(
-    conversation: &Conversation,
-    turns: &[TurnMetrics],
-    what: &RetryTurn,
-) -> Result<(Beginning, Option<u64>), Error> {
+fn last(conversation: &Conversation, turns: &[TurnMetrics], what: &RetryTurn) -> Result<Asked, Error> {
     let bad = |why: &str| Error::BadRetry { why: why.to_owned() };
     let turn_id = what.turn_id.as_ref().ok_or_else(|| bad("name the turn, or a user message by its seq"))?;
     let last = last_turn(turns, turn_id)?;
@@ -145,7 +164,8 @@ fn last(
         return Err(Error::NotTriedAgain { turn_id: turn_id.clone(), why });
     }
     let chunks = conversation.state().record.chunks.clone();
-    Ok((Beginning::Again(turn_id.clone()), session::loose_end(&chunks)))
+    let supersedes = session::loose_end(&chunks);
+    Ok(Asked { beginning: Beginning::Again(turn_id.clone()), supersedes, approvals: last.approvals })
 }
 
 fn last_turn<'t>(turns: &'t [TurnMetrics], turn_id: &TurnId) -> Result<&'t TurnMetrics, Error> {
@@ -161,7 +181,7 @@ fn fork(
     turns: &[TurnMetrics],
     seq: u64,
     what: &RetryTurn,
-) -> Result<(Beginning, Option<u64>), Error> {
+) -> Result<Asked, Error> {
     if let Some(turn_id) = &what.turn_id {
         last_turn(turns, turn_id)?;
     }
@@ -175,6 +195,11 @@ fn fork(
         }
         NoFork::Superseded => Error::Superseded { seq },
     })?;
+    // The turn that has the message; else the last one, which ended after it.
+    let range = |turn: &TurnMetrics| Some(turn.first_seq?..=turn.last_seq?);
+    let of_message = turns.iter().find(|turn| range(turn).is_some_and(|range| range.contains(&seq)));
+    let of_message = of_message.or(turns.last());
+    let approvals = of_message.and_then(|turn| turn.approvals);
     if let Some(text) = &what.text {
         let images = message.iter().filter_map(|chunk| match &**chunk {
             Chunk::Image { url, mime_type } => Some(Image { url: url.clone(), mime_type: mime_type.clone() }),
@@ -183,13 +208,10 @@ fn fork(
         let start = StartTurn::new(text.clone()).images(images.collect());
         check(&start)?;
         let prompt = Prompt { text: start.text, images: start.images };
-        return Ok((Beginning::Message(prompt), Some(before)));
+        return Ok(Asked { beginning: Beginning::Message(prompt), supersedes: Some(before), approvals });
     }
-    // The turn that has the message; else the last one, which ended after it.
-    let range = |turn: &TurnMetrics| Some(turn.first_seq?..=turn.last_seq?);
-    let of_message = turns.iter().find(|turn| range(turn).is_some_and(|range| range.contains(&seq)));
-    let again = of_message.or(turns.last()).map(|turn| turn.turn_id.clone());
-    let again = again
+    let again = of_message
+        .map(|turn| turn.turn_id.clone())
         .ok_or_else(|| Error::BadRetry { why: format!("nothing is known of the turn of chunk {seq}") })?;
-    Ok((Beginning::Again(again), after))
+    Ok(Asked { beginning: Beginning::Again(again), supersedes: after, approvals })
 }

@@ -2,67 +2,26 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Input, Prompt};
-use everturn_wire::{ApprovalMode, ConversationId, QueueCancelled, Queued, QueuedMessage, RetrySettings};
+use everturn_kernel::Input;
+use everturn_wire::{ApprovalMode, ConversationId, QueueCancelled, Queued, QueuedMessage};
 use tokio::sync::oneshot;
 
-use super::{Orchestrator, StartTurn, Started};
+use super::{Orchestrator, StartTurn};
 use crate::{
     Error,
     conversation::{Control, Conversation},
-    new_id,
-    session::{self, TurnSettings, TurnTask},
+    given::{MAX_IMAGE, is_image_url},
+    new_id, session,
 };
 
 /// The longest user message that an orchestrator takes, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
-/// Most images of a message, and the longest of them, in bytes of its URL.
+/// Most images of a message.
 const MAX_IMAGES: usize = 16;
-const MAX_IMAGE: usize = 16 << 20;
 /// Longest name that a client may give a queued message, in bytes.
 const MAX_MESSAGE_ID: usize = 128;
 
 impl Orchestrator {
-    /// Starts a turn. Returns when it has begun, durably; it goes on by itself.
-    ///
-    /// # Errors
-    /// When the message or the model is no good, a turn is running in the conversation, or the journal fails.
-    pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
-        check(&start)?;
-        start.retry.as_ref().map_or(Ok(()), RetrySettings::check)?;
-        self.ports.shutdown.check_open()?;
-        let id = match &start.conversation_id {
-            Some(id) => ConversationId::parse(id.as_str())?,
-            None => new_id::conversation(),
-        };
-        // An unknown model makes no conversation.
-        self.ports.models.choose(start.model.as_deref(), None)?;
-        let conversation = self.registry.get_or_make(&id, self.ports.clock.now()).await?;
-        session::go_on_if_due(&self.ports, &conversation)?;
-        self.begin(&conversation, start).await
-    }
-
-    async fn begin(&self, conversation: &Arc<Conversation>, start: StartTurn) -> Result<Started, Error> {
-        conversation.settled().await;
-        let last_model = conversation.state().record.head.model.clone();
-        let model = self.ports.models.choose(start.model.as_deref(), last_model.as_deref())?;
-        self.check_retry(conversation, &model, start.retry.as_ref())?;
-        let seated = conversation.claim()?;
-        let turn_id = new_id::turn();
-        let (started, begun) = oneshot::channel();
-        let prompt = Prompt { text: start.text, images: start.images };
-        let (effort, retry) = (start.reasoning_effort, start.retry.as_ref());
-        let mut settings = TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry);
-        settings.definition.approvals = start.approvals;
-        let job = TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started);
-        session::begin(&self.ports, seated, job);
-        let id = conversation.id.clone();
-        match begun.await {
-            Ok(begun) => Ok(Started { conversation_id: id, turn_id, from: begun? }),
-            Err(_) => Err(Error::NotStarted { id }),
-        }
-    }
-
     /// Queues a user message: it is injected at the running turn's next tool-result boundary, else it is the next
     /// turn. When nothing runs it starts a turn at once. Returns when it is durable.
     ///
@@ -216,7 +175,10 @@ impl Orchestrator {
 }
 
 pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
-    let why = if start.text.trim().is_empty() && start.images.is_empty() {
+    let has_message = !start.text.trim().is_empty() || !start.images.is_empty();
+    let why = if start.history.is_some() && has_message {
+        "give a message or messages, not both".to_owned()
+    } else if start.history.is_none() && !has_message {
         "it is empty".to_owned()
     } else if start.text.len() > MAX_MESSAGE {
         format!("it has {} bytes, the most is {MAX_MESSAGE}", start.text.len())
@@ -230,8 +192,4 @@ pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::BadMessage { why })
-}
-
-fn is_image_url(url: &str) -> bool {
-    url.len() <= MAX_IMAGE && ["https:", "data:image/"].iter().any(|scheme| url.starts_with(scheme))
 }

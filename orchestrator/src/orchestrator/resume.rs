@@ -17,7 +17,8 @@ impl Orchestrator {
     /// When the journal fails.
     pub async fn resume(&self) -> Result<usize, Error> {
         if let Some(store) = self.ports.state.clone() {
-            self.ports.health.keep_in(store, self.ports.clock.now()).await?;
+            self.ports.health.keep_in(store.clone(), self.ports.clock.now()).await?;
+            self.ports.gates.keep_in(store, self.ports.clock.clone()).await?;
         }
         self.ports.retry.read().await?;
         let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;

@@ -165,7 +165,7 @@ impl Orchestrator {
             if let Some(unknown) = [of].into_iter().chain(names).find(|id| !models.has(id)) {
                 let known = models.ids().join(", ");
                 return wrong(format!(
-                    "fallbackChains names {unknown:?}, which is no model or route here; known: {known}"
+                    "in fallbackChains, {unknown:?} is not a model or route of this server; known: {known}"
                 ));
             }
             let own = models.targets_of(std::slice::from_ref(of));

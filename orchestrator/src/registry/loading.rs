@@ -16,7 +16,7 @@ type Lock = Arc<tokio::sync::Mutex<()>>;
 pub(super) struct Loading(Mutex<HashMap<ConversationId, Lock>>);
 
 /// Nobody else loads that conversation meanwhile.
-pub(super) struct Alone<'l> {
+pub(crate) struct Alone<'l> {
     loading: &'l Loading,
     id: &'l ConversationId,
     held: Option<OwnedMutexGuard<()>>,

@@ -54,7 +54,9 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
     let ports = ports.clone();
     tokio::spawn(async move {
         let mut seated = seated;
-        if let Some(names) = parked.definition.configured.tools.as_ref().filter(|_| !ports.tools.is_fixed()) {
+        let brings_tools = parked.definition.request.as_ref().is_some_and(|scope| scope.tools.is_some());
+        let waits = !ports.tools.is_fixed() && !brings_tools;
+        if let Some(names) = parked.definition.configured.tools.as_ref().filter(|_| waits) {
             // Who commands it to stop does not wait for its tools.
             let commanded = poll_fn(|cx| seated.inbox.poll_ready(cx));
             future::select(pin!(ports.tools.settled(names)), commanded).await;

@@ -45,7 +45,11 @@ pub(super) fn successor(
     };
     let supersedes = old.definition.supersedes.filter(|_| !has_chunks);
     let effort = old.definition.reasoning_effort.clone();
-    let settings = TurnSettings::new(ports, conversation, choice, effort, supersedes);
+    let mut settings = TurnSettings::new(ports, conversation, choice, effort, supersedes);
+    settings.definition.approvals = old.definition.approvals;
+    if let Some(scope) = &old.definition.request {
+        settings.bring(scope.clone());
+    }
     let (mut effects, now) = (Effects::new(), ports.clock.now());
     let of_turn = settings.of_turn(ports);
     let mut turn = Turn::begin_again(new_id::turn(), of_turn, sealed.id().clone(), now, &mut effects);

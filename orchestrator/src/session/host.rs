@@ -14,7 +14,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, Check, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, StreamEvent,
+    Arguments, Checked, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, StreamEvent,
     Target, ToolAnswer, ToolCall, Turn, Wait, Want,
 };
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
@@ -105,6 +105,7 @@ impl<'s> TurnHost<'s> {
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
         let mut batch =
             Batch::new(&self.conversation.id, &self.conversation.state()).of_call(self.called.clone());
+        batch.approvals = self.settings.definition.approvals;
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
         // A turn that waits for people alone needs them, and nothing else.
@@ -117,6 +118,10 @@ impl<'s> TurnHost<'s> {
             batch.effect(Effect::Tell(dropped), &self.turn_id, now);
         }
         fill(&mut batch, turn, effects, &mut self.settings, now);
+        if turn.outcome().is_some() && self.conversation.id.is_ephemeral() {
+            // From here on it counts how long it is kept.
+            batch.head.last_activity_at = now;
+        }
         if turn.outcome().is_some() {
             self.follow(&mut batch, turn, closing, now);
         }
@@ -146,6 +151,12 @@ impl<'s> TurnHost<'s> {
             }
             None => batch.status(ConversationStatus::Idle),
         }
+    }
+
+    /// Whether a model has all parameters that the turn's request passes on.
+    fn accepts(&self, choice: &Choice) -> bool {
+        let scope = self.settings.definition.request.as_ref();
+        scope.is_none_or(|scope| self.shared.models.check_parameters(choice, &scope.parameters).is_ok())
     }
 
     /// What was taken in is durable.
@@ -261,7 +272,7 @@ impl Host for TurnHost<'_> {
         .boxed()
     }
 
-    fn check(&mut self, call: &ToolCall) -> Option<Check> {
+    fn check(&mut self, call: &ToolCall) -> Checked {
         self.check_call(call)
     }
 
@@ -312,6 +323,8 @@ impl Host for TurnHost<'_> {
             if let Some(model) = model {
                 match Way::find(self.shared, &self.settings.model, &self.targets, &model) {
                     Some(Way::Same(same)) => input = same,
+                    // A model that lacks what the request passes on.
+                    Some(Way::Other(choice)) if !self.accepts(&choice) => continue,
                     Some(Way::Other(choice)) => (input, self.successor) = (Input::MoveAway, Some(choice)),
                     None => continue,
                 }

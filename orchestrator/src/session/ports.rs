@@ -1,6 +1,6 @@
 //! What sessions run turns with.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Schedule, Settings, Target};
 use everturn_wire::ConversationId;
@@ -29,7 +29,7 @@ pub(crate) struct Ports {
     pub(crate) models: Models,
     pub(crate) health: Arc<SharedHealth>,
     pub(crate) gates: Arc<Gates>,
-    /// Where the health is kept; none: in memory.
+    /// Where the health and the gates are kept; none: in memory.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,
     /// What must happen before their calls run.
@@ -44,6 +44,8 @@ pub(crate) struct Ports {
     pub(crate) settings: Settings,
     /// What turns that begin now are defined by.
     pub(crate) configured: Arc<Configured>,
+    /// How long ephemeral conversations are kept after their last turn.
+    pub(crate) keep_ephemeral: Duration,
     /// In bytes.
     pub(crate) max_tool_result: usize,
     /// In bytes, for each call.

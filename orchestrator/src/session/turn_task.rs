@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_kernel::{AfterContent, Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
-use everturn_wire::{Category, Failure, RetrySettings, TurnId};
+use everturn_wire::{Category, Chunk, Failure, RetrySettings, Role, TurnId};
 use tokio::sync::oneshot;
 
 use super::Ports;
@@ -14,7 +14,7 @@ use crate::{
     conversation::{Conversation, LeftoverMessages, Parked},
     cursor::Cursor,
     error::Error,
-    journal::{Definition, JournalError},
+    journal::{Definition, JournalError, RequestScope},
     model::Choice,
     new_id,
     panic::panic_text,
@@ -96,6 +96,19 @@ impl TurnSettings {
         Self { model, tools, schedule, definition, after_content, tell_queue: false }
     }
 
+    /// With what the turn's request brought with it.
+    pub(crate) fn bring(&mut self, scope: Arc<RequestScope>) {
+        if let Some(specs) = scope.specs() {
+            self.tools = ToolSet::of_caller(specs);
+        }
+        self.definition.bring(scope);
+    }
+
+    /// Whether the caller runs the tools on offer.
+    pub(super) fn has_callers_tools(&self) -> bool {
+        self.definition.request.as_ref().is_some_and(|scope| scope.tools.is_some())
+    }
+
     /// What the kernel is given for a new turn.
     pub(super) fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
@@ -131,6 +144,13 @@ impl TurnSettings {
         }
         let tools = ports.tools.current();
         let tools = configured.tools.as_ref().map_or_else(|| tools.clone(), |names| tools.only(names));
+        let callers = definition.request.as_deref().and_then(RequestScope::specs);
+        let tools = callers.map_or(tools, ToolSet::of_caller);
+        if let Some(scope) = &definition.request
+            && let Err(refused) = ports.models.check_parameters(&model, &scope.parameters)
+        {
+            gone.get_or_insert_with(|| refused.to_string());
+        }
         let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
         let schedule = schedule.unwrap_or_else(configured);
         let after_content = turn.settings().after_content;
@@ -149,6 +169,23 @@ impl TurnTask {
     ) -> Self {
         let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
         Self { owed, ..Self::new(ports, id, prompt, settings) }
+    }
+
+    /// A new turn over a history that came with it.
+    pub(crate) fn over(
+        ports: &Ports,
+        id: TurnId,
+        history: Vec<(Role, Chunk)>,
+        prompt: Option<Prompt>,
+        settings: TurnSettings,
+        started: oneshot::Sender<Result<Cursor, JournalError>>,
+    ) -> Self {
+        let mut effects = Effects::new();
+        let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
+        let mut turn = Turn::begin_over(id, of_turn, history, prompt, now, &mut effects);
+        turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
+        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
+        Self { turn, effects, settings, owed }
     }
 
     /// A turn that tries another one again.

@@ -7,14 +7,18 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Builder, Error, Invocation, Journal, MemoryJournal, MemoryState, Policy, StateStore, Tool, Wait,
+    Builder, Cursor, Error, Invocation, Journal, MemoryJournal, MemoryState, Policy, RetryTurn, StateStore,
+    Tool, Wait,
     kernel::{Arguments, FinishReason, Millis, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{ApprovalAnswer, ApprovalRequest, ApprovalScope, ConversationStatus, StepId, Verdict};
+use everturn_wire::{
+    ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Category, Chunk, ConversationStatus,
+    Decider, Decision, Failure, Role, StepId, Verdict,
+};
 use futures_util::future;
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::{runtime::Handle, time::sleep};
 
 use crate::support::{Watcher, World, answer, ask, builder, event, line};
 
@@ -75,6 +79,8 @@ fn reply(request: &ApprovalRequest, verdict: Verdict) -> ApprovalAnswer {
         verdict,
         scope: None,
         reason: None,
+        name: None,
+        via: None,
     }
 }
 
@@ -311,6 +317,124 @@ async fn nobody_answers_in_time_and_the_call_is_denied() {
     let waited = before.elapsed();
     assert!(waited >= wait && waited < wait + Duration::from_secs(3), "{waited:?}");
     assert!(tool.ran().is_empty());
+}
+
+/// What is kept with the results of calls, by call.
+async fn decisions(world: &World) -> Vec<(String, Vec<Decision>)> {
+    let chunks = world.chunks().await;
+    let results = chunks.iter().filter_map(|stored| match &*stored.chunk {
+        Chunk::ToolResult { tool_call_id, decisions, .. } => Some((tool_call_id.clone(), decisions.clone())),
+        _ => None,
+    });
+    results.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_allowed_a_call_or_what_denied_it_is_kept_also_where_nobody_was_asked() {
+    let (tool, journal, state) = (Write::default(), Arc::default(), Arc::default());
+    let calls =
+        vec![ask("write", &["a"]), ask("write", &["b"]), answer("ok"), ask("write", &["c"]), answer("ok")];
+    let world = World::of(kept(calls, &tool, &journal, &state));
+    let mut watcher = world.say("hi").await;
+    asked(&mut watcher, "a").await;
+    let told = ApprovalAnswer {
+        scope: Some(ApprovalScope::Conversation),
+        name: Some("Ada".to_owned()),
+        via: Some("page".to_owned()),
+        ..reply(&pending(&world).await[0], Verdict::Allowed)
+    };
+    let too_long = ApprovalAnswer { name: Some("x".repeat(201)), ..told.clone() };
+    let refused = world.orchestrator.answer_approval(&world.id, too_long).await;
+    assert!(matches!(refused, Err(Error::BadAnswer { .. })), "{refused:?}");
+    assert!(says(&world, told).await);
+    watcher.turn().await;
+    world.orchestrator.revoke_tool(&world.id, "write").await.unwrap();
+    world.orchestrator.start(world.message("again").unattended()).await.unwrap();
+    watcher.turn().await;
+    let by = Decision::new;
+    let ada = Decision {
+        scope: Some(ApprovalScope::Conversation),
+        name: Some("Ada".to_owned()),
+        via: Some("page".to_owned()),
+        ..by(Decider::Person, Verdict::Allowed)
+    };
+    let expected = [
+        ("a".to_owned(), vec![ada]),
+        ("b".to_owned(), vec![by(Decider::Grant, Verdict::Allowed)]),
+        ("c".to_owned(), vec![by(Decider::Rule, Verdict::Denied)]),
+    ];
+    assert_eq!(decisions(&world).await, expected);
+    assert_eq!(tool.ran(), ["a", "b"]);
+}
+
+/// The turn that is repeated said that nobody is there to answer.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_asked_again_asks_nobody_where_the_one_before_did_not() {
+    let tool = Write::default();
+    let fails = || vec![StreamEvent::Failed(Failure::new(Category::InvalidRequest, false, "no")).into()];
+    let calls = vec![
+        ask("write", &["a"]),
+        fails(),
+        ask("write", &["b"]),
+        fails(),
+        ask("write", &["c"]),
+        answer("ok"),
+        ask("write", &["d"]),
+        answer("ok"),
+        ask("write", &["e"]),
+    ];
+    let world = world(&calls, &tool);
+    world.orchestrator.start(world.message("hi").unattended()).await.unwrap();
+    let mut watcher = world.watch(Some(Cursor::default())).await;
+    watcher.turn().await;
+    let turn = world.orchestrator.metrics(&world.id).await.unwrap().pop().unwrap().turn_id;
+    // Tried again, regenerated, edited: each as the one before it.
+    for what in [RetryTurn::last(turn), RetryTurn::message(1), RetryTurn::message(1).text("hello")] {
+        world.orchestrator.retry_with(&world.id, what).await.unwrap();
+        let lines = watcher.turn().await;
+        assert!(!lines.iter().any(|line| line.starts_with("approval-requested")), "{lines:?}");
+        let refused = "nobody is there to give it";
+        assert!(lines.iter().any(|line| line.contains(refused)), "{lines:?}");
+    }
+    let what = RetryTurn::message(1).approvals(ApprovalMode::Unknown);
+    let refused = world.orchestrator.retry_with(&world.id, what).await;
+    assert!(matches!(refused, Err(Error::BadRetry { .. })), "{refused:?}");
+    let chunks = world.chunks().await;
+    let edited = chunks.iter().rfind(|stored| stored.role == Role::User).unwrap().seq;
+    let what = RetryTurn::message(edited).approvals(ApprovalMode::Ask);
+    world.orchestrator.retry_with(&world.id, what).await.unwrap();
+    asked(&mut watcher, "e").await;
+    assert!(tool.ran().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_turns_that_wait_for_people_have_no_task() {
+    const TURNS: usize = 1_000;
+    let tool = Write::default();
+    // So long that each turn is seen while its model is silent.
+    let calls = [Cue::Pause(Duration::from_secs(1))].into_iter().chain(ask("write", &["a"])).collect();
+    let orchestrator = world(&[calls], &tool).orchestrator;
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let turn = |number: usize| World {
+        orchestrator: orchestrator.clone(),
+        id: format!("c{number}").as_str().into(),
+    };
+    // The first one: what lasts for all of them is there, too.
+    turn(0).start("hi").await.unwrap();
+    parked(&turn(0)).await;
+    sleep(Duration::from_secs(60)).await;
+    let before = tasks();
+    for number in 1..=TURNS {
+        turn(number).start("hi").await.unwrap();
+    }
+    assert!(tasks() >= before + TURNS, "a turn that runs has a task: {} were {before}", tasks());
+    for number in 1..=TURNS {
+        parked(&turn(number)).await;
+    }
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(tasks(), before, "{TURNS} turns wait");
+    let last = turn(TURNS);
+    assert!(says(&last, reply(&pending(&last).await[0], Verdict::Denied)).await, "it waits");
 }
 
 #[tokio::test(start_paused = true)]

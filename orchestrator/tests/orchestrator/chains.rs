@@ -87,9 +87,9 @@ async fn what_cannot_be_followed_is_refused() {
     for (chains, why) in [
         (
             json!({ "a/m": ["z/m"] }),
-            r#"names "z/m", which is no model or route here; known: a/m, b/m, route/r"#,
+            r#""z/m" is not a model or route of this server; known: a/m, b/m, route/r"#,
         ),
-        (json!({ "z/m": ["a/m"] }), r#"names "z/m""#),
+        (json!({ "z/m": ["a/m"] }), r#"in fallbackChains, "z/m" is"#),
         (json!({ "a/m": ["b/m", "b/m"] }), "the fallback chain of a/m names b/m twice"),
         (json!({ "a/m": ["b/m", "a/m"] }), "the fallback chain of a/m leads back to it"),
         (json!({ "a/m": ["b/m", "route/r"] }), "leads back to it: route/r asks nothing else"),

@@ -146,6 +146,10 @@ impl Journal for Storage {
         self.inner.conversations(page).await
     }
 
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        self.inner.drop_ephemeral(idle_since).await
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         self.inner.unsealed(before).await
     }

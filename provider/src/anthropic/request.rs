@@ -1,12 +1,13 @@
 //! What is asked: a request in the words of the Messages API.
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Role, Value};
+use everturn_wire::{Chunk, Parameters, ResponseFormat, Role, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::{AnthropicConfig, thinking::Thinking};
 use crate::{
     call_id::CallIds,
+    parameter::{put, stop},
     past::{arguments, inline, instructions, text},
 };
 
@@ -26,10 +27,52 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
     thinking.ask(&mut body, max_tokens);
+    passed_on(request, &mut body);
     body.extend(config.extra_body.clone());
     thinking.pause(&mut body);
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
+}
+
+/// What the API lacks of the parameters: a seed, penalties, and JSON without a schema.
+pub(super) fn refuses(parameters: &Parameters) -> Vec<&'static str> {
+    let mut known = vec!["temperature", "topP", "stop", "toolChoice", "parallelToolCalls", "responseFormat"];
+    if parameters.response_format == Some(ResponseFormat::JsonObject) {
+        known.pop();
+    }
+    parameters.names_beyond(&known)
+}
+
+fn passed_on(request: &Request, body: &mut Map<String, Value>) {
+    let parameters = &request.parameters;
+    let fields = [
+        ("temperature", parameters.temperature.map(Value::from)),
+        ("top_p", parameters.top_p.map(Value::from)),
+        ("stop_sequences", stop(parameters)),
+        // The API refuses it where there are no tools.
+        ("tool_choice", tool_choice(parameters).filter(|_| !request.tools.is_empty())),
+    ];
+    put(body, fields);
+    if let Some(ResponseFormat::JsonSchema { schema, .. }) = &parameters.response_format {
+        let config = body.entry("output_config").or_insert_with(|| json!({}));
+        config["format"] = json!({ "type": "json_schema", "schema": schema });
+    }
+}
+
+/// Whether calls may be parallel is part of the choice here.
+fn tool_choice(parameters: &Parameters) -> Option<Value> {
+    let single = parameters.parallel_tool_calls.map(|parallel| !parallel);
+    let mut choice = match parameters.tool_choice.as_ref() {
+        None if single.is_none() => return None,
+        None | Some(ToolChoice::Auto) => json!({ "type": "auto" }),
+        Some(ToolChoice::None) => return Some(json!({ "type": "none" })),
+        Some(ToolChoice::Required) => json!({ "type": "any" }),
+        Some(ToolChoice::Tool { name }) => json!({ "type": "tool", "name": name }),
+    };
+    if let Some(single) = single {
+        choice["disable_parallel_tool_use"] = json!(single);
+    }
+    Some(choice)
 }
 
 /// The messages as blocks of two parties that take turns.

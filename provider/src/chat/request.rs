@@ -3,10 +3,11 @@
 mod transcript;
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::Value;
+use everturn_wire::{Parameters, ResponseFormat, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::ChatConfig;
+use crate::parameter::{put, stop};
 use transcript::messages;
 
 /// `origin` is whose echoes are given back.
@@ -23,12 +24,46 @@ pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Valu
     if let Some(effort) = &request.reasoning_effort {
         body.insert("reasoning_effort".to_owned(), json!(effort));
     }
+    passed_on(&request.parameters, &mut body);
     if config.include_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
     body.extend(config.extra_body.clone());
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
+}
+
+/// Every parameter has its field here.
+fn passed_on(parameters: &Parameters, body: &mut Map<String, Value>) {
+    let choice = parameters.tool_choice.as_ref().map(|choice| match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Tool { name } => json!({ "type": "function", "function": { "name": name } }),
+    });
+    let format = parameters.response_format.as_ref().map(|format| match format {
+        ResponseFormat::Text => json!({ "type": "text" }),
+        ResponseFormat::JsonObject => json!({ "type": "json_object" }),
+        ResponseFormat::JsonSchema { name, schema, strict } => {
+            let mut schema = json!({ "name": name, "schema": schema });
+            if let Some(strict) = strict {
+                schema["strict"] = json!(strict);
+            }
+            json!({ "type": "json_schema", "json_schema": schema })
+        }
+    });
+    let fields = [
+        ("temperature", parameters.temperature.map(Value::from)),
+        ("top_p", parameters.top_p.map(Value::from)),
+        ("stop", stop(parameters)),
+        ("tool_choice", choice),
+        ("response_format", format),
+        ("parallel_tool_calls", parameters.parallel_tool_calls.map(Value::from)),
+        ("seed", parameters.seed.map(Value::from)),
+        ("presence_penalty", parameters.presence_penalty.map(Value::from)),
+        ("frequency_penalty", parameters.frequency_penalty.map(Value::from)),
+    ];
+    put(body, fields);
 }
 
 fn tool(spec: &ToolSpec) -> Value {

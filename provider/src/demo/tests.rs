@@ -13,6 +13,7 @@ fn request(said: &[&str], step: u32, attempt: u32) -> Request {
         model: Demo::MODEL.into(),
         messages: said.iter().map(user).collect(),
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
@@ -88,6 +89,7 @@ async fn dice_are_rolled_once() {
         is_error: false,
         step_id: None,
         images: Vec::new(),
+        decisions: Vec::new(),
     };
     let mut second = first.clone();
     second.op = Op { step: 1, attempt: 0 };

@@ -3,11 +3,14 @@
 mod transcript;
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::Value;
+use everturn_wire::{Parameters, ResponseFormat, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::GeminiConfig;
-use crate::past::instructions;
+use crate::{
+    parameter::{put, stop},
+    past::instructions,
+};
 use transcript::Transcript;
 
 /// `origin` is whose echoes may be sent.
@@ -26,10 +29,56 @@ pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Va
     if let Some(limit) = request.max_output_tokens {
         generation.insert("maxOutputTokens".to_owned(), json!(limit));
     }
+    passed_on(&request.parameters, &mut generation);
+    if let Some(choice) = &request.parameters.tool_choice {
+        body.insert("toolConfig".to_owned(), json!({ "functionCallingConfig": calling(choice) }));
+    }
     generation.insert("thinkingConfig".to_owned(), thinking(request.reasoning_effort.as_deref()));
     body.insert("generationConfig".to_owned(), Value::Object(generation));
     merge(&mut body, &config.extra_body);
     Value::Object(body)
+}
+
+/// What the API has of the parameters: whether calls are parallel is up to the model.
+pub(super) const PARAMETERS: [&str; 8] = [
+    "temperature",
+    "topP",
+    "stop",
+    "toolChoice",
+    "responseFormat",
+    "seed",
+    "presencePenalty",
+    "frequencyPenalty",
+];
+
+fn passed_on(parameters: &Parameters, generation: &mut Map<String, Value>) {
+    let (kind, schema) = match &parameters.response_format {
+        None => (None, None),
+        Some(ResponseFormat::Text) => (Some("text/plain"), None),
+        Some(ResponseFormat::JsonObject) => (Some("application/json"), None),
+        Some(ResponseFormat::JsonSchema { schema, .. }) => (Some("application/json"), Some(schema.clone())),
+    };
+    let fields = [
+        ("temperature", parameters.temperature.map(Value::from)),
+        ("topP", parameters.top_p.map(Value::from)),
+        ("stopSequences", stop(parameters)),
+        ("responseMimeType", kind.map(Value::from)),
+        // JSON Schema as it is, unlike `responseSchema`, as with the tools' parameters.
+        ("responseJsonSchema", schema),
+        ("seed", parameters.seed.map(Value::from)),
+        ("presencePenalty", parameters.presence_penalty.map(Value::from)),
+        ("frequencyPenalty", parameters.frequency_penalty.map(Value::from)),
+    ];
+    put(generation, fields);
+}
+
+fn calling(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!({ "mode": "AUTO" }),
+        ToolChoice::None => json!({ "mode": "NONE" }),
+        ToolChoice::Required => json!({ "mode": "ANY" }),
+        ToolChoice::Tool { name } => json!({ "mode": "ANY", "allowedFunctionNames": [name] }),
+    }
 }
 
 /// The resource that is asked, as segments of a path: `models/...` unless the name says otherwise.

@@ -10,6 +10,7 @@ pub(crate) fn asking(messages: Vec<Message>) -> Request {
         model: "m".into(),
         messages,
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

@@ -1,12 +1,13 @@
 //! What is asked: a request in the words of the Responses API.
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Message, Role, Value};
+use everturn_wire::{Chunk, Message, Parameters, ResponseFormat, Role, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::{ResponsesConfig, echo::Returned};
 use crate::{
     call_id::{CallIds, digest},
+    parameter::put,
     past::{self, instructions, text},
 };
 
@@ -38,12 +39,45 @@ pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) ->
     if let Some(effort) = &request.reasoning_effort {
         body.insert("reasoning".to_owned(), json!({ "effort": effort, "summary": "auto" }));
     }
+    passed_on(&request.parameters, &mut body);
     if reasons(&request.model) {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
     body.extend(config.extra_body.clone());
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
+}
+
+/// What the API has of the parameters: no stop texts, seed or penalties.
+pub(super) const PARAMETERS: [&str; 5] =
+    ["temperature", "topP", "toolChoice", "responseFormat", "parallelToolCalls"];
+
+fn passed_on(parameters: &Parameters, body: &mut Map<String, Value>) {
+    let choice = parameters.tool_choice.as_ref().map(|choice| match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Tool { name } => json!({ "type": "function", "name": name }),
+    });
+    let format = parameters.response_format.as_ref().map(|format| match format {
+        ResponseFormat::Text => json!({ "type": "text" }),
+        ResponseFormat::JsonObject => json!({ "type": "json_object" }),
+        ResponseFormat::JsonSchema { name, schema, strict } => {
+            let mut format = json!({ "type": "json_schema", "name": name, "schema": schema });
+            if let Some(strict) = strict {
+                format["strict"] = json!(strict);
+            }
+            format
+        }
+    });
+    let fields = [
+        ("temperature", parameters.temperature.map(Value::from)),
+        ("top_p", parameters.top_p.map(Value::from)),
+        ("tool_choice", choice),
+        ("text", format.map(|format| json!({ "format": format }))),
+        ("parallel_tool_calls", parameters.parallel_tool_calls.map(Value::from)),
+    ];
+    put(body, fields);
 }
 
 /// Gateways put the maker before the model's name, and OpenAI a mark before that of a tuned one.

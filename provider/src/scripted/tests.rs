@@ -12,6 +12,7 @@ fn request(attempt: u32) -> Request {
         model: "m".into(),
         messages: Vec::new(),
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
 use everturn_sim::chat::Answer;
-use everturn_wire::Usage;
+use everturn_wire::{Usage, Value};
 use serde_json::json;
 
 use crate::dialect::{Asked, Dialect, Sample, Setup, in_turns};
@@ -14,6 +14,8 @@ pub(crate) struct Chat;
 
 impl Dialect for Chat {
     const PATH: &'static str = "/v1/chat/completions";
+    const SEEING_MODEL: Option<&'static str> = None;
+    const LACKS: &'static [&'static str] = &[];
     const AUTHORIZATION: (&'static str, &'static str) =
         ("authorization", "Bearer correct horse battery staple");
 
@@ -26,6 +28,18 @@ impl Dialect for Chat {
         });
         config.limits = setup.limits;
         Arc::new(ChatCompletions::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "temperature": 0.5, "top_p": 0.25, "stop": ["END", "STOP"], "seed": 7,
+            "tool_choice": { "type": "function", "function": { "name": "f" } },
+            "response_format": { "type": "json_schema", "json_schema": {
+                "name": "answer", "strict": true,
+                "schema": { "type": "object", "properties": { "n": { "type": "integer" } } },
+            } },
+            "parallel_tool_calls": false, "presence_penalty": 0.125, "frequency_penalty": -0.5,
+        })
     }
 
     fn sample() -> Sample {

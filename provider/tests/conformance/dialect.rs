@@ -24,11 +24,20 @@ pub(crate) trait Dialect {
     /// Whether the last event says that it is the last. Otherwise an answer is complete when its body is.
     const HAS_LAST_EVENT: bool = true;
 
+    /// A model that is shown the images in the results of tools; `None` where the API has no place for them.
+    const SEEING_MODEL: Option<&'static str>;
+
     /// The header that carries [`KEY`], and its value.
     const AUTHORIZATION: (&'static str, &'static str);
 
     /// The adapter.
     fn provider(setup: Setup) -> Arc<dyn Provider>;
+
+    /// The parameters that the API lacks of all that there are.
+    const LACKS: &'static [&'static str];
+
+    /// The fields of a request that has the others, besides those of any request.
+    fn parameters() -> Value;
 
     /// An answer with text, reasoning, tool calls and token counts.
     fn sample() -> Sample;
@@ -121,6 +130,7 @@ pub(crate) fn request() -> Request {
         model: "model-1".into(),
         messages: vec![Message::new(Role::User, chunks)],
         tools: [].into(),
+        parameters: Default::default(),
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,

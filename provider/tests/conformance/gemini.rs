@@ -32,6 +32,8 @@ impl Dialect for GenerateContent {
     const PATH: &'static str = "/v1/models/model-1:streamGenerateContent";
     const QUERY: Option<&'static str> = Some("alt=sse");
     const HAS_LAST_EVENT: bool = false;
+    const SEEING_MODEL: Option<&'static str> = Some("gemini-3-pro-preview");
+    const LACKS: &'static [&'static str] = &["parallelToolCalls"];
     const AUTHORIZATION: (&'static str, &'static str) = ("x-goog-api-key", KEY);
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {
@@ -43,6 +45,18 @@ impl Dialect for GenerateContent {
         });
         config.limits = setup.limits;
         Arc::new(Gemini::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "toolConfig": { "functionCallingConfig": { "mode": "ANY", "allowedFunctionNames": ["f"] } },
+            "generationConfig": {
+                "temperature": 0.5, "topP": 0.25, "stopSequences": ["END", "STOP"], "seed": 7,
+                "responseMimeType": "application/json",
+                "responseJsonSchema": { "type": "object", "properties": { "n": { "type": "integer" } } },
+                "presencePenalty": 0.125, "frequencyPenalty": -0.5,
+            },
+        })
     }
 
     fn sample() -> Sample {

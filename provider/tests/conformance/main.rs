@@ -15,7 +15,7 @@ mod suite;
 macro_rules! conformance {
     ($name:ident, $dialect:ty) => {
         mod $name {
-            use super::suite::{answer, breakage, manners, refusal, silence, tool};
+            use super::suite::{answer, breakage, manners, parameter, refusal, silence, tool};
 
             conformance!(@tests $dialect, answer: [
                 a_calm_stream,
@@ -47,9 +47,11 @@ macro_rules! conformance {
                 calls_of_an_answer_that_breaks_off,
                 cut_arguments_never_come_early,
                 calls_that_take_turns_come_whole,
+                images_in_results,
             ]);
             conformance!(@tests $dialect, refusal: [
                 every_status,
+                what_is_left_of_a_limit_is_told_first,
                 a_wait_that_is_asked_for,
                 a_body_is_read_within_bounds,
                 a_success_without_a_stream,
@@ -64,6 +66,7 @@ macro_rules! conformance {
                 a_server_that_closes_after_each_reply,
                 no_secret_is_shown,
             ]);
+            conformance!(@tests $dialect, parameter: [every_parameter, every_choice, every_format]);
             conformance!(@paused $dialect, silence: [
                 no_response_at_all,
                 no_body_after_the_head,

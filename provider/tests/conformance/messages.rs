@@ -36,6 +36,8 @@ fn end(reason: &str) -> [String; 2] {
 
 impl Dialect for Messages {
     const PATH: &'static str = "/v1/messages";
+    const SEEING_MODEL: Option<&'static str> = Some("model-1");
+    const LACKS: &'static [&'static str] = &["seed", "presencePenalty", "frequencyPenalty"];
     const AUTHORIZATION: (&'static str, &'static str) = ("x-api-key", KEY);
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {
@@ -47,6 +49,17 @@ impl Dialect for Messages {
         });
         config.limits = setup.limits;
         Arc::new(Anthropic::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "temperature": 0.5, "top_p": 0.25, "stop_sequences": ["END", "STOP"],
+            "tool_choice": { "type": "tool", "name": "f", "disable_parallel_tool_use": true },
+            "output_config": { "format": {
+                "type": "json_schema",
+                "schema": { "type": "object", "properties": { "n": { "type": "integer" } } },
+            } },
+        })
     }
 
     fn sample() -> Sample {

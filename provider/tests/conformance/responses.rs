@@ -38,6 +38,8 @@ fn end(response: &Value) -> String {
 
 impl Dialect for ResponsesApi {
     const PATH: &'static str = "/v1/responses";
+    const SEEING_MODEL: Option<&'static str> = Some("model-1");
+    const LACKS: &'static [&'static str] = &["stop", "seed", "presencePenalty", "frequencyPenalty"];
     const AUTHORIZATION: (&'static str, &'static str) =
         ("authorization", "Bearer correct horse battery staple");
 
@@ -50,6 +52,17 @@ impl Dialect for ResponsesApi {
         });
         config.limits = setup.limits;
         Arc::new(Responses::new(HttpClient::new(http).unwrap(), config).unwrap())
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "temperature": 0.5, "top_p": 0.25, "parallel_tool_calls": false,
+            "tool_choice": { "type": "function", "name": "f" },
+            "text": { "format": {
+                "type": "json_schema", "name": "answer", "strict": true,
+                "schema": { "type": "object", "properties": { "n": { "type": "integer" } } },
+            } },
+        })
     }
 
     fn sample() -> Sample {

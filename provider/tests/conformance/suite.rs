@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod breakage;
 pub(crate) mod manners;
+pub(crate) mod parameter;
 pub(crate) mod refusal;
 pub(crate) mod silence;
 pub(crate) mod tool;

@@ -130,9 +130,9 @@ impl Approvals {
     /// A call waits no longer: its tool, and what there is to say of it.
     pub(super) fn resolve(
         &mut self,
-        step_id: &StepId,
-        tool_call_id: &str,
+        (step_id, tool_call_id): (&StepId, &str),
         verdict: Verdict,
+        who: &str,
         reason: Option<&str>,
     ) -> Option<(String, String)> {
         let is_it = |known: &Request| known.step_id == *step_id && known.tool_call_id == tool_call_id;
@@ -140,13 +140,15 @@ impl Approvals {
         let tool = request.tool;
         let why =
             reason.map_or_else(String::new, |reason| format!(": {}", wording::one_line(reason, REASON)));
+        // Who answered here knows that.
+        let who = if request.answered.is_none() { who } else { "" };
         let is_always = request.answered == Some(Choice::Always);
         let told = match verdict {
             Verdict::Allowed if is_always => {
                 format!("{tool} allowed in this conversation; /revoke {tool} takes that back")
             }
-            Verdict::Allowed => format!("{tool} allowed{why}"),
-            Verdict::Denied => format!("{tool} denied{why}"),
+            Verdict::Allowed => format!("{tool} allowed{who}{why}"),
+            Verdict::Denied => format!("{tool} denied{who}{why}"),
             Verdict::TimedOut => format!("{tool} denied: not answered in time"),
             _ => format!("{tool} was not answered"),
         };

@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use everturn_wire::{ConversationId, RetryPatch, RetrySettings, RetrySettingsState, Value};
 use serde_json::Map;
 
+use super::fallback::{self, Chain, FALLBACK};
 use crate::{
     config::Hidden,
     remote::{Address, Remote},
@@ -14,7 +15,9 @@ const SETTINGS: &str = "/settings";
 
 const USAGE: &str = "/settings shows the retry settings, /settings NAME VALUE ... changes them for this conversation, \
                      /settings all NAME VALUE ... for all; the value default resets one. Names: enabled (on, off), preset, \
-                     maxRetries, baseDelayMs, maxDelayMs (0 = no limit), jitter, revert, afterContent, quota.";
+                     maxRetries, baseDelayMs, maxDelayMs (0 = no limit), jitter, revert (cooldown-expiry, never), afterContent, \
+                     quota. /settings fallback MODEL OTHER ... names what is asked when MODEL fails, in that order; none \
+                     in place of OTHER clears it.";
 
 /// What a line asks for.
 #[derive(Debug, PartialEq)]
@@ -22,7 +25,14 @@ pub(super) struct Asked {
     /// Of all conversations, not only of this one.
     all: bool,
     /// Nothing: they are only shown.
-    change: Option<RetryPatch>,
+    change: Option<Asking>,
+}
+
+/// A change that a line asks for.
+#[derive(Debug, PartialEq)]
+enum Asking {
+    Settings(Box<RetryPatch>),
+    Chain(Chain),
 }
 
 /// What a line asks for, if it is about settings at all.
@@ -37,6 +47,12 @@ pub(super) fn asked(line: &str) -> Option<Result<Asked>> {
         if words.is_empty() {
             return Ok(Asked { all, change: None });
         }
+        if let Some((_, chain)) = words.split_first().filter(|(word, _)| **word == FALLBACK) {
+            let Some(chain) = Chain::of_words(chain) else {
+                bail!("{FALLBACK} needs a model, and what is asked when that fails. {USAGE}")
+            };
+            return Ok(Asked { all, change: Some(Asking::Chain(chain)) });
+        }
         let mut settings = Map::new();
         for pair in words.chunks(2) {
             let [name, value] = pair else { bail!("{} has no value. {USAGE}", pair.join(" ")) };
@@ -47,7 +63,7 @@ pub(super) fn asked(line: &str) -> Option<Result<Asked>> {
             bail!("there is no setting {unknown}. {USAGE}");
         }
         match serde_json::from_value(Value::Object(settings)) {
-            Ok(change) => Ok(Asked { all, change: Some(change) }),
+            Ok(change) => Ok(Asked { all, change: Some(Asking::Settings(change)) }),
             Err(error) => bail!("{error}"),
         }
     })
@@ -79,7 +95,11 @@ pub(super) async fn answer(
     let remote = Remote::new(address, token)?;
     let path = if asked.all { "/retry".to_owned() } else { format!("/conversations/{id}/retry") };
     let answer = match &asked.change {
-        Some(change) => remote.patch(&path, change).await?,
+        Some(Asking::Settings(change)) => remote.patch(&path, &**change).await?,
+        Some(Asking::Chain(chain)) => match remote.get(&path).await? {
+            Some(state) => remote.patch(&path, &chain.change(&state.read()?)).await?,
+            None => None,
+        },
         None => remote.get(&path).await?,
     };
     match answer {
@@ -102,6 +122,12 @@ fn told(state: &RetrySettingsState) -> String {
     let (set, effective) = (value(&state.set), value(&state.effective));
     let mut lines = vec![format!("Retry settings of {whose}, from the next turn on:")];
     for name in RetrySettings::NAMES {
+        let here = if set[name].is_null() { "" } else { "  (set here)" };
+        if name == "fallbackChains" {
+            let chains = state.effective.fallback_chains.iter().flat_map(fallback::told);
+            lines.extend(chains.map(|chain| format!("  {FALLBACK:<12} {chain}{here}")));
+            continue;
+        }
         let shown = match &effective[name] {
             Value::Null => continue,
             Value::Bool(true) => "on".to_owned(),
@@ -109,7 +135,6 @@ fn told(state: &RetrySettingsState) -> String {
             Value::String(word) => word.clone(),
             number => number.to_string(),
         };
-        let here = if set[name].is_null() { "" } else { "  (set here)" };
         lines.push(format!("  {name:<12} {shown}{here}"));
     }
     lines.join("\n")
@@ -135,7 +160,7 @@ mod tests {
         let expected =
             json!({ "enabled": false, "preset": "interactive", "jitter": 0.5, "maxRetries": null });
         let changed = change("/settings all enabled off preset interactive jitter 0.5 maxRetries default");
-        let patch = changed.unwrap().change.unwrap();
+        let Some(Asking::Settings(patch)) = changed.unwrap().change else { panic!("it changes settings") };
         assert_eq!(serde_json::to_value(patch).unwrap(), expected);
     }
 
@@ -145,6 +170,10 @@ mod tests {
             ("/settings preset", "preset has no value. /settings shows"),
             ("/settings retries 3", "there is no setting retries. /settings shows"),
             ("/settings maxRetries many", "maxRetries must be a whole number"),
+            (
+                "/settings fallback",
+                "fallback needs a model, and what is asked when that fails. /settings shows",
+            ),
             ("/settings enabled 3", "enabled must be true or false"),
         ] {
             let error = change(line).unwrap_err();

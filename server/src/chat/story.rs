@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::approval::{Approvals, Choice, Request};
 use super::view::{Count, Line, Silence, Status, View, Wait};
-use crate::{calendar::Calendar, failure_summary::FailureSummary, remote::Clock, wording};
+use crate::{calendar::Calendar, decision, failure_summary::FailureSummary, remote::Clock, wording};
 pub(super) use ending::Ending;
 
 /// The most characters that are shown of a tool's arguments, and of its result.

@@ -97,6 +97,8 @@ impl<'a> Turn<'a> {
             after_content: Some(AfterContent::Rewind),
             ..RetrySettings::default()
         }));
+        // Else as in the turn that is repeated: a person is there.
+        let approvals = Some(self.permissions.mode).filter(|mode| *mode == ApprovalMode::Deny);
         let again = |turn_id, seq, message, model, retry| Command::ChatRetry {
             conversation_id: conversation_id.clone(),
             turn_id,
@@ -104,6 +106,7 @@ impl<'a> Turn<'a> {
             message,
             model,
             retry,
+            approvals,
             extensions,
         };
         let command = match start {

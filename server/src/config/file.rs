@@ -88,6 +88,7 @@ pub(super) struct RetryTable {
 pub(super) struct RetentionTable {
     pub(super) keep_events_days: Option<Amount>,
     pub(super) keep_events_turns: Option<Amount>,
+    pub(super) keep_ephemeral_minutes: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,6 +1,6 @@
 //! For how long what was told is kept, besides the history.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use everturn_kernel::Millis;
 use everturn_store_sqlite::Retention;
@@ -13,6 +13,15 @@ use super::file::RetentionTable;
 const DAYS: u32 = 30;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// How long ephemeral conversations are kept after their last turn unless told otherwise, in minutes.
+const EPHEMERAL_MINUTES: u32 = 60;
+
+/// How long ephemeral conversations are kept after their last turn.
+pub(super) fn ephemeral(table: &RetentionTable) -> Duration {
+    let minutes = table.keep_ephemeral_minutes.unwrap_or(EPHEMERAL_MINUTES);
+    Duration::from_secs(60 * u64::from(minutes))
+}
 
 /// Which sealed turns keep their events: those that are both recent and among the newest of their conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

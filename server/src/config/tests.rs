@@ -303,6 +303,13 @@ fn events_are_kept_for_a_month_unless_told_otherwise() {
 }
 
 #[test]
+fn ephemeral_conversations_are_kept_for_an_hour_unless_told_otherwise() {
+    let kept = |file: &str| Case::new(file).config().keep_ephemeral.as_secs();
+    assert_eq!(kept(""), 3600);
+    assert_eq!(kept("[retention]\nkeep_ephemeral_minutes = 5"), 300);
+}
+
+#[test]
 fn what_cannot_be_read_names_file_line_and_key() {
     let case = Case::new("[server]\nport = 4777\n");
     let problem = case.problem();

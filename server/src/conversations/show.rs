@@ -5,11 +5,12 @@ use std::{io::Write, process::ExitCode};
 use anyhow::{Context as _, Result};
 use everturn_orchestrator::{Head, TurnRecord, Wait};
 use everturn_store_sqlite::SqliteArchive;
-use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value};
+use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value, Verdict};
 
 use super::{export, pending, selection};
 use crate::{
     calendar::Calendar,
+    decision,
     failure_summary::FailureSummary,
     printer::{Ink, Printer},
     wording,
@@ -79,7 +80,11 @@ impl<W: Write> Transcript<'_, W> {
             }
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
-            Chunk::ToolResult { tool_name, content, is_error, .. } => {
+            Chunk::ToolResult { tool_name, content, is_error, decisions, .. } => {
+                for decision in decisions {
+                    let ink = if decision.verdict == Verdict::Allowed { Ink::Faint } else { Ink::Warning };
+                    self.printer.block(ink, "    ", &decision::line(decision))?;
+                }
                 self.result(tool_name, content, *is_error)?;
             }
             Chunk::Error(report) => {

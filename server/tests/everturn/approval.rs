@@ -69,6 +69,8 @@ async fn a_key_allows_a_call_or_denies_it() {
     terminal.until("roll_dice denied\n").await;
     terminal.until("Well.\n\n>").await;
     assert!(told(&provider)[0].contains("denied"), "{:?}", told(&provider));
+    terminal.press("/tools\r").await;
+    terminal.until("TOOL       POLICY  CLAIMS\nroll_dice  ask\n\n>").await;
 }
 
 #[tokio::test]

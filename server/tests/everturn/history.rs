@@ -4,7 +4,10 @@ use std::{fs, sync::Arc};
 
 use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, Version, kernel::Millis};
 use everturn_store_sqlite::SqliteJournal;
-use everturn_wire::{Category, Chunk, ConversationStatus, ErrorReport, RetryOutcome, Role, StoredChunk};
+use everturn_wire::{
+    Category, Chunk, ConversationStatus, Decider, Decision, ErrorReport, RetryOutcome, Role, StoredChunk,
+    Verdict,
+};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -88,6 +91,14 @@ async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_deman
         is_error: false,
         step_id: None,
         images: Vec::new(),
+        decisions: vec![
+            Decision::new(Decider::Review, Verdict::TimedOut),
+            Decision {
+                name: Some("Ada".to_owned()),
+                via: Some("page".to_owned()),
+                ..Decision::new(Decider::Person, Verdict::Allowed)
+            },
+        ],
     };
     let error = Chunk::Error(ErrorReport {
         message: "HTTP 529: {}".to_owned(),
@@ -103,6 +114,8 @@ async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_deman
     let end = "\n\nError\n  HTTP 529: {}\n  Gave up after 21 retries over 7 h 32 min.\n  \
                Not tried again: the budget is spent.\n  Wait.\n";
     let short = said(&home, &["show", "c"]).await;
+    let decided = "\n    Review took too long\n    Allowed by Ada (page)\n    line 1\n";
+    assert!(short.contains(decided), "{short}");
     assert!(
         short.ends_with(&format!("\n    line 8\n    ... 4 more lines (--full shows all){end}")),
         "{short}"

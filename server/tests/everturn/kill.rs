@@ -1,6 +1,7 @@
 //! Real processes, killed at every call on their journal and at random moments, and the power cut: the turn ends as the
 //! calm one.
 
+mod calling;
 mod embedder;
 mod life;
 mod plan;
@@ -100,6 +101,25 @@ async fn a_tool_s_side_effect_happens_at_most_once() {
 async fn no_approval_is_lost_or_assumed() {
     let plans = every_call(Program::Asking, Loss::Process).await;
     let count = plans.len();
+    let kills = survive(plans).await;
+    assert!(replays() || kills + SLACK >= count, "{count} plans, but {kills} kills");
+}
+
+/// From when a call is shown up to when both have their results: before and after that, nothing differs from a turn with
+/// other tools.
+#[tokio::test]
+#[ignore = "needs Node and what `cargo xtask test` installs, which runs it"]
+async fn no_mcp_call_runs_twice() {
+    let (program, loss) = (Program::Calling, Loss::Process);
+    let calm = run(&Plan { program, loss, ends: vec![WHOLE] }).await;
+    let mut heard = calm.heard.iter();
+    let (_, first) = heard.find(|(kind, _)| kind == "tool-call").unwrap();
+    // Told after its commit.
+    let (_, last) = heard.rfind(|(kind, _)| kind == "tool-result").unwrap();
+    let moments = (*first..=*last).map(|number| End::Call(Moment::Before, number));
+    let plans: Vec<_> = moments.map(|end| Plan { program, loss, ends: vec![end] }).collect();
+    let count = plans.len();
+    assert!(replays() || count > SLACK, "{calm:?}");
     let kills = survive(plans).await;
     assert!(replays() || kills + SLACK >= count, "{count} plans, but {kills} kills");
 }

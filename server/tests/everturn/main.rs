@@ -17,6 +17,7 @@ mod echo;
 mod explain;
 #[cfg(target_os = "linux")]
 mod fault;
+mod herd;
 mod history;
 mod home;
 #[cfg(target_os = "linux")]
@@ -27,6 +28,7 @@ mod pipe;
 mod proxy;
 mod reasoning;
 mod relay;
+mod request;
 mod restart;
 mod retention;
 mod review;

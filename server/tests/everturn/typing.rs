@@ -150,6 +150,39 @@ async fn retry_settings_are_shown_and_changed() {
 }
 
 #[tokio::test]
+async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
+    let provider = Loopback::start([fault::overloaded(), said("From the other."), fault::overloaded()]).await;
+    let home = Home::with(&format!(
+        "[retry]\nschedule = \"interactive\"\nbase_ms = 45000\nmax_retries = 1\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\n\
+         models = [\"one\", \"two\"]\n",
+        provider.base_url()
+    ));
+    let mut terminal = Terminal::new(&home, &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/settings fallback sim/one sim/two\r").await;
+    terminal.until("this conversation has not begun: say something first").await;
+    terminal.press("/settings all fallback sim/one sim/three\r").await;
+    terminal.until("\"sim/three\" is not a model or route of this server").await;
+    terminal.press("/settings all fallback sim/one sim/two\r").await;
+    terminal.until("Retry settings of all conversations, from the next turn on:\n").await;
+    terminal.until("  fallback     sim/one -> sim/two  (set here)\n").await;
+    terminal.press("/settings all revert never\r").await;
+    terminal.until("  revert       never  (set here)\n").await;
+    terminal.press("first\r").await;
+    terminal.until("From the other.\n").await;
+    let models = provider
+        .requests()
+        .iter()
+        .map(|request| request.json().unwrap()["model"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(models, ["one", "two"]);
+    terminal.press("/settings all fallback sim/one none\r").await;
+    terminal.until("  revert       never  (set here)\n").await;
+    terminal.press("/settings all revert default\r").await;
+    terminal.until("  revert       cooldown-expiry\n").await;
+}
+
+#[tokio::test]
 async fn a_failed_turn_is_tried_again_with_another_model() {
     let provider = Loopback::start([fault::overloaded(), said("Hello."), said("Again.")]).await;
     let home = Home::with(&format!(

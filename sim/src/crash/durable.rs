@@ -90,6 +90,10 @@ impl Journal for Durable {
         self.kept.conversations(page).await
     }
 
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        self.kept.drop_ephemeral(idle_since).await
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         self.kept.unsealed(before).await
     }

@@ -178,8 +178,8 @@ pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book:
             if allows {
                 book.pages().allowed.insert((turn_id.to_string(), step, tool_call_id.clone()));
             }
-            let answer =
-                ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope: None, reason: None };
+            let (scope, reason, name, via) = (None, None, None, None);
+            let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
             match orchestrator.answer_approval(&id, answer).await {
                 Ok(true) => {
                     book.pages().tally.count(if allows { "a call is allowed" } else { "a call is denied" });

@@ -30,6 +30,7 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         is_error: true,
         step_id,
         images: Vec::new(),
+        decisions: Vec::new(),
     };
     let all = [
         (Role::System, Chunk::System { text: text.clone(), keeps_from: None }),

@@ -6,6 +6,7 @@ mod close;
 mod conformance;
 mod crash;
 mod full;
+mod herd;
 mod newer;
 mod open;
 mod retention;

@@ -127,7 +127,7 @@ async fn spoilt(directory: &std::path::Path) -> std::path::PathBuf {
 }
 
 /// A journal that was just closed. A process that another test starts at this moment has its lock, too, until it runs.
-fn reopened(path: &std::path::Path) -> SqliteJournal {
+pub(crate) fn reopened(path: &std::path::Path) -> SqliteJournal {
     let mut tries = (0..10_000).map(|_| SqliteJournal::open(path));
     let opened = tries.find(|opened| !matches!(opened, Err(OpenError::InUse { .. })));
     opened.expect("it is let go of").unwrap()

@@ -120,3 +120,27 @@ async fn a_deleted_conversation_is_gone_and_may_begin_anew() {
     append(&journal, &id, 1).await.unwrap();
     assert_eq!((checked(&journal, &id).await, checked(&journal, &other).await), (1, 1));
 }
+
+#[tokio::test]
+async fn ephemeral_conversations_are_in_no_list_and_go_in_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let named = |name: String| ConversationId::from(name);
+    let id = |n: u64| named(format!("{}{n}", ConversationId::EPHEMERAL));
+    for n in 0..150 {
+        append(&journal, &id(n), 1).await.unwrap();
+    }
+    append(&journal, &id(150), 1).await.unwrap();
+    append(&journal, &id(150), 2).await.unwrap();
+    for near in ["ephemeral", "ephemeral;", "ephemera", "c"] {
+        append(&journal, &named(near.to_owned()), 1).await.unwrap();
+    }
+    let listed = journal.conversations(Default::default()).await.unwrap();
+    assert_eq!(listed.len(), 4);
+    let first = head(1).last_activity_at;
+    assert_eq!(journal.drop_ephemeral(first).await.unwrap(), 0, "as old as what is kept");
+    assert_eq!(journal.drop_ephemeral(Millis(first.0 + 1)).await.unwrap(), 150);
+    assert!(journal.load(&id(0)).await.unwrap().is_none());
+    assert!(journal.load(&id(150)).await.unwrap().is_some());
+    assert_eq!(journal.conversations(Default::default()).await.unwrap(), listed);
+}

@@ -48,7 +48,7 @@ impl Approvals {
             }
             Fact::Ran { step, id, name } if self.checked.contains(name) => {
                 let mut verdicts =
-                    self.verdicts.iter().filter(|((of, call), _)| is_step(of, *step) && call == id);
+                    self.verdicts.iter().filter(|((of, call), _)| of.step() == Some(*step) && call == id);
                 let is_allowed = verdicts.next().is_some_and(|(_, verdict)| *verdict == Verdict::Allowed);
                 ensure!(is_allowed, "{name} {step}/{id} starts without being allowed");
             }
@@ -61,8 +61,4 @@ impl Approvals {
         ensure!(self.open.is_empty(), "sealed with checks that have not ended: {:?}", self.open);
         Ok(())
     }
-}
-
-fn is_step(step_id: &StepId, step: u32) -> bool {
-    step_id.as_str().rsplit('#').next() == Some(&step.to_string())
 }

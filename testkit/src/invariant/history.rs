@@ -64,11 +64,14 @@ impl History {
             }
             (Role::User, Chunk::Text { text }) => {
                 ensure!(!text.is_empty(), "an empty message is kept");
+                ensure!(!text.starts_with("TURN-FAILED"), "guidance as the user's words: {text}");
                 self.prompted = true;
             }
             (Role::User, Chunk::Image { .. }) => self.prompted = true,
             (Role::System, Chunk::System { text, keeps_from }) => {
-                ensure!(!text.trim().is_empty() && keeps_from.is_some(), "an empty summary is kept");
+                let is_guidance = text.starts_with("TURN-FAILED: ");
+                ensure!(!text.trim().is_empty(), "an empty summary is kept");
+                ensure!(keeps_from.is_some() != is_guidance, "neither summary nor guidance: {text}");
             }
             (Role::Assistant, Chunk::Error { .. }) => self.errors += 1,
             other => return Err(Violation::new(format!("not expected in history: {other:?}"))),

@@ -19,7 +19,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         }),
         2 => any_op().prop_map(Input::Tick),
         3 => (0..2u32, any_call_id(), any::<(bool, bool)>()).prop_map(|(step, call_id, (allows, whole_tool))| {
-            Input::Answer(Box::new(Answer { step, call_id, allows, whole_tool, reason: None }))
+            Input::Answer(Box::new(Answer { step, call_id, allows, whole_tool, reason: None, name: None, via: None }))
         }),
         3 => (0..2u32, any_call_id(), 0..3u32, any_review_answer()).prop_map(
             |(step, call_id, attempt, answer)| Input::Reviewed { step, call_id, attempt, answer: Box::new(answer) }

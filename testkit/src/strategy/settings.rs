@@ -1,6 +1,6 @@
 //! Settings, schedules and moments.
 
-use everturn_kernel::{AfterContent, Budget, Compaction, Millis, Settings, Target};
+use everturn_kernel::{AfterContent, Budget, Compaction, Millis, ReportRule, Settings, Target};
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{Delays, START};
@@ -13,8 +13,14 @@ pub fn any_settings() -> impl Strategy<Value = Settings> {
     let bounds = (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32);
     let after_content = prop_oneof![Just(AfterContent::Keep), Just(AfterContent::Rewind)];
     let routes = (any_targets(), option::of(any_targets()));
-    (bounds, any_budget(), after_content, routes).prop_map(
-        |((max_steps, max_parallel_tools, eager_tools, max_recoveries), budget, after_content, routes)| {
+    let report = option::weighted(0.3, (0..5u32).prop_map(|max_attempts| ReportRule { max_attempts }));
+    let rest = (after_content, routes, report).boxed();
+    (bounds, any_budget(), rest).prop_map(
+        |(
+            (max_steps, max_parallel_tools, eager_tools, max_recoveries),
+            budget,
+            (after_content, routes, final_report),
+        )| {
             let (targets, others) = routes;
             Settings {
                 max_steps,
@@ -26,6 +32,7 @@ pub fn any_settings() -> impl Strategy<Value = Settings> {
                 after_content,
                 targets,
                 compaction: others.map(|targets| Compaction { targets }),
+                final_report,
             }
         },
     )

@@ -1,8 +1,8 @@
 //! What a provider and a tool may say.
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Check, CheckedCall, FinishReason, Hold, Op, ReviewAnswer, Silence,
-    StreamEvent, Summary, ToolAnswer, ToolCall,
+    Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Op, RequestQuota,
+    ReviewAnswer, Silence, StreamEvent, Summary, ToolAnswer, ToolCall,
 };
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
@@ -56,6 +56,12 @@ pub fn any_hold() -> impl Strategy<Value = Hold> {
         .prop_map(|(failure, wait_ms, shared, in_budget)| Hold { failure, wait_ms, shared, in_budget })
 }
 
+/// What is left of a limit on requests: any numbers, sensible or not.
+pub fn any_quota() -> impl Strategy<Value = RequestQuota> {
+    let numbers = (option::of(any::<u32>()), any::<u32>(), any::<u64>());
+    numbers.prop_map(|(limit, remaining, reset_ms)| RequestQuota { limit, remaining, reset_ms })
+}
+
 /// Anything that a provider's stream may yield but its end. Texts may be empty, calls may share their ids.
 pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
@@ -64,9 +70,10 @@ pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
         2 => any_echo().prop_map(StreamEvent::Echo),
         5 => any_tool_call().prop_map(StreamEvent::ToolCall),
         2 => (any_tool_call(), any_check())
-            .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, check }))),
+            .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, checked: check.into() }))),
         1 => any_usage().prop_map(StreamEvent::Usage),
         1 => any_silence().prop_map(StreamEvent::Silent),
+        1 => any_quota().prop_map(StreamEvent::Quota),
     ]
     .boxed()
 }
@@ -79,14 +86,15 @@ fn any_silence() -> impl Strategy<Value = Silence> {
     })
 }
 
-/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)) or `nothing`, which is no tool. Its
-/// arguments may be malformed.
+/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)), `nothing`, which is no tool, or a report.
+/// Its arguments may be malformed.
 pub fn any_tool_call() -> impl Strategy<Value = ToolCall> {
     let arguments = prop_oneof![
-        4 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
+        3 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
+        1 => Just(Arguments::Parsed(Value::Object([("valid".into(), false.into())].into_iter().collect()))),
         1 => Just(Arguments::Malformed { raw: "{".into(), reason: "cut".into() }),
     ];
-    let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing")];
+    let name = prop_oneof![Just("read"), Just("slow"), Just("again"), Just("nothing"), Just(FINAL_REPORT)];
     (any_call_id(), name, arguments, option::weighted(0.3, any_echo()))
         .prop_map(|(id, name, arguments, echo)| ToolCall { id, name: name.into(), arguments, echo })
 }
@@ -99,6 +107,7 @@ pub fn any_check() -> impl Strategy<Value = Check> {
         4 => (0..100_000u64, option::of(approval()))
             .prop_map(|(within_ms, otherwise)| Check::Review { within_ms, otherwise }),
         1 => Just(Check::Refused("(tool failed: denied)".into())),
+        1 => Just(Check::Caller),
     ]
     // Boxed, as strategies are moved by value and the stack of a debug build is small.
     .boxed()

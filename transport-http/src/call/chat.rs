@@ -13,7 +13,7 @@ use everturn_wire::SendRequest;
 
 use crate::{
     api::Api,
-    body::Json,
+    body::Named,
     path::Conversation,
     query::Parameters,
     refusal::Refusal,
@@ -22,25 +22,27 @@ use crate::{
 
 /// Names the conversation of a turn that was started.
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Some proxies gather an answer before they pass it on, unless they are told not to.
 const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
-/// `POST /chat`: starts a turn and follows it to its end.
+/// `POST /chat`: starts a turn, or finds the one that the same request began, and follows it to its end.
 pub(crate) async fn send(
     State(api): State<Api>,
     parameters: Parameters,
-    Json(request): Json<SendRequest>,
+    headers: HeaderMap,
+    request: Named<SendRequest>,
 ) -> Result<Response, Refusal> {
+    let key = idempotency_key(&headers)?;
+    if key.is_some() || request.has_any(&SendRequest::SCOPED) {
+        check_fields(&request)?;
+    }
+    let request = request.value;
     let extensions = parameters.flag("extensions")?.or(request.extensions).unwrap_or(false);
     // Before the turn: who is refused has started nothing.
     let place = api.stream_place()?;
-    let mut start = StartTurn::new(request.message).images(request.images.unwrap_or_default());
-    start.conversation_id = request.conversation_id;
-    (start.model, start.reasoning_effort) = (request.model, request.reasoning_effort);
-    start.retry = request.retry.map(|settings| *settings);
-    start.approvals = request.approvals.unwrap_or_default();
-    let started = api.orchestrator.start(start).await?;
+    let started = api.orchestrator.start(start(request, key)).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;
     let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-store"), UNBUFFERED];
@@ -49,6 +51,42 @@ pub(crate) async fn send(
         response.headers_mut().insert(CONVERSATION_ID, id);
     }
     Ok(response)
+}
+
+/// What a request asks to be started.
+fn start(request: SendRequest, key: Option<String>) -> StartTurn {
+    let parameters = request.parameters();
+    let mut start = StartTurn::new(request.message).images(request.images.unwrap_or_default());
+    start.conversation_id = request.conversation_id;
+    (start.model, start.reasoning_effort) = (request.model, request.reasoning_effort);
+    start.retry = request.retry.map(|settings| *settings);
+    start.approvals = request.approvals.unwrap_or_default();
+    (start.history, start.tools) = (request.messages, request.tools);
+    (start.parameters, start.idempotency_key) = (parameters, key);
+    start.ephemeral = request.ephemeral.unwrap_or(false);
+    start
+}
+
+/// A request that says more than a message is taken at its word: nothing of it is passed over.
+fn check_fields(request: &Named<SendRequest>) -> Result<(), Refusal> {
+    match request.beyond(&[&SendRequest::PLAIN, &SendRequest::SCOPED]) {
+        Some(field) => {
+            let known = SendRequest::PLAIN.iter().chain(&SendRequest::SCOPED).copied();
+            let known = known.collect::<Vec<_>>().join(", ");
+            Err(Refusal::bad(format!("{field:?} is not supported: leave it out; supported fields: {known}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The orchestrator says what a key may be.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let key = keys.next().map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
+    match keys.next() {
+        Some(_) => Err(Refusal::bad("the header Idempotency-Key is given more than once")),
+        None => Ok(key),
+    }
 }
 
 /// `GET /conversations/{id}/events`: follows a conversation, from turn to turn.

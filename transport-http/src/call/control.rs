@@ -46,7 +46,8 @@ pub(crate) async fn answer_approval(
     Conversation(id): Conversation,
     Json(answer): Json<ApprovalAnswer>,
 ) -> Result<Answer<Answered>, Refusal> {
-    let answered = api.orchestrator.answer_approval(&id, answer).await?;
+    let via = answer.via.or_else(|| Some("http".to_owned()));
+    let answered = api.orchestrator.answer_approval(&id, ApprovalAnswer { via, ..answer }).await?;
     Ok(Answer(Answered { conversation_id: id, answered }))
 }
 
@@ -69,7 +70,7 @@ pub(crate) async fn retry(
     let mut what = RetryTurn::default();
     (what.turn_id, what.seq, what.text, what.model) =
         (request.turn_id, request.seq, request.message, request.model);
-    what.retry = request.retry.map(|settings| *settings);
+    (what.retry, what.approvals) = (request.retry.map(|settings| *settings), request.approvals);
     let started = api.orchestrator.retry_with(&id, what).await?;
     let (turn_id, cursor) = (started.turn_id, started.from.to_string());
     Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))

@@ -115,7 +115,7 @@ async fn what_cannot_be_obeyed_is_refused_with_what_to_do() {
             GLOBAL,
             json!({ "fallbackChains": { "test/small": ["x/y"] } }),
             400,
-            "which is no model or route here; known: test/small",
+            "is not a model or route of this server; known: test/small",
         ),
         (
             OF_C,

@@ -1,7 +1,7 @@
 //! A provider that says what the test wants, when the test wants it.
 
 use everturn_orchestrator::kernel::{FinishReason, Provider, Request, StreamEvent};
-use everturn_wire::{Category, Chunk, Failure, Usage};
+use everturn_wire::{Category, Chunk, Failure, Parameters, Usage};
 use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
@@ -27,6 +27,11 @@ impl Puppet {
 }
 
 impl Provider for Puppet {
+    /// All but a seed.
+    fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
+        parameters.names().into_iter().filter(|name| *name == "seed").collect()
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let (facts, mut told) = unbounded_channel();
         // The test may be over.

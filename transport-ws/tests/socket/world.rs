@@ -71,6 +71,12 @@ impl World {
         answer
     }
 
+    /// Whether no provider call is there that the test has not taken.
+    #[allow(dead_code, reason = "not every transport asks")]
+    pub(crate) fn has_no_call(&mut self) -> bool {
+        self.calls.try_recv().is_err()
+    }
+
     /// The next provider call.
     pub(crate) async fn call(&mut self) -> Call {
         self.calls.recv().await.unwrap()

@@ -68,6 +68,8 @@ enum Fields {
         model: Option<String>,
         #[serde(default)]
         retry: Option<Box<RetrySettings>>,
+        #[serde(default)]
+        approvals: Option<ApprovalMode>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },
@@ -82,6 +84,10 @@ enum Fields {
         scope: Option<ApprovalScope>,
         #[serde(default)]
         reason: Option<String>,
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        via: Option<String>,
     },
     #[serde(rename = "retry.abort")]
     RetryAbort { conversation_id: ConversationId },

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, string::String};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RetrySettings, TurnId};
+use crate::{ApprovalMode, RetrySettings, TurnId};
 
 /// Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct RetryRequest {
     /// Retry settings of the new turn alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Box<RetrySettings>>,
+    /// What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalMode>,
 }
 
 /// Request body of `POST /conversations/:id/retry/now`; may be absent.

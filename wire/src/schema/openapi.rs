@@ -52,7 +52,7 @@ const CALLS: [Call; 29] = [
         name: "POST /chat",
         id: "send",
         summary: "Start a turn and follow its events, one per line, until `turn-sealed`.",
-        parameters: &["extensions"],
+        parameters: &["extensions", "idempotencyKey"],
         takes: Some("SendRequest"),
         answer: Answer::Events("application/x-ndjson"),
     },
@@ -353,6 +353,11 @@ fn parameters() -> Value {
         "extensions": {
             "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",
             "schema": { "type": "boolean", "default": false },
+        },
+        "idempotencyKey": {
+            "name": "Idempotency-Key", "in": "header",
+            "description": "1 to 255 visible ASCII characters. The same request with the same key follows the turn that the first one started, also after a restart; another request with the same key is a 409.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
         },
         "cursor": {
             "name": "cursor", "in": "query", "description": "The last cursor seen; what follows it is sent.",

@@ -91,14 +91,19 @@ impl TurnHost<'_> {
         let chunks = self.conversation.state().record.chunks.clone();
         let definition = &self.settings.definition;
         let configured = &definition.configured;
+        let scope = definition.request.as_deref();
+        let own_prompt = scope.and_then(|scope| scope.system_prompt.as_deref());
+        let system_prompt = own_prompt.or(configured.system_prompt.as_deref());
         let sent = request::sent(&chunks, definition.supersedes);
-        let messages = request::messages(configured.system_prompt.as_deref(), &sent);
+        let messages = request::messages(system_prompt, &sent);
+        let parameters = scope.map(|scope| scope.parameters_of(op.step)).unwrap_or_default();
         Request {
             op,
             model: model.name.clone(),
             messages,
             tools: self.settings.tools.specs(),
-            max_output_tokens: configured.max_output_tokens,
+            max_output_tokens: parameters.max_output_tokens.or(configured.max_output_tokens),
+            parameters,
             reasoning_effort: definition.reasoning_effort.clone(),
             eager_calls: turn.settings().eager_tools,
         }
@@ -136,6 +141,7 @@ impl TurnHost<'_> {
             health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),
             // With several targets another one may be reached.
             waits_for_network: turn.settings().targets.len() < 2,
+            quota: None,
         }
     }
 

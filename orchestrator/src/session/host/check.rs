@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use everturn_kernel::{Arguments, Check, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn};
+use everturn_kernel::{Arguments, Check, Checked, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn};
 use everturn_wire::{Category, Chunk, Failure, Role, Value};
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt as _, future};
@@ -15,12 +15,15 @@ const MAX_SAID: usize = 20;
 const MAX_MESSAGE: usize = 8 << 10;
 
 impl TurnHost<'_> {
-    pub(super) fn check_call(&self, call: &ToolCall) -> Option<Check> {
+    pub(super) fn check_call(&self, call: &ToolCall) -> Checked {
         let specs = self.settings.tools.specs();
         let spec = specs.iter().find(|spec| spec.name == call.name);
+        if spec.is_some() && self.settings.has_callers_tools() {
+            return Check::Caller.into();
+        }
         let (Some(tool), Some(spec)) = (self.settings.tools.get(&call.name), spec) else {
             // At once: should it be there after a restart, nobody would have checked the call.
-            return Some(Check::Refused(self.no_such_tool(&call.name)));
+            return Check::Refused(self.no_such_tool(&call.name)).into();
         };
         let mode = self.settings.definition.approvals;
         self.shared.permissions.check(call, tool.as_ref(), spec, mode, &self.conversation.grants)

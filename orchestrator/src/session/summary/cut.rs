@@ -74,7 +74,15 @@ mod tests {
                 Role::Tool => {
                     let (tool_call_id, tool_name, content) = ("a".into(), "read".into(), "r".repeat(*size));
                     let (is_error, step_id, images) = (false, None, Vec::new());
-                    Chunk::ToolResult { tool_call_id, tool_name, content, is_error, step_id, images }
+                    Chunk::ToolResult {
+                        tool_call_id,
+                        tool_name,
+                        content,
+                        is_error,
+                        step_id,
+                        images,
+                        decisions: Vec::new(),
+                    }
                 }
                 _ => Chunk::Text { text: "t".repeat(*size) },
             };

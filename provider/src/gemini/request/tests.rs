@@ -264,3 +264,29 @@ fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
     let sent = asked(&asking(history)).to_string();
     assert!(sent.contains("functions_f") && !sent.contains("functions.f"), "{sent}");
 }
+
+#[test]
+fn images_of_a_result_go_to_models_that_take_them() {
+    let asked_of = |model: &str, shown: &Value, is_error: bool| {
+        let mut answer = result("c", "[image: image/png, 3 bytes]", is_error);
+        answer["images"] = json!([shown]);
+        let messages =
+            vec![message(Role::Assistant, &[call("c", &json!({}))]), message(Role::Tool, &[answer])];
+        let request = Request { model: model.to_owned(), ..asking(messages) };
+        asked(&request)["contents"][1]["parts"][0]["functionResponse"].take()
+    };
+    let png = json!({"url": "data:image/png;base64,QUJD"});
+    let parts = json!([{"inlineData": {"mimeType": "image/png", "data": "QUJD"}}]);
+    for model in ["gemini-3-pro-preview", "gemini-3.5-flash", "publishers/google/models/gemini-12-pro"] {
+        let sent = asked_of(model, &png, false);
+        assert_eq!(sent["parts"], parts, "{model}");
+        assert_eq!(sent["response"], json!({"output": "[image: image/png, 3 bytes]"}), "{model}");
+    }
+    for model in ["gemini-2.5-pro", "gemini-flash-latest", "gemma-3-27b", "gemini-", "models/tuned-3"] {
+        assert_eq!(asked_of(model, &png, false).get("parts"), None, "{model}");
+    }
+    for url in ["data:image/svg+xml;base64,QUJD", "https://example.com/a.png"] {
+        assert_eq!(asked_of("gemini-3-pro", &json!({"url": url}), false).get("parts"), None, "{url}");
+    }
+    assert_eq!(asked_of("gemini-3-pro", &png, true).get("parts"), None);
+}

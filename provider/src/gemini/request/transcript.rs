@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Echo, Message, Role, Value};
+use everturn_wire::{Chunk, Echo, Image, Message, Role, Value};
 use serde_json::json;
 
 use crate::{
@@ -14,10 +14,15 @@ use crate::{
 /// What the API takes in place of the signature of a call that it did not make itself, or made when it signed nothing.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// The images that may be in a result, for models that take any. Others stay as the words that the result has for them.
+const SHOWN: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+
 /// What was said, as far as it was read.
 pub(super) struct Transcript<'a> {
     origin: &'a str,
     tools: &'a [ToolSpec],
+    /// Whether the model takes images in results.
+    takes_images: bool,
     turns: Vec<Turn>,
     /// The latest calls, by our id of them.
     calls: HashMap<&'a str, Call>,
@@ -46,7 +51,13 @@ struct Call {
 
 impl<'a> Transcript<'a> {
     pub(super) fn of(request: &'a Request, origin: &'a str) -> Self {
-        let mut transcript = Self { origin, tools: &request.tools, turns: Vec::new(), calls: HashMap::new() };
+        let mut transcript = Self {
+            origin,
+            tools: &request.tools,
+            takes_images: takes_images(&request.model),
+            turns: Vec::new(),
+            calls: HashMap::new(),
+        };
         request.messages.iter().for_each(|message| transcript.read(message));
         transcript
     }
@@ -133,15 +144,36 @@ impl<'a> Transcript<'a> {
     }
 
     fn result(&self, chunk: &Chunk) -> Option<(usize, Value)> {
-        let Chunk::ToolResult { tool_call_id, tool_name, content, is_error, .. } = chunk else { return None };
+        let Chunk::ToolResult { tool_call_id, tool_name, content, is_error, images, .. } = chunk else {
+            return None;
+        };
         let call = self.calls.get(tool_call_id.as_str());
         let outcome = if *is_error { "error" } else { "output" };
         let mut response = json!({ "name": name(tool_name, self.tools), "response": { outcome: content } });
         if let Some(id) = call.and_then(|call| call.id.as_deref()) {
             response["id"] = json!(id);
         }
+        if self.takes_images && !is_error {
+            let shown: Vec<Value> = images.iter().filter_map(shown).collect();
+            if !shown.is_empty() {
+                response["parts"] = json!(shown);
+            }
+        }
         Some((call.map_or(usize::MAX, |call| call.place), json!({ "functionResponse": response })))
     }
+}
+
+/// Whether a model takes images in results: from Gemini 3 on. Others refuse the whole request.
+fn takes_images(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let version = name.strip_prefix("gemini-").and_then(|rest| rest.split(['.', '-']).next());
+    version.and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major >= 3)
+}
+
+fn shown(shown: &Image) -> Option<Value> {
+    let (mime_type, data) = inline(&shown.url, shown.mime_type.as_deref())?;
+    let inline = json!({ "inlineData": { "mimeType": mime_type, "data": data } });
+    SHOWN.contains(&mime_type).then_some(inline)
 }
 
 fn is_text(part: &Value) -> bool {

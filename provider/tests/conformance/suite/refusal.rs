@@ -1,5 +1,6 @@
 //! Answers that are no stream.
 
+use everturn_kernel::{RequestQuota, StreamEvent};
 use everturn_sim::{Gate, Loopback, Reply, fault};
 use everturn_wire::{Category, Failure};
 use serde_json::json;
@@ -36,6 +37,23 @@ pub(crate) async fn every_status<D: Dialect>() {
         assert_eq!((failure.category, failure.retryable), (category, retryable), "{failure:?}");
         assert_eq!(failure.hint_ms, (category == Category::RateLimited).then_some(7000), "headers count");
     }
+}
+
+pub(crate) async fn what_is_left_of_a_limit_is_told_first<D: Dialect>() {
+    let limited = |reply: Reply| {
+        let reply =
+            reply.header("x-ratelimit-limit-requests", "60").header("x-ratelimit-remaining-requests", "7");
+        reply.header("x-ratelimit-reset-requests", "1m0s")
+    };
+    let sample = D::sample();
+    let replies = [limited(Reply::sse(&sample.parts)), limited(fault::overloaded())];
+    let server = Loopback::start(replies).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let quota = StreamEvent::Quota(RequestQuota { limit: Some(60), remaining: 7, reset_ms: 60_000 });
+    let answer = [vec![quota.clone()], sample.facts].concat();
+    assert_eq!(call(&provider).await, answer);
+    let (told, failure) = failed(call(&provider).await);
+    assert_eq!((told, failure.category), (vec![quota], Category::Overloaded));
 }
 
 pub(crate) async fn a_body_is_read_within_bounds<D: Dialect>() {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use everturn_kernel::{Arguments, FinishReason, Request, StreamEvent, ToolCall};
 use everturn_sim::{Gate, Loopback, Reply};
+use everturn_wire::{Chunk, Image, Message, Role};
 use futures_util::StreamExt as _;
 use serde_json::json;
 
@@ -52,6 +53,41 @@ pub(crate) async fn arguments_that_are_cut_off<D: Dialect>() {
         let malformed = matches!(&told[1].arguments, Arguments::Malformed { raw, .. } if raw == cut);
         assert!(malformed && told.len() == 2, "{cut} became {told:?}");
     }
+}
+
+/// They are sent once, where the model takes them; the text that says what they are is sent in any case.
+pub(crate) async fn images_in_results<D: Dialect>() {
+    const DATA: &str = "QUJDREVGR0hJSktM";
+    const WORDS: &str = "[image: image/png, 12 bytes]";
+    let asking = Chunk::ToolCall {
+        tool_call_id: "c0".into(),
+        tool_name: "look".into(),
+        input: json!({}),
+        step_id: None,
+        echo: None,
+    };
+    let seen = Chunk::ToolResult {
+        tool_call_id: "c0".into(),
+        tool_name: "look".into(),
+        content: WORDS.into(),
+        is_error: false,
+        step_id: None,
+        images: vec![Image {
+            url: format!("data:image/png;base64,{DATA}"),
+            mime_type: Some("image/png".into()),
+        }],
+        decisions: vec![],
+    };
+    let said = [Message::new(Role::Assistant, [asking]), Message::new(Role::Tool, [seen])];
+    let messages = request().messages.into_iter().chain(said).collect();
+    let model = D::SEEING_MODEL.unwrap_or("model-1").to_owned();
+    let server = Loopback::start([Reply::sse(D::sample().parts)]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    told(&provider, Request { model, messages, ..request() }).await;
+    let sent = server.requests()[0].json().unwrap().to_string();
+    let count = |text: &str| sent.matches(text).count();
+    assert_eq!(count(DATA), usize::from(D::SEEING_MODEL.is_some()), "{sent}");
+    assert_eq!(count(WORDS), 1, "{sent}");
 }
 
 const TWO: [Asked<'static>; 2] = [("c0", "f", &["{\"a\":1}"]), ("c1", "g", &["{\"b\":2}"])];

@@ -14,8 +14,10 @@ impl Story {
                 self.approvals.ask(request);
                 Ok(())
             }
-            EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason } => {
-                let resolved = self.approvals.resolve(&step_id, &tool_call_id, verdict, reason.as_deref());
+            EventBody::ApprovalResolved { step_id, tool_call_id, verdict, reason, name, via, .. } => {
+                let who = decision::who(name.as_deref(), via.as_deref());
+                let resolved =
+                    self.approvals.resolve((&step_id, &tool_call_id), verdict, &who, reason.as_deref());
                 let Some((tool, told)) = resolved else { return Ok(()) };
                 view.line(&Line::Note(told))?;
                 let runs = verdict == Verdict::Allowed;
@@ -63,6 +65,8 @@ impl Story {
             verdict: choice.verdict(),
             scope: choice.scope(),
             reason: choice.reason(),
+            name: None,
+            via: Some("terminal".to_owned()),
         };
         view.status(Status::Asking)?;
         self.approvals.show(view)?;

@@ -67,6 +67,7 @@ fn done(reason: DoneReason) -> [EventBody; 2] {
         usage: None,
         context_size: None,
         first_token_ms: None,
+        calls: Vec::new(),
     };
     [done, EventBody::TurnSealed]
 }
@@ -150,6 +151,7 @@ async fn a_tool_is_one_line() {
         content: "4,\n2".to_owned(),
         is_error: false,
         duration_ms: None,
+        decisions: Vec::new(),
     };
     let (out, err, _) = tell([text("Let me"), call, result, text("done")]);
     assert_eq!((out.as_str(), err.as_str()), ("Let me\ndone", "roll {\"count\":2} -> 4, 2\n"));

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    embedder,
+    calling, embedder,
     plan::{End, Loss, Plan, Program},
-    provider::{self, AGAIN, BEFORE, SUMMARY, TEXT, TEXT_AGAIN},
+    provider::{self, AGAIN, BEFORE, Call, SUMMARY, TEXT, TEXT_AGAIN},
     watcher::{Over, Watcher},
 };
 use crate::{
@@ -28,6 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) kills: usize,
     /// The calls that each life made on its journal, each as a letter.
     pub(crate) calls: Vec<String>,
+    /// Each event that was heard, by its type, with the number of calls that its server had made by then.
+    pub(crate) heard: Vec<(String, usize)>,
 }
 
 /// Runs the plan, then the last life, which must end as a calm one.
@@ -43,6 +45,8 @@ pub(crate) async fn run(plan: &Plan) -> Outcome {
         world.live(Some(*end)).await;
     }
     world.live(None).await;
+    let kinds = world.watcher.events.iter().map(|event| event["type"].as_str().unwrap().to_owned());
+    world.outcome.heard = kinds.zip(world.watcher.calls.iter().copied()).collect();
     world.outcome
 }
 
@@ -60,12 +64,15 @@ struct World {
 
 impl World {
     async fn new(plan: Plan) -> Self {
-        let provider = provider::provider().await;
+        let provider = provider::provider(calls(plan.program)).await;
         let home = Home::with(&format!(
-            "[tools]\ndice = true\n[retry]\nschedule = \"exponential\"\nbase_ms = 50\n[[provider]]\nname = \"sim\"\n\
-             base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+            "[tools]\ndice = true\n[tools.policy]\n\"counting__*\" = \"allow\"\n[retry]\nschedule = \"exponential\"\n\
+             base_ms = 50\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
             provider.base_url()
         ));
+        if plan.program == Program::Calling {
+            calling::configure(&home);
+        }
         let trace = (plan.program == Program::Asking).then(|| embedder::trace(&home));
         let (mut watcher, outcome) = (Watcher::default(), Outcome::default());
         watcher.trace = trace;
@@ -79,6 +86,7 @@ impl World {
         assert_eq!(post(&server, "/chat", &message).await.status, 200);
         assert_eq!(self.watcher.watch(&server, usize::MAX).await, Over::Sealed);
         self.watcher.events.clear();
+        self.watcher.calls.clear();
         let history = get(&server, "/conversations/c1").await.json().await;
         self.before = (self.provider.counts().requests, history["chunks"].as_array().unwrap().len());
         server.terminate().await;
@@ -93,6 +101,7 @@ impl World {
                 Some(End::Events(count)) => count,
                 _ => usize::MAX,
             };
+            self.watcher.log.clone_from(&log);
             let over = self.converse(&server, most).await;
             if over == Over::Enough {
                 server.child.kill().await.unwrap();
@@ -128,7 +137,7 @@ impl World {
             fault = fault.imaged(&self.home.place("image").canonicalize().unwrap());
         }
         let mut command = match self.plan.program {
-            Program::Everturn => self.home.command(&["--listen", "127.0.0.1:0"]),
+            Program::Everturn | Program::Calling => self.home.command(&["--listen", "127.0.0.1:0"]),
             program => embedder::command(&self.home, &self.provider, program),
         };
         fault.inject(&mut command, &self.home);
@@ -178,10 +187,20 @@ impl World {
             self.outcome.kills,
             watcher.events
         );
-        let [result] = watcher.results()[..] else { panic!("{:#?}", watcher.events) };
-        self.check_tool(result);
+        let results: Vec<&str> = calls(self.plan.program)
+            .iter()
+            .map(|call| match watcher.results(call.id)[..] {
+                [result] => result,
+                _ => panic!("{:#?}", watcher.events),
+            })
+            .collect();
+        match (self.plan.program, &results[..]) {
+            (Program::Calling, &[once, again]) => calling::check(&self.home, self.outcome.kills, once, again),
+            _ => self.check_tool(results[0]),
+        }
         let history = get(server, "/conversations/c1").await.json().await;
-        check_history(&history["chunks"].as_array().unwrap()[self.before.1..], result, &self.plan);
+        let chunks = &history["chunks"].as_array().unwrap()[self.before.1..];
+        check_history(chunks, self.plan.program, &results);
         let list = get(server, "/conversations").await.json().await;
         assert!(list.to_string().contains("\"c1\""), "{list}");
 
@@ -216,7 +235,17 @@ impl World {
     }
 }
 
-fn check_history(chunks: &[Value], result: &str, plan: &Plan) {
+/// The tools that the first turn calls.
+fn calls(program: Program) -> &'static [Call] {
+    match program {
+        Program::Everturn | Program::Embedder | Program::Asking | Program::Compacting => {
+            &[Call { id: "call_1", tool: "roll_dice" }]
+        }
+        Program::Calling => &calling::CALLS,
+    }
+}
+
+fn check_history(chunks: &[Value], program: Program, results: &[&str]) {
     let first = chunks[0]["seq"].as_u64().unwrap();
     assert!(chunks.iter().zip(first..).all(|(stored, seq)| stored["seq"] == seq), "{chunks:#?}");
     let of = |role: &'static str, kind: &'static str, field: &'static str| {
@@ -226,8 +255,15 @@ fn check_history(chunks: &[Value], result: &str, plan: &Plan) {
     };
     assert_eq!(of("user", "text", "text"), [MESSAGE], "{chunks:#?}");
     assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{chunks:#?}");
-    assert_eq!(of("assistant", "tool-call", "toolCallId"), ["call_1"], "{chunks:#?}");
-    assert_eq!(of("tool", "tool-result", "content"), [result], "{chunks:#?}");
-    let summaries: &[&str] = if plan.program == Program::Compacting { &[SUMMARY] } else { &[] };
+    let summaries: &[&str] = if program == Program::Compacting { &[SUMMARY] } else { &[] };
     assert_eq!(of("system", "system", "text"), summaries, "{chunks:#?}");
+    let ids: Vec<_> = calls(program).iter().map(|call| call.id).collect();
+    assert_eq!(of("assistant", "tool-call", "toolCallId"), ids, "{chunks:#?}");
+    // In the order in which the calls ended.
+    let told = of("tool", "tool-result", "toolCallId").into_iter().zip(of("tool", "tool-result", "content"));
+    let (mut told, mut due): (Vec<_>, Vec<_>) =
+        (told.collect(), ids.into_iter().zip(results.iter().copied()).collect());
+    told.sort_unstable();
+    due.sort_unstable();
+    assert_eq!(told, due, "{chunks:#?}");
 }

@@ -23,6 +23,8 @@ pub(crate) enum Program {
     Asking,
     /// An embedder's too; what was said before does not fit its model, and is summarized.
     Compacting,
+    /// The binary, whose tools are those of an MCP server.
+    Calling,
 }
 
 /// What is lost with the process.
@@ -50,6 +52,7 @@ impl fmt::Display for Plan {
             Program::Embedder => "embedder",
             Program::Asking => "asking",
             Program::Compacting => "compacting",
+            Program::Calling => "calling",
         };
         let loss = match self.loss {
             Loss::Process => "process",
@@ -75,6 +78,7 @@ impl FromStr for Plan {
             "embedder" => Program::Embedder,
             "asking" => Program::Asking,
             "compacting" => Program::Compacting,
+            "calling" => Program::Calling,
             other => return Err(unknown(other)),
         };
         let loss = match words.next().unwrap_or_default() {
@@ -101,6 +105,7 @@ fn a_plan_is_read_as_it_is_written() {
         "everturn/process",
         "asking/process/before@7",
         "compacting/power/torn@9",
+        "calling/process/before@7",
         "embedder/power/before@1/torn@20/after@300/events@0",
     ] {
         assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);

@@ -14,12 +14,18 @@ pub(crate) const SUMMARY: &str = "They greeted each other.";
 pub(crate) const AGAIN: &str = "and again";
 pub(crate) const TEXT_AGAIN: &str = "Once more.";
 
-/// Fails once, then asks for a tool, then answers; and answers the second turn. What was said before is refused as too long
+/// A call of a tool in the first turn.
+pub(crate) struct Call {
+    pub(crate) id: &'static str,
+    pub(crate) tool: &'static str,
+}
+
+/// Fails once, then calls these tools, then answers; and answers the second turn. What was said before is refused as too long
 /// unless it is all that was said; the first call for a summary of it fails, too.
-pub(crate) async fn provider() -> Loopback {
-    let (mut calls, mut summaries) = (0, 0);
+pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
+    let (mut requests, mut summaries) = (0, 0);
     Loopback::with(move |request: &Request| {
-        calls += 1;
+        requests += 1;
         let messages = messages(request);
         let said = |text: &str| messages.iter().any(|message| message["content"] == text);
         if messages[0]["role"] == "system" {
@@ -35,7 +41,7 @@ pub(crate) async fn provider() -> Loopback {
                 Reply::json(400, &too_long)
             };
         }
-        if calls == 1 {
+        if requests == 1 {
             return fault::overloaded();
         }
         if said(AGAIN) {
@@ -44,7 +50,10 @@ pub(crate) async fn provider() -> Loopback {
             chat::text(["The ", "dice ", "were ", "rolled."]).reply()
         } else {
             let answer = chat::Answer::new().role().text("Let ").text("me ").text("roll. ");
-            answer.tool(0, "call_1", "roll_dice", ["{}"]).finish("tool_calls").done().reply()
+            let call = |answer: chat::Answer, (at, call): (usize, &Call)| {
+                answer.tool(at, call.id, call.tool, ["{}"])
+            };
+            calls.iter().enumerate().fold(answer, call).finish("tool_calls").done().reply()
         }
     })
     .await

@@ -1,6 +1,6 @@
 //! A client that comes back with its last cursor, as a good client does.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -11,6 +11,10 @@ use crate::{client::Socket, home::Server};
 pub(crate) struct Watcher {
     pub(crate) cursor: Option<String>,
     pub(crate) events: Vec<Value>,
+    /// How many calls the server had made on its journal when each of them was heard.
+    pub(crate) calls: Vec<usize>,
+    /// Where the server of now writes down its calls.
+    pub(crate) log: PathBuf,
     /// Answers to requests for approval that were sent.
     pub(crate) answers: usize,
     /// Where the tool that must be allowed leaves its trace.
@@ -42,6 +46,7 @@ impl Watcher {
             let Some(mut delta) = socket.try_hear("chat.delta").await else { return Over::Lost };
             self.cursor = Some(delta["cursor"].as_str().unwrap().to_owned());
             self.events.push(delta["event"].take());
+            self.calls.push(fs::read_to_string(&self.log).unwrap_or_default().len());
             if self.is_sealed() {
                 return Over::Sealed;
             }
@@ -79,10 +84,10 @@ impl Watcher {
         self.events.iter().filter(|event| event["type"] == kind).count()
     }
 
-    /// The results of tools that it was told.
-    pub(crate) fn results(&self) -> Vec<&str> {
-        let results = self.events.iter().filter(|event| event["type"] == "tool-result");
-        results.map(|event| event["content"].as_str().unwrap()).collect()
+    /// The results of that call that it was told.
+    pub(crate) fn results(&self, call: &str) -> Vec<&str> {
+        let is_it = |event: &&Value| event["type"] == "tool-result" && event["toolCallId"] == call;
+        self.events.iter().filter(is_it).map(|event| event["content"].as_str().unwrap()).collect()
     }
 
     /// The text on its screen.

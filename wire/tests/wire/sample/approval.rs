@@ -1,7 +1,8 @@
 //! Approvals.
 
 use everturn_wire::{
-    Answered, ApprovalAnswer, ApprovalRequest, ApprovalScope, Approvals, Command, Revoked, StepId, Verdict,
+    Answered, ApprovalAnswer, ApprovalRequest, ApprovalScope, Approvals, Command, Decider, Decision, Revoked,
+    StepId, Verdict,
 };
 use serde_json::json;
 
@@ -22,6 +23,26 @@ pub(super) fn requests() -> [ApprovalRequest; 2] {
     [bare, full]
 }
 
+/// Every field, whoever has it; and none.
+pub(super) fn decisions() -> Vec<Decision> {
+    let full = Decision {
+        scope: Some(ApprovalScope::Conversation),
+        name: Some("Ada".into()),
+        via: Some("page".into()),
+        reason: Some("it took too long".into()),
+        risk_level: Some("low".into()),
+        user_authorization: Some("high".into()),
+        ..Decision::new(Decider::Person, Verdict::Allowed)
+    };
+    let brief = [
+        (Decider::Review, Verdict::TimedOut),
+        (Decider::Rule, Verdict::Denied),
+        (Decider::Grant, Verdict::Allowed),
+    ];
+    let brief = brief.map(|(by, verdict)| Decision::new(by, verdict));
+    [full].into_iter().chain(brief).collect()
+}
+
 pub(super) fn families() -> Vec<Family> {
     let bare = ApprovalAnswer {
         turn_id: "t1".into(),
@@ -30,11 +51,15 @@ pub(super) fn families() -> Vec<Family> {
         verdict: Verdict::Denied,
         scope: None,
         reason: None,
+        name: None,
+        via: None,
     };
     let full = ApprovalAnswer {
         verdict: Verdict::Allowed,
         scope: Some(ApprovalScope::Conversation),
         reason: Some("go on".into()),
+        name: Some("Ada".into()),
+        via: Some("page".into()),
         ..bare.clone()
     };
     let approvals =
@@ -59,6 +84,8 @@ pub(super) fn commands() -> [Command; 2] {
         verdict: Verdict::Allowed,
         scope,
         reason: reason.map(Into::into),
+        name: reason.map(|_| "Ada".into()),
+        via: reason.map(|_| "page".into()),
     };
     [answer(None, None), answer(Some(ApprovalScope::Call), Some("go on"))]
 }

@@ -17,13 +17,14 @@ pub(crate) fn chunks() -> Vec<Chunk> {
         echo: None,
     };
     let shown = Image { url: "data:image/png;base64,AAAA".into(), mime_type: Some("image/png".into()) };
-    let result = |step_id: Option<StepId>, images| Chunk::ToolResult {
+    let result = |step_id: Option<StepId>, images, decisions| Chunk::ToolResult {
         tool_call_id: "call_1".into(),
         tool_name: "shell".into(),
         content: "interrupted".into(),
         is_error: true,
         step_id,
         images,
+        decisions,
     };
     vec![
         text("Hello"),
@@ -38,9 +39,9 @@ pub(crate) fn chunks() -> Vec<Chunk> {
             step_id: Some(step()),
             echo: Some(echo()),
         },
-        result(None, vec![]),
-        result(Some(step()), vec![]),
-        result(Some(step()), vec![shown]),
+        result(None, vec![], vec![]),
+        result(Some(step()), vec![], vec![]),
+        result(Some(step()), vec![shown], super::approval::decisions()),
         Chunk::error("HTTP 529: busy"),
         Chunk::Error(ErrorReport {
             message: "HTTP 529: busy".into(),

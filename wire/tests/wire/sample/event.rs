@@ -1,9 +1,9 @@
 //! Events.
 
 use everturn_wire::{
-    AgentEvent, Category, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport,
-    EventBody, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage,
-    Verdict,
+    AgentEvent, ApprovalScope, CallerCall, Category, CompactionCause, CompactionOutcome, ConversationStatus,
+    DoneReason, ErrorReport, EventBody, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState,
+    StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -71,7 +71,14 @@ pub(crate) fn retries() -> [RetryState; 2] {
 }
 
 fn done(reason: DoneReason) -> EventBody {
-    EventBody::Done { reason, duration_ms: None, usage: None, context_size: None, first_token_ms: None }
+    EventBody::Done {
+        reason,
+        duration_ms: None,
+        usage: None,
+        context_size: None,
+        first_token_ms: None,
+        calls: Vec::new(),
+    }
 }
 
 /// The fifteen base events.
@@ -108,6 +115,7 @@ fn tool() -> Vec<EventBody> {
         content: "ok".into(),
         is_error: false,
         duration_ms,
+        decisions: duration_ms.map(|_| super::approval::decisions()).unwrap_or_default(),
     };
     let output = |stream, step_id| EventBody::ToolOutput {
         step_id,
@@ -199,6 +207,19 @@ fn ends() -> Vec<EventBody> {
         usage: Some(full_usage()),
         context_size: Some(12),
         first_token_ms: Some(5_300),
+        calls: Vec::new(),
+    };
+    let handed = EventBody::Done {
+        reason: DoneReason::ToolCalls,
+        duration_ms: Some(2000),
+        usage: Some(full_usage()),
+        context_size: Some(12),
+        first_token_ms: Some(5_300),
+        calls: vec![CallerCall {
+            tool_call_id: "call_1".into(),
+            tool_name: "weather".into(),
+            input: json!({ "city": "Oslo" }),
+        }],
     };
     let bare = [
         DoneReason::Stop,
@@ -210,7 +231,7 @@ fn ends() -> Vec<EventBody> {
         DoneReason::Aborted,
         DoneReason::Other("pause_turn".into()),
     ];
-    bare.into_iter().map(done).chain([full]).collect()
+    bare.into_iter().map(done).chain([full, handed]).collect()
 }
 
 /// The events for subscribers that asked for more.
@@ -272,7 +293,10 @@ fn permission() -> Vec<EventBody> {
         step_id: step(),
         tool_call_id: "call_1".into(),
         verdict,
-        reason: (verdict == Verdict::Denied).then(|| "not on Fridays".into()),
+        reason: matches!(verdict, Verdict::Allowed | Verdict::Denied).then(|| "not on Fridays".into()),
+        scope: (verdict == Verdict::Allowed).then_some(ApprovalScope::Conversation),
+        name: (verdict == Verdict::Allowed).then(|| "Ada".into()),
+        via: (verdict == Verdict::Allowed).then(|| "page".into()),
     };
     let reviewed = |word: Option<&str>| EventBody::ReviewCompleted {
         step_id: step(),

@@ -66,6 +66,7 @@ fn plain_commands() -> Vec<Command> {
             message: None,
             model: None,
             retry: None,
+            approvals: None,
             extensions: None,
         },
         Command::ChatRetry {
@@ -75,6 +76,7 @@ fn plain_commands() -> Vec<Command> {
             message: None,
             model: None,
             retry: None,
+            approvals: None,
             extensions: None,
         },
         Command::ChatRetry {
@@ -84,6 +86,7 @@ fn plain_commands() -> Vec<Command> {
             message: Some("Hi again".into()),
             model: Some("a/m".into()),
             retry: Some(Box::new(all_settings())),
+            approvals: Some(ApprovalMode::Deny),
             extensions: Some(true),
         },
         Command::RetryAbort { conversation_id: "c1".into() },

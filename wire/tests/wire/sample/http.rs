@@ -1,12 +1,16 @@
 //! Bodies of the HTTP calls.
 
+use std::collections::BTreeSet;
+
 use everturn_wire::{
-    ApprovalMode, Attempts, Category, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
-    FailedAttempt, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage,
-    Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk,
-    TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
-    TurnMetrics, TurnMetricsList,
+    ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ConversationState, ConversationStatus,
+    ConversationSummary, DoneReason, FailedAttempt, HistoryWindow, Message, ModelInfo, Models,
+    QueueCancelled, QueueRequest, Queued, QueuedMessage, ResponseFormat, Retried, RetryControl,
+    RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
+    ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics,
+    TurnMetricsList, Value,
 };
+use serde_json::json;
 
 use super::{
     Family, approval,
@@ -137,6 +141,12 @@ fn turns() -> Vec<TurnMetrics> {
         waited_ms: Some(15_000),
         retry_of: Some("t0".into()),
         failed_attempts: Some(attempts().to_vec()),
+        approvals: Some(ApprovalMode::Deny),
+        calls: vec![CallerCall {
+            tool_call_id: "call_1".into(),
+            tool_name: "weather".into(),
+            input: json!({ "city": "Oslo" }),
+        }],
     };
     vec![bare, full]
 }
@@ -191,6 +201,7 @@ pub(crate) fn control() -> [Family; 9] {
                     message: Some("Hi again".into()),
                     model: Some("a/m".into()),
                     retry: Some(Box::new(all_settings())),
+                    approvals: Some(ApprovalMode::Deny),
                 },
             ],
         ),
@@ -205,17 +216,8 @@ pub(crate) fn control() -> [Family; 9] {
     ]
 }
 
-fn sends() -> [SendRequest; 2] {
-    let bare = SendRequest {
-        conversation_id: None,
-        message: "Hi".into(),
-        model: None,
-        images: None,
-        reasoning_effort: None,
-        retry: None,
-        approvals: None,
-        extensions: None,
-    };
+fn sends() -> Vec<SendRequest> {
+    let bare = SendRequest { message: "Hi".into(), ..SendRequest::default() };
     let full = SendRequest {
         conversation_id: Some("c1".into()),
         message: "Hi".into(),
@@ -225,6 +227,71 @@ fn sends() -> [SendRequest; 2] {
         retry: Some(Box::new(all_settings())),
         approvals: Some(ApprovalMode::Ask),
         extensions: Some(true),
+        ..SendRequest::default()
     };
-    [bare, full]
+    let formats = [
+        ResponseFormat::Text,
+        ResponseFormat::JsonObject,
+        ResponseFormat::JsonSchema { name: "answer".into(), schema: json!({}), strict: None },
+    ];
+    let formats = formats.map(|format| SendRequest { response_format: Some(format), ..bare.clone() });
+    let choices = [ToolChoice::Auto, ToolChoice::None, ToolChoice::Required];
+    let choices = choices.map(|choice| SendRequest { tool_choice: Some(choice), ..bare.clone() });
+    let scoped = scoped();
+    let whole = SendRequest {
+        conversation_id: full.conversation_id.clone(),
+        message: full.message.clone(),
+        model: full.model.clone(),
+        images: full.images.clone(),
+        reasoning_effort: full.reasoning_effort.clone(),
+        retry: full.retry.clone(),
+        approvals: full.approvals,
+        extensions: full.extensions,
+        ..scoped.clone()
+    };
+    let none = SendRequest::default();
+    [none, bare, full, scoped, whole].into_iter().chain(formats).chain(choices).collect()
+}
+
+/// A request with its whole history, its own tools and every parameter.
+fn scoped() -> SendRequest {
+    let said = |role, text: &str| Message::new(role, [Chunk::Text { text: text.into() }]);
+    let instructions =
+        Message::new(Role::System, [Chunk::System { text: "Be brief.".into(), keeps_from: None }]);
+    SendRequest {
+        messages: Some(vec![instructions, said(Role::User, "Hi")]),
+        ephemeral: Some(true),
+        tools: Some(vec![
+            CallerTool {
+                name: "weather".into(),
+                description: "The weather of a city.".into(),
+                input_schema: json!({ "type": "object" }),
+            },
+            CallerTool { name: "time".into(), description: String::new(), input_schema: Value::Null },
+        ]),
+        temperature: Some(0.5),
+        top_p: Some(0.9),
+        stop: Some(vec!["END".into()]),
+        tool_choice: Some(ToolChoice::Tool { name: "weather".into() }),
+        response_format: Some(ResponseFormat::JsonSchema {
+            name: "answer".into(),
+            schema: json!({ "type": "object" }),
+            strict: Some(true),
+        }),
+        max_output_tokens: Some(100),
+        parallel_tool_calls: Some(false),
+        seed: Some(7),
+        presence_penalty: Some(0.1),
+        frequency_penalty: Some(0.2),
+        ..SendRequest::default()
+    }
+}
+
+#[test]
+fn every_field_of_a_send_request_is_listed() {
+    let fields: Vec<_> = sends().iter().map(|request| serde_json::to_value(request).unwrap()).collect();
+    let used: BTreeSet<&str> =
+        fields.iter().flat_map(|request| request.as_object().unwrap().keys()).map(String::as_str).collect();
+    let listed = SendRequest::PLAIN.into_iter().chain(SendRequest::SCOPED).collect();
+    assert_eq!(used, listed);
 }

@@ -1,16 +1,16 @@
-//! The words of `everturn tools`.
+//! The words of the commands that ask a running server: `everturn targets`, `everturn tools`.
 
 use clap::Args;
 
 #[derive(Args, Debug)]
-pub(crate) struct Tools {
+pub(crate) struct Running {
     /// The running server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4777")]
     pub(crate) server: String,
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long)]
     pub(crate) token: Option<String>,
-    /// Print one JSON object instead, with descriptions and schemas
+    /// Print the server's whole answer as one JSON object instead
     #[arg(long)]
     pub(crate) json: bool,
 }

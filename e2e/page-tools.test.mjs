@@ -1,0 +1,72 @@
+// The panel of tools: where they come from, how their servers are, what happens to their calls, and what is claimed of them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stage } from './support/stage.mjs';
+
+const on = stage();
+const { until } = on;
+
+const tool = (name, policy, more = {}) => ({ name, policy, description: `Does ${name}.`, inputSchema: {}, ...more });
+const FILES = {
+  name: 'files',
+  status: 'up',
+  tools: [
+    tool('files__read', 'allow', { annotations: { readOnly: true } }),
+    tool('files__write', 'ask', { annotations: { destructive: true, idempotent: true, openWorld: true } }),
+    tool('files__wipe', 'deny', { description: 'One\n<b>two</b>\u202e' }),
+  ],
+};
+const button = () => on.page.locator('#tools-button');
+const sources = () => on.page.locator('.tool-source h3').allTextContents();
+
+/** Opens the page and the panel. */
+async function open(tools) {
+  on.server.tools = tools;
+  await on.open();
+  await button().click();
+  await on.page.locator('.tool-source').first().waitFor();
+}
+
+test('tools are listed by server, with what happens to their calls and what is claimed', async () => {
+  await open({ tools: [tool('roll_dice', 'review')], sources: [FILES] });
+  assert.deepEqual(await sources(), ['Built in', 'filesrunning']);
+  const rows = on.page.locator('.tool-source summary');
+  assert.deepEqual(await rows.allTextContents(), ['roll_diceis reviewed', 'readruns', 'writeasks you', 'wipedenied']);
+  await rows.nth(2).click();
+  const write = on.page.locator('.tool-source details').nth(2);
+  assert.deepEqual(await write.locator('p').allTextContents(), [
+    'Does files__write.',
+    'The server claims: may destroy data, can be repeated safely, reaches beyond its server. Not checked.',
+  ]);
+  assert.equal(await on.page.locator('.about').nth(3).textContent(), 'One\n<b>two</b><U+202E>');
+  assert.equal(await on.page.locator('#tools b').count(), 0);
+  assert.deepEqual(on.page.wrongs, []);
+});
+
+test('a server that starts or failed says so, and is looked at again', async () => {
+  const starting = { name: 'slow', status: 'starting', tools: [] };
+  const down = { name: 'web', status: 'down', message: 'it ended: no key. It is started again in 4 s', tools: [] };
+  await open({ tools: [], sources: [starting, down] });
+  assert.deepEqual(await sources(), ['slowstarting…', 'webnot running']);
+  assert.equal(await on.page.locator('.reason').textContent(), down.message);
+  on.server.tools = { tools: [], sources: [{ ...FILES, name: 'slow', tools: [tool('slow__look', 'ask')] }, down] };
+  await until(() => document.querySelector('.tool-source .state').textContent === 'running');
+  assert.deepEqual(await on.page.locator('.tool-source summary .name').allTextContents(), ['look']);
+  assert.deepEqual(on.page.wrongs, []);
+});
+
+test('without tools there is no panel; Escape closes it and stops nothing', async () => {
+  await on.open();
+  assert.ok(await button().isHidden());
+  on.server.tools = { tools: [tool('roll_dice', 'allow')], sources: [] };
+  await on.page.reload();
+  const turn = await on.begin();
+  await button().click();
+  await on.page.locator('.tool-source').waitFor();
+  await on.page.keyboard.press('Escape');
+  await on.page.locator('#tools').waitFor({ state: 'hidden' });
+  assert.deepEqual(on.commands('chat.stop'), []);
+  turn.end();
+  await on.sealed();
+  assert.deepEqual(on.page.wrongs, []);
+});

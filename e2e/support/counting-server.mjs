@@ -1,0 +1,23 @@
+// An MCP server over stdio that notes each call of its tools: a line with the tool's name in the file it is given.
+import { appendFileSync } from 'node:fs';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+
+const [file] = process.argv.slice(2);
+const tool = (name, annotations) => ({
+  name,
+  description: 'Notes that it was called.',
+  inputSchema: { type: 'object' },
+  annotations,
+});
+
+const server = new Server({ name: 'counting', version: '1' }, { capabilities: { tools: {} } });
+server.setRequestHandler(ListToolsRequestSchema, () => ({
+  tools: [tool('once', {}), tool('again', { idempotentHint: true })],
+}));
+server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
+  appendFileSync(file, `${name}\n`);
+  return { content: [{ type: 'text', text: 'noted' }] };
+});
+await server.connect(new StdioServerTransport());

@@ -1,0 +1,283 @@
+//! A turn that must end with a report: replies without one are followed by guidance, and in the end nothing else is on offer.
+
+use alloc::{boxed::Box, format};
+
+use everturn_wire::{
+    Category, Chunk, CompactionOutcome, DoneReason, EventBody, Failure, FinalReport, ForcedBy, RetryOutcome,
+    Role,
+};
+
+use super::Turn;
+use crate::{
+    Arguments, Check, Checked, Effects, GiveUp, Ledger, Millis, Schedule, ToolCall,
+    call::OpenCall,
+    phase::{Phase, Streaming},
+    report::FINAL_REPORT,
+};
+
+/// The model reads it as the result of any other call in a step that is for the report alone.
+const REPORT_ONLY: &str = "(tool failed: not run, only final_report may be called now)";
+/// Why a reply came to nothing.
+const NO_REPORT: &str =
+    "the reply has neither a tool call nor a final report: call a tool, or final_report when you are done";
+pub(super) const EMPTY: &str = "the reply was empty";
+const REJECTED: &str = "the final report was rejected";
+
+impl Turn {
+    /// Whether the turn must end with a report: offer [`FINAL_REPORT`] beside the other tools.
+    pub fn must_report(&self) -> bool {
+        self.reporting.is_some()
+    }
+
+    /// Whether nothing but [`FINAL_REPORT`] may be offered in this step.
+    pub fn must_report_now(&self) -> bool {
+        let (Some(reporting), Some(step)) = (&self.reporting, self.step()) else { return false };
+        reporting.forced.is_some() || step.saturating_add(1) >= reporting.max_steps(self.settings.max_steps)
+    }
+
+    /// Whether the history must be cut down to what the report needs: it does not fit the model's context.
+    pub fn is_cut_down(&self) -> bool {
+        self.reporting.as_ref().is_some_and(|reporting| reporting.forced == Some(ForcedBy::Overflow))
+    }
+
+    /// What holds for a call, in view of the report: reports are never run, and nothing else runs in the last step.
+    pub(super) fn check_of(&self, call: &ToolCall, checked: Checked) -> Checked {
+        match self.must_report() {
+            true if call.name == FINAL_REPORT => {
+                Checked { check: checked.check.or(Some(Check::Report(None))), decision: None }
+            }
+            true if self.must_report_now() => Check::Refused(REPORT_ONLY.into()).into(),
+            _ => checked,
+        }
+    }
+
+    /// A reply came to nothing: the model is told why, and asked again in a step that does not count.
+    pub(super) fn guide(&mut self, now: Millis, reasons: &[&str], schedule: &dyn Schedule, fx: &mut Effects) {
+        let Some(step) = self.step() else { return };
+        let max = self.settings.final_report.unwrap_or_default().max_attempts.max(1);
+        let Some(reporting) = &mut self.reporting else { return };
+        let why = reasons[..reasons.len().min(2)].join(" | ");
+        reporting.failed = reporting.failed.saturating_add(1);
+        reporting.last = why.clone();
+        if reporting.failed >= max {
+            return self.end_without_report(now, fx);
+        }
+        reporting.uncounted = reporting.uncounted.saturating_add(1);
+        let attempt = reporting.failed;
+        fx.keep(Role::System, Chunk::System { text: format!("TURN-FAILED: {why}"), keeps_from: None });
+        let step_id = self.step_id(step);
+        fx.tell(EventBody::ReportMissing { step_id, reason: why, attempt, max_attempts: max });
+        self.next_step(now, step.saturating_add(1), schedule, fx);
+    }
+
+    /// A reply without a tool call ended like this.
+    pub(super) fn on_no_call(
+        &mut self,
+        now: Millis,
+        reason: &DoneReason,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        if let Some(cut) = cut_short(reason) {
+            self.collapse(fx);
+            return self.guide(now, &[cut, NO_REPORT], schedule, fx);
+        }
+        self.guide(now, &[NO_REPORT], schedule, fx);
+    }
+
+    /// All calls of a step have their result.
+    pub(super) fn on_results(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
+        let Phase::Tools(tools) = &self.phase else { return };
+        let is_report = |open: &&OpenCall| open.call.name == FINAL_REPORT;
+        let is_error = |open: &OpenCall| open.answer().is_some_and(|answer| answer.is_error);
+        let reported = tools.calls.iter().any(|open| is_report(&open));
+        let others_failed = tools.calls.iter().filter(|open| !is_report(open)).any(is_error);
+        let is_last = self.must_report_now();
+        if !reported && !is_last {
+            return self.next_step(now, step, schedule, fx);
+        }
+        let is_valid = self.keep_report();
+        if is_valid && (!others_failed || is_last) {
+            return self.seal(now, DoneReason::Stop, None, fx);
+        }
+        if reported {
+            self.collapse(fx);
+        }
+        match (reported, is_valid) {
+            (_, true) => self.next_step(now, step, schedule, fx),
+            (true, false) => self.guide_by_results(now, step, REJECTED, schedule, fx),
+            (false, false) => self.guide_by_results(now, step, NO_REPORT, schedule, fx),
+        }
+    }
+
+    /// As [`Self::guide`], where the results of the calls have said what is wrong.
+    fn guide_by_results(
+        &mut self,
+        now: Millis,
+        step: u32,
+        why: &str,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let max = self.settings.final_report.unwrap_or_default().max_attempts.max(1);
+        let is_last = self.must_report_now();
+        let Some(reporting) = &mut self.reporting else { return };
+        reporting.failed = reporting.failed.saturating_add(1);
+        reporting.last = why.into();
+        if reporting.failed >= max {
+            return self.end_without_report(now, fx);
+        }
+        // Beyond the last step only those that do not count are left.
+        reporting.uncounted = reporting.uncounted.saturating_add(is_last.into());
+        self.next_step(now, step, schedule, fx);
+    }
+
+    /// A reply whose calls were cut off with it.
+    pub(super) fn on_cut_calls(
+        &mut self,
+        now: Millis,
+        reason: &DoneReason,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        self.collapse(fx);
+        self.guide(now, &[cut_short(reason).unwrap_or(NO_REPORT)], schedule, fx);
+    }
+
+    /// Keeps a valid report of the step whose calls are answered. Returns whether there is one.
+    pub(super) fn keep_report(&mut self) -> bool {
+        let Phase::Tools(tools) = &self.phase else { return false };
+        let valid = tools.calls.iter().rev().find_map(|open| match &open.call.arguments {
+            Arguments::Parsed(value) if open.call.name == FINAL_REPORT => {
+                open.answer().filter(|answer| !answer.is_error).map(|_| value.clone())
+            }
+            _ => None,
+        });
+        let (Some(reporting), Some(valid)) = (&mut self.reporting, valid) else { return false };
+        reporting.kept = Some(valid);
+        true
+    }
+
+    /// A step cannot be brought to its end: the model is asked for its report alone, where that may help; else the turn ends,
+    /// with a report that was kept, or with the failure.
+    pub(super) fn give_up(
+        &mut self,
+        now: Millis,
+        failure: Failure,
+        given_up: GiveUp,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        if let Some(by) = self.forces_report(&failure, &given_up) {
+            return self.ask_for_report(now, by, &failure, &given_up, schedule, fx);
+        }
+        if self.reporting.as_ref().is_some_and(|reporting| reporting.kept.is_some()) {
+            self.leave(now, given_up.outcome, Some(&failure.message), fx);
+            return self.seal(now, DoneReason::Stop, None, fx);
+        }
+        self.fail(now, failure, given_up, fx);
+    }
+
+    /// Whether failures are no longer retried: the report was asked for because retries came to nothing.
+    pub(super) fn is_past_retries(&self) -> bool {
+        self.reporting.as_ref().is_some_and(|reporting| reporting.forced == Some(ForcedBy::Exhausted))
+    }
+
+    fn forces_report(&self, failure: &Failure, given_up: &GiveUp) -> Option<ForcedBy> {
+        let Phase::Streaming(streaming) = &self.phase else { return None };
+        let is_open = self.reporting.as_ref().is_some_and(|reporting| reporting.forced.is_none());
+        if !is_open || streaming.has_content() {
+            return None;
+        }
+        match given_up.outcome {
+            _ if self.is_summarizing() || failure.category == Category::ContextOverflow => {
+                Some(ForcedBy::Overflow)
+            }
+            RetryOutcome::Exhausted | RetryOutcome::TooLong => Some(ForcedBy::Exhausted),
+            _ => None,
+        }
+    }
+
+    /// Asks the same step again, for its report alone.
+    fn ask_for_report(
+        &mut self,
+        now: Millis,
+        by: ForcedBy,
+        failure: &Failure,
+        given_up: &GiveUp,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        self.end_retries(given_up.outcome, Some(&failure.message), fx);
+        self.end_compaction(CompactionOutcome::Failed, Some(&failure.message), fx);
+        self.return_to_own_targets();
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        let (op, old) = (streaming.op, &streaming.ledger);
+        let ledger = Ledger { compacted: old.compacted, ..Ledger::new(self.target) };
+        if let Some(reporting) = &mut self.reporting {
+            reporting.forced = Some(by);
+        }
+        fx.tell(EventBody::ReportForced { step_id: self.step_id(op.step), by });
+        self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
+        if !self.is_chosen {
+            self.choose_target(now, None, schedule, fx);
+            let chosen = self.target;
+            if let Phase::Streaming(Streaming { ledger, .. }) = &mut self.phase {
+                ledger.target = chosen;
+            }
+        }
+    }
+
+    /// The model had its attempts.
+    fn end_without_report(&mut self, now: Millis, fx: &mut Effects) {
+        let Some(reporting) = &self.reporting else { return };
+        if reporting.kept.is_some() {
+            return self.seal(now, DoneReason::Stop, None, fx);
+        }
+        let (failed, last) = (reporting.failed, &reporting.last);
+        let message = format!("the model gave no acceptable final report in {failed} attempts: {last}");
+        let failure = Failure::new(Category::InvalidResponse, false, message);
+        self.fail(now, failure, RetryOutcome::Cancelled.into(), fx);
+    }
+
+    /// An attempt to report, or a reply that was cut, leaves one more step.
+    fn collapse(&mut self, fx: &mut Effects) {
+        let (Some(step), max_steps) = (self.step(), self.settings.max_steps) else { return };
+        let Some(reporting) = &mut self.reporting else { return };
+        if let Some((from, to)) = reporting.collapse(step, max_steps) {
+            fx.tell(EventBody::StepsCollapsed { step_id: self.step_id(step), from, to });
+        }
+    }
+
+    /// Tells that the next step is for the report alone, if it is.
+    pub(super) fn tell_last_step(&self, step: u32, fx: &mut Effects) {
+        let is_forced = self.reporting.as_ref().is_some_and(|reporting| reporting.forced.is_some());
+        if self.must_report_now() && !is_forced {
+            fx.tell(EventBody::ReportForced { step_id: self.step_id(step), by: ForcedBy::MaxSteps });
+        }
+    }
+
+    /// Tells the report of a turn that ends now, where one was asked for.
+    pub(super) fn tell_report(
+        &self,
+        reason: &DoneReason,
+        failure: Option<&Failure>,
+        fx: &mut Effects,
+    ) -> Option<Box<FinalReport>> {
+        let reporting = self.reporting.as_ref()?;
+        let aborted = (*reason == DoneReason::Aborted).then_some("the turn was stopped");
+        let why = failure.map(|failure| failure.message.as_str()).or(aborted);
+        let report = reporting.end(why, self.steps, self.retries);
+        fx.tell(EventBody::FinalReport(report.clone()));
+        Some(report)
+    }
+}
+
+/// What is wrong with a reply that ended like this.
+fn cut_short(reason: &DoneReason) -> Option<&'static str> {
+    match reason {
+        DoneReason::Length => Some("the reply was cut at the limit of tokens: be shorter"),
+        DoneReason::ContentFilter => Some("the reply was withheld by a content filter"),
+        _ => None,
+    }
+}

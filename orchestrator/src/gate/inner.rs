@@ -1,0 +1,140 @@
+//! What is known of all targets: how their gates close and open.
+
+use std::collections::HashMap;
+
+use everturn_kernel::{Millis, RequestQuota};
+use everturn_wire::{ConversationId, Failure, TurnId};
+
+use super::{
+    Inner, KNOWN_MS,
+    slot::slot_ms,
+    state::{Gate, State, Why},
+};
+
+/// How long a turn that was limited has to say how long it waits, in milliseconds: it saves that first.
+const UNDECIDED_MS: u64 = 1_000;
+
+/// The waits between calls that test whether the network is back, in milliseconds; the last one is repeated.
+const PROBE_MS: [u64; 4] = [5_000, 10_000, 20_000, 30_000];
+
+impl Inner {
+    pub(super) fn close(&mut self, target: &str, turn: &TurnId, why: Why, until: Millis, now: Millis) {
+        if until <= now {
+            return;
+        }
+        let first = turn.clone();
+        match self.gates.get_mut(target) {
+            // Several turns were refused at once: the longest wait counts, and the first of them is the first again.
+            Some(Gate { state: State::Closed { until: known, .. }, .. }) if *known > now => {
+                if until <= *known {
+                    return;
+                }
+                *known = until;
+            }
+            Some(gate) => {
+                (gate.state, gate.why) = (State::Closed { until, first }, why);
+                (gate.closed_at, gate.put_off) = (now, 0);
+                gate.waiting = HashMap::new();
+            }
+            None => {
+                let state = State::Closed { until, first };
+                let waiting = HashMap::new();
+                let gate = Gate {
+                    state,
+                    why,
+                    closed_at: now,
+                    put_off: 0,
+                    misses: 0,
+                    waiting,
+                    limit: None,
+                    window: None,
+                };
+                self.gates.insert(target.to_owned(), gate);
+            }
+        }
+        self.is_changed = true;
+    }
+
+    /// Notes how many requests a window has.
+    pub(super) fn note_limit(&mut self, target: &str, quota: Option<&RequestQuota>) {
+        if let Some(gate) = self.gates.get_mut(target) {
+            gate.limit = quota.and_then(|quota| quota.limit).or(gate.limit);
+        }
+    }
+
+    /// A turn that was limited has decided how long it waits. Where the provider said how long, others need not wait for a
+    /// schedule that is longer: the next one asks.
+    pub(super) fn decided(&mut self, target: &str, turn: &TurnId, why: Why, until: Millis, now: Millis) {
+        self.close(target, turn, why, until, now);
+        let Some(Gate { state: State::Closed { until, first }, why, .. }) = self.gates.get_mut(target) else {
+            return;
+        };
+        if let Some(hint_ends) = why.hint_ends.filter(|hint_ends| hint_ends < until) {
+            (*until, *first) = (hint_ends, TurnId::from(""));
+            self.is_changed = true;
+        }
+    }
+
+    /// The turn that asked was limited: it says shortly how long it waits, if it does.
+    pub(super) fn undecided(&mut self, target: &str, turn: &TurnId, failure: &Failure, now: Millis) {
+        let hint_ends = failure.hint_ms.map(|ms| now.plus(ms));
+        if hint_ends.is_some()
+            || self.gates.get(target).is_some_and(|gate| matches!(gate.state, State::Probing { .. }))
+        {
+            let why = Why { failure: failure.clone(), hint_ends, is_offline: false };
+            self.close(target, turn, why, now.plus(UNDECIDED_MS), now);
+        }
+    }
+
+    /// A call from after the gate was closed came through. Says who need not wait any longer, and when each is to be woken:
+    /// nobody where it was about to open, as they come by themselves.
+    pub(super) fn open(
+        &mut self,
+        target: &str,
+        asked_at: Millis,
+        quota: Option<RequestQuota>,
+        now: Millis,
+    ) -> Vec<(Millis, ConversationId)> {
+        let Some(gate) = self.gates.get_mut(target).filter(|gate| asked_at >= gate.closed_at) else {
+            return Vec::new();
+        };
+        if matches!(gate.state, State::Opening { .. }) {
+            gate.hear(quota, now);
+            return Vec::new();
+        }
+        gate.begin_window(quota, now);
+        let is_early = matches!(gate.state, State::Closed { until, .. } if now < until);
+        (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
+        self.is_changed = true;
+        if !is_early {
+            gate.waiting = HashMap::new();
+        }
+        let mut waiting: Vec<_> = gate.waiting.iter().map(|(id, place)| (*place, id.clone())).collect();
+        waiting.sort_unstable();
+        (1..).zip(waiting).map(|(n, (_, id))| (now.plus(slot_ms(n)), id)).collect()
+    }
+
+    /// A call reached nobody: how long until the next one tries, in milliseconds. Of several that fail at once, the first one
+    /// decides.
+    pub(super) fn unreached(&mut self, target: &str, turn: &TurnId, why: &Why, now: Millis) -> u64 {
+        let misses = match self.gates.get(target) {
+            Some(Gate { state: State::Closed { until, .. }, .. }) if *until > now => return until.since(now),
+            gate => gate.map_or(0, |gate| gate.misses),
+        };
+        let wait_ms = PROBE_MS[PROBE_MS.len().min(misses as usize + 1) - 1];
+        self.close(target, turn, why.clone(), now.plus(wait_ms), now);
+        if let Some(gate) = self.gates.get_mut(target) {
+            gate.misses = misses.saturating_add(1);
+        }
+        wait_ms
+    }
+
+    /// Whether a call reached nobody because this machine has no network. One that failed to connect proves it only for a
+    /// target that answered before, while no other one does.
+    pub(super) fn is_offline(&self, target: &str, failure: &Failure, asked_at: Millis, now: Millis) -> bool {
+        use everturn_wire::Unreached::NoRoute;
+        let answered_since = self.answered.values().any(|answered| answered.at > asked_at);
+        let knows = self.answered.get(target).is_some_and(|answered| now.since(answered.at) <= KNOWN_MS);
+        failure.unreached == Some(NoRoute) || (knows && !answered_since)
+    }
+}

@@ -1,0 +1,77 @@
+//! A window of a provider's limit on requests: how many more turns may ask before it ends.
+
+use everturn_kernel::{Millis, RequestQuota};
+
+/// How long a window is taken to be until an answer tells, in milliseconds.
+const ASSUMED_MS: u64 = 60_000;
+
+/// A window of a limit on requests.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// How many more may ask.
+    left: u32,
+    /// How many may ask in the next one, at least one: its answer tells what is left then.
+    limit: u32,
+    ends_at: Millis,
+    /// Whether its end is a guess.
+    is_assumed: bool,
+    /// How many it put off.
+    put_off: u32,
+}
+
+impl Window {
+    /// The window that an answer tells of.
+    pub(super) fn told(quota: RequestQuota, now: Millis) -> Self {
+        let RequestQuota { limit, remaining, reset_ms } = quota;
+        // There was at least the request that was answered.
+        let limit = limit.unwrap_or(remaining.saturating_add(1)).max(1);
+        Self { left: remaining, limit, ends_at: now.plus(reset_ms), is_assumed: false, put_off: 0 }
+    }
+
+    /// A whole one of which nothing else is known yet.
+    pub(super) fn assumed(limit: u32, now: Millis) -> Self {
+        let limit = limit.max(1);
+        Self { left: limit, limit, ends_at: now.plus(ASSUMED_MS), is_assumed: true, put_off: 0 }
+    }
+
+    /// Another answer tells of it. Answers overtake each other, and do not count the calls under way: what is left never grows
+    /// before the window ends.
+    pub(super) fn hear(&mut self, quota: RequestQuota, now: Millis) {
+        let told = Self::told(quota, now);
+        let limit = quota.limit.map_or(self.limit, |_| told.limit);
+        if now >= self.ends_at {
+            *self = Self { limit, ..told };
+            return;
+        }
+        self.left = self.left.min(told.left);
+        self.limit = limit;
+        if self.is_assumed {
+            (self.ends_at, self.is_assumed) = (told.ends_at, false);
+        }
+    }
+
+    /// Whether it ended, and had room for all.
+    pub(super) fn sufficed(&self, now: Millis) -> bool {
+        now >= self.ends_at && self.put_off == 0
+    }
+
+    /// Lets one more ask, if it may.
+    pub(super) fn take(&mut self, now: Millis) -> bool {
+        if now >= self.ends_at {
+            *self = Self::assumed(self.limit, now);
+        }
+        let may_ask = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        may_ask
+    }
+
+    /// One more waits for the next one. Returns how many do.
+    pub(super) fn put_off(&mut self) -> u32 {
+        self.put_off = self.put_off.saturating_add(1);
+        self.put_off
+    }
+
+    pub(super) fn ends_at(&self) -> Millis {
+        self.ends_at
+    }
+}

@@ -1,0 +1,85 @@
+//! A history that comes whole with a request, and what a conversation already has of it.
+
+mod check;
+mod overlap;
+
+use std::sync::Arc;
+
+use everturn_kernel::Prompt;
+use everturn_wire::{Chunk, Message, Role, StoredChunk};
+
+use crate::Error;
+pub(crate) use check::{MAX_IMAGE, is_image_url, json_size};
+
+/// A valid history that came with a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GivenHistory {
+    /// The text of the system messages at its start.
+    pub(crate) system_prompt: Option<String>,
+    /// What was said before the turn.
+    said: Vec<(Role, Arc<Chunk>)>,
+    /// The user message that the turn begins with; `None` where it begins with tool results.
+    pub(crate) prompt: Option<Prompt>,
+}
+
+/// How a turn begins over such a history.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Opening {
+    /// What is added to the conversation before the turn's own message.
+    pub(crate) added: Vec<(Role, Chunk)>,
+    /// From which `seq` on the conversation's own history is superseded.
+    pub(crate) supersedes: Option<u64>,
+}
+
+impl GivenHistory {
+    /// Reads the messages of a request.
+    ///
+    /// # Errors
+    /// When no model could be sent them, or they are too large.
+    pub(crate) fn read(messages: &[Message]) -> Result<Self, Error> {
+        check::check(messages).map_err(|why| Error::BadMessage { why })?;
+        let begin = messages.iter().take_while(|message| message.role == Role::System).count();
+        let (system, rest) = messages.split_at(begin);
+        let (said, prompt) = match rest.split_last() {
+            Some((last, before)) if last.role == Role::User => (before, Some(prompt(last))),
+            _ => (rest, None),
+        };
+        let chunks = |message: &Message| {
+            let role = message.role;
+            message.chunks.iter().map(move |chunk| (role, chunk.clone())).collect::<Vec<_>>()
+        };
+        let system: Vec<&str> = system.iter().flat_map(Message::iter).filter_map(words).collect();
+        Ok(Self {
+            system_prompt: (!system.is_empty()).then(|| system.join("\n\n")),
+            said: said.iter().flat_map(chunks).collect(),
+            prompt,
+        })
+    }
+
+    /// How the turn begins in a conversation of which these chunks stand.
+    pub(crate) fn over(&self, standing: &[&Arc<StoredChunk>]) -> Opening {
+        overlap::opening(&self.said, standing)
+    }
+}
+
+/// A user message as kernels begin with one: images, then one text.
+fn prompt(message: &Message) -> Prompt {
+    let text: Vec<&str> = message.iter().filter_map(words).collect();
+    let images = message.iter().filter_map(|chunk| match chunk {
+        Chunk::Image { url, mime_type } => {
+            Some(everturn_wire::Image { url: url.clone(), mime_type: mime_type.clone() })
+        }
+        _ => None,
+    });
+    Prompt { images: images.collect(), text: text.join("\n\n") }
+}
+
+fn words(chunk: &Chunk) -> Option<&str> {
+    match chunk {
+        Chunk::Text { text } | Chunk::System { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! What a turn's request brought with it.
+
+use std::sync::Arc;
+
+use everturn_kernel::ToolSpec;
+use everturn_wire::{CallerTool, Parameters, ToolChoice};
+use serde::{Deserialize, Serialize};
+
+/// What a turn's request brought with it, for this turn alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct RequestScope {
+    /// What is passed on to the model's API.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub parameters: Arc<Parameters>,
+    /// The tools that the caller runs; offered in place of the configured ones. `None` = it brought none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<CallerTool>>,
+    /// Instructions in place of the configured ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+}
+
+impl RequestScope {
+    /// What is passed on in that step. A call that was demanded is demanded once: otherwise the turn would never answer.
+    pub(crate) fn parameters_of(&self, step: u32) -> Arc<Parameters> {
+        let is_demand =
+            matches!(self.parameters.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool { .. }));
+        match is_demand && step > 0 {
+            true => Arc::new(Parameters { tool_choice: None, ..(*self.parameters).clone() }),
+            false => self.parameters.clone(),
+        }
+    }
+
+    /// The caller's tools as models see them.
+    pub(crate) fn specs(&self) -> Option<Arc<[ToolSpec]>> {
+        let spec = |tool: &CallerTool| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.input_schema.clone(),
+        };
+        self.tools.as_ref().map(|tools| tools.iter().map(spec).collect())
+    }
+}
+
+fn is_empty(parameters: &Arc<Parameters>) -> bool {
+    parameters.is_empty()
+}

@@ -1,0 +1,92 @@
+//! Idempotency keys: a request that is sent again finds the turn that it began.
+//!
+//! The turn's id is made of the key and of what was asked, so nothing else has to be kept to know either.
+
+use everturn_wire::{ConversationId, TurnId};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::StartTurn;
+use crate::Error;
+
+/// Longest key, in bytes.
+const MAX_KEY: usize = 255;
+
+/// A key together with what was asked with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RequestKey {
+    key: String,
+    content: String,
+}
+
+impl RequestKey {
+    /// The key of a request, if it has one.
+    ///
+    /// # Errors
+    /// When the key cannot be used.
+    pub(super) fn of(start: &StartTurn) -> Result<Option<Self>, Error> {
+        let Some(key) = &start.idempotency_key else { return Ok(None) };
+        if key.is_empty() || key.len() > MAX_KEY || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let why = format!("its idempotency key must have 1 to {MAX_KEY} visible ASCII characters");
+            return Err(Error::BadMessage { why });
+        }
+        let content = (
+            (&start.conversation_id, &start.text, &start.images, &start.model, &start.reasoning_effort),
+            (&start.retry, start.approvals, &start.history, &start.tools, &start.parameters, start.ephemeral),
+        );
+        Ok(Some(Self { key: digest(key), content: digest(&content) }))
+    }
+
+    /// The id of the turn that the request begins.
+    pub(super) fn turn_id(&self) -> TurnId {
+        format!("key-{}-{}", self.key, self.content).into()
+    }
+
+    /// Whether a turn was begun with this key, whatever was asked.
+    pub(super) fn began(&self, turn: &TurnId) -> bool {
+        let rest = turn.as_str().strip_prefix("key-").and_then(|rest| rest.strip_prefix(self.key.as_str()));
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    /// The conversations that requests with this key begin which name none: lasting, and ephemeral.
+    pub(super) fn conversations(&self) -> [ConversationId; 2] {
+        let lasting = format!("key-{}", self.key);
+        [lasting.clone(), format!("{}{lasting}", ConversationId::EPHEMERAL)].map(Into::into)
+    }
+}
+
+/// 128 bits of it.
+fn digest(value: &(impl Serialize + ?Sized)) -> String {
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    Sha256::digest(json).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(key: &str, text: &str) -> RequestKey {
+        let start = StartTurn { idempotency_key: Some(key.into()), ..StartTurn::new(text) };
+        RequestKey::of(&start).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_id_says_which_key_and_what_was_asked() {
+        let first = key("a", "hi");
+        assert_eq!(first.turn_id(), key("a", "hi").turn_id());
+        assert_ne!(first.turn_id(), key("a", "ho").turn_id());
+        assert!(first.began(&key("a", "ho").turn_id()));
+        assert!(!first.began(&key("b", "hi").turn_id()) && !first.began(&"t".into()));
+        for id in first.conversations() {
+            assert_eq!(ConversationId::parse(id.as_str()).unwrap(), id);
+        }
+    }
+
+    #[test]
+    fn a_key_that_no_header_carries_is_refused() {
+        for bad in ["", "a b", "a\n", "ä", &"x".repeat(256)] {
+            let start = StartTurn { idempotency_key: Some(bad.into()), ..StartTurn::new("hi") };
+            assert!(RequestKey::of(&start).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Starting a turn.
+
+use std::sync::Arc;
+
+use everturn_kernel::{Millis, Prompt};
+use everturn_wire::{AgentEvent, CallerTool, ConversationId, RetrySettings, ToolChoice, TurnId};
+use tokio::sync::oneshot;
+
+use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
+use crate::{
+    Cursor, Error, RequestScope,
+    conversation::Conversation,
+    given::{GivenHistory, json_size},
+    new_id,
+    session::{self, TurnSettings, TurnTask, standing},
+};
+
+/// Most tools that a request may bring, and their longest form, in bytes of JSON.
+const MAX_TOOLS: usize = 128;
+const MAX_TOOLS_BYTES: usize = 512 << 10;
+/// Longest name of a tool: no API takes longer ones.
+const MAX_TOOL_NAME: usize = 64;
+/// Most texts at which a model stops, and the longest of them, in bytes.
+const MAX_STOPS: usize = 16;
+const MAX_STOP: usize = 1024;
+/// Events that are read at a time where the beginning of a turn is looked for.
+const EVENTS: usize = 512;
+
+/// What a request asks for, checked.
+struct Checked {
+    start: StartTurn,
+    given: Option<GivenHistory>,
+    turn_id: TurnId,
+}
+
+impl Orchestrator {
+    /// Starts a turn. Returns when it has begun, durably; it goes on by itself. With an idempotency key that began a turn
+    /// before, that turn is returned, wherever it stands.
+    ///
+    /// # Errors
+    /// When the request or the model is no good, a turn is running in the conversation, the key was used for something else,
+    /// or the journal fails.
+    pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
+        let given = start.history.as_deref().map(GivenHistory::read).transpose()?;
+        check(&start)?;
+        check_scope(&start)?;
+        start.retry.as_ref().map_or(Ok(()), RetrySettings::check)?;
+        let key = RequestKey::of(&start)?;
+        let id = conversation(&start, key.as_ref())?;
+        let Some(key) = key else {
+            return self.start_in(&id, Checked { start, given, turn_id: new_id::turn() }).await;
+        };
+        // In a task of its own: who asked may leave, and whoever asks again waits until it is known what became of it.
+        let this = self.clone();
+        let starting = async move {
+            let others = key.conversations().into_iter().filter(|_| start.conversation_id.is_none());
+            let places: Vec<ConversationId> = others.chain([id.clone()]).collect();
+            let _alone = this.registry.alone_with_key(&places[0]).await;
+            for place in &places {
+                if let Some(begun) = this.begun_with(place, &key).await? {
+                    return Ok(begun);
+                }
+            }
+            this.start_in(&id, Checked { start, given, turn_id: key.turn_id() }).await
+        };
+        match tokio::spawn(starting).await {
+            Ok(started) => started,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Error::ShuttingDown),
+        }
+    }
+
+    async fn start_in(&self, id: &ConversationId, checked: Checked) -> Result<Started, Error> {
+        self.ports.shutdown.check_open()?;
+        // An unknown model makes no conversation.
+        let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
+        self.ports.models.check_parameters(&model, &checked.start.parameters)?;
+        let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
+        session::go_on_if_due(&self.ports, &conversation)?;
+        self.begin_checked(&conversation, checked).await
+    }
+
+    pub(super) async fn begin(
+        &self,
+        conversation: &Arc<Conversation>,
+        start: StartTurn,
+    ) -> Result<Started, Error> {
+        self.begin_checked(conversation, Checked { start, given: None, turn_id: new_id::turn() }).await
+    }
+
+    async fn begin_checked(
+        &self,
+        conversation: &Arc<Conversation>,
+        checked: Checked,
+    ) -> Result<Started, Error> {
+        conversation.settled().await;
+        let Checked { start, given, turn_id } = checked;
+        let last_model = conversation.state().record.head.model.clone();
+        let model = self.ports.models.choose(start.model.as_deref(), last_model.as_deref())?;
+        self.check_retry(conversation, &model, start.retry.as_ref())?;
+        let mut settings = {
+            let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
+            TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
+        };
+        settings.definition.approvals = start.approvals;
+        if let Some(scope) = scope(&start, given.as_ref()) {
+            // Of a route or a fallback chain, each of its targets.
+            self.ports.models.check_parameters(&settings.model, &scope.parameters)?;
+            settings.bring(Arc::new(scope));
+            check_choice(&settings, &start)?;
+        }
+        let seated = conversation.claim()?;
+        let (started, begun) = oneshot::channel();
+        let job = match given {
+            Some(given) => {
+                // Only who has the seat adds to the history.
+                let chunks = conversation.state().record.chunks.clone();
+                let opening = given.over(&standing(&chunks, None));
+                settings.definition.supersedes = opening.supersedes;
+                TurnTask::over(&self.ports, turn_id.clone(), opening.added, given.prompt, settings, started)
+            }
+            None => {
+                let prompt = Prompt { text: start.text, images: start.images };
+                TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started)
+            }
+        };
+        session::begin(&self.ports, seated, job);
+        let id = conversation.id.clone();
+        match begun.await {
+            Ok(begun) => Ok(Started { conversation_id: id, turn_id, from: begun?, is_new: true }),
+            Err(_) => Err(Error::NotStarted { id }),
+        }
+    }
+
+    /// The turn of that conversation which was begun with this key.
+    async fn begun_with(&self, id: &ConversationId, key: &RequestKey) -> Result<Option<Started>, Error> {
+        let journal = &self.ports.journal;
+        let Some(stored) = journal.load(id).await? else { return Ok(None) };
+        let running = stored.turn.map(|turn| (turn.snapshot.id().clone(), turn.from));
+        let (turn_id, from) = match running.filter(|(turn_id, _)| key.began(turn_id)) {
+            Some((turn_id, from)) => (turn_id, Some(from)),
+            None => {
+                let sealed = journal.metrics(id).await?.into_iter().map(|turn| turn.turn_id);
+                let Some(turn_id) = sealed.into_iter().find(|turn_id| key.began(turn_id)) else {
+                    return Ok(None);
+                };
+                (turn_id, None)
+            }
+        };
+        if turn_id != key.turn_id() {
+            let why = "for another request: send this one with a new key".to_owned();
+            return Err(Error::KeyUsed { turn_id, why });
+        }
+        let from = match from {
+            Some(from) => from,
+            None => self.first_event(id, &turn_id).await?.ok_or_else(|| {
+                let why =
+                    format!("which has ended, and its events are no longer kept: read conversation {id}");
+                Error::KeyUsed { turn_id: turn_id.clone(), why }
+            })?,
+        };
+        Ok(Some(Started { conversation_id: id.clone(), turn_id, from, is_new: false }))
+    }
+
+    /// Where the first event of a turn begins, if it is still kept.
+    async fn first_event(&self, id: &ConversationId, turn_id: &TurnId) -> Result<Option<Cursor>, Error> {
+        let mut after = Cursor::default();
+        loop {
+            let events = self.ports.journal.events(id, after, EVENTS).await?;
+            let Some(last) = events.last() else { return Ok(None) };
+            after = last.end;
+            let is_of = |json: &[u8]| {
+                let event = serde_json::from_slice::<AgentEvent>(json);
+                event.is_ok_and(|event| event.turn_id.as_ref() == Some(turn_id))
+            };
+            if let Some(first) = events.iter().find(|event| is_of(&event.json)) {
+                return Ok(Some(first.start));
+            }
+        }
+    }
+
+    /// Removes ephemeral conversations whose last turn ended longer ago than they are kept, and returns how many there were.
+    /// To be called now and then.
+    ///
+    /// # Errors
+    /// When the journal fails.
+    pub async fn drop_ephemeral(&self) -> Result<usize, Error> {
+        let keep = u64::try_from(self.ports.keep_ephemeral.as_millis()).unwrap_or(u64::MAX);
+        let idle_since = Millis(self.ports.clock.now().0.saturating_sub(keep));
+        Ok(self.ports.journal.drop_ephemeral(idle_since).await?)
+    }
+}
+
+/// The conversation that a turn is started in.
+fn conversation(start: &StartTurn, key: Option<&RequestKey>) -> Result<ConversationId, Error> {
+    match (&start.conversation_id, start.ephemeral) {
+        (Some(id), ephemeral) => {
+            let id = ConversationId::parse(id.as_str())?;
+            if ephemeral && !id.is_ephemeral() {
+                let why = "an ephemeral conversation gets its id here: leave conversationId out".to_owned();
+                return Err(Error::BadMessage { why });
+            }
+            Ok(id)
+        }
+        (None, ephemeral) => Ok(match (key.map(RequestKey::conversations), ephemeral) {
+            (Some([lasting, _]), false) => lasting,
+            (Some([_, ephemeral]), true) => ephemeral,
+            (None, false) => new_id::conversation(),
+            (None, true) => new_id::ephemeral(),
+        }),
+    }
+}
+
+/// What the request brings with it, if anything.
+fn scope(start: &StartTurn, given: Option<&GivenHistory>) -> Option<RequestScope> {
+    let scope = RequestScope {
+        parameters: Arc::new(start.parameters.clone()),
+        tools: start.tools.clone(),
+        system_prompt: given.and_then(|given| given.system_prompt.clone()),
+    };
+    (scope != RequestScope::default()).then_some(scope)
+}
+
+fn check_scope(start: &StartTurn) -> Result<(), Error> {
+    let numbers = [
+        ("temperature", start.parameters.temperature),
+        ("topP", start.parameters.top_p),
+        ("presencePenalty", start.parameters.presence_penalty),
+        ("frequencyPenalty", start.parameters.frequency_penalty),
+    ];
+    let no_number = numbers.into_iter().find(|(_, value)| value.is_some_and(|value| !value.is_finite()));
+    let stop = &start.parameters.stop;
+    let why = if let Some((name, _)) = no_number {
+        format!("{name} must be a finite number")
+    } else if stop.len() > MAX_STOPS || stop.iter().any(|text| text.is_empty() || text.len() > MAX_STOP) {
+        format!("stop takes at most {MAX_STOPS} texts of 1 to {MAX_STOP} bytes")
+    } else if json_size(&start.parameters) > MAX_TOOLS_BYTES {
+        format!("responseFormat may have at most {MAX_TOOLS_BYTES} bytes")
+    } else if start.parameters.max_output_tokens == Some(0) {
+        "maxOutputTokens must be at least 1".to_owned()
+    } else if let Some(why) = start.tools.as_deref().and_then(bad_tools) {
+        why
+    } else {
+        return Ok(());
+    };
+    Err(Error::BadMessage { why })
+}
+
+fn bad_tools(tools: &[CallerTool]) -> Option<String> {
+    let fits = |name: &str| {
+        (1..=MAX_TOOL_NAME).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    if tools.len() > MAX_TOOLS || json_size(&tools) > MAX_TOOLS_BYTES {
+        return Some(format!("tools takes at most {MAX_TOOLS} tools of {MAX_TOOLS_BYTES} bytes together"));
+    }
+    tools.iter().enumerate().find_map(|(at, tool)| {
+        if !fits(&tool.name) {
+            return Some(format!(
+                "the name of tools[{at}] must have 1 to {MAX_TOOL_NAME} of A-Z a-z 0-9 _ -"
+            ));
+        }
+        if !tool.input_schema.is_null() && !tool.input_schema.is_object() {
+            return Some(format!("the inputSchema of tools[{at}] must be an object"));
+        }
+        let is_second = tools[..at].iter().any(|other| other.name == tool.name);
+        is_second.then(|| format!("tools has {:?} more than once", tool.name))
+    })
+}
+
+/// A demand that no tool can meet is refused.
+fn check_choice(settings: &TurnSettings, start: &StartTurn) -> Result<(), Error> {
+    let why = match &start.parameters.tool_choice {
+        Some(ToolChoice::Tool { name }) if !settings.tools.names().any(|known| known == name) => {
+            format!(
+                "toolChoice names {:?}, which is not among the tools",
+                name.chars().take(64).collect::<String>()
+            )
+        }
+        Some(ToolChoice::Required) if settings.tools.names().next().is_none() => {
+            "toolChoice is \"required\", and there are no tools".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::BadMessage { why })
+}

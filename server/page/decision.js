@@ -1,0 +1,61 @@
+// How it was decided whether a tool call may run, in a line: the same from an event and from history.
+import { oneLine } from './visible.js';
+
+/** The most characters that are shown of a reason, and of a name or a rating. */
+const LONGEST = 600;
+const NAME = 60;
+const RATING = 40;
+
+/** A person's answer. */
+export function answer({ verdict, scope, name, via, reason }) {
+  const who = name ? ` by ${oneLine(name, NAME)}` : '';
+  const what = scope === 'conversation' ? ' for this conversation' : '';
+  const where = via ? ` (${oneLine(VIA[via] ?? via, NAME)})` : '';
+  return (ANSWERS[verdict] ?? oneLine(verdict, NAME)) + who + what + where + because(reason);
+}
+
+/** The end of a review. */
+export function review({ verdict, riskLevel, rationale }) {
+  const risk = riskLevel ? ` (${oneLine(riskLevel, RATING)} risk)` : '';
+  return (REVIEWS[verdict] ?? `Review: ${oneLine(verdict, NAME)}`) + risk + because(rationale);
+}
+
+/** A decision as it is kept with the result of its call. */
+export function kept(decision) {
+  const { by, verdict, reason, riskLevel } = decision;
+  switch (by) {
+    case 'person':
+      return answer(decision);
+    case 'review': {
+      // Why a review came to no decision is told with its result, or to the person who was asked.
+      const isDecided = verdict === 'allowed' || verdict === 'denied';
+      return review({ verdict, riskLevel, rationale: isDecided ? reason : undefined });
+    }
+    case 'grant':
+      return 'Allowed earlier for this conversation';
+    case 'rule':
+      return verdict === 'allowed' ? 'Allowed by policy' : 'Denied by policy';
+    default:
+      return answer(decision);
+  }
+}
+
+const ANSWERS = {
+  allowed: 'Allowed',
+  denied: 'Denied',
+  failed: 'Approval failed',
+  'timed-out': 'Not answered in time',
+  cancelled: 'Not answered: the turn ended',
+};
+
+const REVIEWS = {
+  allowed: 'Allowed by review',
+  denied: 'Denied by review',
+  failed: 'Review failed',
+  'timed-out': 'Review took too long',
+  cancelled: 'Review cancelled',
+};
+
+const VIA = { http: 'HTTP', websocket: 'WebSocket' };
+
+const because = (reason) => (reason ? `: ${oneLine(reason, LONGEST)}` : '');

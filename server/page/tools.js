@@ -1,0 +1,99 @@
+// The tools that models are offered: where each comes from, what happens to its calls, and what its server claims of it.
+import { getTools } from './api.js';
+import { byId, element } from './element.js';
+import { oneLine, visible } from './visible.js';
+
+const panel = byId('tools');
+const button = byId('tools-button');
+const list = byId('tool-sources');
+const problem = byId('tools-problem');
+
+/** While a server starts, it is looked at again after so long. */
+const AGAIN_MS = 2000;
+
+/** The most characters that are shown of a state's reason, and of a description. */
+const LONGEST_REASON = 600;
+const LONGEST_TEXT = 2000;
+
+export class Tools {
+  #timer = 0;
+  #shown = '';
+
+  constructor() {
+    panel.addEventListener('beforetoggle', ({ newState }) => newState === 'open' && this.load());
+    panel.addEventListener('toggle', ({ newState }) => {
+      button.ariaExpanded = String(newState === 'open');
+      if (newState !== 'open') clearTimeout(this.#timer);
+    });
+  }
+
+  get isOpen() {
+    return panel.matches(':popover-open');
+  }
+
+  /** Fetches them anew. What is shown stays when the server cannot be reached. */
+  async load() {
+    clearTimeout(this.#timer);
+    try {
+      const told = await getTools();
+      this.#show(told);
+      const isStarting = told.sources.some(({ status }) => status === 'starting');
+      if (isStarting && this.isOpen) this.#timer = setTimeout(() => this.load(), AGAIN_MS);
+      problem.textContent = '';
+    } catch (error) {
+      problem.textContent = this.isOpen ? `Not up to date: ${error.message}` : '';
+    }
+  }
+
+  #show(told) {
+    const { tools, sources } = told;
+    button.hidden = tools.length === 0 && sources.length === 0;
+    // What is unfolded stays so as long as nothing changes.
+    const text = JSON.stringify(told);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    const own = tools.length > 0 ? [group('Built in', null, tools)] : [];
+    list.replaceChildren(...own, ...sources.map((source) => group(source.name, source, source.tools)));
+  }
+}
+
+/** The tools of one server; without a `source` our own. */
+function group(title, source, tools) {
+  const name = element('h3', {}, element('span', { className: 'name' }, oneLine(title, 60)));
+  const parts = [name];
+  if (source) {
+    const { status, message } = source;
+    name.append(element('span', { className: `state ${STATES[status] ? status : ''}` }, STATES[status] ?? oneLine(status, 40)));
+    if (message) parts.push(element('p', { className: 'reason' }, oneLine(message, LONGEST_REASON)));
+  }
+  if (tools.length > 0) parts.push(element('ul', {}, ...tools.map((tool) => row(tool, source))));
+  else parts.push(element('p', { className: 'hint' }, 'No tools'));
+  return element('section', { className: 'tool-source', ariaLabel: oneLine(title, 60) }, ...parts);
+}
+
+function row({ name, description, policy, annotations = {} }, source) {
+  const prefix = source ? `${source.name}__` : '';
+  const own = name.startsWith(prefix) ? name.slice(prefix.length) : name;
+  const shown = element('span', { className: 'name', title: visible(name) }, visible(own));
+  const summary = element('summary', {}, shown, element('span', { className: `policy ${POLICIES[policy] ? policy : ''}` }, POLICIES[policy] ?? oneLine(policy, 40)));
+  const about = element('p', { className: 'about' }, visible(description.slice(0, LONGEST_TEXT)) || 'No description');
+  const parts = [summary, about];
+  const claimed = claims(annotations);
+  if (claimed) parts.push(element('p', { className: 'hint' }, `The server claims: ${claimed}. Not checked.`));
+  return element('li', {}, element('details', {}, ...parts));
+}
+
+/** What matters to those who are asked about a call. Most claims are about tools that change something. */
+function claims({ readOnly, destructive, idempotent, openWorld }) {
+  const words = [
+    [readOnly === true, 'only reads'],
+    [readOnly !== true && destructive === true, 'may destroy data'],
+    [readOnly !== true && destructive === false, 'only adds'],
+    [readOnly !== true && idempotent === true, 'can be repeated safely'],
+    [openWorld === true, 'reaches beyond its server'],
+  ];
+  return words.filter(([holds]) => holds).map(([, word]) => word).join(', ');
+}
+
+const STATES = { up: 'running', starting: 'starting…', down: 'not running' };
+const POLICIES = { allow: 'runs', ask: 'asks you', review: 'is reviewed', deny: 'denied' };
