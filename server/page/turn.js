@@ -1,5 +1,7 @@
 // A turn as it runs: events in, transcript out.
+import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
+import { forced, missing, reportCard } from './report.js';
 import { Section, bubble } from './section.js';
 
 /** One turn, from its first event to its `turn-sealed`. */
@@ -10,6 +12,8 @@ export class Turn {
   #section = new Section();
   #message = null;
   #passage = null;
+  #compaction = null; // the last one
+  #isSummarized = false;
   #stepEnded = false;
   #stepCards = [];
   #cards = new Map(); // by toolCallId; ids are unique within a step, and a result follows its step
@@ -27,9 +31,9 @@ export class Turn {
     return this.#cards.size > 0;
   }
 
-  /** Whether the model said nothing. */
+  /** Whether nothing of it is kept. */
   get isBlank() {
-    return !this.#passage && !this.#stepEnded;
+    return !this.#passage && !this.#stepEnded && !this.#isSummarized;
   }
 
   get node() {
@@ -56,6 +60,11 @@ export class Turn {
       case 'review-started':
       case 'review-completed':
         return this.#cards.get(event.toolCallId)?.permission(event);
+      case 'compaction-started':
+        return this.#section.append((this.#compaction = new Compaction(event)).node);
+      case 'compaction-completed':
+        this.#isSummarized ||= event.outcome === 'summarized';
+        return this.#compaction?.complete(event);
       case 'step-complete':
         this.#passage?.end();
         this.#stepEnded = true;
@@ -76,6 +85,12 @@ export class Turn {
         return this.#section.note(`Switched to ${event.to}: ${event.reason}.`);
       case 'target-restored':
         return this.#section.note(`Back to ${event.to}.`);
+      case 'report-missing':
+        return this.#section.note(missing(event.reason));
+      case 'report-forced':
+        return this.#section.note(forced(event.by));
+      case 'final-report':
+        return this.#section.append(reportCard(event));
       case 'turn-start':
         if (this.#message && event.messageSeq !== undefined) this.#message.dataset.seq = event.messageSeq;
         return;
@@ -134,6 +149,7 @@ export class Turn {
   #seal() {
     this.sealed = true;
     this.#passage?.end();
+    this.#compaction?.end();
     this.#cards.forEach((card) => card.end());
     this.#section.seal({ turnId: this.id, ...this.#figures });
   }

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 34] = [
+const ALLOWED: [(&str, &[&str]); 35] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -25,6 +25,8 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
     ("reviewer", &[]),
+    // Who summarizes, and from when on: not how a history is cut.
+    ("compaction", &[]),
     // What was told of failures, read back.
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
@@ -67,6 +69,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
         &[
             "attempt",
             "clock",
+            "compaction",
             "conversation",
             "cursor",
             "error",
@@ -137,6 +140,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
         "builder",
         &[
             "clock",
+            "compaction",
             "health",
             "journal",
             "model",

@@ -21,6 +21,8 @@ pub(crate) enum Program {
     Embedder,
     /// The same; its tool is reviewed, the review fails, and a person allows it.
     Asking,
+    /// An embedder's too; what was said before does not fit its model, and is summarized.
+    Compacting,
     /// The binary, whose tools are those of an MCP server.
     Calling,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for Plan {
             Program::Everturn => "everturn",
             Program::Embedder => "embedder",
             Program::Asking => "asking",
+            Program::Compacting => "compacting",
             Program::Calling => "calling",
         };
         let loss = match self.loss {
@@ -74,6 +77,7 @@ impl FromStr for Plan {
             "everturn" => Program::Everturn,
             "embedder" => Program::Embedder,
             "asking" => Program::Asking,
+            "compacting" => Program::Compacting,
             "calling" => Program::Calling,
             other => return Err(unknown(other)),
         };
@@ -100,6 +104,7 @@ fn a_plan_is_read_as_it_is_written() {
     for text in [
         "everturn/process",
         "asking/process/before@7",
+        "compacting/power/torn@9",
         "calling/process/before@7",
         "embedder/power/before@1/torn@20/after@300/events@0",
     ] {

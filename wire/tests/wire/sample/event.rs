@@ -1,9 +1,9 @@
 //! Events.
 
 use everturn_wire::{
-    AgentEvent, ApprovalScope, CallerCall, Category, ConversationStatus, DoneReason, ErrorReport, EventBody,
-    FinalReport, ForcedBy, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId,
-    TargetRole, Usage, Verdict,
+    AgentEvent, ApprovalScope, CallerCall, Category, CompactionCause, CompactionOutcome, ConversationStatus,
+    DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream, QueuedMessage, RetryOutcome,
+    RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -251,7 +251,8 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
         },
         EventBody::TargetRestored { to: "main/large".into(), role: TargetRole::Compactor },
     ];
-    retries_ended().into_iter().chain(rest).chain(permission()).chain(report()).map(event).collect()
+    let told = retries_ended().into_iter().chain(rest).chain(permission());
+    told.chain(compaction()).chain(report()).map(event).collect()
 }
 
 fn silent(gives_up_at: Option<u64>, alive: bool) -> EventBody {
@@ -347,5 +348,29 @@ fn report() -> Vec<EventBody> {
         EventBody::StepsCollapsed { step_id: step(), from: 10, to: 3 },
         EventBody::FinalReport(Box::new(given)),
         EventBody::FinalReport(Box::new(synthesized)),
+    ]
+}
+
+fn compaction() -> Vec<EventBody> {
+    let started = |cause| EventBody::CompactionStarted { step_id: step(), cause };
+    let completed = |outcome, message: Option<&str>| EventBody::CompactionCompleted {
+        step_id: step(),
+        outcome,
+        summary: None,
+        keeps_from: None,
+        message: message.map(Into::into),
+    };
+    vec![
+        started(CompactionCause::Overflow),
+        started(CompactionCause::Ahead),
+        EventBody::CompactionCompleted {
+            step_id: step(),
+            outcome: CompactionOutcome::Summarized,
+            summary: Some("They spoke of the weather.".into()),
+            keeps_from: Some(7),
+            message: Some("in two parts".into()),
+        },
+        completed(CompactionOutcome::Failed, Some("HTTP 401: no")),
+        completed(CompactionOutcome::Cancelled, None),
     ]
 }
