@@ -6,7 +6,10 @@ use everturn_sim::{Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
-use crate::home::{Home, LONG, SHORT, stderr, stdout};
+use crate::{
+    home::{Home, LONG, SHORT, stderr, stdout},
+    terminal::Terminal,
+};
 
 /// A call of the tool by which a model reports.
 fn reports(report: &Value) -> Reply {
@@ -186,4 +189,41 @@ async fn what_cannot_work_says_what_and_where() {
         let said = stderr(&output);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
+}
+
+#[tokio::test]
+async fn in_a_terminal_progress_is_dim_and_the_report_is_not() {
+    let provider =
+        Loopback::start([chat::text(["I am done."]).reply(), reports(&json!({ "status": "done" }))]).await;
+    let home = home(&provider);
+    let schema = home.place("schema.json").display().to_string();
+    let mut terminal = Terminal::new(&home, &["run", "--report", &schema, "Check it"]);
+    terminal.until("\"status\": \"done\"").await;
+    assert!(terminal.shown().contains("No report yet (1/3)"), "{}", terminal.shown());
+    assert!(terminal.is_dim("No report yet") && !terminal.is_dim("\"status\""));
+    assert_eq!(terminal.end().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn in_a_conversation_a_report_is_shown_as_what_it_is() {
+    let provider = Loopback::start([
+        chat::text(["I am done."]).reply(),
+        reports(&json!({ "status": "done" })),
+        chat::text(["Never."]).reply(),
+    ])
+    .await;
+    let config = format!(
+        "[agent]\nfinal_report = {{ type = \"object\", required = [\"status\"] }}\n[[provider]]\nname = \"sim\"\n\
+         base_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+        provider.base_url()
+    );
+    let mut terminal = Terminal::new(&Home::with(&config), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("Check it\r").await;
+    terminal.until("\"status\": \"done\"\n}").await;
+    let shown = terminal.shown();
+    assert!(shown.contains("No report yet (1/3)") && shown.contains("Final report"), "{shown}");
+    assert!(!shown.contains("TURN-FAILED"), "{shown}");
+    terminal.press("Again\r").await;
+    terminal.until("No report: the model gave no acceptable final report in 3 attempts").await;
 }

@@ -5,8 +5,19 @@ use serde_json::json;
 
 use crate::{
     peer::{Peer, kinds},
+    puppet::Call,
     world,
 };
+
+fn report(call: &Call) {
+    call.tell(StreamEvent::ToolCall(ToolCall {
+        id: "r".into(),
+        name: FINAL_REPORT.into(),
+        arguments: Arguments::Parsed(json!({ "status": "done" })),
+        echo: None,
+    }));
+    call.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+}
 
 #[tokio::test]
 async fn a_turn_ends_with_the_report_that_its_message_asks_for() {
@@ -19,13 +30,7 @@ async fn a_turn_ends_with_the_report_that_its_message_asks_for() {
     world.call().await.answer("It is done.");
     let call = world.call().await;
     assert_eq!(call.request.tools[0].parameters, schema);
-    call.tell(StreamEvent::ToolCall(ToolCall {
-        id: "r".into(),
-        name: FINAL_REPORT.into(),
-        arguments: Arguments::Parsed(json!({ "status": "done" })),
-        echo: None,
-    }));
-    call.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    report(&call);
     let events = peer.events_until("turn-sealed").await;
     let told = kinds(&events);
     let place = |kind: &str| told.iter().position(|told| *told == kind).unwrap();
@@ -34,6 +39,23 @@ async fn a_turn_ends_with_the_report_that_its_message_asks_for() {
         "{told:?}"
     );
     assert_eq!(events[place("final-report")]["report"], json!({ "status": "done" }));
+}
+
+#[tokio::test]
+async fn a_turn_that_moves_to_another_model_must_report_there() {
+    let mut world = world().await;
+    let mut peer = Peer::connect(world.address).await;
+    peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Go", "extensions": true,
+        "finalReport": { "schema": { "type": "object" } } }))
+        .await;
+    world.call().await.overloaded();
+    peer.events_until("provider-retry").await;
+    peer.say(json!({ "type": "retry.now", "conversationId": "c", "model": "test/large" })).await;
+    let call = world.call().await;
+    assert_eq!((call.request.model.as_str(), call.request.tools[0].name.as_str()), ("large", FINAL_REPORT));
+    report(&call);
+    let events = peer.events_until("final-report").await;
+    assert_eq!(events.last().unwrap()["success"], true);
 }
 
 #[tokio::test]

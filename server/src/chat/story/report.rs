@@ -28,7 +28,6 @@ impl Story {
                 view.line(&Line::Note(format!("Asked for the report alone: {why}.")))
             }
             EventBody::FinalReport(report) => {
-                view.end()?;
                 match &report.report {
                     Some(value) => {
                         view.line(&Line::Note("Final report".to_owned()))?;
