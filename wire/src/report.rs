@@ -8,7 +8,7 @@ use serde_json::Value;
 /// A report that a turn must end with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RequiredReport {
     /// JSON Schema of the report: an object.
     pub schema: Value,

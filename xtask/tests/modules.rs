@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 34] = [
+const ALLOWED: [(&str, &[&str]); 36] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -25,10 +25,13 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
     ("reviewer", &[]),
+    ("compaction", &[]),
     // What was told of failures, read back.
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
+    // How a report is asked for and judged: not when.
+    ("report", &["error", "permission"]),
     // What a request brings is compared with what is known: nothing is begun.
     ("given", &["error"]),
     ("frame", &["cursor", "journal"]),
@@ -67,6 +70,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
         &[
             "attempt",
             "clock",
+            "compaction",
             "conversation",
             "cursor",
             "error",
@@ -81,6 +85,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "observer",
             "panic",
             "permission",
+            "report",
             "retry_settings",
             "reviewer",
             "route",
@@ -124,6 +129,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "new_id",
             "observer",
             "registry",
+            "report",
             "retry_settings",
             "session",
             "shutdown",
@@ -137,6 +143,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
         "builder",
         &[
             "clock",
+            "compaction",
             "health",
             "journal",
             "model",
