@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 /**
  * `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later, or
  * `{ breaks: text }` for one whose connection is cut after that text, or `{ calls: [{ name, input }] }` for calls of tools,
- * or `{ status, headers, body }`.
+ * or `{ status, headers, body }`. With a `limit`, requests of more tokens are refused; a token has four characters.
  */
 export async function startProvider() {
   const answers = [];
@@ -15,6 +15,10 @@ export async function startProvider() {
     for await (const part of request) parts.push(part);
     const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
     requests.push({ model, said: messages.map(({ content }) => content) });
+    if (messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0) / 4 > provider.limit) {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      return response.end('{"error":{"code":"context_length_exceeded","message":"Too many tokens."}}');
+    }
     const answer = await answers.shift();
     if (answer === null || answer === undefined) {
       response.writeHead(529, { 'content-type': 'application/json' });
@@ -37,13 +41,15 @@ export async function startProvider() {
     response.end('data: [DONE]\n\n');
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
+  const provider = {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     requests,
+    limit: Infinity,
     says: (...more) => answers.push(...more),
     stop: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(resolve));
     },
   };
+  return provider;
 }

@@ -62,6 +62,10 @@ export function line(event: AgentEvent): string {
     case "approval-resolved":
     case "review-completed":
       return event.verdict;
+    case "compaction-started":
+      return event.cause;
+    case "compaction-completed":
+      return event.outcome === "summarized" ? `${event.summary} (up to ${event.keepsFrom})` : `${event.message}`;
     default:
       return passedOver(event);
   }
@@ -129,6 +133,7 @@ export function texts(history: HistoryWindow): string[] {
 }
 
 function text(chunk: Chunk): string {
+  if (chunk.type === "system") return chunk.keepsFrom === undefined ? "" : `Summarized: ${chunk.text}`;
   return chunk.type === "text" || chunk.type === "thinking" ? chunk.text : "";
 }
 

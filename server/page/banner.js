@@ -26,6 +26,7 @@ const BEGINS = new Set(['user-message', 'turn-start']);
 /** Shows the retries of one conversation. */
 export class Banner {
   #retry = null; // what is shown: a `RetryState`, or what of it is known
+  #forSummary = false; // of earlier messages: it is asked for, not the answer
   #isAhead = false; // taken from the status, before the events that led to it
   #pressed; // the command whose effect is still to come
   #timer = 0;
@@ -53,9 +54,11 @@ export class Banner {
   }
 
   receive(event) {
+    if (event.type === 'compaction-started') this.#forSummary = true;
+    if (event.type === 'compaction-completed' || BEGINS.has(event.type)) this.#forSummary = false;
     if (event.type === 'provider-retry') this.#show({ ...event, phase: 'waiting' });
     else if (event.type === 'status' && event.retry) this.#show({ ...this.#known(event.retry), ...event.retry });
-    else if (this.#retry && (ENDS.has(event.type) || (BEGINS.has(event.type) && !this.#isAhead))) this.hide();
+    else if (this.#retry && (ENDS.has(event.type) || (BEGINS.has(event.type) && !this.#isAhead))) this.#clear();
   }
 
   /** As the status has it, for who comes later. */
@@ -71,6 +74,11 @@ export class Banner {
   }
 
   hide() {
+    this.#forSummary = false;
+    this.#clear();
+  }
+
+  #clear() {
     this.#retry = null;
     this.#isAhead = false;
     clearInterval(this.#timer);
@@ -116,9 +124,12 @@ export class Banner {
     const left = Math.max(0, this.#until - Date.now());
     const isSkipped = this.#pressed === 'retry.now';
     const isCancelled = this.#pressed === 'retry.abort' || this.#pressed === 'chat.stop';
-    const waiting = left > LONG_MS ? `continues ${later(this.#until)}` : `retrying in ${wait(Math.ceil(left / 1000))}`;
-    const text = left > 0 && !isSkipped ? waiting : 'retrying now';
-    const full = this.isWaiting ? `${failure(this.#retry)}, ${text}` : `Asking again (${number(this.#retry)})`;
+    const what = this.#forSummary ? 'the summary ' : '';
+    const isLong = left > LONG_MS;
+    const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}in ${wait(Math.ceil(left / 1000))}`;
+    const text = left > 0 && !isSkipped ? waiting : `retrying ${what}now`;
+    const again = `Asking again ${what && 'for the summary '}(${number(this.#retry)})`;
+    const full = this.isWaiting ? `${failure(this.#retry)}, ${text}` : again;
     if (line.textContent !== full) line.textContent = full;
     if (isCancelled) passFocus(cancel);
     cancel.disabled = isCancelled;

@@ -56,7 +56,7 @@ export class Section {
     this.#foot.after(...attemptsOf(facts));
   }
 
-  /** Folds what came after the last message or tool result, and how it ended: a new try replaced it. */
+  /** Folds what came after the last message, tool result or summary, and how it ended: a new try replaced it. */
   replace() {
     if (this.#isReplaced) return;
     this.#isReplaced = true;
@@ -69,7 +69,7 @@ export class Section {
 function looseEnd(section) {
   const folded = [];
   for (const part of [...section.children].reverse()) {
-    if (part.classList.contains('user')) break;
+    if (part.classList.contains('user') || part.classList.contains('compaction')) break;
     if (part.textContent === '') continue;
     const card = part.classList.contains('passage') ? [...part.children].findLastIndex(isCard) : -1;
     if (card < 0) {

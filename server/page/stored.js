@@ -1,4 +1,5 @@
 // One window of stored chunks, as sections: one for each turn.
+import { summaryFold } from './compaction.js';
 import { Passage } from './passage.js';
 import { Section, bubble } from './section.js';
 
@@ -97,7 +98,9 @@ export class Stored {
         return this.#model.error({ ...chunk, category: chunk.category ?? this.#turn?.category });
       case 'image':
         return this.#fromPerson('Image', seq, 'attachment');
-      default: // system: for the model
+      case 'system': // for the model
+        return chunk.keepsFrom !== undefined && this.#summary(chunk.text, seq);
+      default: // of a newer version
     }
   }
 
@@ -110,6 +113,11 @@ export class Stored {
   #fromPerson(text, seq, className = '') {
     const isSteering = this.#turn && (this.#hasModel || this.#turn.retryOf !== undefined);
     this.#section.append(bubble(text, isSteering ? 'steering' : className, seq));
+    this.#passage = null;
+  }
+
+  #summary(text, seq) {
+    this.#section.append(summaryFold(text, seq));
     this.#passage = null;
   }
 

@@ -1,4 +1,5 @@
 // A turn as it runs: events in, transcript out.
+import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
 import { Section, bubble } from './section.js';
 
@@ -10,6 +11,8 @@ export class Turn {
   #section = new Section();
   #message = null;
   #passage = null;
+  #compaction = null; // the last one
+  #isSummarized = false;
   #stepEnded = false;
   #stepCards = [];
   #cards = new Map(); // by toolCallId; ids are unique within a step, and a result follows its step
@@ -27,9 +30,9 @@ export class Turn {
     return this.#cards.size > 0;
   }
 
-  /** Whether the model said nothing. */
+  /** Whether nothing of it is kept. */
   get isBlank() {
-    return !this.#passage && !this.#stepEnded;
+    return !this.#passage && !this.#stepEnded && !this.#isSummarized;
   }
 
   get node() {
@@ -56,6 +59,11 @@ export class Turn {
       case 'review-started':
       case 'review-completed':
         return this.#cards.get(event.toolCallId)?.permission(event);
+      case 'compaction-started':
+        return this.#section.append((this.#compaction = new Compaction(event)).node);
+      case 'compaction-completed':
+        this.#isSummarized ||= event.outcome === 'summarized';
+        return this.#compaction?.complete(event);
       case 'step-complete':
         this.#passage?.end();
         this.#stepEnded = true;
@@ -134,6 +142,7 @@ export class Turn {
   #seal() {
     this.sealed = true;
     this.#passage?.end();
+    this.#compaction?.end();
     this.#cards.forEach((card) => card.end());
     this.#section.seal({ turnId: this.id, ...this.#figures });
   }

@@ -9,7 +9,7 @@ use everturn_provider::{Anthropic, ChatCompletions, Demo, Gemini, HttpClient, Re
 use everturn_store_sqlite::SqliteJournal;
 
 use crate::{
-    config::{Api, Config, Provider, Route},
+    config::{Api, Compaction, Config, Provider, Route},
     dice::Dice,
     mcp::McpServers,
 };
@@ -50,6 +50,9 @@ pub(crate) fn orchestrator(
             builder = builder.deny_without_review();
         }
     }
+    if let Some(compaction) = &config.compaction {
+        builder = compacting(builder, compaction);
+    }
     builder = servers.offer(builder);
     if config.providers.is_empty() {
         return Ok(builder.model("demo", Demo::MODEL, Arc::new(Demo)).build());
@@ -68,6 +71,14 @@ pub(crate) fn orchestrator(
         builder = builder.default_model(model);
     }
     Ok(builder.build())
+}
+
+fn compacting(builder: Builder, Compaction { model, ahead }: &Compaction) -> Builder {
+    let builder = match model {
+        Some(model) => builder.compact_with(model),
+        None => builder.compact(),
+    };
+    ahead.iter().fold(builder, |builder, share| builder.compact_ahead(*share))
 }
 
 /// The file that conversations are kept in, made where there is none yet.
@@ -89,6 +100,9 @@ fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
     let models = || provider.models.iter();
     let mut builder =
         models().fold(builder, |builder, model| builder.model(&provider.name, model, first.clone()));
+    for (model, tokens) in &provider.context_windows {
+        builder = builder.context_window(format!("{}/{model}", provider.name), *tokens);
+    }
     for (credential, api) in &provider.credentials {
         let api = model_api(provider, api)?;
         for model in models() {

@@ -1,5 +1,6 @@
 //! What the server runs with: flags before environment before file before defaults.
 
+mod compaction;
 mod environment;
 mod file;
 mod hidden;
@@ -23,6 +24,7 @@ use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
 use everturn_mcp::ServerConfig;
 
+pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
 pub(crate) use permission::Permissions;
@@ -81,6 +83,8 @@ pub(crate) struct Config {
     /// Whether models may roll dice.
     pub(crate) dice: bool,
     pub(crate) permissions: Permissions,
+    /// How histories that are too long are summarized; none: they are not.
+    pub(crate) compaction: Option<Compaction>,
     pub(crate) system_prompt: Option<String>,
 }
 
@@ -118,9 +122,10 @@ impl Config {
         let known = known(&providers, &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         off.extend(lacking);
-        let check = |name, asked: &str| askable(name, asked, &known, &routes, &off);
+        let check = |name: &str, asked: &str| askable(name, asked, &known, &routes, &off);
         file.default_model.as_deref().map_or(Ok(()), |model| check("default_model", model))?;
         permissions.review.as_ref().map_or(Ok(()), |review| check("[tools.review] model", &review.model))?;
+        let compaction = Compaction::resolve(&file.compaction, &file.source, check)?;
         let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
         off.extend(lacking);
         Ok(Self {
@@ -133,6 +138,7 @@ impl Config {
             // The demo shows a tool; a real model has what it was given.
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             permissions,
+            compaction,
             providers,
             off,
             routes,

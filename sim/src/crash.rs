@@ -6,10 +6,10 @@
 //! Time is virtual, and the same seed gives the same trace, to the letter.
 //!
 //! After each world it is checked that every turn ended once, that every watcher saw what the history has, that no tool
-//! was started twice for a call, that no wait was shorter than the hint or longer than decided, that every request was
-//! well-formed and every message that was accepted is there, that a shutdown keeps to its grace and leaves nothing told
-//! that is not saved; and, where nobody interfered, that all ended as in a calm
-//! world without a crash.
+//! was started twice for a call, that each compaction ended once, that no wait was shorter than the hint or longer than
+//! decided, that every request was well-formed and every message that was accepted is there, that a shutdown keeps to its
+//! grace and leaves nothing told that is not saved; and, where nobody interfered, that all ended as in a calm world without
+//! a crash.
 
 mod book;
 mod check;
@@ -20,6 +20,7 @@ mod model;
 mod person;
 mod plan;
 mod script;
+mod summary;
 mod tally;
 mod tool;
 mod view;

@@ -47,6 +47,8 @@ fn no_crash_loses_or_doubles_anything() {
         "a crash in a tool",
         "a crash in mid-stream",
         "a failure with a hint",
+        "a history is summarized",
+        "a history is too long",
         "a message is queued",
         "a running conversation is closed",
         "a shutdown",

@@ -193,16 +193,22 @@ fn ahead_of_an_overflow_a_summary_that_cannot_be_made_is_done_without() {
 #[test]
 fn the_waits_of_a_summary_are_charged_to_the_budget_of_the_step() {
     let budget = Budget { max_wait_ms: Some(12_000), deadline: None };
-    let script =
-        story(vec![overloaded(), overflow()], vec![overloaded(), overloaded(), vec![summary("Short.")]]);
-    let script = Script {
-        settings: Settings { budget, ..script.settings },
-        schedule: Some(Delays::new([5_000, 5_000, 5_000])),
-        ..script
-    };
-    let (world, turn) = run(&script);
-    assert_eq!(world.log().sleeps(), [5_000, 5_000]);
-    assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::Overloaded));
+    // Before the summary, while it is asked for, and after it.
+    for (attempts, summaries) in [
+        (vec![overloaded(), overflow()], vec![overloaded(), overloaded(), vec![summary("Short.")]]),
+        (vec![overflow(), overloaded(), overloaded()], vec![overloaded(), vec![summary("Short.")]]),
+        (vec![overloaded(), overflow(), overloaded(), overloaded()], summarized()),
+    ] {
+        let script = story(attempts, summaries);
+        let script = Script {
+            settings: Settings { budget, ..script.settings },
+            schedule: Some(Delays::new([5_000, 5_000, 5_000])),
+            ..script
+        };
+        let (world, turn) = run(&script);
+        assert_eq!(world.log().sleeps(), [5_000, 5_000]);
+        assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::Overloaded));
+    }
 }
 
 #[test]

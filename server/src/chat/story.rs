@@ -1,5 +1,6 @@
 //! One turn, as its events tell it.
 
+mod compaction;
 mod ending;
 mod permission;
 
@@ -10,8 +11,8 @@ use std::{
 };
 
 use everturn_wire::{
-    AgentEvent, Command, ConversationId, DoneReason, EventBody, RetryOutcome, RetryPhase, RetryState, TurnId,
-    Value, Verdict,
+    AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, RetryOutcome, RetryPhase,
+    RetryState, TurnId, Value, Verdict,
 };
 use tokio::time::Instant;
 
@@ -71,6 +72,8 @@ pub(super) struct Story {
     pub(super) approvals: Approvals,
     /// The tools of the calls that are reviewed, by their calls.
     reviews: HashMap<String, String>,
+    /// Why earlier messages are being summarized; the answer is asked for afterwards.
+    compaction: Option<CompactionCause>,
     error: String,
     failure_summary: FailureSummary,
     reason: Option<DoneReason>,
@@ -107,6 +110,7 @@ impl Story {
             calls: HashMap::new(),
             approvals: Approvals::default(),
             reviews: HashMap::new(),
+            compaction: None,
             error: String::new(),
             failure_summary: FailureSummary::default(),
             reason: None,
@@ -169,6 +173,7 @@ impl Story {
     /// A person moved the turn to another model: it goes on under another id.
     fn go_on(&mut self, id: Option<TurnId>, view: &mut dyn View) -> io::Result<()> {
         (self.id, self.is_sealed, self.reason, self.outcome) = (id, false, None, None);
+        self.compaction = None;
         self.on_step();
         view.line(&Line::Note("Moved to another model.".to_owned()))?;
         view.status(Status::Asking)
@@ -203,7 +208,7 @@ impl Story {
                 wait.until = Instant::now();
                 view.status(Status::Retrying(wait.clone()))
             }
-            _ => view.status(Status::Asking),
+            _ => view.status(self.asking()),
         }
     }
 
@@ -222,8 +227,10 @@ impl Story {
         self.approvals.reopen();
         view.status(match &self.chain {
             Some(Chain::Waiting(wait)) => Status::Retrying(wait.clone()),
-            Some(Chain::Asking(count)) => Status::AskingAgain(*count),
-            None => Status::Asking,
+            Some(Chain::Asking(count)) => {
+                Status::AskingAgain { count: *count, of_summary: self.compaction.is_some() }
+            }
+            None => self.asking(),
         })?;
         self.approvals.show(view)
     }
@@ -235,7 +242,7 @@ impl Story {
         }
         let count = Count { attempt: retry.attempt, of: retry.max_attempts };
         self.chain = Some(Chain::Asking(count));
-        view.status(Status::AskingAgain(count))
+        view.status(Status::AskingAgain { count, of_summary: self.compaction.is_some() })
     }
 
     /// Something of the answer came.
@@ -344,6 +351,10 @@ impl Story {
             | EventBody::ApprovalResolved { .. }
             | EventBody::ReviewStarted { .. }
             | EventBody::ReviewCompleted { .. }) => self.permission(body, view),
+            EventBody::CompactionStarted { cause, .. } => self.compacting(cause, view),
+            EventBody::CompactionCompleted { outcome, message, .. } => {
+                self.compacted(outcome, message.as_deref(), view)
+            }
             EventBody::Done { reason, duration_ms, .. } => {
                 self.reason = Some(reason);
                 self.took = duration_ms.map(Duration::from_millis);
@@ -364,7 +375,8 @@ impl Story {
             self.last_failure = failure;
         }
         let now = Instant::now();
-        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now) };
+        let of_summary = self.compaction.is_some();
+        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now), of_summary };
         self.chain = Some(Chain::Waiting(wait.clone()));
         view.status(Status::Retrying(wait))
     }

@@ -63,6 +63,8 @@ pub(super) enum Status {
     Quiet,
     /// The model was asked and said nothing yet.
     Asking,
+    /// A model was asked for a summary of earlier messages.
+    Summarizing,
     /// The model thinks.
     Thinking,
     /// A tool runs.
@@ -70,7 +72,7 @@ pub(super) enum Status {
     /// A failure is waited out.
     Retrying(Wait),
     /// The wait is over: the model is asked again and said nothing yet.
-    AskingAgain(Count),
+    AskingAgain { count: Count, of_summary: bool },
     /// The provider has said nothing for a while.
     Silent(Silence),
     /// A tool call is reviewed.
@@ -174,16 +176,18 @@ impl Silence {
 pub(super) struct Wait {
     pub(super) count: Count,
     pub(super) until: Instant,
+    /// What is asked for again is a summary of earlier messages, not the answer.
+    pub(super) of_summary: bool,
 }
 
 impl Wait {
     /// `Retrying (1/21) in 5s...`
     fn words(&self, now: Instant) -> String {
         let left = seconds_left(self.until, now);
-        let count = self.count;
+        let (count, what) = (self.count, if self.of_summary { " the summary" } else { "" });
         match left.is_zero() {
-            true => format!("Retrying ({count}) now..."),
-            false => format!("Retrying ({count}) in {}...", wording::time(left)),
+            true => format!("Retrying{what} ({count}) now..."),
+            false => format!("Retrying{what} ({count}) in {}...", wording::time(left)),
         }
     }
 }
@@ -195,7 +199,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_counts_down_to_one_and_then_is_over() {
         let now = Instant::now();
-        let wait = Wait { count: Count { attempt: 0, of: Some(21) }, until: now + Duration::from_secs(5) };
+        let until = now + Duration::from_secs(5);
+        let wait = Wait { count: Count { attempt: 0, of: Some(21) }, until, of_summary: false };
         for (ms, expected) in [
             (0, "Retrying (1/21) in 5s..."),
             (999, "Retrying (1/21) in 5s..."),
@@ -206,7 +211,7 @@ mod tests {
         ] {
             assert_eq!(wait.words(now + Duration::from_millis(ms)), expected, "after {ms} ms");
         }
-        let endless = Wait { count: Count { attempt: 7, of: None }, ..wait };
-        assert_eq!(endless.words(now), "Retrying (8) in 5s...");
+        let endless = Wait { count: Count { attempt: 7, of: None }, of_summary: true, ..wait };
+        assert_eq!(endless.words(now), "Retrying the summary (8) in 5s...");
     }
 }

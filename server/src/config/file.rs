@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::{Hidden, mcp::Written, one_or_more::OneOrMore, retention::Amount};
+use super::{Hidden, compaction::ContextWindow, mcp::Written, one_or_more::OneOrMore, retention::Amount};
 
 /// The whole file. Everything may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -21,6 +21,7 @@ pub(super) struct File {
     pub(super) retry: RetryTable,
     pub(super) retention: RetentionTable,
     pub(super) tools: ToolTable,
+    pub(super) compaction: CompactionTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
     #[serde(rename = "route")]
@@ -108,6 +109,17 @@ pub(super) struct ReviewTable {
     pub(super) model: Option<String>,
     pub(super) timeout_ms: Option<u64>,
     pub(super) without_decision: Undecided,
+}
+
+/// How histories that are too long for their model are summarized.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct CompactionTable {
+    pub(super) enabled: Option<bool>,
+    /// A model or route, as clients name it.
+    pub(super) model: Option<Spanned<String>>,
+    /// A share of the context window, from 0 (off) to 1.
+    pub(super) ahead: Option<Spanned<f64>>,
 }
 
 /// What happens to a call whose review comes to no decision.
@@ -222,6 +234,8 @@ pub(super) struct ProviderTable {
     pub(super) return_reasoning: Option<ReturnReasoningName>,
     pub(super) history: Option<HistoryName>,
     pub(super) models: Vec<String>,
+    /// In tokens.
+    pub(super) context_window: Option<ContextWindow>,
     #[serde(default)]
     pub(super) timeouts: TimeoutTable,
 }

@@ -3,7 +3,10 @@
 mod api;
 mod maker;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use anyhow::{Result, bail};
 use everturn_provider::{EndpointConfig, HttpConfig, Timeouts};
@@ -29,6 +32,8 @@ pub(crate) struct Provider {
     pub(crate) http: HttpConfig,
     /// In the provider's words; the first is the default.
     pub(crate) models: Vec<String>,
+    /// How much its models can read, in tokens, where that is known.
+    pub(crate) context_windows: BTreeMap<String, u64>,
 }
 
 impl Provider {
@@ -43,6 +48,8 @@ impl Provider {
         environment: &Environment<'_>,
     ) -> Result<(Option<Self>, Vec<Missing>)> {
         check_names(table)?;
+        let windows = table.context_window.as_ref().map(|window| window.of_models(&table.models));
+        let context_windows = windows.transpose()?.unwrap_or_default();
         let maker = maker(table.kind);
         let base_url = table.base_url.clone().unwrap_or_else(|| maker.base_url.to_owned());
         check_base_url("`base_url`", &base_url)?;
@@ -68,6 +75,7 @@ impl Provider {
             credentials: others.iter().map(credential).collect::<Result<_>>()?,
             http: HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() },
             models: table.models.clone(),
+            context_windows,
         };
         Ok((Some(provider), missing))
     }

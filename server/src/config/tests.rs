@@ -1,3 +1,4 @@
+mod compaction;
 mod mcp;
 mod provider;
 mod route;

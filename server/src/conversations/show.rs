@@ -62,6 +62,7 @@ impl<W: Write> Transcript<'_, W> {
     fn chunk(&mut self, stored: &StoredChunk) -> Result<()> {
         let speaker = match (stored.role, &*stored.chunk) {
             (_, Chunk::Error(_)) => "Error",
+            (_, Chunk::System { keeps_from: Some(_), .. }) => "Summary",
             (Role::System, _) => "System",
             (Role::User, _) => "You",
             // What a tool says belongs to the model's call of it.
@@ -73,8 +74,9 @@ impl<W: Write> Transcript<'_, W> {
             self.printer.line(ink, speaker)?;
         }
         match &*stored.chunk {
+            Chunk::System { text, keeps_from: Some(_) } => self.summary(text)?,
             Chunk::Text { text } | Chunk::System { text, .. } => {
-                self.printer.block(Ink::Plain, MARGIN, text)?
+                self.printer.block(Ink::Plain, MARGIN, text)?;
             }
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
@@ -100,6 +102,12 @@ impl<W: Write> Transcript<'_, W> {
             _ => self.printer.block(Ink::Faint, MARGIN, "[written by a newer version of Everturn]")?,
         }
         Ok(())
+    }
+
+    fn summary(&mut self, text: &str) -> Result<()> {
+        let words = "(for the model, in place of earlier messages)";
+        self.printer.block(Ink::Faint, MARGIN, words)?;
+        self.short(Ink::Faint, MARGIN, text)
     }
 
     fn call(&mut self, name: &str, input: &Value) -> Result<()> {

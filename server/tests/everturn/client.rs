@@ -87,6 +87,17 @@ impl Response {
         String::from_utf8(self.buffer).unwrap()
     }
 
+    /// The same; none where the server goes away meanwhile.
+    pub(crate) async fn try_text(mut self) -> Option<String> {
+        loop {
+            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+            match timeout(DEADLINE, frame).await.expect("more of the body in time") {
+                Some(frame) => self.buffer.extend_from_slice(&frame.ok()?.into_data().unwrap_or_default()),
+                None => return String::from_utf8(self.buffer).ok(),
+            }
+        }
+    }
+
     pub(crate) async fn json(self) -> Value {
         serde_json::from_str(&self.text().await).unwrap()
     }

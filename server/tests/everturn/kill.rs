@@ -125,6 +125,15 @@ async fn no_mcp_call_runs_twice() {
 }
 
 #[tokio::test]
+async fn a_history_is_summarized_once_and_no_tool_runs_twice() {
+    let program = Program::Compacting;
+    let calls = calls(program, Loss::Process).await;
+    let moments = (1..=calls.len()).map(|number| End::Call(Moment::Before, number));
+    let kills = survive(moments.map(|end| Plan { program, loss: Loss::Process, ends: vec![end] })).await;
+    assert!(replays() || kills + SLACK >= calls.len(), "{} plans, but {kills} kills", calls.len());
+}
+
+#[tokio::test]
 async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
     let mut random = Rng::with_seed(SEED);
     let plans: Vec<_> = (0..CHAINS).map(|_| chain(&mut random)).collect();
@@ -134,7 +143,8 @@ async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
 
 /// Two to four lives, any of which may end anywhere.
 fn chain(random: &mut Rng) -> Plan {
-    let program = random.choice([Program::Everturn, Program::Embedder, Program::Asking]).unwrap();
+    let program =
+        random.choice([Program::Everturn, Program::Embedder, Program::Asking, Program::Compacting]).unwrap();
     let loss = random.choice([Loss::Process, Loss::Power]).unwrap();
     let end = |random: &mut Rng| match random.bool() {
         true => End::Events(random.usize(0..16)),

@@ -9,6 +9,7 @@ mod chat;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod compaction;
 mod conversations;
 #[cfg(target_os = "linux")]
 mod disk;

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use everturn_orchestrator::{Cursor, Journal as _, Window, kernel::Millis};
-use everturn_wire::{AgentEvent, ConversationId, ConversationStatus, EventBody, StoredChunk, TurnId};
+use everturn_wire::{
+    AgentEvent, Category, CompactionOutcome, ConversationId, ConversationStatus, EventBody, StoredChunk,
+    TurnId,
+};
 use futures_util::FutureExt as _;
 
 use super::{
@@ -46,6 +49,7 @@ impl World {
         }
         turns_are_whole(&events).unwrap_or_else(wrong);
         retries_are_bounded(&events).unwrap_or_else(wrong);
+        compactions_are_whole(&events).unwrap_or_else(wrong);
         let mut view = View::default();
         events.iter().for_each(|event| view.apply(event.clone()));
         let items = history(&chunks);
@@ -78,7 +82,11 @@ impl World {
         let steps = count(|body| matches!(body, EventBody::StepComplete { .. }));
         // A wait that another conversation learnt of follows no call.
         let told = steps + count(|body| matches!(body, EventBody::ProviderRetry { shared: None, .. }));
+        let told = told + count(|body| matches!(body, EventBody::CompactionStarted { .. }));
+        let told = told + count(|body| matches!(body, EventBody::CompactionCompleted { .. }));
         let again = count(|body| matches!(body, EventBody::StepRewound { .. }));
+        // Nothing is shown of a summary, so there is nothing to take back where its call is made again.
+        let again = again + if self.plan.context.is_some() { self.plan.lives.len() } else { 0 };
         let calls = self.model.calls_of(id);
         if (told..=told + again).contains(&calls) {
             return Ok(());
@@ -162,8 +170,42 @@ fn retries_are_bounded(events: &[AgentEvent]) -> Result<(), String> {
                 }
                 next += 1;
             }
+            EventBody::CompactionStarted { .. } | EventBody::CompactionCompleted { .. } => {
+                (next, shared_ones) = (0, 0);
+            }
             EventBody::StepComplete { .. } | EventBody::UserMessage { .. } => {
                 (next, shared_ones, waited) = (0, 0, 0);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Each compaction has one end, each step has one at most, and what was summarized fits.
+fn compactions_are_whole(events: &[AgentEvent]) -> Result<(), String> {
+    let (mut started, mut open) = (Vec::new(), None);
+    for event in events {
+        match &event.body {
+            EventBody::CompactionStarted { step_id, .. } => {
+                if open.replace(step_id).is_some() || started.contains(&step_id) {
+                    return Err(format!("{step_id} is summarized twice"));
+                }
+                started.push(step_id);
+            }
+            EventBody::CompactionCompleted { step_id, outcome, message, .. } => {
+                if open.take() != Some(step_id) {
+                    return Err(format!("the compaction of {step_id} ends, but none began"));
+                }
+                if *outcome == CompactionOutcome::Failed {
+                    return Err(format!("no summary of {step_id}: {message:?}"));
+                }
+            }
+            EventBody::TurnSealed if open.is_some() => {
+                return Err(format!("the compaction of {open:?} has no end"));
+            }
+            EventBody::Error(report) if report.category == Some(Category::ContextOverflow) => {
+                return Err(format!("it does not fit: {}", report.message));
             }
             _ => {}
         }

@@ -13,7 +13,8 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use super::{
     book::Book,
     fuse::{Fuse, Point},
-    script::{Call, Cue, End, Position, Script},
+    script::{Call, Cue, End, Position, Script, overflow},
+    summary,
 };
 
 /// What every process of a world asks. Outlives them. Clones are the same model.
@@ -21,6 +22,8 @@ use super::{
 pub(super) struct Model {
     pub(super) script: Script,
     pub(super) book: Book,
+    /// How many bytes of text it can read.
+    context: Option<usize>,
     places: Arc<Mutex<HashMap<Position, Asked>>>,
 }
 
@@ -29,6 +32,8 @@ pub(super) struct Model {
 pub(super) struct Asked {
     /// Calls so far.
     pub(super) calls: usize,
+    /// Calls whose request was too long.
+    overflows: usize,
     /// A call ended well, and that was told.
     pub(super) answered: bool,
     /// The process in which a call ended for good.
@@ -36,8 +41,8 @@ pub(super) struct Asked {
 }
 
 impl Model {
-    pub(super) fn new(script: Script, book: Book) -> Self {
-        Self { script, book, places: Arc::default() }
+    pub(super) fn new(script: Script, book: Book, context: Option<usize>) -> Self {
+        Self { script, book, context, places: Arc::default() }
     }
 
     /// The model as one process sees it.
@@ -52,7 +57,11 @@ impl Model {
     /// How many calls were made in a conversation.
     pub(super) fn calls_of(&self, id: &ConversationId) -> usize {
         let places = self.places();
-        places.iter().filter(|(place, _)| conversation(place) == *id).map(|(_, asked)| asked.calls).sum()
+        places
+            .iter()
+            .filter(|(place, _)| conversation(place) == *id)
+            .map(|(_, asked)| asked.calls + asked.overflows)
+            .sum()
     }
 
     fn places(&self) -> MutexGuard<'_, HashMap<Position, Asked>> {
@@ -61,19 +70,23 @@ impl Model {
 
     /// A request came: the call that answers it.
     fn take(&self, request: &Request) -> (ConversationId, Position, Call) {
-        let place = place(&request.messages);
+        let for_summary = summary::is_asked(&request.messages);
+        let summarized = for_summary.then(|| summary::asked(&request.messages).unwrap_or_default());
+        let place = summarized.as_ref().map_or_else(|| place(&request.messages), |(place, _)| place.clone());
         let id = conversation(&place);
+        let is_too_long = !for_summary && self.context.is_some_and(|most| length(&request.messages) > most);
         let mut pages = self.book.pages();
         let mut places = self.places();
         let asked = places.entry(place.clone()).or_default();
         let number = asked.calls;
-        asked.calls += 1;
+        *(if is_too_long { &mut asked.overflows } else { &mut asked.calls }) += 1;
         pages.note(|| format!("{id}: call {number} for {}.{}, {}", place.0, place.1, request.op));
         let is_saved = pages.time.unsaved.is_none();
         if asked.refused_in == Some(pages.time.life) && is_saved {
             pages.wrong(format!("{id}: asked again for {place:?} after a failure that ends the turn"));
         }
-        if let Err(what) = well_formed(&request.messages) {
+        let messages = &request.messages[usize::from(for_summary)..];
+        if let Err(what) = well_formed(messages) {
             pages.wrong(format!("{id}: a request is not well-formed: {what}: {:?}", request.messages));
         }
         let pages = &mut *pages;
@@ -82,7 +95,11 @@ impl Model {
             Ok(false) => {}
             Err(what) => pages.wrong(what),
         }
-        let call = self.script.call(&place, number);
+        let call = match summarized {
+            Some((_, text)) => self.script.summary(&place, &text, number),
+            None if is_too_long => overflow(),
+            None => self.script.call(&place, number),
+        };
         (id, place, call)
     }
 
@@ -94,6 +111,8 @@ impl Model {
         pages.note(|| format!("{id}: the call for {}.{} ends: {end:?}", place.0, place.1));
         match end {
             End::Well => asked.answered = true,
+            End::Overflow => pages.tally.count("a history is too long"),
+            End::Summary => pages.tally.count("a history is summarized"),
             End::Final => {
                 asked.refused_in = Some(pages.time.life);
                 pages.tally.count("a call ends the turn");
@@ -161,8 +180,20 @@ fn place(messages: &[Message]) -> Position {
     let at = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     let said = messages.get(at).and_then(|message| message.iter().next_back());
     let Some(Chunk::Text { text }) = said else { return Position::default() };
+    let (text, before) = summary::left_off(text).unwrap_or_else(|| (text.clone(), 0));
     let spoken = messages[at..].iter().filter(|message| message.role == Role::Assistant).count();
-    (text.clone(), spoken)
+    (text, before + spoken)
+}
+
+/// The bytes of text in these messages.
+fn length(messages: &[Message]) -> usize {
+    let length = |chunk: &Chunk| match chunk {
+        Chunk::Text { text } | Chunk::Thinking { text, .. } => text.len(),
+        Chunk::ToolCall { input, .. } => input.to_string().len(),
+        Chunk::ToolResult { content, .. } => content.len(),
+        _ => 0,
+    };
+    messages.iter().flat_map(Message::iter).map(length).sum()
 }
 
 /// What every provider accepts: messages that say something, and one result for each call, right after it.

@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) settings: Settings,
     /// Whether calls of the tool that has an effect need approval.
     pub(super) asks: bool,
+    /// How many bytes of text the model can read, if histories are summarized when they are longer.
+    pub(super) context: Option<usize>,
     /// The first wait after a failure, in milliseconds.
     pub(super) base_ms: u64,
     /// The processes, one after the other; then one more that lives until all is done.
@@ -104,7 +106,8 @@ impl Plan {
         let last = Life { deeds: deeds(&mut rng), outage: outage(&mut rng, outages), ..Life::CALM };
         // Not drawn: worlds of old seeds stay as they are, but for this.
         let asks = seed % 3 == 1;
-        Self { prompts, settings, asks, base_ms, lives, last }
+        let context = (seed % 4 == 2).then(|| [600, 800, 1_000][(seed / 4 % 3) as usize]);
+        Self { prompts, settings, asks, context, base_ms, lives, last }
     }
 
     /// The same world without crashes, commands and a clock that is set.

@@ -31,6 +31,10 @@ pub(super) enum End {
     Passing { hint_ms: u64 },
     /// With a failure that ends the turn.
     Final,
+    /// The history is too long.
+    Overflow,
+    /// With a summary.
+    Summary,
 }
 
 /// A provider call: what it does, and how it ends.
@@ -70,6 +74,26 @@ impl Script {
         }
     }
 
+    /// The call of that number, from 0, for the summary at a place.
+    pub(super) fn summary(self, place: &Position, text: &str, number: usize) -> Call {
+        let mut rng = self.rng(place);
+        let passing = if rng.bool() { 0 } else { rng.u64(1..=MAX_PASSING / 2) };
+        if (number as u64) < passing {
+            return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64));
+        }
+        let middle = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
+        let say = |text: &str| Cue::Say(StreamEvent::Text(text.to_owned()));
+        let end = Cue::Say(StreamEvent::Finished(FinishReason::Stop));
+        let cues = vec![
+            Cue::Pause(rng.u64(1..2_000)),
+            say(&text[..middle]),
+            Cue::Pause(rng.u64(0..500)),
+            say(&text[middle..]),
+            end,
+        ];
+        Call { cues, end: End::Summary }
+    }
+
     fn rng(self, (text, step): &Position) -> fastrand::Rng {
         let mut hash = self.seed ^ 0x9E37_79B9_7F4A_7C15;
         for byte in text.bytes().chain([0xFF, *step as u8]) {
@@ -100,6 +124,12 @@ fn last(rng: &mut fastrand::Rng) -> Last {
         3 | 4 => Last::Cut,
         _ => Last::Answer,
     }
+}
+
+/// The history is too long.
+pub(super) fn overflow() -> Call {
+    let failure = Failure::new(Category::ContextOverflow, false, "HTTP 400: too many tokens");
+    Call { cues: vec![Cue::Pause(5), Cue::Say(StreamEvent::Failed(failure))], end: End::Overflow }
 }
 
 fn refusal(message: &str, category: Category, retryable: bool) -> Call {

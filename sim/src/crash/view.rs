@@ -11,10 +11,16 @@ const BY_THE_END: &str = "(tool failed: interrupted, the turn ended";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     User(String),
+    /// What a model is sent in place of older messages.
+    Summary(String),
     Text(String),
     Thinking(String),
     Call(String),
-    Result { id: String, content: String, is_error: bool },
+    Result {
+        id: String,
+        content: String,
+        is_error: bool,
+    },
     Error(String),
 }
 
@@ -22,7 +28,7 @@ impl Item {
     /// Its place within a step, as the history has it.
     fn rank(&self) -> u8 {
         match self {
-            Self::User(_) => 0,
+            Self::User(_) | Self::Summary(_) => 0,
             Self::Text(_) | Self::Thinking(_) => 1,
             Self::Call(_) => 2,
             Self::Result { .. } => 3,
@@ -85,9 +91,10 @@ impl View {
             }
             EventBody::StepRewound { step_id, .. } => {
                 if let Some(step) = self.step(step_id.as_str()) {
-                    step.items.retain(|item| matches!(item, Item::User(_)));
+                    step.items.retain(|item| matches!(item, Item::User(_) | Item::Summary(_)));
                 }
             }
+            EventBody::CompactionCompleted { summary: Some(text), .. } => self.push(Item::Summary(text)),
             EventBody::Error(report) => self.push(Item::Error(report.message)),
             EventBody::TurnSealed => self.sealed += 1,
             _ => {}
@@ -147,6 +154,7 @@ pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
                 Item::Result { id, content, is_error }
             }
             Chunk::Error(report) => Item::Error(report.message),
+            Chunk::System { text, keeps_from: Some(_) } => Item::Summary(text),
             Chunk::System { text, .. } => Item::User(text),
             Chunk::Image { url, .. } => Item::User(url),
             _ => continue,
@@ -164,9 +172,11 @@ fn settled(mut step: Vec<Item>) -> Vec<Item> {
     step
 }
 
-/// Whether a history is what it would have been without a crash: but for calls that a crash interrupted, and for what a
-/// budget had left.
+/// Whether a history is what it would have been without a crash: but for calls that a crash interrupted, after which it is
+/// summarized elsewhere, and for what a budget had left.
 pub(super) fn is_as_calm(found: &[Item], calm: &[Item]) -> bool {
+    let is_interrupted = interrupted(found) > 0;
+    let counts = |item: &&Item| !is_interrupted || !matches!(item, Item::Summary(_));
     let same = |(found, calm): (&Item, &Item)| match (found, calm) {
         (Item::Result { id, content, .. }, Item::Result { id: other, .. })
             if content.starts_with(BY_CRASH) =>
@@ -175,7 +185,8 @@ pub(super) fn is_as_calm(found: &[Item], calm: &[Item]) -> bool {
         }
         _ => found == calm,
     };
-    found.len() == calm.len() && found.iter().zip(calm).all(same)
+    let [found, calm] = [found, calm].map(|items| items.iter().filter(counts).collect::<Vec<_>>());
+    found.len() == calm.len() && found.into_iter().zip(calm).all(same)
 }
 
 /// How many calls a crash interrupted.

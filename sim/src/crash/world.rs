@@ -54,7 +54,7 @@ impl World {
             (0..2).map(move |number| Watcher::new(id.clone(), number, book.clone()))
         };
         let watchers = (0..plan.prompts.len()).flat_map(watchers).collect();
-        let model = Model::new(Script { seed }, book.clone());
+        let model = Model::new(Script { seed }, book.clone(), plan.context);
         Self { plan, book, kept: Arc::default(), model, watchers, started: Started::default() }
     }
 
@@ -167,7 +167,9 @@ impl World {
             model: self.model.clone(),
             fuse: fuse.clone(),
         };
-        Orchestrator::builder()
+        let builder = Orchestrator::builder();
+        let builder = if self.plan.context.is_some() { builder.compact() } else { builder };
+        builder
             .model("world", "model", Arc::new(self.model.line(fuse)))
             .tool(tool("charge", false))
             .tool(tool("lookup", true))

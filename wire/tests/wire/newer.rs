@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 
 use everturn_wire::{
-    AgentEvent, ApprovalMode, ApprovalScope, Category, Chunk, ConversationList, ConversationStatus,
-    DoneReason, EventBody, HistoryWindow, OutputStream, RetryOutcome, RetryPhase, RetryPreset, RetrySettings,
-    Role, ServerMessage, Verdict, json_schema,
+    AgentEvent, ApprovalMode, ApprovalScope, Category, Chunk, CompactionCause, CompactionOutcome,
+    ConversationList, ConversationStatus, DoneReason, EventBody, HistoryWindow, OutputStream, RetryOutcome,
+    RetryPhase, RetryPreset, RetrySettings, Role, ServerMessage, Verdict, json_schema,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
@@ -81,6 +81,8 @@ fn every_word_that_clients_read_may_be_a_future_one() {
     read(&Verdict::Unknown);
     read(&ApprovalMode::Unknown);
     read(&ApprovalScope::Unknown);
+    read(&CompactionCause::Unknown);
+    read(&CompactionOutcome::Unknown);
 }
 
 #[test]

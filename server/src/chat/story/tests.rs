@@ -1,3 +1,4 @@
+mod compaction;
 mod wait;
 
 use everturn_wire::{ConversationStatus, StepId, TargetRole};

@@ -136,7 +136,10 @@ impl<W: Write> Live<W> {
             }
             match (&self.status, place) {
                 (
-                    Status::Retrying(_) | Status::AskingAgain(_) | Status::Silent(_) | Status::Approval(_),
+                    Status::Retrying(_)
+                    | Status::AskingAgain { .. }
+                    | Status::Silent(_)
+                    | Status::Approval(_),
                     0,
                 ) if has_status => {
                     queue!(self.out, SetForegroundColor(Color::Yellow))?;
@@ -166,14 +169,16 @@ impl<W: Write> Live<W> {
         match &self.status {
             Status::Quiet => String::new(),
             Status::Asking => timed("Waiting for the model"),
+            Status::Summarizing => timed("Summarizing earlier messages"),
             Status::Thinking => timed("Thinking"),
             Status::Tool(name) => timed(&format!("Running {name}")),
             Status::Retrying(wait) if self.has_keys && wait.until > now => {
                 format!("{} (esc to cancel, r to retry now)", wait.words(now))
             }
             Status::Retrying(wait) => wait.words(now),
-            Status::AskingAgain(count) => {
-                let asking = timed(&format!("Asking again ({count})"));
+            Status::AskingAgain { count, of_summary } => {
+                let what = if *of_summary { " for the summary" } else { "" };
+                let asking = timed(&format!("Asking again{what} ({count})"));
                 if self.has_keys { format!("{asking} (esc to cancel)") } else { asking }
             }
             Status::Silent(silence) if self.has_keys && silence.may_ask_again => {

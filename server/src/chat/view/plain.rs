@@ -87,7 +87,8 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             // That a wait is over needs no line of its own, and what a person is asked has one.
             Status::Quiet
             | Status::Asking
-            | Status::AskingAgain(_)
+            | Status::AskingAgain { .. }
+            | Status::Summarizing
             | Status::Thinking
             | Status::Reviewing(_)
             | Status::Approval(_)
@@ -129,7 +130,12 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(5);
         view.reasoning("hm").unwrap();
         view.line(&Line::Failure("HTTP 529: Overloaded".to_owned())).unwrap();
-        view.status(Status::Retrying(Wait { count: Count { attempt: 0, of: Some(21) }, until })).unwrap();
+        view.status(Status::Retrying(Wait {
+            count: Count { attempt: 0, of: Some(21) },
+            until,
+            of_summary: false,
+        }))
+        .unwrap();
         view.text("one").unwrap();
         view.status(Status::Tool("roll".to_owned())).unwrap();
         view.line(&Line::Tool { call: "roll {}".to_owned(), result: "4".to_owned(), is_error: false })

@@ -1,5 +1,7 @@
 //! Makers of models whose key in the environment is all that is needed.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig};
 
@@ -86,6 +88,7 @@ impl Maker {
             credentials: Vec::new(),
             http: HttpConfig::default(),
             models: self.models.iter().map(|model| (*model).to_owned()).collect(),
+            context_windows: BTreeMap::new(),
         }))
     }
 }

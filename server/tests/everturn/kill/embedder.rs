@@ -12,14 +12,16 @@ use everturn_transport_http::Metrics;
 use serde_json::json;
 use tokio::{net::TcpListener, process::Command, signal::unix};
 
+use super::plan::Program;
 use crate::home::Home;
 
 /// How the tests say what it needs.
 const JOURNAL: &str = "EMBEDDER_JOURNAL";
 const TRACE: &str = "EMBEDDER_TRACE";
 const PROVIDER: &str = "EMBEDDER_PROVIDER";
-/// Whether its tool must be allowed.
+/// Whether its tool must be allowed, and whether it summarizes what does not fit.
 const ASKS: &str = "EMBEDDER_ASKS";
+const COMPACTS: &str = "EMBEDDER_COMPACTS";
 
 /// What its tool answers.
 pub(crate) const ANSWER: &str = "a line was written";
@@ -30,13 +32,15 @@ pub(crate) fn trace(home: &Home) -> PathBuf {
 }
 
 /// Starts it: this very test program, which runs the test below and nothing else.
-pub(crate) fn command(home: &Home, provider: &Loopback, asks: bool) -> Command {
+pub(crate) fn command(home: &Home, provider: &Loopback, program: Program) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["kill::embedder::serves_until_it_is_told_to_end", "--exact", "--ignored", "--nocapture"]);
     command.env_clear().envs(home.variables());
     command.env(JOURNAL, home.journal()).env(TRACE, trace(home)).env(PROVIDER, provider.base_url());
-    if asks {
-        command.env(ASKS, "1");
+    match program {
+        Program::Asking => drop(command.env(ASKS, "1")),
+        Program::Compacting => drop(command.env(COMPACTS, "1")),
+        Program::Everturn | Program::Embedder => {}
     }
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     command
@@ -74,6 +78,7 @@ async fn serves_until_it_is_told_to_end() {
         Some(_) => Orchestrator::builder().tool_policy("roll_*", Policy::Review).review_with("sim/nobody"),
         None => Orchestrator::builder(),
     };
+    let builder = if env::var_os(COMPACTS).is_some() { builder.compact() } else { builder };
     let orchestrator = builder
         .model("sim", "model", Arc::new(ChatCompletions::new(http, ChatConfig::new(endpoint)).unwrap()))
         .tool(Trace(of(TRACE).into()))

@@ -10,7 +10,11 @@ use tokio::time::timeout;
 use super::{
     calling, embedder,
     plan::{End, Loss, Plan, Program},
+<<<<<<< HEAD
     provider::{self, AGAIN, Call, TEXT, TEXT_AGAIN},
+=======
+    provider::{self, AGAIN, BEFORE, SUMMARY, TEXT, TEXT_AGAIN},
+>>>>>>> help-d
     watcher::{Over, Watcher},
 };
 use crate::{
@@ -18,6 +22,9 @@ use crate::{
     fault::Injection,
     home::{DEADLINE, Home, Server},
 };
+
+/// What the user says.
+const MESSAGE: &str = "roll";
 
 /// What a run was like.
 #[derive(Debug, Default)]
@@ -35,6 +42,9 @@ pub(crate) struct Outcome {
 /// When an invariant is broken.
 pub(crate) async fn run(plan: &Plan) -> Outcome {
     let mut world = World::new(plan.clone()).await;
+    if plan.program == Program::Compacting {
+        world.greet().await;
+    }
     for end in &plan.ends {
         world.live(Some(*end)).await;
     }
@@ -51,6 +61,8 @@ struct World {
     watcher: Watcher,
     /// The server answered that the message is in its hands.
     acknowledged: bool,
+    /// Requests that were made, and chunks that were kept, before the story.
+    before: (usize, usize),
     outcome: Outcome,
 }
 
@@ -68,7 +80,20 @@ impl World {
         let trace = (plan.program == Program::Asking).then(|| embedder::trace(&home));
         let (mut watcher, outcome) = (Watcher::default(), Outcome::default());
         watcher.trace = trace;
-        Self { plan, provider, home, watcher, acknowledged: false, outcome }
+        Self { plan, provider, home, watcher, acknowledged: false, before: (0, 0), outcome }
+    }
+
+    /// Something is said before the story, and nobody is killed.
+    async fn greet(&mut self) {
+        let mut server = self.start(None, &self.home.place("calls-before")).await.expect("it starts");
+        let message = json!({ "conversationId": "c1", "message": BEFORE });
+        assert_eq!(post(&server, "/chat", &message).await.status, 200);
+        assert_eq!(self.watcher.watch(&server, usize::MAX).await, Over::Sealed);
+        self.watcher.events.clear();
+        let history = get(&server, "/conversations/c1").await.json().await;
+        self.before = (self.provider.counts().requests, history["chunks"].as_array().unwrap().len());
+        server.terminate().await;
+        timeout(DEADLINE, server.child.wait()).await.expect("it ends").unwrap();
     }
 
     /// One life, up to its `end`; the last one has none.
@@ -115,9 +140,14 @@ impl World {
             fault = fault.imaged(&self.home.place("image").canonicalize().unwrap());
         }
         let mut command = match self.plan.program {
+<<<<<<< HEAD
             Program::Everturn | Program::Calling => self.home.command(&["--listen", "127.0.0.1:0"]),
             Program::Embedder => embedder::command(&self.home, &self.provider, false),
             Program::Asking => embedder::command(&self.home, &self.provider, true),
+=======
+            Program::Everturn => self.home.command(&["--listen", "127.0.0.1:0"]),
+            program => embedder::command(&self.home, &self.provider, program),
+>>>>>>> help-d
         };
         fault.inject(&mut command, &self.home);
         self.home.launch(command).await
@@ -129,15 +159,17 @@ impl World {
         let is_there = if is_first_life {
             false
         } else {
-            let path = "/conversations/c1/status";
+            let path = "/conversations/c1";
             let Some(answer) = try_send(server, Method::GET, path, &[], String::new()).await else {
                 return Over::Lost;
             };
-            answer.status == 200
+            let is_there = answer.status == 200;
+            let Some(text) = answer.try_text().await else { return Over::Lost };
+            is_there && text.contains(MESSAGE)
         };
         assert!(is_there || !self.acknowledged, "what was acknowledged is gone");
         if !is_there {
-            let message = json!({ "conversationId": "c1", "message": "roll" }).to_string();
+            let message = json!({ "conversationId": "c1", "message": MESSAGE }).to_string();
             let json = [("content-type", "application/json")];
             let answer = try_send(server, Method::POST, "/chat", &json, message).await;
             let Some(answer) = answer else { return Over::Lost };
@@ -158,7 +190,7 @@ impl World {
         assert_eq!(counts, [1, 1, 1], "{:#?}", watcher.events);
         assert_eq!(watcher.text(), TEXT, "{:#?}", watcher.events);
         assert!(
-            watcher.accounts_for(provider, self.outcome.kills),
+            watcher.accounts_for(provider.counts().requests - self.before.0, self.outcome.kills),
             "{} requests, {} kills: {:#?}",
             provider.counts().requests,
             self.outcome.kills,
@@ -176,7 +208,11 @@ impl World {
             _ => self.check_tool(results[0]),
         }
         let history = get(server, "/conversations/c1").await.json().await;
+<<<<<<< HEAD
         check_history(&history, calls(self.plan.program), &results);
+=======
+        check_history(&history["chunks"].as_array().unwrap()[self.before.1..], result, &self.plan);
+>>>>>>> help-d
         let list = get(server, "/conversations").await.json().await;
         assert!(list.to_string().contains("\"c1\""), "{list}");
 
@@ -200,6 +236,8 @@ impl World {
             assert_eq!(self.watcher.count("approval-resolved"), 1, "{:#?}", self.watcher.events);
             assert!(self.watcher.answers > 0);
         }
+        let compactions = ["compaction-started", "compaction-completed"].map(|kind| self.watcher.count(kind));
+        assert_eq!(compactions, [usize::from(self.plan.program == Program::Compacting); 2]);
         if self.plan.program != Program::Everturn {
             let trace = fs::read_to_string(embedder::trace(&self.home)).unwrap_or_default();
             let runs = trace.lines().count();
@@ -209,6 +247,7 @@ impl World {
     }
 }
 
+<<<<<<< HEAD
 /// The tools that the first turn calls.
 fn calls(program: Program) -> &'static [Call] {
     match program {
@@ -222,11 +261,17 @@ fn calls(program: Program) -> &'static [Call] {
 fn check_history(history: &Value, calls: &[Call], results: &[&str]) {
     let chunks = history["chunks"].as_array().unwrap();
     assert!(chunks.iter().zip(1..).all(|(stored, seq)| stored["seq"] == seq), "{history:#}");
+=======
+fn check_history(chunks: &[Value], result: &str, plan: &Plan) {
+    let first = chunks[0]["seq"].as_u64().unwrap();
+    assert!(chunks.iter().zip(first..).all(|(stored, seq)| stored["seq"] == seq), "{chunks:#?}");
+>>>>>>> help-d
     let of = |role: &'static str, kind: &'static str, field: &'static str| {
         let matching =
             chunks.iter().filter(move |stored| stored["role"] == role && stored["chunk"]["type"] == kind);
         matching.map(move |stored| stored["chunk"][field].as_str().unwrap()).collect::<Vec<_>>()
     };
+<<<<<<< HEAD
     assert_eq!(of("user", "text", "text"), ["roll"], "{history:#}");
     assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{history:#}");
     let ids: Vec<_> = calls.iter().map(|call| call.id).collect();
@@ -238,4 +283,12 @@ fn check_history(history: &Value, calls: &[Call], results: &[&str]) {
     told.sort_unstable();
     due.sort_unstable();
     assert_eq!(told, due, "{history:#}");
+=======
+    assert_eq!(of("user", "text", "text"), [MESSAGE], "{chunks:#?}");
+    assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{chunks:#?}");
+    assert_eq!(of("assistant", "tool-call", "toolCallId"), ["call_1"], "{chunks:#?}");
+    assert_eq!(of("tool", "tool-result", "content"), [result], "{chunks:#?}");
+    let summaries: &[&str] = if plan.program == Program::Compacting { &[SUMMARY] } else { &[] };
+    assert_eq!(of("system", "system", "text"), summaries, "{chunks:#?}");
+>>>>>>> help-d
 }

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use everturn_sim::{Loopback, Request, chat, fault};
-use serde_json::Value;
+use everturn_sim::{Loopback, Reply, Request, chat, fault};
+use serde_json::{Value, json};
 
 /// What the first turn says, whoever asks and how often.
 pub(crate) const TEXT: &str = "Let me roll. The dice were rolled.";
+/// What was said before, where that does not fit, and what the model has of it then.
+pub(crate) const BEFORE: &str = "hello";
+pub(crate) const SUMMARY: &str = "They greeted each other.";
 /// What the user says in the second turn, and what that says.
 pub(crate) const AGAIN: &str = "and again";
 pub(crate) const TEXT_AGAIN: &str = "Once more.";
 
+<<<<<<< HEAD
 /// A call of a tool in the first turn.
 pub(crate) struct Call {
     pub(crate) id: &'static str,
@@ -23,10 +27,32 @@ pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
     Loopback::with(move |request: &Request| {
         requests += 1;
         if requests == 1 {
-            return fault::overloaded();
-        }
+=======
+/// Fails once, then asks for a tool, then answers; and answers the second turn. What was said before is refused as too long
+/// unless it is all that was said; the first call for a summary of it fails, too.
+pub(crate) async fn provider() -> Loopback {
+    let (mut calls, mut summaries) = (0, 0);
+    Loopback::with(move |request: &Request| {
+        calls += 1;
         let messages = messages(request);
         let said = |text: &str| messages.iter().any(|message| message["content"] == text);
+        if messages[0]["role"] == "system" {
+            summaries += 1;
+            return if summaries == 1 { fault::overloaded() } else { chat::text([SUMMARY]).reply() };
+        }
+        if said(BEFORE) {
+            let too_long =
+                json!({"error": {"code": "context_length_exceeded", "message": "Too many tokens."}});
+            return if messages.len() == 1 {
+                chat::text(["Hi."]).reply()
+            } else {
+                Reply::json(400, &too_long)
+            };
+        }
+        if calls == 1 {
+>>>>>>> help-d
+            return fault::overloaded();
+        }
         if said(AGAIN) {
             chat::text(["Once ", "more."]).reply()
         } else if messages.iter().any(|message| message["role"] == "tool") {

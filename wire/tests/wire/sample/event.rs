@@ -1,8 +1,14 @@
 //! Events.
 
 use everturn_wire::{
+<<<<<<< HEAD
     AgentEvent, ApprovalScope, CallerCall, Category, ConversationStatus, DoneReason, ErrorReport, EventBody,
     OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
+=======
+    AgentEvent, Category, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport,
+    EventBody, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage,
+    Verdict,
+>>>>>>> help-d
 };
 use serde_json::json;
 
@@ -250,7 +256,7 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
         },
         EventBody::TargetRestored { to: "main/large".into(), role: TargetRole::Compactor },
     ];
-    retries_ended().into_iter().chain(rest).chain(permission()).map(event).collect()
+    retries_ended().into_iter().chain(rest).chain(permission()).chain(compaction()).map(event).collect()
 }
 
 fn silent(gives_up_at: Option<u64>, alive: bool) -> EventBody {
@@ -321,4 +327,28 @@ fn permission() -> Vec<EventBody> {
         reviewed(Some("high")),
     ];
     rest.into_iter().chain(verdicts).collect()
+}
+
+fn compaction() -> Vec<EventBody> {
+    let started = |cause| EventBody::CompactionStarted { step_id: step(), cause };
+    let completed = |outcome, message: Option<&str>| EventBody::CompactionCompleted {
+        step_id: step(),
+        outcome,
+        summary: None,
+        keeps_from: None,
+        message: message.map(Into::into),
+    };
+    vec![
+        started(CompactionCause::Overflow),
+        started(CompactionCause::Ahead),
+        EventBody::CompactionCompleted {
+            step_id: step(),
+            outcome: CompactionOutcome::Summarized,
+            summary: Some("They spoke of the weather.".into()),
+            keeps_from: Some(7),
+            message: Some("in two parts".into()),
+        },
+        completed(CompactionOutcome::Failed, Some("HTTP 401: no")),
+        completed(CompactionOutcome::Cancelled, None),
+    ]
 }

@@ -29,7 +29,7 @@ impl Terminal {
 
 fn retrying(seconds: u64) -> Status {
     let until = Instant::now() + Duration::from_secs(seconds);
-    Status::Retrying(Wait { count: Count { attempt: 0, of: Some(3) }, until })
+    Status::Retrying(Wait { count: Count { attempt: 0, of: Some(3) }, until, of_summary: false })
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +148,10 @@ async fn a_silence_and_a_retry_under_way_say_what_keys_do() {
     assert_eq!(at(&terminal), "No answer for 40 s (gives up at 12:03); r asks again, esc stops");
     terminal.view.status(Status::Silent(silence(false))).unwrap();
     assert_eq!(at(&terminal), "Nothing new for 0 ms (gives up at 12:03)");
-    terminal.view.status(Status::AskingAgain(Count { attempt: 0, of: Some(3) })).unwrap();
+    terminal
+        .view
+        .status(Status::AskingAgain { count: Count { attempt: 0, of: Some(3) }, of_summary: false })
+        .unwrap();
     assert_eq!(at(&terminal), "Asking again (1/3)... (esc to cancel)");
 }
 

@@ -1,0 +1,45 @@
+//! Earlier messages that are summarized for the model.
+
+use everturn_wire::{CompactionCause, CompactionOutcome};
+
+use super::*;
+
+impl Story {
+    /// What goes on while the model has said nothing.
+    pub(super) fn asking(&self) -> Status {
+        if self.compaction.is_some() { Status::Summarizing } else { Status::Asking }
+    }
+
+    pub(super) fn compacting(&mut self, cause: CompactionCause, view: &mut dyn View) -> io::Result<()> {
+        self.compaction = Some(cause);
+        self.on_step();
+        let why = if cause == CompactionCause::Ahead { "is nearly" } else { "is" };
+        let note = format!("The conversation {why} too long for the model: summarizing earlier messages.");
+        view.line(&Line::Note(note))?;
+        view.status(Status::Summarizing)
+    }
+
+    /// A turn that ends with it says so itself.
+    pub(super) fn compacted(
+        &mut self,
+        outcome: CompactionOutcome,
+        message: Option<&str>,
+        view: &mut dyn View,
+    ) -> io::Result<()> {
+        let cause = self.compaction.take();
+        let note = match (outcome, cause) {
+            (CompactionOutcome::Summarized, _) => {
+                "Earlier messages were summarized for the model.".to_owned()
+            }
+            (CompactionOutcome::Failed, Some(CompactionCause::Ahead)) => {
+                let why = message
+                    .map(|why| format!(" ({})", wording::one_line(why, RATIONALE)))
+                    .unwrap_or_default();
+                format!("Earlier messages could not be summarized{why}. The model is sent all of them.")
+            }
+            _ => return Ok(()),
+        };
+        view.line(&Line::Note(note))?;
+        view.status(Status::Asking)
+    }
+}

@@ -1,0 +1,101 @@
+//! What happens to histories that are too long for their model.
+
+use std::{collections::BTreeMap, fmt};
+
+use anyhow::{Result, anyhow, bail};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, value::MapAccessDeserializer},
+};
+use toml::Spanned;
+
+use super::file::{CompactionTable, Source};
+
+/// The share of a context window from which a history is summarized, unless told otherwise: it leaves room for an answer.
+const AHEAD: f64 = 0.85;
+
+/// How a history that is too long for its model is summarized.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Compaction {
+    /// The model or route that summarizes, as clients name it; none: that of the conversation.
+    pub(crate) model: Option<String>,
+    /// The share of a known context window from which it is done before the provider refuses a request; none: only then.
+    pub(crate) ahead: Option<f64>,
+}
+
+impl Compaction {
+    /// None: histories are not summarized. `check` refuses a model that cannot be asked.
+    pub(super) fn resolve(
+        table: &CompactionTable,
+        source: &Source,
+        check: impl Fn(&str, &str) -> Result<()>,
+    ) -> Result<Option<Self>> {
+        if let Some(ahead) = table.ahead.as_ref().filter(|ahead| !(0.0..=1.0).contains(ahead.get_ref())) {
+            let (place, ahead) = (source.place(ahead), ahead.get_ref());
+            bail!("{place}: `ahead` is {ahead}, but it is a share of the context window: write 0 (off) to 1");
+        }
+        if table.enabled == Some(false) {
+            return Ok(None);
+        }
+        if let Some(model) = &table.model {
+            let place = source.place(model);
+            check("[compaction] model", model.get_ref()).map_err(|problem| anyhow!("{place}: {problem}"))?;
+        }
+        let ahead = table.ahead.as_ref().map_or(AHEAD, |ahead| *ahead.get_ref());
+        Ok(Some(Self {
+            model: table.model.clone().map(Spanned::into_inner),
+            ahead: Some(ahead).filter(|ahead| *ahead > 0.0),
+        }))
+    }
+}
+
+/// How much the models of a provider can read, in tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ContextWindow {
+    /// Each of them.
+    Every(u64),
+    /// By model.
+    Each(BTreeMap<String, u64>),
+}
+
+impl ContextWindow {
+    /// By model, for those of which it is known.
+    pub(super) fn of_models(&self, models: &[String]) -> Result<BTreeMap<String, u64>> {
+        let windows = match self {
+            Self::Every(tokens) => models.iter().map(|model| (model.clone(), *tokens)).collect(),
+            Self::Each(windows) => windows.clone(),
+        };
+        if let Some(model) = windows.keys().find(|model| !models.contains(model)) {
+            bail!("`context_window` names {model:?}, which is not in `models`");
+        }
+        match windows.values().any(|tokens| *tokens == 0) {
+            true => bail!("`context_window` must be at least 1 token; leave it out if it is not known"),
+            false => Ok(windows),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextWindow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+struct Visitor;
+
+impl<'de> de::Visitor<'de> for Visitor {
+    type Value = ContextWindow;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of tokens, or a table of them by model")
+    }
+
+    fn visit_i64<E: de::Error>(self, tokens: i64) -> Result<ContextWindow, E> {
+        let fits = u64::try_from(tokens).ok().map(ContextWindow::Every);
+        fits.ok_or_else(|| E::invalid_value(de::Unexpected::Signed(tokens), &self))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<ContextWindow, A::Error> {
+        BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(ContextWindow::Each)
+    }
+}
