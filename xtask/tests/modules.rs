@@ -9,11 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-<<<<<<< HEAD
 const ALLOWED: [(&str, &[&str]); 36] = [
-=======
-const ALLOWED: [(&str, &[&str]); 34] = [
->>>>>>> help-d
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -29,10 +25,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
     ("reviewer", &[]),
-<<<<<<< HEAD
-=======
     // Who summarizes, and from when on: not how a history is cut.
->>>>>>> help-d
     ("compaction", &[]),
     // What was told of failures, read back.
     ("attempt", &["cursor", "journal"]),

@@ -10,11 +10,7 @@ use tokio::time::timeout;
 use super::{
     calling, embedder,
     plan::{End, Loss, Plan, Program},
-<<<<<<< HEAD
-    provider::{self, AGAIN, Call, TEXT, TEXT_AGAIN},
-=======
-    provider::{self, AGAIN, BEFORE, SUMMARY, TEXT, TEXT_AGAIN},
->>>>>>> help-d
+    provider::{self, AGAIN, BEFORE, Call, SUMMARY, TEXT, TEXT_AGAIN},
     watcher::{Over, Watcher},
 };
 use crate::{
@@ -140,14 +136,8 @@ impl World {
             fault = fault.imaged(&self.home.place("image").canonicalize().unwrap());
         }
         let mut command = match self.plan.program {
-<<<<<<< HEAD
             Program::Everturn | Program::Calling => self.home.command(&["--listen", "127.0.0.1:0"]),
-            Program::Embedder => embedder::command(&self.home, &self.provider, false),
-            Program::Asking => embedder::command(&self.home, &self.provider, true),
-=======
-            Program::Everturn => self.home.command(&["--listen", "127.0.0.1:0"]),
             program => embedder::command(&self.home, &self.provider, program),
->>>>>>> help-d
         };
         fault.inject(&mut command, &self.home);
         self.home.launch(command).await
@@ -208,11 +198,7 @@ impl World {
             _ => self.check_tool(results[0]),
         }
         let history = get(server, "/conversations/c1").await.json().await;
-<<<<<<< HEAD
-        check_history(&history, calls(self.plan.program), &results);
-=======
-        check_history(&history["chunks"].as_array().unwrap()[self.before.1..], result, &self.plan);
->>>>>>> help-d
+        check_history(&history["chunks"].as_array().unwrap()[self.before.1..], &results, &self.plan);
         let list = get(server, "/conversations").await.json().await;
         assert!(list.to_string().contains("\"c1\""), "{list}");
 
@@ -247,48 +233,35 @@ impl World {
     }
 }
 
-<<<<<<< HEAD
 /// The tools that the first turn calls.
 fn calls(program: Program) -> &'static [Call] {
     match program {
-        Program::Everturn | Program::Embedder | Program::Asking => {
+        Program::Calling => &calling::CALLS,
+        Program::Everturn | Program::Embedder | Program::Asking | Program::Compacting => {
             &[Call { id: "call_1", tool: "roll_dice" }]
         }
-        Program::Calling => &calling::CALLS,
     }
 }
 
-fn check_history(history: &Value, calls: &[Call], results: &[&str]) {
-    let chunks = history["chunks"].as_array().unwrap();
-    assert!(chunks.iter().zip(1..).all(|(stored, seq)| stored["seq"] == seq), "{history:#}");
-=======
-fn check_history(chunks: &[Value], result: &str, plan: &Plan) {
+fn check_history(chunks: &[Value], results: &[&str], plan: &Plan) {
     let first = chunks[0]["seq"].as_u64().unwrap();
     assert!(chunks.iter().zip(first..).all(|(stored, seq)| stored["seq"] == seq), "{chunks:#?}");
->>>>>>> help-d
     let of = |role: &'static str, kind: &'static str, field: &'static str| {
         let matching =
             chunks.iter().filter(move |stored| stored["role"] == role && stored["chunk"]["type"] == kind);
         matching.map(move |stored| stored["chunk"][field].as_str().unwrap()).collect::<Vec<_>>()
     };
-<<<<<<< HEAD
-    assert_eq!(of("user", "text", "text"), ["roll"], "{history:#}");
-    assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{history:#}");
-    let ids: Vec<_> = calls.iter().map(|call| call.id).collect();
-    assert_eq!(of("assistant", "tool-call", "toolCallId"), ids, "{history:#}");
+    assert_eq!(of("user", "text", "text"), [MESSAGE], "{chunks:#?}");
+    assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{chunks:#?}");
+    let ids: Vec<_> = calls(plan.program).iter().map(|call| call.id).collect();
+    assert_eq!(of("assistant", "tool-call", "toolCallId"), ids, "{chunks:#?}");
     // In the order in which the calls ended.
     let told = of("tool", "tool-result", "toolCallId").into_iter().zip(of("tool", "tool-result", "content"));
     let (mut told, mut due): (Vec<_>, Vec<_>) =
         (told.collect(), ids.into_iter().zip(results.iter().copied()).collect());
     told.sort_unstable();
     due.sort_unstable();
-    assert_eq!(told, due, "{history:#}");
-=======
-    assert_eq!(of("user", "text", "text"), [MESSAGE], "{chunks:#?}");
-    assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{chunks:#?}");
-    assert_eq!(of("assistant", "tool-call", "toolCallId"), ["call_1"], "{chunks:#?}");
-    assert_eq!(of("tool", "tool-result", "content"), [result], "{chunks:#?}");
+    assert_eq!(told, due, "{chunks:#?}");
     let summaries: &[&str] = if plan.program == Program::Compacting { &[SUMMARY] } else { &[] };
     assert_eq!(of("system", "system", "text"), summaries, "{chunks:#?}");
->>>>>>> help-d
 }

@@ -21,13 +21,10 @@ pub(crate) enum Program {
     Embedder,
     /// The same; its tool is reviewed, the review fails, and a person allows it.
     Asking,
-<<<<<<< HEAD
     /// The binary, whose tools are those of an MCP server.
     Calling,
-=======
     /// An embedder's too; what was said before does not fit its model, and is summarized.
     Compacting,
->>>>>>> help-d
 }
 
 /// What is lost with the process.
@@ -54,11 +51,8 @@ impl fmt::Display for Plan {
             Program::Everturn => "everturn",
             Program::Embedder => "embedder",
             Program::Asking => "asking",
-<<<<<<< HEAD
             Program::Calling => "calling",
-=======
             Program::Compacting => "compacting",
->>>>>>> help-d
         };
         let loss = match self.loss {
             Loss::Process => "process",
@@ -83,11 +77,8 @@ impl FromStr for Plan {
             "everturn" => Program::Everturn,
             "embedder" => Program::Embedder,
             "asking" => Program::Asking,
-<<<<<<< HEAD
             "calling" => Program::Calling,
-=======
             "compacting" => Program::Compacting,
->>>>>>> help-d
             other => return Err(unknown(other)),
         };
         let loss = match words.next().unwrap_or_default() {
@@ -113,11 +104,8 @@ fn a_plan_is_read_as_it_is_written() {
     for text in [
         "everturn/process",
         "asking/process/before@7",
-<<<<<<< HEAD
         "calling/process/before@7",
-=======
         "compacting/power/torn@9",
->>>>>>> help-d
         "embedder/power/before@1/torn@20/after@300/events@0",
     ] {
         assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);

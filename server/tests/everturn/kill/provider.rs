@@ -14,26 +14,18 @@ pub(crate) const SUMMARY: &str = "They greeted each other.";
 pub(crate) const AGAIN: &str = "and again";
 pub(crate) const TEXT_AGAIN: &str = "Once more.";
 
-<<<<<<< HEAD
 /// A call of a tool in the first turn.
 pub(crate) struct Call {
     pub(crate) id: &'static str,
     pub(crate) tool: &'static str,
 }
 
-/// Fails once, then calls these tools, then answers; and answers the second turn.
+/// Fails once, then calls these tools, then answers; and answers the second turn. What was said before is refused as too long
+/// unless it is all that was said; the first call for a summary of it fails, too.
 pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
-    let mut requests = 0;
+    let (mut requests, mut summaries) = (0, 0);
     Loopback::with(move |request: &Request| {
         requests += 1;
-        if requests == 1 {
-=======
-/// Fails once, then asks for a tool, then answers; and answers the second turn. What was said before is refused as too long
-/// unless it is all that was said; the first call for a summary of it fails, too.
-pub(crate) async fn provider() -> Loopback {
-    let (mut calls, mut summaries) = (0, 0);
-    Loopback::with(move |request: &Request| {
-        calls += 1;
         let messages = messages(request);
         let said = |text: &str| messages.iter().any(|message| message["content"] == text);
         if messages[0]["role"] == "system" {
@@ -49,8 +41,7 @@ pub(crate) async fn provider() -> Loopback {
                 Reply::json(400, &too_long)
             };
         }
-        if calls == 1 {
->>>>>>> help-d
+        if requests == 1 {
             return fault::overloaded();
         }
         if said(AGAIN) {

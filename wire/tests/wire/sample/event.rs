@@ -1,14 +1,9 @@
 //! Events.
 
 use everturn_wire::{
-<<<<<<< HEAD
-    AgentEvent, ApprovalScope, CallerCall, Category, ConversationStatus, DoneReason, ErrorReport, EventBody,
-    OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
-=======
-    AgentEvent, Category, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport,
-    EventBody, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage,
-    Verdict,
->>>>>>> help-d
+    AgentEvent, ApprovalScope, CallerCall, Category, CompactionCause, CompactionOutcome, ConversationStatus,
+    DoneReason, ErrorReport, EventBody, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState,
+    StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
