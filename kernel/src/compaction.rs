@@ -40,7 +40,7 @@ impl Compacted {
     pub(crate) fn by(cause: CompactionCause) -> Self {
         match cause {
             CompactionCause::Ahead => Self::Ahead,
-            CompactionCause::Overflow | CompactionCause::Unknown | _ => Self::Overflow,
+            _ => Self::Overflow,
         }
     }
 }

@@ -11,17 +11,21 @@ use crate::{
 
 mod compaction;
 mod outcome;
+mod queue;
 mod reason;
 mod report;
 mod retry;
+mod status;
 mod target;
 mod usage;
 
 pub use compaction::{CompactionCause, CompactionOutcome};
 pub use outcome::{RetryOutcome, Verdict};
+pub use queue::QueuedMessage;
 pub use reason::DoneReason;
 pub use report::ErrorReport;
 pub use retry::{RetryPhase, RetryState};
+pub use status::ConversationStatus;
 pub use target::TargetRole;
 pub use usage::Usage;
 
@@ -462,26 +466,6 @@ impl EventBody {
     }
 }
 
-/// The status of a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum ConversationStatus {
-    /// A turn is running or waiting.
-    Active,
-    /// A turn waits for people alone: a tool call needs their approval.
-    Queued,
-    /// No turn is running.
-    Idle,
-    /// Closed; a new message reopens it.
-    Closed,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
-    #[serde(other)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Unknown,
-}
-
 /// The output stream of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -496,15 +480,4 @@ pub enum OutputStream {
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
-}
-
-/// A user message queued for the next tool-result boundary or the end of the turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct QueuedMessage {
-    /// Its id, used to cancel it.
-    pub message_id: String,
-    /// Its text.
-    pub text: String,
 }

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 35] = [
+const ALLOWED: [(&str, &[&str]); 36] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("new_id", &[]),
@@ -31,6 +31,8 @@ const ALLOWED: [(&str, &[&str]); 35] = [
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
+    // How a report is asked for and judged: not when.
+    ("report", &["error", "permission"]),
     // What a request brings is compared with what is known: nothing is begun.
     ("given", &["error"]),
     ("frame", &["cursor", "journal"]),
@@ -84,6 +86,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
             "observer",
             "panic",
             "permission",
+            "report",
             "retry_settings",
             "reviewer",
             "route",
@@ -127,6 +130,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
             "new_id",
             "observer",
             "registry",
+            "report",
             "retry_settings",
             "session",
             "shutdown",

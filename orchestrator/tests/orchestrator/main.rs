@@ -15,6 +15,7 @@ mod observer;
 mod panic;
 mod property;
 mod queue;
+mod report;
 mod request;
 mod retry;
 mod retry_settings;

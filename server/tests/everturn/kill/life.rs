@@ -86,7 +86,6 @@ impl World {
         assert_eq!(post(&server, "/chat", &message).await.status, 200);
         assert_eq!(self.watcher.watch(&server, usize::MAX).await, Over::Sealed);
         self.watcher.events.clear();
-        self.watcher.calls.clear();
         let history = get(&server, "/conversations/c1").await.json().await;
         self.before = (self.provider.counts().requests, history["chunks"].as_array().unwrap().len());
         server.terminate().await;
@@ -199,8 +198,7 @@ impl World {
             _ => self.check_tool(results[0]),
         }
         let history = get(server, "/conversations/c1").await.json().await;
-        let chunks = &history["chunks"].as_array().unwrap()[self.before.1..];
-        check_history(chunks, self.plan.program, &results);
+        check_history(&history["chunks"].as_array().unwrap()[self.before.1..], &results, &self.plan);
         let list = get(server, "/conversations").await.json().await;
         assert!(list.to_string().contains("\"c1\""), "{list}");
 
@@ -238,14 +236,14 @@ impl World {
 /// The tools that the first turn calls.
 fn calls(program: Program) -> &'static [Call] {
     match program {
+        Program::Calling => &calling::CALLS,
         Program::Everturn | Program::Embedder | Program::Asking | Program::Compacting => {
             &[Call { id: "call_1", tool: "roll_dice" }]
         }
-        Program::Calling => &calling::CALLS,
     }
 }
 
-fn check_history(chunks: &[Value], program: Program, results: &[&str]) {
+fn check_history(chunks: &[Value], results: &[&str], plan: &Plan) {
     let first = chunks[0]["seq"].as_u64().unwrap();
     assert!(chunks.iter().zip(first..).all(|(stored, seq)| stored["seq"] == seq), "{chunks:#?}");
     let of = |role: &'static str, kind: &'static str, field: &'static str| {
@@ -255,9 +253,7 @@ fn check_history(chunks: &[Value], program: Program, results: &[&str]) {
     };
     assert_eq!(of("user", "text", "text"), [MESSAGE], "{chunks:#?}");
     assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{chunks:#?}");
-    let summaries: &[&str] = if program == Program::Compacting { &[SUMMARY] } else { &[] };
-    assert_eq!(of("system", "system", "text"), summaries, "{chunks:#?}");
-    let ids: Vec<_> = calls(program).iter().map(|call| call.id).collect();
+    let ids: Vec<_> = calls(plan.program).iter().map(|call| call.id).collect();
     assert_eq!(of("assistant", "tool-call", "toolCallId"), ids, "{chunks:#?}");
     // In the order in which the calls ended.
     let told = of("tool", "tool-result", "toolCallId").into_iter().zip(of("tool", "tool-result", "content"));
@@ -266,4 +262,6 @@ fn check_history(chunks: &[Value], program: Program, results: &[&str]) {
     told.sort_unstable();
     due.sort_unstable();
     assert_eq!(told, due, "{chunks:#?}");
+    let summaries: &[&str] = if plan.program == Program::Compacting { &[SUMMARY] } else { &[] };
+    assert_eq!(of("system", "system", "text"), summaries, "{chunks:#?}");
 }

@@ -21,10 +21,10 @@ pub(crate) enum Program {
     Embedder,
     /// The same; its tool is reviewed, the review fails, and a person allows it.
     Asking,
-    /// An embedder's too; what was said before does not fit its model, and is summarized.
-    Compacting,
     /// The binary, whose tools are those of an MCP server.
     Calling,
+    /// An embedder's too; what was said before does not fit its model, and is summarized.
+    Compacting,
 }
 
 /// What is lost with the process.
@@ -51,8 +51,8 @@ impl fmt::Display for Plan {
             Program::Everturn => "everturn",
             Program::Embedder => "embedder",
             Program::Asking => "asking",
-            Program::Compacting => "compacting",
             Program::Calling => "calling",
+            Program::Compacting => "compacting",
         };
         let loss = match self.loss {
             Loss::Process => "process",
@@ -77,8 +77,8 @@ impl FromStr for Plan {
             "everturn" => Program::Everturn,
             "embedder" => Program::Embedder,
             "asking" => Program::Asking,
-            "compacting" => Program::Compacting,
             "calling" => Program::Calling,
+            "compacting" => Program::Compacting,
             other => return Err(unknown(other)),
         };
         let loss = match words.next().unwrap_or_default() {
@@ -104,8 +104,8 @@ fn a_plan_is_read_as_it_is_written() {
     for text in [
         "everturn/process",
         "asking/process/before@7",
-        "compacting/power/torn@9",
         "calling/process/before@7",
+        "compacting/power/torn@9",
         "embedder/power/before@1/torn@20/after@300/events@0",
     ] {
         assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);

@@ -1,0 +1,16 @@
+//! Queued messages.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+/// A user message queued for the next tool-result boundary or the end of the turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedMessage {
+    /// Its id, used to cancel it.
+    pub message_id: String,
+    /// Its text.
+    pub text: String,
+}
