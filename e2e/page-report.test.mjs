@@ -29,10 +29,12 @@ const reports = (input) => ({ calls: [{ name: 'final_report', input }] });
 const notes = () => page.locator('.turn > .note').allTextContents();
 const MISSING = 'No report yet: the reply has neither a tool call nor a final report: call a tool, or final_report when you are done';
 
-/** What is on the page, in its order: the bubbles, the notes, the cards and the answers. */
+const LAST = 'Asked for the report alone: this is the last step.';
+
+/** What is kept on the page, in its order: the bubbles, the notes, the cards and the answers. */
 const shown = () =>
   page.$$eval('.turn > .user .bubble, .turn > .note, .turn > .report, .turn .answer', (parts) =>
-    parts.map((part) => `${part.className}: ${part.innerText.trim()}`),
+    parts.map((part) => `${part.className}: ${part.textContent}`).filter((part) => !part.includes('Asked for')),
   );
 
 /** The same is there after a reload. */
@@ -53,7 +55,7 @@ test('a report is a card, and what led to it is a line', async () => {
   assert.equal(await card.locator('summary').textContent(), 'Final report');
   assert.deepEqual(JSON.parse(await card.locator('pre').textContent()), report);
   assert.ok(await card.evaluate(({ open }) => open), 'a short one is open');
-  assert.deepEqual(await notes(), [MISSING]);
+  assert.deepEqual(await notes(), [MISSING, LAST]);
   assert.equal(await page.locator('.tool.failed').count(), 1, 'the rejected one');
   assert.equal(await page.locator('.bubble').count(), 1, 'only the person has a bubble');
   assert.equal(provider.requests.length, 3);

@@ -30,8 +30,10 @@ export const forced = (by) => `Asked for the report alone: ${FORCED[by] ?? 'the 
 /** The card. `report` is absent where it is not at hand. */
 export function reportCard({ success, report, reason, context }) {
   if (!success) {
-    const title = element('p', { className: 'report-title' }, `No report: ${oneLine(reason ?? 'no reason is known', LONGEST)}`);
-    return element('div', { className: 'report failed' }, title, ...(context ? [element('p', {}, oneLine(context, LONGEST))] : []));
+    const why = `No report: ${oneLine(reason ?? 'no reason is known', LONGEST)}`;
+    const card = element('div', { className: 'report failed' }, element('p', { className: 'report-title' }, why));
+    if (context) card.append(element('p', {}, oneLine(context, LONGEST)));
+    return card;
   }
   const summary = element('summary', {}, 'Final report');
   if (report === undefined) {

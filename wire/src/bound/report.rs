@@ -55,7 +55,8 @@ struct Fields {
 }
 
 fn schema<'de, D: Deserializer<'de>>(value: D) -> Result<Value, D::Error> {
-    Limited(&mut MAX_SCHEMA.clone()).deserialize(value)
+    let mut left = MAX_SCHEMA;
+    Limited(&mut left).deserialize(value)
 }
 
 /// Reads a JSON value until its bytes are used up.
