@@ -177,7 +177,7 @@ impl Story {
     /// A person moved the turn to another model: it goes on under another id.
     fn go_on(&mut self, id: Option<TurnId>, view: &mut dyn View) -> io::Result<()> {
         (self.id, self.is_sealed, self.reason, self.outcome) = (id, false, None, None);
-        self.compaction = None;
+        (self.compaction, self.report) = (None, None);
         self.on_step();
         view.line(&Line::Note("Moved to another model.".to_owned()))?;
         view.status(Status::Asking)

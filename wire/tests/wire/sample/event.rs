@@ -327,8 +327,14 @@ fn permission() -> Vec<EventBody> {
 
 fn report() -> Vec<EventBody> {
     let forced = |by| EventBody::ReportForced { step_id: step(), by };
-    let given =
-        FinalReport { success: true, report: Some(json!({ "status": "done" })), reason: None, context: None };
+    // More than there is in one report: every field.
+    let full = FinalReport {
+        success: true,
+        report: Some(json!({ "status": "done" })),
+        reason: Some("its reason".into()),
+        context: Some("2 steps".into()),
+    };
+    let bare = FinalReport { success: false, report: None, reason: None, context: None };
     let synthesized = FinalReport {
         success: false,
         report: None,
@@ -346,7 +352,8 @@ fn report() -> Vec<EventBody> {
         forced(ForcedBy::Overflow),
         forced(ForcedBy::Exhausted),
         EventBody::StepsCollapsed { step_id: step(), from: 10, to: 3 },
-        EventBody::FinalReport(Box::new(given)),
+        EventBody::FinalReport(Box::new(full)),
+        EventBody::FinalReport(Box::new(bare)),
         EventBody::FinalReport(Box::new(synthesized)),
     ]
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use everturn_wire::{
     ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ConversationState, ConversationStatus,
     ConversationSummary, DoneReason, FailedAttempt, FinalReport, HistoryWindow, Message, ModelInfo, Models,
-    QueueCancelled, QueueRequest, Queued, QueuedMessage, ResponseFormat, Retried, RetryControl,
-    RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
-    ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics,
-    TurnMetricsList, Value,
+    QueueCancelled, QueueRequest, Queued, QueuedMessage, RequiredReport, ResponseFormat, Retried,
+    RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
+    Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
+    TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -255,7 +255,7 @@ fn sends() -> Vec<SendRequest> {
         reasoning_effort: full.reasoning_effort.clone(),
         retry: full.retry.clone(),
         approvals: full.approvals,
-        final_report: full.final_report.clone(),
+        final_report: Some(Box::new(RequiredReport::new(json!({ "type": "object" })))),
         extensions: full.extensions,
         ..scoped.clone()
     };
