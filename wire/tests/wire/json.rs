@@ -55,7 +55,10 @@ fn add_unknown_field(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             let free = |name: &str| {
-                matches!(name, "input" | "report" | "inputSchema" | "schema" | "modelInfo" | "data" | "fallbackChains")
+                matches!(
+                    name,
+                    "input" | "report" | "inputSchema" | "schema" | "modelInfo" | "data" | "fallbackChains"
+                )
             };
             fields.iter_mut().filter(|(name, _)| !free(name)).for_each(|(_, field)| add_unknown_field(field));
             fields.insert("addedLater".into(), serde_json::json!({ "deep": [1] }));
