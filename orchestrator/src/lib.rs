@@ -56,6 +56,7 @@ pub use journal::{
 };
 pub use observer::{CallEnd, Observer, ProviderCall};
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};
+pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer};
 pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore};

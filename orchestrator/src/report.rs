@@ -25,7 +25,7 @@ pub(crate) const LAST_STEP: &str = "[This is the last step: no other tool is ava
 ///
 /// # Errors
 /// When the schema cannot be used, or the number of attempts.
-pub(crate) fn check(report: &RequiredReport) -> Result<(), Error> {
+pub fn check(report: &RequiredReport) -> Result<(), Error> {
     let bad = |why: String| Err(Error::BadReport { why });
     if !report.schema.is_object() {
         return bad("its schema must be a JSON object".to_owned());

@@ -1,6 +1,7 @@
 // One window of stored chunks, as sections: one for each turn.
 import { summaryFold } from './compaction.js';
 import { Passage } from './passage.js';
+import { FINAL_REPORT, guidance, reportCard } from './report.js';
 import { Section, bubble } from './section.js';
 
 /** A turn that ended before anything of it was kept. */
@@ -20,6 +21,8 @@ export class Stored {
   #section = null; // the open one
   #passage = null; // what the model says, until the person speaks
   #hasModel = false; // the model said something in the open section
+  #asked = new Map(); // what was reported in the open section, by the key of its call
+  #report; // the last one that was accepted
 
   /**
    * `turns`: what is known of sealed turns, oldest first. Where nothing is known, a section is what looks like a turn.
@@ -76,11 +79,14 @@ export class Stored {
     const turn = this.#turn;
     // The end of a turn whose last chunks are in a newer window is told there.
     if (turn && (isEmpty(turn) || this.#seen >= turn.lastSeq)) {
+      if (turn.finalReport) this.#section.append(reportCard({ report: this.#report, ...turn.finalReport }));
       if (turn.reason !== undefined) this.#section.ended(turn.reason);
       this.#section.seal(turn);
     }
     this.#turn = this.#section = this.#passage = null;
     this.#hasModel = false;
+    this.#asked.clear();
+    this.#report = undefined;
   }
 
   #show(role, chunk, seq) {
@@ -91,6 +97,7 @@ export class Stored {
       case 'thinking': // without words where the provider hides them
         return chunk.text && this.#model.reasoning(chunk.text);
       case 'tool-call':
+        if (chunk.toolName === FINAL_REPORT) this.#asked.set(key, chunk.input);
         return this.calls.set(key, this.#model.call(chunk));
       case 'tool-result':
         return this.#result(key, chunk);
@@ -99,7 +106,7 @@ export class Stored {
       case 'image':
         return this.#fromPerson('Image', seq, 'attachment');
       case 'system': // for the model
-        return chunk.keepsFrom !== undefined && this.#summary(chunk.text, seq);
+        return chunk.keepsFrom !== undefined ? this.#summary(chunk.text, seq) : this.#guidance(chunk.text);
       default: // of a newer version
     }
   }
@@ -116,12 +123,20 @@ export class Stored {
     this.#passage = null;
   }
 
+  #guidance(text) {
+    const line = guidance(text);
+    if (line === undefined) return;
+    this.#section.note(line);
+    this.#passage = null;
+  }
+
   #summary(text, seq) {
     this.#section.append(summaryFold(text, seq));
     this.#passage = null;
   }
 
   #result(key, chunk) {
+    if (!chunk.isError && this.#asked.has(key)) this.#report = this.#asked.get(key);
     let card = this.calls.get(key);
     if (!card) {
       card = this.#model.call({ toolCallId: chunk.toolCallId, toolName: chunk.toolName });

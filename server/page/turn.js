@@ -1,6 +1,7 @@
 // A turn as it runs: events in, transcript out.
 import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
+import { forced, missing, reportCard } from './report.js';
 import { Section, bubble } from './section.js';
 
 /** One turn, from its first event to its `turn-sealed`. */
@@ -84,6 +85,12 @@ export class Turn {
         return this.#section.note(`Switched to ${event.to}: ${event.reason}.`);
       case 'target-restored':
         return this.#section.note(`Back to ${event.to}.`);
+      case 'report-missing':
+        return this.#section.note(missing(event.reason));
+      case 'report-forced':
+        return this.#section.note(forced(event.by));
+      case 'final-report':
+        return this.#section.append(reportCard(event));
       case 'turn-start':
         if (this.#message && event.messageSeq !== undefined) this.#message.dataset.seq = event.messageSeq;
         return;

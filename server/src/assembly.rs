@@ -24,6 +24,12 @@ pub(crate) fn orchestrator(
     if let Some(journal) = journal {
         builder = builder.journal(journal.clone()).state(journal);
     }
+    if let Some(steps) = config.usual_max_steps {
+        builder = builder.usual_max_steps(steps);
+    }
+    if let Some(report) = &config.final_report {
+        builder = builder.final_report(report.clone());
+    }
     builder = builder.schedule(config.retry.schedule.made());
     if config.retry.parks {
         builder = builder.sit_out_usage_limits();
@@ -61,11 +67,14 @@ pub(crate) fn orchestrator(
         add(builder, provider).with_context(|| format!("provider {:?}", provider.name))
     });
     let mut builder = all?;
-    for Route { name, targets, schedule, is_own } in &config.routes {
+    for Route { name, targets, schedule, is_own, final_report } in &config.routes {
         builder = match is_own {
             true => builder.route(name, targets, schedule.made()),
             false => builder.plain_route(name, targets),
         };
+        if let Some(report) = final_report {
+            builder = builder.route_report(name, report.clone());
+        }
     }
     if let Some(model) = &config.default_model {
         builder = builder.default_model(model);

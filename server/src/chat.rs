@@ -9,6 +9,7 @@ mod link;
 mod message;
 mod order;
 mod prompt;
+mod run;
 mod settings;
 mod story;
 mod tools;
@@ -39,6 +40,7 @@ use key::Keys;
 use link::Link;
 use order::{EDIT, Order, RETRY};
 use prompt::{Answer, Prompt};
+pub(crate) use run::run_once;
 use story::{Beginning, Ending};
 use turn::{NOT_ASKED, Permissions, Start, Turn};
 use view::{Live, Plain, View};
@@ -51,12 +53,7 @@ const QUEUED: usize = 80;
 
 /// Talks to a model until there is nothing more to say.
 pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
-    if args.server.is_none() && (args.conversation.is_some() || args.new_conversation.is_some()) {
-        bail!(
-            "a conversation is kept by a running server: name it with --server, e.g. --server http://127.0.0.1:4777 \
-             (everturn serve starts one); without --server nothing is kept"
-        );
-    }
+    check_place(args)?;
     let terminal = Terminal::of_process();
     let mode = terminal.approvals(args)?;
     let message = message::of(args, terminal.is_live)?;
@@ -67,11 +64,7 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
     let (conversation_id, last) = host.conversation(args).await?;
     let (model, view) = (args.model.clone(), terminal.view(args));
     let server = (host.address.clone(), host.token.clone());
-    let elsewhere = args.server.as_ref().filter(|_| !terminal.has_keys);
-    let elsewhere = elsewhere.map(|server| {
-        format!("It waits for an answer: on the page of {server}, or with POST /conversations/{conversation_id}/approvals.")
-    });
-    let permissions = Permissions { mode, elsewhere };
+    let permissions = terminal.permissions(mode, args, &conversation_id);
     let draft = String::new();
     let mut chat = Chat { conversation_id, model, link, server, view, terminal, permissions, last, draft };
     for line in &host.notes {
@@ -90,6 +83,17 @@ pub(crate) async fn run(args: &cli::Chat) -> Result<ExitCode> {
         }
         None => chat.converse(&host.name, &mut interrupt).await,
     }
+}
+
+/// Refuses a conversation where none is kept.
+fn check_place(args: &cli::Chat) -> Result<()> {
+    if args.server.is_none() && (args.conversation.is_some() || args.new_conversation.is_some()) {
+        bail!(
+            "a conversation is kept by a running server: name it with --server, e.g. --server http://127.0.0.1:4777 \
+             (everturn serve starts one); without --server nothing is kept"
+        );
+    }
+    Ok(())
 }
 
 fn exit_code(ending: Ending) -> ExitCode {
@@ -174,6 +178,17 @@ impl Terminal {
             None if self.has_keys => Ok(ApprovalMode::Ask),
             Some(cli::Approvals::Deny) | None => Ok(ApprovalMode::Deny),
         }
+    }
+
+    /// With how somebody can answer where nobody can do so here.
+    fn permissions(self, mode: ApprovalMode, args: &cli::Chat, id: &ConversationId) -> Permissions {
+        let elsewhere = args.server.as_ref().filter(|_| !self.has_keys);
+        let elsewhere = elsewhere.map(|server| {
+            format!(
+                "It waits for an answer: on the page of {server}, or with POST /conversations/{id}/approvals."
+            )
+        });
+        Permissions { mode, elsewhere }
     }
 
     fn view(self, args: &cli::Chat) -> Box<dyn View> {

@@ -48,6 +48,16 @@ pub(crate) enum Command {
     /// cancelled, 2 wrong usage, 130 interrupted.
     #[command(after_help = SETTINGS)]
     Chat(Chat),
+    /// Run one turn to its end, and print its answer or the report that it must end with
+    ///
+    /// For scripts: --report schema.json requires a report of the model that fits this JSON Schema, and prints it. Failures are
+    /// waited out, replies without a valid report are sent back to the model. Ctrl-C stops the turn.
+    ///
+    /// The report, or else the answer, goes to standard output, everything else to standard error. Exit codes: 0 with the
+    /// model's report or answer; 1 without: with --report, standard output then has a JSON object that says why, as
+    /// {"success": false, "reason": ...}; 2 wrong usage, 130 interrupted.
+    #[command(after_help = SETTINGS)]
+    Run(Run),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
     /// Say which models of a running server are free, and why others are not
@@ -88,7 +98,8 @@ pub(crate) struct Serve {
 pub(crate) struct Chat {
     #[command(flatten)]
     config: ConfigFlag,
-    /// What to say; what is piped in is added to it, or is the message where there is none
+    /// What to say; - reads it from standard input. In `chat`, what is piped in is added to it, or is the message where there is
+    /// none
     #[arg(trailing_var_arg = true)]
     message: Vec<String>,
     /// Talk through a running server, e.g. http://127.0.0.1:4777, instead of a private one
@@ -112,6 +123,15 @@ pub(crate) struct Chat {
     /// What becomes of tool calls that need approval [default: ask in a terminal, deny in a pipe]
     #[arg(long, value_enum)]
     pub(crate) approvals: Option<Approvals>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// The file with the JSON Schema of the report
+    #[arg(long, value_name = "SCHEMA")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) chat: Chat,
 }
 
 /// What becomes of tool calls that need a person's approval.

@@ -9,6 +9,7 @@ mod mcp;
 mod one_or_more;
 mod permission;
 mod provider;
+mod report;
 mod retention;
 mod retry;
 mod route;
@@ -23,17 +24,19 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
 use everturn_mcp::ServerConfig;
+use everturn_wire::RequiredReport;
 
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use hidden::Hidden;
 pub(crate) use permission::Permissions;
 pub(crate) use provider::{Api, Provider};
+pub(crate) use report::read as read_schema;
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 pub(crate) use route::Route;
 
-use file::File;
+use file::{AgentTable, File};
 use route::Known;
 
 /// The most model round trips of a turn unless told otherwise: a model that asks for tools for ever ends.
@@ -80,6 +83,10 @@ pub(crate) struct Config {
     /// How long ephemeral conversations are kept after their last turn.
     pub(crate) keep_ephemeral: Duration,
     pub(crate) settings: Settings,
+    /// The most steps of a turn that need not report, where the settings name none.
+    pub(crate) usual_max_steps: Option<u32>,
+    /// The report that every turn must end with.
+    pub(crate) final_report: Option<RequiredReport>,
     /// Whether models may roll dice.
     pub(crate) dice: bool,
     pub(crate) permissions: Permissions,
@@ -103,11 +110,7 @@ impl Config {
         let data = data(flags, environment, file.server.data)?;
         let retry = Retry::resolve(&file.retry)?;
         let mut settings = Settings {
-            max_steps: match file.max_steps {
-                None => Some(DEFAULT_MAX_STEPS),
-                Some(0) => None,
-                limit => limit,
-            },
+            max_steps: file.max_steps.filter(|steps| *steps > 0),
             eager_tools: file.eager_tools.unwrap_or_default(),
             ..Settings::default()
         };
@@ -125,6 +128,9 @@ impl Config {
         let check = |name: &str, asked: &str| askable(name, asked, &known, &routes, &off);
         file.default_model.as_deref().map_or(Ok(()), |model| check("default_model", model))?;
         permissions.review.as_ref().map_or(Ok(()), |review| check("[tools.review] model", &review.model))?;
+        let AgentTable { final_report, report_attempts } = &file.agent;
+        let final_report =
+            report::resolve(final_report.as_ref(), report_attempts.as_ref(), "under [agent]", &file.source)?;
         let compaction = Compaction::resolve(&file.compaction, &file.source, check)?;
         let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
         off.extend(lacking);
@@ -149,6 +155,8 @@ impl Config {
             keep: Keep::resolve(&file.retention),
             keep_ephemeral: retention::ephemeral(&file.retention),
             settings,
+            usual_max_steps: file.max_steps.is_none().then_some(DEFAULT_MAX_STEPS),
+            final_report,
             system_prompt: file.system_prompt,
         })
     }

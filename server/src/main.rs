@@ -61,6 +61,10 @@ async fn run(command: Command) -> Result<ExitCode> {
             logging::start(&environment, "off")?;
             chat::run(&args).await
         }
+        Command::Run(args) => {
+            logging::start(&environment, "off")?;
+            chat::run_once(&args).await
+        }
         Command::Explain(args) => explain::run(&args, &environment),
         Command::Targets(args) => targets::run(&args, &environment).await,
         Command::Tools(args) => tools::run(&args, &environment).await,

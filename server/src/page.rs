@@ -32,7 +32,7 @@ macro_rules! files {
 files! {
     "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "attempts.js" "banner.js" "block.js" "choice.js" "compaction.js" "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js"
     "draft.js" "drawer.js" "element.js" "fallback.js" "focus.js" "fold.js" "frame.js" "history.js" "icon.svg" "index.html" "inline.js"
-    "list.js" "markdown.js" "outgoing.js" "passage.js" "permission.js" "press.js" "readable.js" "revise.js" "section.js"
+    "list.js" "markdown.js" "outgoing.js" "passage.js" "permission.js" "press.js" "readable.js" "report.js" "revise.js" "section.js"
     "settings.js" "silence.js"
     "snapshot.js" "socket.js" "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js" "tools.js"
     "transcript.js" "turn.js" "visible.js" "watchdog.js" "wording.js"

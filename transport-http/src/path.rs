@@ -5,12 +5,15 @@ use axum::{
     http::request::Parts,
 };
 use everturn_orchestrator::Error;
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, TurnId};
 
 use crate::refusal::Refusal;
 
 /// `{id}`: a conversation.
 pub(crate) struct Conversation(pub(crate) ConversationId);
+
+/// `{turnId}`: a turn.
+pub(crate) struct Turn(pub(crate) TurnId);
 
 /// `{messageId}`: a queued message.
 pub(crate) struct MessageId(pub(crate) String);
@@ -23,6 +26,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Tool {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         Ok(Self(parameter(parts, state, "tool").await?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Turn {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        Ok(Self(parameter(parts, state, "turnId").await?.into()))
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             reasoning_effort,
             retry,
             approvals,
+            final_report,
             extensions,
         } => {
             let mut start = StartTurn::new(message).images(images.unwrap_or_default());
@@ -43,6 +44,7 @@ pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> 
             (start.model, start.reasoning_effort) = (model, reasoning_effort);
             start.retry = retry.map(|settings| *settings);
             start.approvals = approvals.unwrap_or_default();
+            start.final_report = final_report.map(|report| *report);
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
         Command::ChatRetry {

@@ -335,6 +335,8 @@ export interface ChatSendCommand {
   conversationId?: ConversationId;
   /** Whether to send extension events too. */
   extensions?: boolean;
+  /** The report that the turn must end with; else that of its route, or of the server's configuration, if any. */
+  finalReport?: RequiredReport;
   /** Images attached to the message. */
   images?: Array<Image>;
   /** The model, as `provider/model`; the server's default if absent. */
@@ -1018,6 +1020,14 @@ export interface ReportMissingEvent {
   turnId: TurnId;
 }
 
+/** A report that a turn must end with. */
+export interface RequiredReport {
+  /** JSON Schema of the report: an object. */
+  schema: unknown;
+  /** How many replies may come to nothing before the turn ends without a report, 1 to 100; 3 if absent. */
+  maxAttempts?: number;
+}
+
 /** It must call at least one. */
 export interface RequiredToolChoice {
   type: "required";
@@ -1369,6 +1379,8 @@ export interface SendRequest {
   ephemeral?: boolean;
   /** Whether to send extension events too. */
   extensions?: boolean;
+  /** The report that the turn must end with; else that of its route, or of the server's configuration, if any. */
+  finalReport?: RequiredReport;
   /** Penalty for tokens by how often they have occurred. */
   frequencyPenalty?: number;
   /** Images attached to the message. */

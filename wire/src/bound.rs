@@ -3,6 +3,8 @@
 //! Where a string stands in the place of something else, serde quotes all of it in the error, escaped, which takes many
 //! times its size. What is read here says only what it is.
 
+mod report;
+
 use alloc::{format, vec::Vec};
 use core::fmt;
 
@@ -15,6 +17,8 @@ use serde::{
 };
 
 use crate::Image;
+
+pub(crate) use report::report;
 
 /// Maximum number of images in a message: a body full of empty ones would take many times its size in memory.
 const MAX_IMAGES: usize = 64;

@@ -9,7 +9,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, RetryPatch, RetrySettings, StepId, TurnId, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, RequiredReport, RetryPatch, RetrySettings, StepId, TurnId,
+    Verdict,
 };
 
 pub use parse::CommandError;
@@ -54,6 +55,9 @@ pub enum Command {
         /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<ApprovalMode>,
+        /// The report that the turn must end with; else that of its route, or of the server's configuration, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        final_report: Option<Box<RequiredReport>>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,

@@ -42,6 +42,8 @@ fn nested() -> Vec<String> {
         filled(r#"{"type":"chat.send","message":["#, "{},", "]}"),
         filled(r#"{"type":"chat.send","message":"","images":["#, r#"{"url":""},"#, "]}"),
         filled(r#"{"type":"chat.send","message":"","images":["#, r#"{"url":"","x":[[]]},"#, "]}"),
+        filled(r#"{"type":"chat.send","message":"","finalReport":{"schema":["#, "{},", "]}}"),
+        filled(r#"{"type":"chat.send","message":"","finalReport":{"schema":["#, r#"{"":0},"#, "]}}"),
     ]
 }
 
@@ -62,6 +64,10 @@ fn stringy() -> Vec<String> {
         (r#"{"type":"chat.retry","conversationId":"c","turnId":"t","extensions":""#, r#""}"#),
         (r#"{"type":"chat.send","message":"","retry":""#, r#""}"#),
         (r#"{"type":"chat.send","message":"","retry":{"preset":""#, r#""}}"#),
+        (r#"{"type":"chat.send","message":"","finalReport":""#, r#""}"#),
+        (r#"{"type":"chat.send","message":"","finalReport":{"schema":""#, r#""}}"#),
+        (r#"{"type":"chat.send","message":"","finalReport":{""#, r#"":0}}"#),
+        (r#"{"type":"chat.send","message":"","finalReport":{"maxAttempts":""#, r#""}}"#),
         (r#"{"type":"retry.set","enabled":""#, r#""}"#),
         (r#"{"type":"retry.set","preset":""#, r#""}"#),
         (r#"{"type":"retry.set","fallbackChains":{""#, r#"":[]}}"#),

@@ -24,6 +24,19 @@ pub(super) fn of(args: &cli::Chat, is_live: bool) -> Result<Option<String>> {
     with_input(message, &mut stdin.lock()).map(Some)
 }
 
+/// The message of a command that nobody types for: that of the command line, or with `-` what is piped in.
+///
+/// # Errors
+/// When there is nothing to say, or the message is too long.
+pub(super) fn of_script(args: &cli::Chat) -> Result<String> {
+    if args.is_piped() {
+        return with_input(None, &mut io::stdin().lock());
+    }
+    let nothing =
+        "nothing to say: write everturn run \"Summarize the news\", or everturn run - to pipe a message in";
+    check(args.message().context(nothing)?)
+}
+
 /// A message with an input after it, apart from it by an empty line.
 fn with_input(message: Option<String>, input: &mut impl Read) -> Result<String> {
     let mut text = String::new();

@@ -3,6 +3,7 @@
 mod compaction;
 mod ending;
 mod permission;
+mod report;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,8 +12,8 @@ use std::{
 };
 
 use everturn_wire::{
-    AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, RetryOutcome, RetryPhase,
-    RetryState, TurnId, Value, Verdict,
+    AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport, RetryOutcome,
+    RetryPhase, RetryState, TurnId, Value, Verdict,
 };
 use tokio::time::Instant;
 
@@ -86,6 +87,8 @@ pub(super) struct Story {
     pub(super) is_ended_here: bool,
     /// The `seq` of the message that it began with, if it did.
     pub(super) message: Option<u64>,
+    /// The report that it ended with, if it had to.
+    pub(super) report: Option<Box<FinalReport>>,
     /// It was told here to go on with another model.
     pub(super) was_moved: bool,
     /// It ended, perhaps to make way for a turn that takes its place: what comes next says so.
@@ -119,6 +122,7 @@ impl Story {
             interrupted: false,
             is_ended_here: false,
             message: None,
+            report: None,
             was_moved: false,
             is_sealed: false,
         }
@@ -351,6 +355,9 @@ impl Story {
             | EventBody::ApprovalResolved { .. }
             | EventBody::ReviewStarted { .. }
             | EventBody::ReviewCompleted { .. }) => self.permission(body, view),
+            body @ (EventBody::ReportMissing { .. }
+            | EventBody::ReportForced { .. }
+            | EventBody::FinalReport(_)) => self.on_report(body, view),
             EventBody::CompactionStarted { cause, .. } => self.compacting(cause, view),
             EventBody::CompactionCompleted { outcome, message, .. } => {
                 self.compacted(outcome, message.as_deref(), view)

@@ -4,7 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use anyhow::Result;
 use everturn_wire::{
-    AfterContent, ApprovalMode, Command, ConversationId, RetrySettings, ServerMessage, TurnId,
+    AfterContent, ApprovalMode, Command, ConversationId, FinalReport, RequiredReport, RetrySettings,
+    ServerMessage, TurnId,
 };
 use tokio::time::{Instant, sleep};
 
@@ -52,6 +53,8 @@ pub(super) struct Shown {
     pub(super) message: Option<u64>,
     /// It went on with another model or route than it began with.
     pub(super) was_moved: bool,
+    /// The report that it ended with, if it had to.
+    pub(super) report: Option<Box<FinalReport>>,
     /// Messages that were queued meanwhile, each of which begins a turn.
     pub(super) queued: VecDeque<String>,
 }
@@ -67,6 +70,8 @@ pub(super) struct Permissions {
 /// The command that a turn begins with.
 pub(super) enum Start {
     Say(String),
+    /// The same, for a turn that must end with a report.
+    Report(String, Box<RequiredReport>),
     /// That turn again.
     Turn(TurnId),
     /// The message with this `seq` again, or another text in its place.
@@ -109,19 +114,22 @@ impl<'a> Turn<'a> {
             approvals,
             extensions,
         };
+        let say = |message, final_report, retry| Command::ChatSend {
+            conversation_id: Some(conversation_id.clone()),
+            message,
+            model: model.clone(),
+            images: None,
+            reasoning_effort: None,
+            retry,
+            approvals: Some(self.permissions.mode),
+            final_report,
+            extensions,
+        };
         let command = match start {
+            Start::Say(message) => say(message, None, retry),
+            Start::Report(message, report) => say(message, Some(report), retry),
             Start::Turn(turn_id) => again(Some(turn_id), None, None, model, retry),
             Start::Message(seq, message) => again(None, Some(seq), message, model, retry),
-            Start::Say(message) => Command::ChatSend {
-                conversation_id: Some(conversation_id),
-                message,
-                model,
-                images: None,
-                reasoning_effort: None,
-                retry,
-                approvals: Some(self.permissions.mode),
-                extensions,
-            },
         };
         self.link.send(command).await
     }
@@ -133,7 +141,8 @@ impl<'a> Turn<'a> {
         self.view.end()?;
         let (ending, turn_id) = (ended?, self.story.id.clone());
         let (message, was_moved) = (self.story.message, self.story.was_moved);
-        Ok(Shown { ending, turn_id, message, was_moved, queued: self.story.into_queued() })
+        let report = self.story.report.take();
+        Ok(Shown { ending, turn_id, message, was_moved, report, queued: self.story.into_queued() })
     }
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {

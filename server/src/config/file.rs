@@ -21,6 +21,7 @@ pub(super) struct File {
     pub(super) retry: RetryTable,
     pub(super) retention: RetentionTable,
     pub(super) tools: ToolTable,
+    pub(super) agent: AgentTable,
     pub(super) compaction: CompactionTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
@@ -45,6 +46,11 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// A path as the file means it: from where the file is.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.path.parent().map_or_else(|| path.into(), |directory| directory.join(path))
+    }
+
     /// `FILE:LINE` of something that was read from it.
     pub(super) fn place<T>(&self, of: &Spanned<T>) -> String {
         let start = of.span().start.min(self.text.len());
@@ -99,6 +105,15 @@ pub(super) struct ToolTable {
     pub(super) policy: BTreeMap<String, PolicyName>,
     pub(super) approval_timeout_ms: Option<u64>,
     pub(super) review: ReviewTable,
+}
+
+/// What all turns have to do.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct AgentTable {
+    /// The file of a schema, or the schema.
+    pub(super) final_report: Option<Spanned<Value>>,
+    pub(super) report_attempts: Option<Spanned<u32>>,
 }
 
 /// Who reviews tool calls, and how.
@@ -191,6 +206,9 @@ pub(super) struct RouteTable {
     pub(super) revert: Option<RevertName>,
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
+    /// The file of a schema, or the schema.
+    pub(super) final_report: Option<Spanned<Value>>,
+    pub(super) report_attempts: Option<Spanned<u32>>,
 }
 
 /// An MCP server.

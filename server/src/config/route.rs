@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use everturn_wire::RequiredReport;
 use toml::Spanned;
 
 use super::{
     Schedule,
     file::{RouteTable, Source},
+    report,
     retry::Figures,
 };
 
@@ -20,6 +22,8 @@ pub(crate) struct Route {
     pub(crate) schedule: Schedule,
     /// The schedule is its own; else it is that of all turns.
     pub(crate) is_own: bool,
+    /// The report that turns on it must end with, where it is another one than that of all turns.
+    pub(crate) final_report: Option<RequiredReport>,
 }
 
 /// The models that a route may name, by id.
@@ -55,6 +59,8 @@ pub(super) fn resolve(
         }
         let schedule = schedule(table, usual, &place)?;
         let is_own = table.schedule.is_some();
+        let (required, attempts) = (table.final_report.as_ref(), table.report_attempts.as_ref());
+        let final_report = report::resolve(required, attempts, &format!("of route {name:?}"), source)?;
         let mut targets = Vec::new();
         for (number, target) in table.targets.iter().enumerate() {
             let id = target.get_ref();
@@ -66,7 +72,7 @@ pub(super) fn resolve(
         }
         match targets.is_empty() {
             true => off.push(format!("route {name:?}: all of its targets are off")),
-            false => routes.push(Route { name: name.clone(), targets, schedule, is_own }),
+            false => routes.push(Route { name: name.clone(), targets, schedule, is_own, final_report }),
         }
     }
     Ok((routes, off))

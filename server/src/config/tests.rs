@@ -1,6 +1,7 @@
 mod compaction;
 mod mcp;
 mod provider;
+mod report;
 mod route;
 
 use std::{collections::HashMap, fs};
@@ -75,7 +76,7 @@ fn nothing_configured_is_the_demo_on_loopback() {
         config.retry,
         Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000, rewinds: false, parks: false }
     );
-    assert_eq!(config.settings.max_steps, Some(200));
+    assert_eq!((config.settings.max_steps, config.usual_max_steps), (None, Some(200)));
 }
 
 #[test]
@@ -246,13 +247,6 @@ fn waits_are_spread_unless_told_otherwise() {
         assert!((schedule.jitter - expected).abs() < f64::EPSILON, "{line}");
     }
     assert!(Exponential::default().jitter.abs() < f64::EPSILON, "the library's is exact");
-}
-
-#[test]
-fn steps_are_limited_unless_told_otherwise() {
-    for (file, expected) in [("", Some(200)), ("max_steps = 7", Some(7)), ("max_steps = 0", None)] {
-        assert_eq!(Case::new(file).config().settings.max_steps, expected, "{file}");
-    }
 }
 
 #[cfg(unix)]

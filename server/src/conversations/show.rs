@@ -75,9 +75,9 @@ impl<W: Write> Transcript<'_, W> {
         }
         match &*stored.chunk {
             Chunk::System { text, keeps_from: Some(_) } => self.summary(text)?,
-            Chunk::Text { text } | Chunk::System { text, .. } => {
-                self.printer.block(Ink::Plain, MARGIN, text)?;
-            }
+            Chunk::Text { text } => self.printer.block(Ink::Plain, MARGIN, text)?,
+            // It is for the model.
+            Chunk::System { text, .. } => self.printer.block(Ink::Faint, MARGIN, text)?,
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
             Chunk::ToolResult { tool_name, content, is_error, decisions, .. } => {

@@ -33,6 +33,7 @@ mod restart;
 mod retention;
 mod review;
 mod route;
+mod run;
 mod serve;
 mod settings;
 mod shutdown;

@@ -104,6 +104,13 @@ impl Terminal {
         matches!(cell.fgcolor(), vt100::Color::Idx(3 | 11))
     }
 
+    /// Whether the first line with this is dim.
+    pub(crate) fn is_dim(&self, text: &str) -> bool {
+        let row = self.screen.screen().rows(0, COLUMNS).position(|row| row.contains(text)).unwrap();
+        let cell = self.screen.screen().cell(u16::try_from(row).unwrap(), 0).unwrap();
+        cell.dim()
+    }
+
     /// Waits until this is on the screen. Whatever was there for however short a time is seen.
     pub(crate) async fn until(&mut self, text: &str) {
         let seen = async {

@@ -61,6 +61,7 @@ fn start(request: SendRequest, key: Option<String>) -> StartTurn {
     (start.model, start.reasoning_effort) = (request.model, request.reasoning_effort);
     start.retry = request.retry.map(|settings| *settings);
     start.approvals = request.approvals.unwrap_or_default();
+    start.final_report = request.final_report.map(|report| *report);
     (start.history, start.tools) = (request.messages, request.tools);
     (start.parameters, start.idempotency_key) = (parameters, key);
     start.ephemeral = request.ephemeral.unwrap_or(false);

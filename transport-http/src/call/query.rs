@@ -8,10 +8,15 @@ use axum::{
 use everturn_orchestrator::{Error, Orchestrator, Page, Take, Window};
 use everturn_wire::{
     Attempts, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, Tools, TurnId,
-    TurnMetricsList,
+    TurnMetrics, TurnMetricsList,
 };
 
-use crate::{api::Api, path::Conversation, query::Parameters, refusal::Refusal};
+use crate::{
+    api::Api,
+    path::{Conversation, Turn},
+    query::Parameters,
+    refusal::Refusal,
+};
 
 /// Failed attempts in one answer: some 400 kB at most.
 const MOST_ATTEMPTS: usize = 500;
@@ -79,6 +84,15 @@ pub(crate) async fn metrics(
     Conversation(id): Conversation,
 ) -> Result<Answer<TurnMetricsList>, Refusal> {
     Ok(Answer(TurnMetricsList { turns: api.orchestrator.metrics(&id).await? }))
+}
+
+/// `GET /conversations/{id}/turns/{turnId}`
+pub(crate) async fn turn(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Turn(turn_id): Turn,
+) -> Result<Answer<TurnMetrics>, Refusal> {
+    Ok(Answer(api.orchestrator.turn(&id, &turn_id).await?))
 }
 
 /// `GET /conversations/{id}/attempts`

@@ -27,11 +27,17 @@ async fn every_described_call_is_served_with_its_type() {
     let stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
     world.call().await.answer("Hello");
     stream.text().await;
+    let figures = get(world.address, "/conversations/c/metrics").await.json().await;
+    let turn = figures["turns"][0]["turnId"].as_str().unwrap();
     let document: Value = get(world.address, "/openapi.json").await.json().await;
     let mut calls = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let path = path.replace("{id}", "c").replace("{messageId}", "m").replace("{tool}", "t");
+            let path = path
+                .replace("{id}", "c")
+                .replace("{messageId}", "m")
+                .replace("{tool}", "t")
+                .replace("{turnId}", turn);
             let method: Method = method.to_uppercase().parse().unwrap();
             let tries_again = method == Method::POST && path.ends_with("/retry");
             let body = if operation["requestBody"].is_null() {
@@ -58,5 +64,5 @@ async fn every_described_call_is_served_with_its_type() {
             calls += 1;
         }
     }
-    assert_eq!(calls, 29);
+    assert_eq!(calls, 30);
 }

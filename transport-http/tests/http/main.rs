@@ -12,6 +12,7 @@ mod guard;
 mod history;
 mod limit;
 mod refusal;
+mod report;
 mod request;
 mod retry_settings;
 mod stream;

@@ -47,6 +47,8 @@ async fn whatever_is_wrong_is_said() {
         ("GET", "/conversations/x", "", "", 404, "no conversation x"),
         ("GET", "/conversations/x/status", "", "", 404, "no conversation x"),
         ("GET", "/conversations/x/metrics", "", "", 404, "no conversation x"),
+        ("GET", "/conversations/x/turns/t", "", "", 404, "no conversation x"),
+        ("GET", "/conversations/c/turns/t", "", "", 404, "conversation c has no turn t"),
         ("GET", "/conversations/x/attempts", "", "", 404, "no conversation x"),
         ("GET", "/conversations/c/attempts?limit=x", "", "", 400, "limit must be a whole number"),
         ("GET", "/conversations/x/events", "", "", 404, "no conversation x"),

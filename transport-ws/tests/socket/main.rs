@@ -11,6 +11,7 @@ mod place;
 mod puppet;
 mod raw;
 mod relay;
+mod report;
 mod slow;
 mod stall;
 mod world;

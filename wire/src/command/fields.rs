@@ -9,7 +9,9 @@ use serde::{
 };
 
 use super::{Command, Image, retry_set::RetrySet};
-use crate::{ApprovalMode, ApprovalScope, ConversationId, RetrySettings, StepId, TurnId, Verdict};
+use crate::{
+    ApprovalMode, ApprovalScope, ConversationId, RequiredReport, RetrySettings, StepId, TurnId, Verdict,
+};
 
 /// The commands, as serde reads them once their type is known. Serde reads an internally tagged enum into generic
 /// values first, and an untrusted frame could contain as many of those as it has bytes.
@@ -31,6 +33,8 @@ enum Fields {
         retry: Option<Box<RetrySettings>>,
         #[serde(default)]
         approvals: Option<ApprovalMode>,
+        #[serde(default, deserialize_with = "crate::bound::report")]
+        final_report: Option<Box<RequiredReport>>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },

@@ -59,7 +59,7 @@ impl Command {
     ];
 
     /// Parses one frame. Takes at most four times the memory of the frame, whatever it contains: a string with an escape
-    /// in it is put together before it is copied.
+    /// in it is put together before it is copied. The schema of a report takes more, and is limited to 64 KiB.
     ///
     /// # Errors
     /// When the frame is not JSON, has no or an unknown `type`, or lacks a field.

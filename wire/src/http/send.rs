@@ -5,8 +5,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, ResponseFormat, RetrySettings,
-    ToolChoice,
+    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport, ResponseFormat,
+    RetrySettings, ToolChoice,
 };
 
 /// Request body of `POST /chat`.
@@ -37,6 +37,9 @@ pub struct SendRequest {
     /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<ApprovalMode>,
+    /// The report that the turn must end with; else that of its route, or of the server's configuration, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::report")]
+    pub final_report: Option<Box<RequiredReport>>,
     /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub extensions: Option<bool>,
@@ -86,7 +89,7 @@ pub struct SendRequest {
 
 impl SendRequest {
     /// The fields that go with the message alone: a request without any other may have fields that are not listed.
-    pub const PLAIN: [&'static str; 8] = [
+    pub const PLAIN: [&'static str; 9] = [
         "conversationId",
         "message",
         "model",
@@ -94,6 +97,7 @@ impl SendRequest {
         "reasoningEffort",
         "retry",
         "approvals",
+        "finalReport",
         "extensions",
     ];
 

@@ -47,7 +47,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 29] = [
+const CALLS: [Call; 30] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -84,6 +84,14 @@ const CALLS: [Call; 29] = [
         "Figures of its sealed turns.",
         "TurnMetricsList",
     ),
+    Call {
+        name: "GET /conversations/{id}/turns/{turnId}",
+        id: "readTurn",
+        summary: "Figures of one turn, and its final report if it had to end with one. Of the running turn there is only the id.",
+        parameters: &["id", "turn"],
+        takes: None,
+        answer: Answer::Body("TurnMetrics"),
+    },
     Call {
         name: "GET /conversations/{id}/attempts",
         id: "readAttempts",
@@ -321,6 +329,10 @@ fn parameters() -> Value {
         "id": {
             "name": "id", "in": "path", "required": true, "description": "The conversation.",
             "schema": { "type": "string", "pattern": "^(?!\\.{1,2}$)[A-Za-z0-9._:-]{1,128}$" },
+        },
+        "turn": {
+            "name": "turnId", "in": "path", "required": true, "description": "The turn.",
+            "schema": { "type": "string" },
         },
         "messageId": {
             "name": "messageId", "in": "path", "required": true, "description": "The queued message.",

@@ -38,8 +38,10 @@ fn a_field_is_either_required_or_may_be_absent_but_never_null() {
             let fields: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
             // Only in a change of settings null says something: it resets.
             let is_change = family.name == "RetryPatch" || value["type"] == "retry.set";
-            let may_be_null =
-                |field: &str| field == "input" || (is_change && !matches!(field, "type" | "conversationId"));
+            let may_be_null = |field: &str| {
+                matches!(field, "input" | "report")
+                    || (is_change && !matches!(field, "type" | "conversationId"))
+            };
             for field in fields.iter().filter(|field| !may_be_null(field)) {
                 let mut broken = value.clone();
                 broken[field] = Value::Null;

@@ -1,4 +1,5 @@
 mod compaction;
+mod report;
 mod wait;
 
 use everturn_wire::{ConversationStatus, StepId, TargetRole};

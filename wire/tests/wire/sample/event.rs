@@ -2,8 +2,8 @@
 
 use everturn_wire::{
     AgentEvent, ApprovalScope, CallerCall, Category, CompactionCause, CompactionOutcome, ConversationStatus,
-    DoneReason, ErrorReport, EventBody, OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState,
-    StepId, TargetRole, Usage, Verdict,
+    DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream, QueuedMessage, RetryOutcome,
+    RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -251,7 +251,8 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
         },
         EventBody::TargetRestored { to: "main/large".into(), role: TargetRole::Compactor },
     ];
-    retries_ended().into_iter().chain(rest).chain(permission()).chain(compaction()).map(event).collect()
+    let told = retries_ended().into_iter().chain(rest).chain(permission());
+    told.chain(compaction()).chain(report()).map(event).collect()
 }
 
 fn silent(gives_up_at: Option<u64>, alive: bool) -> EventBody {
@@ -322,6 +323,32 @@ fn permission() -> Vec<EventBody> {
         reviewed(Some("high")),
     ];
     rest.into_iter().chain(verdicts).collect()
+}
+
+fn report() -> Vec<EventBody> {
+    let forced = |by| EventBody::ReportForced { step_id: step(), by };
+    let given =
+        FinalReport { success: true, report: Some(json!({ "status": "done" })), reason: None, context: None };
+    let synthesized = FinalReport {
+        success: false,
+        report: None,
+        reason: Some("the turn was stopped".into()),
+        context: Some("1 steps, 0 retries, 0 replies without an acceptable report".into()),
+    };
+    vec![
+        EventBody::ReportMissing {
+            step_id: step(),
+            reason: "the reply was empty".into(),
+            attempt: 1,
+            max_attempts: 3,
+        },
+        forced(ForcedBy::MaxSteps),
+        forced(ForcedBy::Overflow),
+        forced(ForcedBy::Exhausted),
+        EventBody::StepsCollapsed { step_id: step(), from: 10, to: 3 },
+        EventBody::FinalReport(Box::new(given)),
+        EventBody::FinalReport(Box::new(synthesized)),
+    ]
 }
 
 fn compaction() -> Vec<EventBody> {

@@ -1,8 +1,10 @@
 //! Frames of the WebSocket.
 
 use everturn_wire::{
-    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, RetryPatch, ServerMessage,
+    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, RequiredReport,
+    RetryPatch, ServerMessage,
 };
+use serde_json::json;
 
 use super::{
     approval,
@@ -15,6 +17,12 @@ pub(crate) fn images() -> Vec<Image> {
         Image { url: "https://example.com/a.png".into(), mime_type: None },
         Image { url: "data:image/png;base64,AA==".into(), mime_type: Some("image/png".into()) },
     ]
+}
+
+pub(crate) fn required_report() -> RequiredReport {
+    let schema =
+        json!({ "type": "object", "required": ["status"], "properties": { "status": { "type": "string" } } });
+    RequiredReport { schema, max_attempts: Some(5) }
 }
 
 pub(crate) fn commands() -> Vec<Command> {
@@ -36,6 +44,7 @@ fn plain_commands() -> Vec<Command> {
             reasoning_effort: None,
             retry: None,
             approvals: None,
+            final_report: None,
             extensions: None,
         },
         Command::ChatSend {
@@ -46,6 +55,7 @@ fn plain_commands() -> Vec<Command> {
             reasoning_effort: Some("high".into()),
             retry: Some(Box::new(all_settings())),
             approvals: Some(ApprovalMode::Deny),
+            final_report: Some(Box::new(required_report())),
             extensions: Some(true),
         },
         Command::ChatSubscribe { conversation_id: "c1".into(), cursor: None, extensions: None },

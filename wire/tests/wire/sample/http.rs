@@ -16,7 +16,7 @@ use super::{
     Family, approval,
     chunk::text,
     event::{bare_usage, full_usage, retries},
-    frame::images,
+    frame::{images, required_report},
     retry_settings::all_settings,
 };
 
@@ -232,6 +232,7 @@ fn sends() -> Vec<SendRequest> {
         reasoning_effort: Some("high".into()),
         retry: Some(Box::new(all_settings())),
         approvals: Some(ApprovalMode::Ask),
+        final_report: Some(Box::new(required_report())),
         extensions: Some(true),
         ..SendRequest::default()
     };
@@ -252,6 +253,7 @@ fn sends() -> Vec<SendRequest> {
         reasoning_effort: full.reasoning_effort.clone(),
         retry: full.retry.clone(),
         approvals: full.approvals,
+        final_report: full.final_report.clone(),
         extensions: full.extensions,
         ..scoped.clone()
     };

@@ -1,0 +1,101 @@
+// Turns that must end with a report, on the page: against the server itself and a provider on loopback.
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { send } from './support/browser.mjs';
+import { served } from './support/served.mjs';
+
+const config = (url) => `
+[retry]
+schedule = "exponential"
+base_ms = 1
+max_retries = 1
+
+[agent]
+final_report = { type = "object", required = ["status"], properties = { status = { type = "string" } } }
+
+[[provider]]
+name = "sim"
+base_url = "${url}"
+models = ["one"]
+`;
+
+const stage = served(config, 1, { isKept: true });
+const { settled, shows } = stage;
+let provider;
+let page;
+beforeEach(() => ({ provider, page } = stage));
+
+const reports = (input) => ({ calls: [{ name: 'final_report', input }] });
+const notes = () => page.locator('.turn > .note').allTextContents();
+const MISSING = 'No report yet: the reply has neither a tool call nor a final report: call a tool, or final_report when you are done';
+
+const LAST = 'Asked for the report alone: this is the last step.';
+
+/** What is kept on the page, in its order: the bubbles, the notes, the cards and the answers. */
+const shown = () =>
+  page.$$eval('.turn > .user .bubble, .turn > .note, .turn > .report, .turn .answer', (parts) =>
+    parts.map((part) => `${part.className}: ${part.textContent}`).filter((part) => !part.includes('Asked for')),
+  );
+
+/** The same is there after a reload. */
+async function staysAfterReload() {
+  const before = await shown();
+  await page.reload();
+  await page.locator('.history .report').first().waitFor();
+  assert.deepEqual(await shown(), before, 'after a reload');
+}
+
+test('a report is a card, and what led to it is a line', async () => {
+  const report = { status: 'done', findings: ['one', 'two'] };
+  provider.says('I think that is all.', reports({ status: 7 }), reports(report));
+  await send(page, 'Check it');
+  await page.locator('.report').waitFor();
+  await settled(page);
+  const card = page.locator('.report');
+  assert.equal(await card.locator('summary').textContent(), 'Final report');
+  assert.deepEqual(JSON.parse(await card.locator('pre').textContent()), report);
+  assert.ok(await card.evaluate(({ open }) => open), 'a short one is open');
+  assert.deepEqual(await notes(), [MISSING, LAST]);
+  assert.equal(await page.locator('.tool.failed').count(), 1, 'the rejected one');
+  assert.equal(await page.locator('.bubble').count(), 1, 'only the person has a bubble');
+  assert.equal(provider.requests.length, 3);
+  assert.match(JSON.stringify(provider.requests[1].said), /TURN-FAILED: the reply has neither/);
+  if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT });
+  await staysAfterReload();
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('a long report is folded', async () => {
+  provider.says(reports({ status: 'done', lines: Array.from({ length: 40 }, (_, at) => `line ${at}`) }));
+  await send(page, 'List them');
+  await page.locator('.report').waitFor();
+  const isOpen = () => page.locator('.report').evaluate(({ open }) => open);
+  assert.equal(await isOpen(), false);
+  await page.locator('.report > summary').click();
+  assert.ok(await page.locator('.report pre').isVisible());
+  await settled(page);
+  await staysAfterReload();
+  assert.equal(await isOpen(), false);
+});
+
+test('no report says why', async () => {
+  provider.says('Done.', 'Really done.', 'Believe me.');
+  await send(page, 'Check it');
+  await page.locator('.report.failed').waitFor();
+  await settled(page);
+  const [title, context] = await page.locator('.report.failed p').allTextContents();
+  assert.match(title, /^No report: the model gave no acceptable final report in 3 attempts: the reply has neither/);
+  assert.match(context, /^3 steps, 0 retries, 3 replies without an acceptable report$/);
+  assert.deepEqual(await notes(), [MISSING, MISSING]);
+  await staysAfterReload();
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('when retries are used up, the report alone is asked for', async () => {
+  provider.says(null, null, reports({ status: 'overloaded' }));
+  await send(page, 'Check it');
+  await shows('"status": "overloaded"');
+  await settled(page);
+  assert.deepEqual(await notes(), ['Asked for the report alone: retries are used up.']);
+  assert.deepEqual(page.wrongs, []);
+});

@@ -1,0 +1,67 @@
+//! The report that turns must end with.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use everturn_orchestrator::check_report;
+use everturn_wire::{RequiredReport, Value};
+use toml::Spanned;
+
+use super::file::Source;
+
+/// The report that `final_report` and `report_attempts` ask for. `of`: where they are, in words.
+pub(super) fn resolve(
+    required: Option<&Spanned<Value>>,
+    attempts: Option<&Spanned<u32>>,
+    of: &str,
+    source: &Source,
+) -> Result<Option<RequiredReport>> {
+    let Some(required) = required else {
+        return match attempts {
+            Some(attempts) => {
+                let place = source.place(attempts);
+                bail!(
+                    "{place}: `report_attempts` {of} needs a `final_report` beside it: add one, or leave it out"
+                )
+            }
+            None => Ok(None),
+        };
+    };
+    let place = source.place(required);
+    let schema = match required.get_ref() {
+        Value::String(path) => {
+            read(&source.path(path)).with_context(|| format!("{place}: `final_report` {of}"))?
+        }
+        // Such a schema would let everything pass.
+        Value::Object(fields) if fields.contains_key("schema") => {
+            bail!("{place}: `final_report` {of} is the schema itself: write it without a `schema` around it")
+        }
+        schema @ Value::Object(_) => schema.clone(),
+        _ => {
+            bail!("{place}: `final_report` {of} must be the path of a JSON Schema, or the schema as a table")
+        }
+    };
+    let report = RequiredReport { schema, max_attempts: attempts.map(|attempts| *attempts.get_ref()) };
+    let is_count = attempts.is_none_or(|attempts| (1..=100).contains(attempts.get_ref()));
+    if let Some(attempts) = attempts.filter(|_| !is_count) {
+        bail!("{}: `report_attempts` {of} must be 1 to 100", source.place(attempts));
+    }
+    check_report(&report).map_err(|error| anyhow!("{place}: `final_report` {of}: {error}"))?;
+    Ok(Some(report))
+}
+
+/// The JSON of a file with a schema.
+///
+/// # Errors
+/// When there is no such file, or something else in it: what, where, and what to do.
+pub(crate) fn read(path: &Path) -> Result<Value> {
+    let name = path.display();
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("cannot read the schema {name}: name a file with a JSON Schema"))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let what = error.to_string();
+        let what = what.split(" at line ").next().unwrap_or_default();
+        anyhow!("{name}:{line}:{column}: not JSON ({what}): write the JSON Schema of the report")
+    })
+}
