@@ -144,8 +144,8 @@ fn turns() -> Vec<TurnMetrics> {
         final_report: Some(Box::new(FinalReport {
             success: true,
             report: Some(json!({ "status": "done" })),
-            reason: None,
-            context: None,
+            reason: Some("its reason".into()),
+            context: Some("2 steps".into()),
         })),
         approvals: Some(ApprovalMode::Deny),
         calls: vec![CallerCall {
@@ -154,7 +154,9 @@ fn turns() -> Vec<TurnMetrics> {
             input: json!({ "city": "Oslo" }),
         }],
     };
-    vec![bare, full]
+    let none = FinalReport { success: false, report: None, reason: None, context: None };
+    let failed = TurnMetrics { final_report: Some(Box::new(none)), ..bare.clone() };
+    vec![bare, full, failed]
 }
 
 fn attempts() -> [FailedAttempt; 2] {
