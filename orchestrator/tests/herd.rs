@@ -261,7 +261,7 @@ fn memory() -> impl Fn() -> herd::Store {
 
 #[test]
 fn after_a_restart_a_limited_target_is_asked_once_and_then_little_by_little() {
-    herd::asks_once_after_a_restart(1_000, memory());
+    herd::comes_back_slowly(&herd::asks_once_after_a_restart(1_000, memory()));
 }
 
 #[test]

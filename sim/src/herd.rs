@@ -116,11 +116,12 @@ async fn answered(orchestrator: &Orchestrator, turns: usize) -> usize {
 }
 
 /// A limited target is asked by one turn after a restart, too, and the others come little by little, whether the limit ends
-/// before the process begins or after. `open` opens the same store for each process.
+/// before the process begins or after. `open` opens the same store for each process. Returns the requests in each second after
+/// the limit.
 ///
 /// # Panics
 /// When a store fails this.
-pub fn asks_once_after_a_restart(turns: usize, open: impl Fn() -> Store) {
+pub fn asks_once_after_a_restart(turns: usize, open: impl Fn() -> Store) -> Vec<usize> {
     let limited = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
     let limited = Failure { hint_ms: Some(60_000), ..limited };
     let world = World::new(open, 0..330, limited);
@@ -143,11 +144,18 @@ pub fn asks_once_after_a_restart(turns: usize, open: impl Fn() -> Store) {
         assert_eq!(answered(orchestrator, turns).await, turns);
     });
     assert_eq!(world.asked(330..1_000), turns, "each asked once more");
-    // At a rising pace: no second has more than twice as many as all before it, and a few.
+    (330..630).map(|second| world.asked(second..second + 1)).collect()
+}
+
+/// A herd comes back at a rising pace: no second has more than twice as many requests as all before it, and a few. For stores
+/// without threads of their own: virtual time does not wait for those.
+///
+/// # Panics
+/// When it comes back faster.
+pub fn comes_back_slowly(seconds: &[usize]) {
     let mut before = 0;
-    for second in 330..630 {
-        let now = world.asked(second..second + 1);
-        assert!(now <= 2 * before + 4, "{now} requests in a second, after {before}");
+    for now in seconds {
+        assert!(*now <= 2 * before + 4, "{now} requests in a second, after {before}");
         before += now;
     }
 }

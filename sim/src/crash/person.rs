@@ -91,6 +91,11 @@ impl Person<'_> {
     }
 
     async fn act_once(&self, id: &ConversationId, what: &What) -> Result<(), Error> {
+        // Whoever ends a wait need not sit it out, and a wait that another conversation learnt of is not known by its place.
+        let ends_wait = matches!(what, What::Stop | What::Close | What::RetryNow | What::AbortRetry);
+        if ends_wait && self.orchestrator.status(id).await?.retry.is_some() {
+            self.book.pages().waits.skipped(id);
+        }
         let done = match what {
             What::Stop => self.stop(id).await?,
             What::Close => {
@@ -98,12 +103,7 @@ impl Person<'_> {
                 self.book.pages().accepted.retain(|text| !text.starts_with(&format!("{id}.q")));
                 self.orchestrator.close(id).await?
             }
-            What::RetryNow => {
-                if self.orchestrator.status(id).await?.retry.is_some() {
-                    self.book.pages().waits.skipped(id);
-                }
-                self.orchestrator.retry_now(id).await?
-            }
+            What::RetryNow => self.orchestrator.retry_now(id).await?,
             What::AbortRetry => self.orchestrator.abort_retry(id).await?,
             What::Queue(text) => {
                 self.orchestrator.enqueue(id, text.clone(), Some(text.clone())).await?;
