@@ -94,7 +94,7 @@ pub enum Entry {
     Turn(Box<TurnRecord>),
     /// The running turn is sealed: drops it and adds its figures. Events before this are of it, those behind of the turn
     /// that follows.
-    Sealed(TurnMetrics),
+    Sealed(Box<TurnMetrics>),
     /// Replaces what is known of the conversation as a whole.
     Head(Head),
 }

@@ -80,7 +80,7 @@ mod tests {
         let event = StoredEvent { start: Cursor::default(), end, json: Bytes::from_static(b"{}") };
         let figures = TurnMetrics { steps: 1, ..TurnMetrics::new("t".into()) };
         let journal = SqliteJournal::open(path).unwrap();
-        let entries = vec![Entry::Event(event), Entry::Sealed(figures), Entry::Head(head)];
+        let entries = vec![Entry::Event(event), Entry::Sealed(Box::new(figures)), Entry::Head(head)];
         journal.append(id, Version(0), entries).await.unwrap();
         Arc::new(journal)
     }

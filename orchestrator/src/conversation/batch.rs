@@ -203,7 +203,7 @@ impl Batch {
         let told = || self.told.iter().chain(&self.frames);
         entries.extend(told().filter(|frame| !of_next(frame)).map(event));
         let running = if let Some(outcome) = turn.outcome() {
-            entries.push(Entry::Sealed(self.metrics(turn, outcome)));
+            entries.push(Entry::Sealed(Box::new(self.metrics(turn, outcome))));
             next
         } else {
             Some(turn)

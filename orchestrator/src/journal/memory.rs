@@ -70,7 +70,7 @@ impl Journal for MemoryJournal {
                 Entry::Turn(turn) => record.turn = Some(turn),
                 Entry::Sealed(metrics) => {
                     record.turn = None;
-                    record.metrics.push(metrics);
+                    record.metrics.push(*metrics);
                 }
                 Entry::Head(head) => record.head = Some(head),
             }

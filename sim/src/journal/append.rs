@@ -42,7 +42,7 @@ pub(super) async fn refuses_the_stale_and_writes_nothing(journal: &dyn Journal) 
         let entries = vec![
             Entry::Chunk(chunk(2, Role::User, Chunk::Text { text: "lost".to_owned() })),
             Entry::Event(event(1, 1)),
-            Entry::Sealed(figures("t")),
+            Entry::Sealed(Box::new(figures("t"))),
             Entry::Head(head(99)),
         ];
         let refused = journal.append(&id, expected, entries).await;
@@ -89,7 +89,7 @@ pub(super) async fn keeps_conversations_apart(journal: &dyn Journal) {
         let entries = vec![
             Entry::Chunk(chunk(1, Role::User, Chunk::Text { text })),
             Entry::Event(event(n as u64, 1)),
-            Entry::Sealed(figures(ids[n].as_str())),
+            Entry::Sealed(Box::new(figures(ids[n].as_str()))),
             Entry::Head(head(n as u64)),
         ];
         add(journal, &ids[n], Version(0), entries)
@@ -151,9 +151,9 @@ pub(super) async fn keeps_the_turn_until_it_is_sealed(journal: &dyn Journal) {
     assert_eq!(load(journal, &id).await.turn, Some(turn(until(77))), "a later record replaces the turn");
     let version = add(journal, &id, version, vec![Entry::Event(event(0, 1))]).await;
     assert_eq!(load(journal, &id).await.turn, Some(turn(until(77))), "other entries leave the turn alone");
-    let version = add(journal, &id, version, vec![Entry::Sealed(figures("t"))]).await;
+    let version = add(journal, &id, version, vec![Entry::Sealed(Box::new(figures("t")))]).await;
     assert_eq!(load(journal, &id).await.turn, None, "a sealed turn is gone");
-    let entries = vec![Entry::Sealed(figures("u")), Entry::Turn(Box::new(turn(until(5))))];
+    let entries = vec![Entry::Sealed(Box::new(figures("u"))), Entry::Turn(Box::new(turn(until(5))))];
     add(journal, &id, version, entries).await;
     assert_eq!(load(journal, &id).await.turn, Some(turn(until(5))), "entries take effect in their order");
     assert_eq!(load(journal, &id).await.head, head(0), "an append without a head keeps the one there is");

@@ -63,7 +63,7 @@ pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {
     }
     let sooner = vec![Entry::Turn(Box::new(turn(until(50))))];
     add(journal, &id("never"), Version(1), sooner).await;
-    add(journal, &id("soon"), Version(1), vec![Entry::Sealed(figures("t"))]).await;
+    add(journal, &id("soon"), Version(1), vec![Entry::Sealed(Box::new(figures("t")))]).await;
     let left = waits([("at once", 0), ("never", 50), ("too", 100), ("later", 200)]);
     assert_eq!(due(journal, 1_000).await, left, "a moved wait is listed once, a sealed turn is not");
 }

@@ -157,7 +157,8 @@ pub(super) async fn lists_figures_in_the_order_of_the_turns(journal: &dyn Journa
     let given = [figures("z"), bare, figures("m")];
     let mut version = Version::default();
     for figures in given.clone() {
-        version = add(journal, &id, version, vec![Entry::Sealed(figures), Entry::Head(head(0))]).await;
+        version =
+            add(journal, &id, version, vec![Entry::Sealed(Box::new(figures)), Entry::Head(head(0))]).await;
     }
     assert_eq!(metrics(journal, &id).await, given, "the oldest turn comes first");
 }

@@ -45,7 +45,7 @@ async fn it_is_the_same_after_it_was_closed() {
         let journal = SqliteJournal::open(&path).unwrap();
         for name in ["a", "b", "c"] {
             let entries = numbered(1, name.repeat(3)).into_iter();
-            let entries = entries.chain([Entry::Sealed(figures()), Entry::Turn(Box::new(turn()))]);
+            let entries = entries.chain([Entry::Sealed(Box::new(figures())), Entry::Turn(Box::new(turn()))]);
             journal.append(&ConversationId::from(name), Version(0), entries.collect()).await.unwrap();
         }
         everything(&journal).await

@@ -12,7 +12,7 @@ use super::support::{append, checked, event, head, numbered};
 async fn talk(journal: &SqliteJournal, id: &ConversationId, turns: u64) {
     for number in 1..=turns {
         let mut entries = numbered(number, number.to_string());
-        entries.insert(2, Entry::Sealed(figures(&number.to_string())));
+        entries.insert(2, Entry::Sealed(Box::new(figures(&number.to_string()))));
         journal.append(id, Version(number - 1), entries).await.unwrap();
     }
     append(journal, id, turns + 1).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_turn_of_very_many_events_goes_part_by_part() {
     let (first, second) = (ConversationId::from("1"), ConversationId::from("2"));
     for id in [&first, &second] {
         let mut entries: Vec<Entry> = (1..=MANY).map(|number| Entry::Event(event(number))).collect();
-        entries.push(Entry::Sealed(figures("1")));
+        entries.push(Entry::Sealed(Box::new(figures("1"))));
         entries.push(Entry::Head(head(MANY)));
         journal.append(id, Version(0), entries).await.unwrap();
     }
