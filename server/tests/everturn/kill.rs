@@ -72,6 +72,14 @@ async fn every_call(program: Program, loss: Loss) -> Vec<Plan> {
     moments.map(|end| Plan { program, loss, ends: vec![end] }).collect()
 }
 
+/// Kills the process before each call that a calm life makes on its journal.
+async fn before_every_call(program: Program) {
+    let calls = calls(program, Loss::Process).await;
+    let moments = (1..=calls.len()).map(|number| End::Call(Moment::Before, number));
+    let kills = survive(moments.map(|end| Plan { program, loss: Loss::Process, ends: vec![end] })).await;
+    assert!(replays() || kills + SLACK >= calls.len(), "{} plans, but {kills} kills", calls.len());
+}
+
 #[tokio::test]
 async fn killed_at_every_call_the_turn_ends_as_the_calm_one() {
     let plans = every_call(Program::Everturn, Loss::Process).await;
@@ -90,11 +98,7 @@ async fn after_a_power_cut_at_every_call_the_turn_ends_as_the_calm_one() {
 
 #[tokio::test]
 async fn a_tool_s_side_effect_happens_at_most_once() {
-    let program = Program::Embedder;
-    let calls = calls(program, Loss::Process).await;
-    let moments = (1..=calls.len()).map(|number| End::Call(Moment::Before, number));
-    let kills = survive(moments.map(|end| Plan { program, loss: Loss::Process, ends: vec![end] })).await;
-    assert!(replays() || kills + SLACK >= calls.len(), "{} plans, but {kills} kills", calls.len());
+    before_every_call(Program::Embedder).await;
 }
 
 #[tokio::test]
@@ -126,11 +130,17 @@ async fn no_mcp_call_runs_twice() {
 
 #[tokio::test]
 async fn a_history_is_summarized_once_and_no_tool_runs_twice() {
-    let program = Program::Compacting;
-    let calls = calls(program, Loss::Process).await;
-    let moments = (1..=calls.len()).map(|number| End::Call(Moment::Before, number));
-    let kills = survive(moments.map(|end| Plan { program, loss: Loss::Process, ends: vec![end] })).await;
-    assert!(replays() || kills + SLACK >= calls.len(), "{} plans, but {kills} kills", calls.len());
+    before_every_call(Program::Compacting).await;
+}
+
+#[tokio::test]
+async fn a_report_is_asked_for_and_given_once() {
+    before_every_call(Program::Reporting).await;
+}
+
+#[tokio::test]
+async fn a_call_is_handed_to_its_caller_once() {
+    before_every_call(Program::Handing).await;
 }
 
 #[tokio::test]

@@ -170,6 +170,9 @@ async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
     terminal.until("  revert       never  (set here)\n").await;
     terminal.press("first\r").await;
     terminal.until("From the other.\n").await;
+    // What is typed before the prompt is there again belongs to the turn.
+    terminal.until("Answered after 1 retry").await;
+    terminal.until_ends("\n>").await;
     let models = provider
         .requests()
         .iter()
@@ -177,7 +180,8 @@ async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
         .collect::<Vec<_>>();
     assert_eq!(models, ["one", "two"]);
     terminal.press("/settings all fallback sim/one none\r").await;
-    terminal.until("  revert       never  (set here)\n").await;
+    terminal.until("/settings all fallback sim/one none\n").await;
+    terminal.until_ends("  quota        fail\n\n>").await;
     terminal.press("/settings all revert default\r").await;
     terminal.until("  revert       cooldown-expiry\n").await;
 }

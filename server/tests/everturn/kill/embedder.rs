@@ -40,7 +40,7 @@ pub(crate) fn command(home: &Home, provider: &Loopback, program: Program) -> Com
     match program {
         Program::Asking => drop(command.env(ASKS, "1")),
         Program::Compacting => drop(command.env(COMPACTS, "1")),
-        Program::Everturn | Program::Calling | Program::Embedder => {}
+        Program::Embedder | Program::Everturn | Program::Calling | Program::Reporting | Program::Handing => {}
     }
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     command

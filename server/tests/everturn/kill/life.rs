@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::{
     calling, embedder,
     plan::{End, Loss, Plan, Program},
-    provider::{self, AGAIN, BEFORE, Call, SUMMARY, TEXT, TEXT_AGAIN},
+    provider::{self, AGAIN, BEFORE, Call, REPORT, SUMMARY, TEXT, TEXT_AGAIN},
     watcher::{Over, Watcher},
 };
 use crate::{
@@ -136,7 +136,7 @@ impl World {
             fault = fault.imaged(&self.home.place("image").canonicalize().unwrap());
         }
         let mut command = match self.plan.program {
-            Program::Everturn | Program::Calling => self.home.command(&["--listen", "127.0.0.1:0"]),
+            program if program.is_binary() => self.home.command(&["--listen", "127.0.0.1:0"]),
             program => embedder::command(&self.home, &self.provider, program),
         };
         fault.inject(&mut command, &self.home);
@@ -159,8 +159,8 @@ impl World {
         };
         assert!(is_there || !self.acknowledged, "what was acknowledged is gone");
         if !is_there {
-            let message = json!({ "conversationId": "c1", "message": MESSAGE }).to_string();
             let json = [("content-type", "application/json")];
+            let message = first_message(self.plan.program).to_string();
             let answer = try_send(server, Method::POST, "/chat", &json, message).await;
             let Some(answer) = answer else { return Over::Lost };
             assert_eq!(answer.status, 200);
@@ -178,7 +178,7 @@ impl World {
         let (watcher, provider) = (&self.watcher, &self.provider);
         let counts = ["user-message", "done", "turn-sealed"].map(|kind| watcher.count(kind));
         assert_eq!(counts, [1, 1, 1], "{:#?}", watcher.events);
-        assert_eq!(watcher.text(), TEXT, "{:#?}", watcher.events);
+        assert_eq!(watcher.text(), text(self.plan.program), "{:#?}", watcher.events);
         assert!(
             watcher.accounts_for(provider.counts().requests - self.before.0, self.outcome.kills),
             "{} requests, {} kills: {:#?}",
@@ -206,7 +206,7 @@ impl World {
         let second = json!({ "conversationId": "c1", "message": AGAIN });
         assert_eq!(post(server, "/chat", &second).await.status, 200);
         assert_eq!(self.watcher.watch(server, usize::MAX).await, Over::Sealed);
-        assert_eq!(self.watcher.text(), format!("{TEXT}{TEXT_AGAIN}"));
+        assert_eq!(self.watcher.text(), format!("{}{TEXT_AGAIN}", text(self.plan.program)));
         let flaws: Vec<_> = self.provider.requests().iter().filter_map(provider::flaw).collect();
         assert!(flaws.is_empty(), "{flaws:#?}");
     }
@@ -224,7 +224,12 @@ impl World {
         }
         let compactions = ["compaction-started", "compaction-completed"].map(|kind| self.watcher.count(kind));
         assert_eq!(compactions, [usize::from(self.plan.program == Program::Compacting); 2]);
-        if self.plan.program != Program::Everturn {
+        let reports = usize::from(self.plan.program == Program::Reporting);
+        assert_eq!(self.watcher.count("final-report"), reports, "{:#?}", self.watcher.events);
+        if self.plan.program == Program::Handing {
+            assert!(result.contains("handed"), "it ran here: {result}");
+        }
+        if !self.plan.program.is_binary() {
             let trace = fs::read_to_string(embedder::trace(&self.home)).unwrap_or_default();
             let runs = trace.lines().count();
             assert!(runs <= 1, "it ran {runs} times");
@@ -237,9 +242,33 @@ impl World {
 fn calls(program: Program) -> &'static [Call] {
     match program {
         Program::Calling => &calling::CALLS,
-        Program::Everturn | Program::Embedder | Program::Asking | Program::Compacting => {
+        Program::Reporting => {
+            &[Call { id: "call_1", tool: "roll_dice" }, Call { id: "report_1", tool: REPORT }]
+        }
+        Program::Everturn | Program::Embedder | Program::Asking | Program::Compacting | Program::Handing => {
             &[Call { id: "call_1", tool: "roll_dice" }]
         }
+    }
+}
+
+/// What the first turn says. One that hands its call over says nothing after it.
+fn text(program: Program) -> &'static str {
+    if program == Program::Handing { "Let me roll. " } else { TEXT }
+}
+
+/// What begins the first turn.
+fn first_message(program: Program) -> Value {
+    match program {
+        Program::Reporting => {
+            let schema = json!({ "type": "object", "required": ["status"] });
+            json!({ "conversationId": "c1", "message": MESSAGE, "finalReport": { "schema": schema } })
+        }
+        Program::Handing => json!({
+            "conversationId": "c1",
+            "messages": [{ "role": "user", "chunks": [{ "type": "text", "text": MESSAGE }] }],
+            "tools": [{ "name": "roll_dice", "inputSchema": { "type": "object" } }],
+        }),
+        _ => json!({ "conversationId": "c1", "message": MESSAGE }),
     }
 }
 
@@ -252,7 +281,7 @@ fn check_history(chunks: &[Value], results: &[&str], plan: &Plan) {
         matching.map(move |stored| stored["chunk"][field].as_str().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(of("user", "text", "text"), [MESSAGE], "{chunks:#?}");
-    assert_eq!(of("assistant", "text", "text").concat(), TEXT, "{chunks:#?}");
+    assert_eq!(of("assistant", "text", "text").concat(), text(plan.program), "{chunks:#?}");
     let ids: Vec<_> = calls(plan.program).iter().map(|call| call.id).collect();
     assert_eq!(of("assistant", "tool-call", "toolCallId"), ids, "{chunks:#?}");
     // In the order in which the calls ended.
@@ -262,6 +291,13 @@ fn check_history(chunks: &[Value], results: &[&str], plan: &Plan) {
     told.sort_unstable();
     due.sort_unstable();
     assert_eq!(told, due, "{chunks:#?}");
-    let summaries: &[&str] = if plan.program == Program::Compacting { &[SUMMARY] } else { &[] };
-    assert_eq!(of("system", "system", "text"), summaries, "{chunks:#?}");
+    let system = of("system", "system", "text");
+    match (plan.program, &system[..]) {
+        (Program::Compacting, [summary]) => assert_eq!(*summary, SUMMARY),
+        (Program::Reporting, [guidance]) => assert!(guidance.starts_with("TURN-FAILED: "), "{guidance}"),
+        (program, other) => {
+            let needs_none = !matches!(program, Program::Compacting | Program::Reporting);
+            assert!(needs_none && other.is_empty(), "{other:?}");
+        }
+    }
 }

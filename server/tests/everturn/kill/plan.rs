@@ -25,6 +25,17 @@ pub(crate) enum Program {
     Calling,
     /// An embedder's too; what was said before does not fit its model, and is summarized.
     Compacting,
+    /// The binary; the turn must end with a report, which the model gives when it is told so.
+    Reporting,
+    /// The binary; the tool is the caller's, to whom the call is handed.
+    Handing,
+}
+
+impl Program {
+    /// Whether it is the binary, and not an embedder whose tool leaves a trace.
+    pub(crate) fn is_binary(self) -> bool {
+        matches!(self, Self::Everturn | Self::Calling | Self::Reporting | Self::Handing)
+    }
 }
 
 /// What is lost with the process.
@@ -53,6 +64,8 @@ impl fmt::Display for Plan {
             Program::Asking => "asking",
             Program::Calling => "calling",
             Program::Compacting => "compacting",
+            Program::Reporting => "reporting",
+            Program::Handing => "handing",
         };
         let loss = match self.loss {
             Loss::Process => "process",
@@ -79,6 +92,8 @@ impl FromStr for Plan {
             "asking" => Program::Asking,
             "calling" => Program::Calling,
             "compacting" => Program::Compacting,
+            "reporting" => Program::Reporting,
+            "handing" => Program::Handing,
             other => return Err(unknown(other)),
         };
         let loss = match words.next().unwrap_or_default() {
@@ -106,6 +121,8 @@ fn a_plan_is_read_as_it_is_written() {
         "asking/process/before@7",
         "calling/process/before@7",
         "compacting/power/torn@9",
+        "reporting/process/before@7",
+        "handing/process/before@7",
         "embedder/power/before@1/torn@20/after@300/events@0",
     ] {
         assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);

@@ -14,6 +14,9 @@ pub(crate) const SUMMARY: &str = "They greeted each other.";
 pub(crate) const AGAIN: &str = "and again";
 pub(crate) const TEXT_AGAIN: &str = "Once more.";
 
+/// How the model gives its report.
+pub(crate) const REPORT: &str = "final_report";
+
 /// A call of a tool in the first turn.
 pub(crate) struct Call {
     pub(crate) id: &'static str,
@@ -21,7 +24,7 @@ pub(crate) struct Call {
 }
 
 /// Fails once, then calls these tools, then answers; and answers the second turn. What was said before is refused as too long
-/// unless it is all that was said; the first call for a summary of it fails, too.
+/// unless it is all that was said; the first call for a summary of it fails, too. A report is given once it is asked for.
 pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
     let (mut requests, mut summaries) = (0, 0);
     Loopback::with(move |request: &Request| {
@@ -44,8 +47,13 @@ pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
         if requests == 1 {
             return fault::overloaded();
         }
+        let is_guidance = |message: &Value| {
+            message["content"].as_str().is_some_and(|text| text.starts_with("TURN-FAILED: "))
+        };
         if said(AGAIN) {
             chat::text(["Once ", "more."]).reply()
+        } else if messages.iter().any(is_guidance) {
+            chat::tool("report_1", REPORT, ["{\"status\": ", "\"done\"}"]).reply()
         } else if messages.iter().any(|message| message["role"] == "tool") {
             chat::text(["The ", "dice ", "were ", "rolled."]).reply()
         } else {
@@ -53,7 +61,8 @@ pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
             let call = |answer: chat::Answer, (at, call): (usize, &Call)| {
                 answer.tool(at, call.id, call.tool, ["{}"])
             };
-            calls.iter().enumerate().fold(answer, call).finish("tool_calls").done().reply()
+            let tools = calls.iter().filter(|call| call.tool != REPORT);
+            tools.enumerate().fold(answer, call).finish("tool_calls").done().reply()
         }
     })
     .await
