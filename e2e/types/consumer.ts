@@ -66,6 +66,14 @@ export function line(event: AgentEvent): string {
       return event.cause;
     case "compaction-completed":
       return event.outcome === "summarized" ? `${event.summary} (up to ${event.keepsFrom})` : `${event.message}`;
+    case "report-missing":
+      return `${event.reason} (${event.attempt} of ${event.maxAttempts})`;
+    case "report-forced":
+      return event.by;
+    case "steps-collapsed":
+      return `${event.from} to ${event.to} steps`;
+    case "final-report":
+      return event.success ? JSON.stringify(event.report) : `${event.reason}`;
     default:
       return passedOver(event);
   }
