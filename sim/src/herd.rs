@@ -144,11 +144,25 @@ pub fn asks_once_after_a_restart(turns: usize, open: impl Fn() -> Store) -> Vec<
         assert_eq!(answered(orchestrator, turns).await, turns);
     });
     assert_eq!(world.asked(330..1_000), turns, "each asked once more");
-    (330..630).map(|second| world.asked(second..second + 1)).collect()
+    let seconds: Vec<usize> = (330..630).map(|second| world.asked(second..second + 1)).collect();
+    opens_gradually(&seconds);
+    seconds
+}
+
+/// After the first request, at most two in the first second, and up to the end of each one twice as many as up to the one
+/// before.
+fn opens_gradually(seconds: &[usize]) {
+    let first = seconds.iter().position(|asked| *asked > 0).unwrap_or(0);
+    let mut asked = 0;
+    for (second, now) in seconds[first..].iter().enumerate() {
+        asked += now;
+        let most = 1 + (2_usize << second.min(30));
+        assert!(asked <= most, "{asked} requests up to second {second}, at most {most} may be: {seconds:?}");
+    }
 }
 
 /// A herd comes back at a rising pace: no second has more than twice as many requests as all before it, and a few. For stores
-/// without threads of their own: virtual time does not wait for those.
+/// that take no time: where turns are slow to wake, what a gate lets through comes later and closer together.
 ///
 /// # Panics
 /// When it comes back faster.

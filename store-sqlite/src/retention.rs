@@ -72,8 +72,10 @@ fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::
     for id in &ids {
         delete(connection, &id.as_str().into())?;
     }
-    // Each request may have brought tools and instructions of its own.
-    tidy(connection)?;
+    // Each request may have brought tools and instructions of its own. To look for them reads every conversation.
+    if !ids.is_empty() {
+        tidy(connection)?;
+    }
     Ok(ids.len())
 }
 

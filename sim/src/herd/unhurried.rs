@@ -64,6 +64,11 @@ impl Journal for Unhurried<dyn Journal> {
         blocking(async move { store.conversations(page).await }).await
     }
 
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        let store = self.0.clone();
+        blocking(async move { store.drop_ephemeral(idle_since).await }).await
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         let store = self.0.clone();
         blocking(async move { store.unsealed(before).await }).await
