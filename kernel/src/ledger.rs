@@ -96,6 +96,19 @@ impl Ledger {
         Self { target, ..Self::default() }
     }
 
+    /// The ledger of the next calls of the same step, whose retries are counted anew: what was waited stays charged, and targets
+    /// that are out stay out.
+    pub(crate) fn next_series(&self, target: usize) -> Self {
+        Self {
+            waited_ms: self.waited_ms,
+            walls: self.walls,
+            walled_ms: self.walled_ms,
+            out: self.out.clone(),
+            compacted: self.compacted,
+            ..Self::new(target)
+        }
+    }
+
     /// Returns the number of retries that count against the schedule's maximum.
     pub fn counted(&self) -> u32 {
         self.retries.saturating_sub(self.uncounted)

@@ -15,6 +15,13 @@ pub struct Op {
     pub attempt: u32,
 }
 
+impl Op {
+    /// The next call of the step.
+    pub(crate) fn next(self) -> Self {
+        Self { attempt: self.attempt.saturating_add(1), ..self }
+    }
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.step, self.attempt)

@@ -1,27 +1,21 @@
 //! Putting an orchestrator together.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+mod build;
 
-use everturn_kernel::{Compaction, Provider, Schedule, Settings, Walls};
+use std::{sync::Arc, time::Duration};
+
+use everturn_kernel::{Provider, Schedule, Settings};
 use everturn_wire::RequiredReport;
 
 use crate::{
-    Clock, Compactor, Journal, MemoryJournal, MemoryState, Observer, Orchestrator, Patient, Policy, Reviewer,
-    StateStore, SystemClock, Tool, ToolSource,
-    clock::Steady,
+    Clock, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy, Reviewer, StateStore,
+    SystemClock, Tool, ToolSource,
     compaction::Compactions,
     health::SharedHealth,
-    journal::{Configured, Guarded},
     model::{Model, Models},
-    model_reviewer::{Desk, INSTRUCTIONS, ModelReviewer},
-    observer::Observers,
-    permission::{GrantStore, Permissions},
-    retry_settings::RetryScopes,
-    route::{PREFIX, Route, on_route},
-    session::Ports,
-    status::StatusChanges,
-    telemetry,
-    toolbox::Toolbox,
+    permission::Permissions,
+    report::RequiredReports,
+    route::PREFIX,
 };
 
 /// How long ephemeral conversations are kept unless told otherwise.
@@ -53,7 +47,7 @@ pub struct Builder {
     reviewer: Option<Arc<dyn Reviewer>>,
     /// The model or route that reviews, by its id.
     review_model: Option<String>,
-    final_report: Option<RequiredReport>,
+    reports: RequiredReports,
     usual_max_steps: Option<u32>,
     compactions: Compactions,
     /// Whether histories that are too long are summarized, and by which model or route; `None` = by that of the turn.
@@ -98,7 +92,7 @@ impl Builder {
             permissions: Permissions::default(),
             reviewer: None,
             review_model: None,
-            final_report: None,
+            reports: RequiredReports::default(),
             usual_max_steps: None,
             compactions: Compactions::default(),
             compacts: None,
@@ -210,14 +204,14 @@ impl Builder {
     /// cannot be used lets every report pass, with a warning in the log.
     #[must_use]
     pub fn final_report(mut self, report: RequiredReport) -> Self {
-        self.final_report = Some(report);
+        self.reports.rest = Some(Arc::new(report));
         self
     }
 
     /// Requires turns on a route to end with a report, by the name of the route.
     #[must_use]
     pub fn route_report(mut self, route: &str, report: RequiredReport) -> Self {
-        self.models.reports.insert(format!("{PREFIX}{route}"), Arc::new(report));
+        self.reports.routes.insert(format!("{PREFIX}{route}"), Arc::new(report));
         self
     }
 
@@ -377,102 +371,5 @@ impl Builder {
     pub fn max_live_output(mut self, bytes: usize) -> Self {
         self.max_live_output = bytes;
         self
-    }
-
-    /// The orchestrator. Turns run on the tokio runtime that calls it.
-    #[must_use]
-    pub fn build(mut self) -> Orchestrator {
-        telemetry::describe();
-        let hidden = self.review_model.take().map(|model| self.reviewers(model));
-        let tools = Toolbox::new(self.tools, self.tool_sources);
-        let mut settings = self.settings;
-        if !self.unbounded_waits {
-            let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
-            settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
-        }
-        let sits_out = self.sits_out_limits;
-        let walled = move |schedule: SharedSchedule| -> SharedSchedule {
-            if sits_out { Arc::new(Walls(schedule)) } else { schedule }
-        };
-        let usual = walled(self.schedule.clone());
-        let configured = Arc::new(Configured {
-            max_output_tokens: self.max_output_tokens,
-            system_prompt: self.system_prompt,
-            tools: Some(tools.current().names().map(str::to_owned).collect()),
-            schedule: usual.saved(),
-            auto_retry: None,
-        });
-        let mut models = self.models;
-        let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
-        let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
-        for (id, targets, schedule) in self.routes.into_iter().chain(several) {
-            let is_own = schedule.is_some();
-            let schedule = walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
-            let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
-            let targets = models.targets_of(&targets);
-            if !targets.is_empty() {
-                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
-            }
-        }
-        let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
-        let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
-        settings.compaction = self.compacts.map(|model| Compaction {
-            targets: model.map(|model| models.targets_of(&[model])).unwrap_or_default(),
-        });
-        let observers = Observers::new(self.observer);
-        let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
-        let retry = Arc::new(RetryScopes::new(store.clone()));
-        let grants = GrantStore::new(store.clone());
-        let permissions = Permissions { grants, ..self.permissions };
-        let orchestrator = Orchestrator::new(
-            journal.clone(),
-            clock.clone(),
-            observers,
-            retry.clone(),
-            |timers, shutdown| Ports {
-                models,
-                health: self.health,
-                gates: Arc::default(),
-                state: self.state,
-                tools,
-                permissions,
-                reviewer: self.reviewer,
-                final_report: self.final_report.map(Arc::new),
-                usual_max_steps: self.usual_max_steps,
-                compactions: self.compactions,
-                schedule: usual,
-                journal,
-                clock,
-                settings,
-                configured,
-                keep_ephemeral: self.keep_ephemeral,
-                max_tool_result: self.max_tool_result,
-                max_live_output: self.max_live_output,
-                retry,
-                timers,
-                shutdown,
-                status: StatusChanges::default(),
-            },
-        );
-        orchestrator.with_hidden(hidden)
-    }
-
-    /// The orchestrator in which that model reviews, in memory.
-    fn reviewers(&mut self, model: String) -> Orchestrator {
-        let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
-        let orchestrator = Self {
-            models: self.models.clone(),
-            routes: self.routes.clone(),
-            schedule: self.schedule.clone(),
-            clock: self.clock.clone(),
-            health: self.health.clone(),
-            journal: journal.clone(),
-            observer: Some(desk.clone()),
-            system_prompt: Some(INSTRUCTIONS.to_owned()),
-            ..Self::new()
-        }
-        .build();
-        self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, desk, model)));
-        orchestrator
     }
 }

@@ -19,6 +19,7 @@ mod gate;
 mod given;
 mod health;
 mod journal;
+mod json;
 mod layer;
 mod log;
 mod model;

@@ -1,9 +1,9 @@
 //! Models and routes: what a turn can be run with.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use everturn_kernel::{Provider, Target};
-use everturn_wire::{Category, Failure, Parameters, RequiredReport};
+use everturn_wire::{Category, Failure, Parameters};
 
 use crate::{
     Error,
@@ -82,18 +82,11 @@ pub(crate) struct Models {
     pub(crate) routes: Vec<Arc<Route>>,
     /// The id of the default; else it is the first model.
     pub(crate) default: Option<String>,
-    /// The reports that turns on a route must end with, by its id.
-    pub(crate) reports: BTreeMap<String, Arc<RequiredReport>>,
 }
 
 impl Models {
     pub(crate) fn is_empty(&self) -> bool {
         self.models.is_empty()
-    }
-
-    /// The report that turns on that route must end with.
-    pub(crate) fn report_of(&self, route: &str) -> Option<Arc<RequiredReport>> {
-        self.reports.get(route).cloned()
     }
 
     /// All names that clients may ask for, the default first.

@@ -1,17 +1,27 @@
 //! Final reports: what a turn that must report is asked for, and how its report is judged.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use everturn_kernel::{Arguments, Check, FINAL_REPORT, ReportRule, ToolCall, ToolSpec};
 use everturn_wire::RequiredReport;
 
-use crate::{Error, permission::Schemas};
+use crate::{Error, json, permission::Schemas};
 
-/// The largest schema of a report, in bytes as JSON: it is sent with each request.
-const MAX_SCHEMA: usize = 64 << 10;
+/// The reports that turns must end with, as configured.
+#[derive(Default)]
+pub(crate) struct RequiredReports {
+    /// Those on a route, by its id.
+    pub(crate) routes: BTreeMap<String, Arc<RequiredReport>>,
+    /// All others.
+    pub(crate) rest: Option<Arc<RequiredReport>>,
+}
 
-/// Most attempts that can be asked for.
-const MAX_ATTEMPTS: u32 = 100;
+impl RequiredReports {
+    /// That of a turn with this model or route.
+    pub(crate) fn of(&self, id: &str) -> Option<Arc<RequiredReport>> {
+        self.routes.get(id).or(self.rest.as_ref()).cloned()
+    }
+}
 
 /// What the model is told of the tool.
 const DESCRIPTION: &str = "Gives your final report and ends the task. Call it once, by itself, when the task is done or cannot be done. \
@@ -30,12 +40,13 @@ pub fn check(report: &RequiredReport) -> Result<(), Error> {
     if !report.schema.is_object() {
         return bad("its schema must be a JSON object".to_owned());
     }
-    let bytes = report.schema.to_string().len();
-    if bytes > MAX_SCHEMA {
-        return bad(format!("its schema has {bytes} bytes, the limit is {MAX_SCHEMA}"));
+    let (bytes, most) = (json::size(&report.schema), RequiredReport::MAX_SCHEMA);
+    if bytes > most {
+        return bad(format!("its schema has {bytes} bytes, the limit is {most}"));
     }
-    if report.max_attempts.is_some_and(|attempts| !(1..=MAX_ATTEMPTS).contains(&attempts)) {
-        return bad(format!("maxAttempts must be 1 to {MAX_ATTEMPTS}"));
+    let most = RequiredReport::MAX_ATTEMPTS;
+    if report.max_attempts.is_some_and(|attempts| !(1..=most).contains(&attempts)) {
+        return bad(format!("maxAttempts must be 1 to {most}"));
     }
     Schemas::check(&report.schema).or_else(|why| bad(format!("its schema cannot be used: {why}")))
 }

@@ -262,14 +262,14 @@ impl Invariants {
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
             EventBody::CompactionStarted { .. } => {
                 ensure!(!mem::replace(&mut self.compacting, true), "a summary is made twice at once");
-                self.chain.new_step();
+                self.chain.new_series();
             }
             EventBody::CompactionCompleted { .. } => {
                 ensure!(mem::replace(&mut self.compacting, false), "the end of a summary that had not begun");
-                self.chain.new_step();
+                self.chain.new_series();
             }
             // The step is asked again.
-            EventBody::ReportForced { by, .. } if *by != ForcedBy::MaxSteps => self.chain.new_step(),
+            EventBody::ReportForced { by, .. } if *by != ForcedBy::MaxSteps => self.chain.new_series(),
             EventBody::FinalReport(report) => {
                 ensure!(self.must_report, "a report that nobody asked for");
                 ensure!(self.report.is_none(), "a second report");

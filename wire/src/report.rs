@@ -18,6 +18,11 @@ pub struct RequiredReport {
 }
 
 impl RequiredReport {
+    /// The largest schema, in bytes as JSON: it is sent with each request, and takes many times that in memory.
+    pub const MAX_SCHEMA: usize = 64 << 10;
+    /// Most attempts that can be asked for.
+    pub const MAX_ATTEMPTS: u32 = 100;
+
     /// A report of this schema, with the usual number of attempts.
     pub fn new(schema: Value) -> Self {
         Self { schema, max_attempts: None }

@@ -9,9 +9,10 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
 /// is above it: so there are no circles.
-const ALLOWED: [(&str, &[&str]); 36] = [
+const ALLOWED: [(&str, &[&str]); 37] = [
     ("cursor", &[]),
     ("layer", &[]),
+    ("json", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -19,7 +20,7 @@ const ALLOWED: [(&str, &[&str]); 36] = [
     ("tool", &[]),
     ("clock", &["panic"]),
     // Storage knows nothing of who drives, nor of who asks.
-    ("journal", &["cursor", "panic"]),
+    ("journal", &["cursor", "json", "panic"]),
     // What turns are offered, and how that is saved: not what is done with calls.
     ("toolbox", &["journal", "tool"]),
     ("state", &["journal"]),
@@ -32,9 +33,9 @@ const ALLOWED: [(&str, &[&str]); 36] = [
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
     // How a report is asked for and judged: not when.
-    ("report", &["error", "permission"]),
+    ("report", &["error", "json", "permission"]),
     // What a request brings is compared with what is known: nothing is begun.
-    ("given", &["error"]),
+    ("given", &["error", "json"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
@@ -79,6 +80,7 @@ const ALLOWED: [(&str, &[&str]); 36] = [
             "gate",
             "health",
             "journal",
+            "json",
             "layer",
             "log",
             "model",
@@ -125,6 +127,7 @@ const ALLOWED: [(&str, &[&str]); 36] = [
             "error",
             "given",
             "journal",
+            "json",
             "layer",
             "model",
             "new_id",
@@ -152,6 +155,7 @@ const ALLOWED: [(&str, &[&str]); 36] = [
             "observer",
             "orchestrator",
             "permission",
+            "report",
             "retry_settings",
             "reviewer",
             "route",

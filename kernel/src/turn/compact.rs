@@ -9,7 +9,7 @@ use everturn_wire::{
 
 use super::Turn;
 use crate::{
-    Effects, GiveUp, Ledger, Millis, Op, Schedule, Summary, Target,
+    Effects, GiveUp, Ledger, Millis, Schedule, Summary, Target,
     compaction::{Compacted, Summarizing},
     phase::{Phase, Streaming},
 };
@@ -84,11 +84,9 @@ impl Turn {
         let (op, ledger) = (streaming.op, streaming.ledger.clone());
         self.end_retries(RetryOutcome::NotRetryable, None, fx);
         fx.tell(EventBody::CompactionStarted { step_id: self.step_id(op.step), cause });
-        let Ledger { out, waited_ms, walls, walled_ms, compacted, .. } = ledger;
-        let (target, is_chosen) = (self.target, self.is_chosen);
-        let summarizing = Summarizing { cause, target, is_chosen, out: out.clone() };
-        let ledger = Ledger { waited_ms, walls, walled_ms, compacted, out, ..Ledger::new(target) };
-        let ledger = Ledger { summarizing: Some(Box::new(summarizing)), ..ledger };
+        let (target, is_chosen, out) = (self.target, self.is_chosen, ledger.out.clone());
+        let summarizing = Some(Box::new(Summarizing { cause, target, is_chosen, out }));
+        let ledger = Ledger { summarizing, ..ledger.next_series(target) };
         self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
         if self.asks_others() {
             (self.target, self.is_chosen) = (0, false);
@@ -141,8 +139,7 @@ impl Turn {
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
-        let ahead = self.summarizing().is_some_and(|summarizing| summarizing.cause == CompactionCause::Ahead);
-        if ahead {
+        if self.is_summary_ahead() {
             self.end_retries(given_up.outcome, Some(&failure.message), fx);
             self.end_compaction(CompactionOutcome::Failed, Some(&failure.message), fx);
             return self.resume_step(now, Compacted::Ahead);
@@ -179,12 +176,11 @@ impl Turn {
     /// Goes back to the answer of the step.
     fn resume_step(&mut self, now: Millis, compacted: Compacted) {
         let Phase::Streaming(Streaming { op, ledger, .. }) = &mut self.phase else { return };
-        let (op, ledger) = (op.next(), mem::take(ledger));
-        let Some(summarizing) = ledger.summarizing else { return };
+        let (op, mut ledger) = (op.next(), mem::take(ledger));
+        let Some(summarizing) = ledger.summarizing.take() else { return };
         let Summarizing { target, is_chosen, out, .. } = *summarizing;
         (self.target, self.is_chosen) = (target, is_chosen);
-        let Ledger { waited_ms, walls, walled_ms, .. } = ledger;
-        let ledger = Ledger { waited_ms, walls, walled_ms, out, compacted, ..Ledger::new(target) };
+        let ledger = Ledger { out, compacted, ..ledger.next_series(target) };
         self.enter(Phase::Streaming(Streaming::new(op, ledger, now)));
     }
 
@@ -201,12 +197,5 @@ impl Turn {
             Phase::Backoff(backoff) => backoff.ledger.summarizing.as_deref(),
             Phase::Tools(_) | Phase::Sealed(_) => None,
         }
-    }
-}
-
-impl Op {
-    /// The next call of the step.
-    pub(super) fn next(self) -> Self {
-        Self { attempt: self.attempt.saturating_add(1), ..self }
     }
 }

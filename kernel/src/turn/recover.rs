@@ -6,7 +6,7 @@ use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
 
 use super::Turn;
 use crate::{
-    Effects, Millis, Op, Schedule,
+    Effects, Millis, Schedule,
     call::CallState,
     phase::{Phase, Piece, Streaming},
 };
@@ -58,10 +58,10 @@ impl Turn {
     /// The text is streamed again from its start, unless tools of this very step were already started.
     fn recover_stream(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
-        let Op { step, attempt } = streaming.op;
+        let op = streaming.op;
         let tools_started = streaming.calls.iter().any(|open| open.state != CallState::Pending);
         if !self.is_summarizing() {
-            fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: RESTARTED.into() });
+            fx.tell(EventBody::StepRewound { step_id: self.step_id(op.step), reason: RESTARTED.into() });
         }
         if tools_started {
             // Repeating the call would run them again, so the step ends with what is known of it.
@@ -72,8 +72,7 @@ impl Turn {
             }
             return;
         }
-        let op = Op { step, attempt: attempt.saturating_add(1) };
-        let fresh = Streaming::new(op, streaming.ledger.clone(), now);
+        let fresh = Streaming::new(op.next(), streaming.ledger.clone(), now);
         self.enter(Phase::Streaming(fresh));
         self.may_recover(now, fx);
     }

@@ -9,7 +9,7 @@ use everturn_wire::{
 
 use super::Turn;
 use crate::{
-    Arguments, Check, Checked, Effects, GiveUp, Ledger, Millis, Schedule, ToolCall,
+    Arguments, Check, Checked, Effects, GiveUp, Millis, Schedule, ToolCall,
     call::OpenCall,
     phase::{Phase, Streaming},
     report::FINAL_REPORT,
@@ -53,21 +53,34 @@ impl Turn {
 
     /// A reply came to nothing: the model is told why, and asked again in a step that does not count.
     pub(super) fn guide(&mut self, now: Millis, reasons: &[&str], schedule: &dyn Schedule, fx: &mut Effects) {
-        let Some(step) = self.step() else { return };
-        let max = self.settings.final_report.unwrap_or_default().max_attempts.max(1);
-        let Some(reporting) = &mut self.reporting else { return };
         let why = reasons[..reasons.len().min(2)].join(" | ");
-        reporting.failed = reporting.failed.saturating_add(1);
-        reporting.last = why.clone();
-        if reporting.failed >= max {
-            return self.end_without_report(now, fx);
-        }
-        reporting.uncounted = reporting.uncounted.saturating_add(1);
-        let attempt = reporting.failed;
+        let Some(step) = self.step() else { return };
+        let Some((attempt, max_attempts)) = self.fail_attempt(now, &why, true, fx) else { return };
         fx.keep(Role::System, Chunk::System { text: format!("TURN-FAILED: {why}"), keeps_from: None });
         let step_id = self.step_id(step);
-        fx.tell(EventBody::ReportMissing { step_id, reason: why, attempt, max_attempts: max });
+        fx.tell(EventBody::ReportMissing { step_id, reason: why, attempt, max_attempts });
         self.next_step(now, step.saturating_add(1), schedule, fx);
+    }
+
+    /// Counts a reply that came to nothing, and maybe the step after it as one that does not count. Returns the number of such
+    /// replies, and how many there may be; `None` = that was the last, and the turn has ended.
+    fn fail_attempt(
+        &mut self,
+        now: Millis,
+        why: &str,
+        adds_step: bool,
+        fx: &mut Effects,
+    ) -> Option<(u32, u32)> {
+        let max = self.settings.final_report.unwrap_or_default().max_attempts.max(1);
+        let reporting = self.reporting.as_mut()?;
+        reporting.failed = reporting.failed.saturating_add(1);
+        reporting.last = why.into();
+        if reporting.failed >= max {
+            self.end_without_report(now, fx);
+            return None;
+        }
+        reporting.uncounted = reporting.uncounted.saturating_add(adds_step.into());
+        Some((reporting.failed, max))
     }
 
     /// A reply without a tool call ended like this.
@@ -110,7 +123,8 @@ impl Turn {
         }
     }
 
-    /// As [`Self::guide`], where the results of the calls have said what is wrong.
+    /// As [`Self::guide`], where the results of the calls have said what is wrong. Beyond the last step only those that do not
+    /// count are left.
     fn guide_by_results(
         &mut self,
         now: Millis,
@@ -119,17 +133,9 @@ impl Turn {
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
-        let max = self.settings.final_report.unwrap_or_default().max_attempts.max(1);
-        let is_last = self.must_report_now();
-        let Some(reporting) = &mut self.reporting else { return };
-        reporting.failed = reporting.failed.saturating_add(1);
-        reporting.last = why.into();
-        if reporting.failed >= max {
-            return self.end_without_report(now, fx);
+        if self.fail_attempt(now, why, self.must_report_now(), fx).is_some() {
+            self.next_step(now, step, schedule, fx);
         }
-        // Beyond the last step only those that do not count are left.
-        reporting.uncounted = reporting.uncounted.saturating_add(is_last.into());
-        self.next_step(now, step, schedule, fx);
     }
 
     /// A reply whose calls were cut off with it.
@@ -212,20 +218,19 @@ impl Turn {
         self.end_compaction(CompactionOutcome::Failed, Some(&failure.message), fx);
         self.return_to_own_targets();
         let Phase::Streaming(streaming) = &self.phase else { return };
-        let (op, old) = (streaming.op, &streaming.ledger);
-        let ledger = Ledger { compacted: old.compacted, ..Ledger::new(self.target) };
+        let (op, mut ledger) = (streaming.op, streaming.ledger.next_series(self.target));
+        if let Some(summarizing) = &streaming.ledger.summarizing {
+            ledger.out.clone_from(&summarizing.out);
+        }
         if let Some(reporting) = &mut self.reporting {
             reporting.forced = Some(by);
         }
         fx.tell(EventBody::ReportForced { step_id: self.step_id(op.step), by });
-        self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
         if !self.is_chosen {
-            self.choose_target(now, None, schedule, fx);
-            let chosen = self.target;
-            if let Phase::Streaming(Streaming { ledger, .. }) = &mut self.phase {
-                ledger.target = chosen;
-            }
+            self.choose_target(now, Some(&ledger), schedule, fx);
+            ledger.target = self.target;
         }
+        self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
     }
 
     /// The model had its attempts.

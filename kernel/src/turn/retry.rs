@@ -199,13 +199,7 @@ impl Backoff {
             }
             Charge::Nothing => {}
         }
-        Self {
-            op: Op { step: failed.step, attempt: failed.attempt.saturating_add(1) },
-            ledger,
-            resume_at: now.plus(delay_ms),
-            decided_ms: delay_ms,
-            held: false,
-        }
+        Self { op: failed.next(), ledger, resume_at: now.plus(delay_ms), decided_ms: delay_ms, held: false }
     }
 }
 

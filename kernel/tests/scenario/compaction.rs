@@ -12,6 +12,8 @@ use everturn_testkit::{
 };
 use everturn_wire::{Category, CompactionOutcome, DoneReason, EventBody, Failure, TurnId};
 
+use super::{calls, run};
+
 fn settings() -> Settings {
     Settings { compaction: Some(Compaction::default()), ..Settings::default() }
 }
@@ -25,22 +27,11 @@ fn summarized() -> Vec<Vec<Beat>> {
     vec![vec![usage(900, 40), Beat::Wait(20), summary("They spoke of the weather.")]]
 }
 
-fn run(script: &Script) -> (World, Turn) {
-    let mut world = World::new(script.clone());
-    let turn = world.run().sealed().expect("it ends");
-    world.check();
-    (world, turn)
-}
-
 fn outcomes(world: &World) -> Vec<CompactionOutcome> {
     world.log().pick(|fact| match fact {
         Fact::Told(EventBody::CompactionCompleted { outcome, .. }) => Some(*outcome),
         _ => None,
     })
-}
-
-fn calls(world: &World) -> Vec<String> {
-    world.log().calls().iter().map(ToString::to_string).collect()
 }
 
 fn failure(turn: &Turn) -> Option<&Failure> {

@@ -15,6 +15,8 @@ use everturn_testkit::{
 };
 use everturn_wire::{Category, Chunk, DoneReason, EventBody, Failure, FinalReport, ForcedBy, Role};
 
+use super::{calls, run};
+
 fn settings() -> Settings {
     Settings { final_report: Some(ReportRule::default()), ..Settings::default() }
 }
@@ -35,13 +37,6 @@ fn calls_tool(name: &str) -> Vec<Beat> {
     vec![call("a", name), finish(FinishReason::ToolCalls)]
 }
 
-fn run(script: &Script) -> (World, Turn) {
-    let mut world = World::new(script.clone());
-    let turn = world.run().sealed().expect("it ends");
-    world.check();
-    (world, turn)
-}
-
 fn end(turn: &Turn) -> (DoneReason, FinalReport) {
     let outcome = turn.outcome().expect("it is sealed");
     (outcome.reason.clone(), outcome.report.as_deref().expect("it must report").clone())
@@ -59,10 +54,6 @@ fn fails(turn: &Turn, why: &str) {
     let said = report.reason.expect("it says why");
     assert!(said.contains(why), "{said}");
     assert!(report.context.expect("it says how far it came").contains("steps"));
-}
-
-fn calls(world: &World) -> Vec<String> {
-    world.log().calls().iter().map(ToString::to_string).collect()
 }
 
 fn guidance(world: &World) -> Vec<String> {

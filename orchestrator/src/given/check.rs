@@ -1,8 +1,8 @@
 //! Whether a model could be sent a history.
 
-use std::io;
-
 use everturn_wire::{Chunk, Message, Role};
+
+use crate::json;
 
 /// Most chunks of a history, and its longest form, in bytes of JSON.
 const MAX_CHUNKS: usize = 10_000;
@@ -91,29 +91,10 @@ fn bounds(messages: &[Message]) -> Result<(), String> {
     if messages.len().max(chunks) > MAX_CHUNKS {
         return Err(format!("messages has {chunks} chunks, the most is {MAX_CHUNKS}"));
     }
-    let size = json_size(&messages);
+    let size = json::size(messages);
     match size > MAX_BYTES {
         true => Err(format!("messages has {size} bytes, the most is {MAX_BYTES}")),
         false => Ok(()),
-    }
-}
-
-/// The length of a value as JSON, in bytes.
-pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, value) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
     }
 }
 

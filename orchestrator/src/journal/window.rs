@@ -1,8 +1,10 @@
 //! A part of a conversation's history.
 
-use std::{cmp::Ordering, io, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 use everturn_wire::StoredChunk;
+
+use crate::json;
 
 /// Which chunks: `since < seq < before`, and of those at one end as many as the limits let through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +51,8 @@ impl Window {
         chunks: impl Iterator<Item = &'a Arc<StoredChunk>>,
     ) -> impl Iterator<Item = &'a Arc<StoredChunk>> {
         let mut room = Room::new(self.max_bytes);
-        let size = move |chunk: &StoredChunk| if self.max_bytes.is_some() { json_len(chunk) } else { 0 };
+        let size =
+            move |chunk: &StoredChunk| if self.max_bytes.is_some() { json::size(&chunk.chunk) } else { 0 };
         chunks.take(self.limit.unwrap_or(usize::MAX)).take_while(move |chunk| room.has(size(chunk)))
     }
 }
@@ -74,25 +77,4 @@ impl Room {
         (self.left, self.empty) = (Some(left.saturating_sub(bytes)), false);
         fits
     }
-}
-
-/// The length of a chunk as JSON, without making it.
-fn json_len(chunk: &StoredChunk) -> usize {
-    struct Count(usize);
-
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    // A wire type always has its JSON, and counting does not fail.
-    let _ = serde_json::to_writer(&mut count, &chunk.chunk);
-    count.0
 }

@@ -10,8 +10,8 @@ use super::{Orchestrator, StartTurn, Started, command::check, request_key::Reque
 use crate::{
     Cursor, Error, RequestScope,
     conversation::Conversation,
-    given::{GivenHistory, json_size},
-    new_id, report,
+    given::GivenHistory,
+    json, new_id, report,
     session::{self, TurnSettings, TurnTask, standing},
 };
 
@@ -238,7 +238,7 @@ fn check_scope(start: &StartTurn) -> Result<(), Error> {
         format!("{name} must be a finite number")
     } else if stop.len() > MAX_STOPS || stop.iter().any(|text| text.is_empty() || text.len() > MAX_STOP) {
         format!("stop takes at most {MAX_STOPS} texts of 1 to {MAX_STOP} bytes")
-    } else if json_size(&start.parameters) > MAX_TOOLS_BYTES {
+    } else if json::size(&start.parameters) > MAX_TOOLS_BYTES {
         format!("responseFormat may have at most {MAX_TOOLS_BYTES} bytes")
     } else if start.parameters.max_output_tokens == Some(0) {
         "maxOutputTokens must be at least 1".to_owned()
@@ -255,7 +255,7 @@ fn bad_tools(tools: &[CallerTool]) -> Option<String> {
         (1..=MAX_TOOL_NAME).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
-    if tools.len() > MAX_TOOLS || json_size(&tools) > MAX_TOOLS_BYTES {
+    if tools.len() > MAX_TOOLS || json::size(tools) > MAX_TOOLS_BYTES {
         return Some(format!("tools takes at most {MAX_TOOLS} tools of {MAX_TOOLS_BYTES} bytes together"));
     }
     tools.iter().enumerate().find_map(|(at, tool)| {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Schedule, Settings, Target};
-use everturn_wire::{ConversationId, RequiredReport};
+use everturn_wire::ConversationId;
 
 use crate::{
     clock::Clock,
@@ -13,6 +13,7 @@ use crate::{
     journal::{Configured, Entry, Journal, JournalError, Version},
     model::{Choice, Models},
     permission::Permissions,
+    report::RequiredReports,
     retry_settings::{Base, RetryScopes, Set, chain_of},
     reviewer::Reviewer,
     route::{Route, on_route},
@@ -36,8 +37,8 @@ pub(crate) struct Ports {
     pub(crate) permissions: Permissions,
     /// Who reviews calls; `None` = nobody: calls to be reviewed fail their review.
     pub(crate) reviewer: Option<Arc<dyn Reviewer>>,
-    /// The report that turns must end with, where neither their message nor their route says which.
-    pub(crate) final_report: Option<Arc<RequiredReport>>,
+    /// The reports that turns must end with, where their message does not say which.
+    pub(crate) reports: RequiredReports,
     /// The maximum number of steps, where the settings name none and no report is required.
     pub(crate) usual_max_steps: Option<u32>,
     /// How histories are made to fit.
@@ -62,12 +63,6 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// The report that a turn with that model or route must end with.
-    pub(crate) fn report_of(&self, choice: &Choice) -> Option<Arc<RequiredReport>> {
-        let own = choice.as_route().and_then(|route| self.models.report_of(&route.id));
-        own.or_else(|| self.final_report.clone())
-    }
-
     /// The route of a turn that was saved with these targets and goes on after its route is gone from the configuration.
     pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {
         let schedule = on_route(self.schedule.clone());

@@ -92,7 +92,7 @@ impl TurnSettings {
         let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.current();
         let configured = ports.tools.defining(configured, &tools);
-        let final_report = ports.report_of(&model);
+        let final_report = ports.reports.of(model.id());
         let definition = Definition {
             reasoning_effort,
             supersedes,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{
-    Error, MemoryJournal, Orchestrator, Patient, StartTurn,
+    Error, MemoryJournal, Orchestrator, Patient, Policy, StartTurn,
     kernel::{Arguments, FinishReason, Request, StreamEvent, ToolCall},
 };
 use everturn_provider::{Cue, Scripted};
@@ -201,4 +201,23 @@ async fn two_refusals_and_a_report_are_the_work_of_one_turn() {
     let (lines, turn) = run(&world, asks("Is it done?")).await;
     assert_eq!(lines.iter().filter(|line| line.starts_with("provider-retry")).count(), 2);
     assert_eq!((report(&turn).success, turn.retries), (true, Some(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reviewer_on_a_route_gives_its_verdict_and_no_report() {
+    let judge = Scripted::new([answer("{\"outcome\": \"allow\"}")]);
+    let tool = Write::default();
+    let world = World::of(
+        builder(Scripted::new([ask("write", &["a"]), answer("Written.")]))
+            .model("key", "judge", Arc::new(judge.clone()))
+            .route("careful", ["key/judge"], Patient)
+            .route_report("careful", required())
+            .tool(tool.clone())
+            .tool_policy("write", Policy::Review)
+            .review_with("route/careful"),
+    );
+    let (lines, _) = run(&world, StartTurn::new("write").conversation("c")).await;
+    assert!(lines.contains(&"review-completed a allowed 1".to_owned()), "{lines:?}");
+    assert_eq!((tool.ran(), judge.calls()), (vec!["a".to_owned()], 1));
+    assert!(judge.requests()[0].tools.is_empty(), "{:?}", judge.requests()[0].tools);
 }

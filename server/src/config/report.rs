@@ -42,9 +42,9 @@ pub(super) fn resolve(
         }
     };
     let report = RequiredReport { schema, max_attempts: attempts.map(|attempts| *attempts.get_ref()) };
-    let is_count = attempts.is_none_or(|attempts| (1..=100).contains(attempts.get_ref()));
-    if let Some(attempts) = attempts.filter(|_| !is_count) {
-        bail!("{}: `report_attempts` {of} must be 1 to 100", source.place(attempts));
+    let most = RequiredReport::MAX_ATTEMPTS;
+    if let Some(attempts) = attempts.filter(|attempts| !(1..=most).contains(attempts.get_ref())) {
+        bail!("{}: `report_attempts` {of} must be 1 to {most}", source.place(attempts));
     }
     check_report(&report).map_err(|error| anyhow!("{place}: `final_report` {of}: {error}"))?;
     Ok(Some(report))

@@ -175,8 +175,14 @@ impl Chain {
     }
 
     pub(super) fn new_step(&mut self) {
+        self.new_series();
+        self.waited_ms = 0;
+    }
+
+    /// The step asks for something else: its retries are counted anew, its waits are not.
+    pub(super) fn new_series(&mut self) {
         (self.has_content, self.may_end_again, self.is_waiting) = (false, false, false);
-        (self.retries, self.waited_ms) = (0, 0);
+        self.retries = 0;
     }
 
     pub(super) fn end(&self) -> Result<(), Violation> {

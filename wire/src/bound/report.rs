@@ -12,8 +12,7 @@ use serde_json::{Map, Number, Value};
 use super::{a_string, maybe_number};
 use crate::RequiredReport;
 
-/// The largest schema, in bytes as JSON: its values take many times that in memory.
-const MAX_SCHEMA: usize = 64 << 10;
+const MAX_SCHEMA: usize = RequiredReport::MAX_SCHEMA;
 
 /// Reads the report that a turn must end with, if any.
 pub(crate) fn report<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Box<RequiredReport>>, D::Error> {

@@ -2,6 +2,8 @@
 
 use everturn_wire::{Chunk, Image};
 
+use crate::json;
+
 /// What an image counts as: some 1,500 tokens, about what providers charge for one. Its bytes say nothing.
 const IMAGE_BYTES: u64 = 6_000;
 
@@ -13,7 +15,7 @@ pub(super) fn bytes(chunk: &Chunk) -> u64 {
     let images = |images: &[Image]| IMAGE_BYTES.saturating_mul(images.len() as u64);
     match chunk {
         Chunk::Text { text } | Chunk::Thinking { text, .. } | Chunk::System { text, .. } => text.len() as u64,
-        Chunk::ToolCall { tool_name, input, .. } => (tool_name.len() + json_len(input)) as u64,
+        Chunk::ToolCall { tool_name, input, .. } => tool_name.len().saturating_add(json::size(input)) as u64,
         Chunk::ToolResult { content, images: shown, .. } => content.len() as u64 + images(shown),
         Chunk::Image { .. } => IMAGE_BYTES,
         Chunk::Error(_) | Chunk::Unknown | _ => 0,
@@ -23,21 +25,4 @@ pub(super) fn bytes(chunk: &Chunk) -> u64 {
 /// About how many tokens these chunks are.
 pub(in crate::session) fn tokens<'c>(chunks: impl IntoIterator<Item = &'c Chunk>) -> u64 {
     chunks.into_iter().map(bytes).sum::<u64>() / BYTES_PER_TOKEN
-}
-
-/// The length of a value as JSON, without writing it.
-fn json_len(value: &everturn_wire::Value) -> usize {
-    struct Counter(usize);
-    impl std::io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    let _ = serde_json::to_writer(&mut counter, value);
-    counter.0
 }

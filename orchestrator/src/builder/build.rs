@@ -1,0 +1,120 @@
+//! What an orchestrator is made of, from what its builder was told.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use everturn_kernel::{Compaction, Walls};
+
+use super::{Builder, SharedSchedule};
+use crate::{
+    Clock, Journal, MemoryJournal, MemoryState, Orchestrator, Patient,
+    clock::Steady,
+    journal::{Configured, Guarded},
+    model_reviewer::{Desk, INSTRUCTIONS, ModelReviewer},
+    observer::Observers,
+    permission::{GrantStore, Permissions},
+    retry_settings::RetryScopes,
+    route::{Route, on_route},
+    session::Ports,
+    status::StatusChanges,
+    telemetry,
+    toolbox::Toolbox,
+};
+
+impl Builder {
+    /// The orchestrator. Turns run on the tokio runtime that calls it.
+    #[must_use]
+    pub fn build(mut self) -> Orchestrator {
+        telemetry::describe();
+        let hidden = self.review_model.take().map(|model| self.reviewers(model));
+        let tools = Toolbox::new(self.tools, self.tool_sources);
+        let mut settings = self.settings;
+        if !self.unbounded_waits {
+            let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
+            settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
+        }
+        let sits_out = self.sits_out_limits;
+        let walled = move |schedule: SharedSchedule| -> SharedSchedule {
+            if sits_out { Arc::new(Walls(schedule)) } else { schedule }
+        };
+        let usual = walled(self.schedule.clone());
+        let configured = Arc::new(Configured {
+            max_output_tokens: self.max_output_tokens,
+            system_prompt: self.system_prompt,
+            tools: Some(tools.current().names().map(str::to_owned).collect()),
+            schedule: usual.saved(),
+            auto_retry: None,
+        });
+        let mut models = self.models;
+        let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
+        let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
+        for (id, targets, schedule) in self.routes.into_iter().chain(several) {
+            let is_own = schedule.is_some();
+            let schedule = walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
+            let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
+            let targets = models.targets_of(&targets);
+            if !targets.is_empty() {
+                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
+            }
+        }
+        let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
+        let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
+        settings.compaction = self.compacts.map(|model| Compaction {
+            targets: model.map(|model| models.targets_of(&[model])).unwrap_or_default(),
+        });
+        let observers = Observers::new(self.observer);
+        let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
+        let retry = Arc::new(RetryScopes::new(store.clone()));
+        let grants = GrantStore::new(store.clone());
+        let permissions = Permissions { grants, ..self.permissions };
+        let orchestrator = Orchestrator::new(
+            journal.clone(),
+            clock.clone(),
+            observers,
+            retry.clone(),
+            |timers, shutdown| Ports {
+                models,
+                health: self.health,
+                gates: Arc::default(),
+                state: self.state,
+                tools,
+                permissions,
+                reviewer: self.reviewer,
+                reports: self.reports,
+                usual_max_steps: self.usual_max_steps,
+                compactions: self.compactions,
+                schedule: usual,
+                journal,
+                clock,
+                settings,
+                configured,
+                keep_ephemeral: self.keep_ephemeral,
+                max_tool_result: self.max_tool_result,
+                max_live_output: self.max_live_output,
+                retry,
+                timers,
+                shutdown,
+                status: StatusChanges::default(),
+            },
+        );
+        orchestrator.with_hidden(hidden)
+    }
+
+    /// The orchestrator in which that model reviews, in memory.
+    fn reviewers(&mut self, model: String) -> Orchestrator {
+        let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
+        let orchestrator = Self {
+            models: self.models.clone(),
+            routes: self.routes.clone(),
+            schedule: self.schedule.clone(),
+            clock: self.clock.clone(),
+            health: self.health.clone(),
+            journal: journal.clone(),
+            observer: Some(desk.clone()),
+            system_prompt: Some(INSTRUCTIONS.to_owned()),
+            ..Self::new()
+        }
+        .build();
+        self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, desk, model)));
+        orchestrator
+    }
+}
