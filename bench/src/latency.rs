@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use everturn_orchestrator::StartTurn;
 
-use crate::stream::{Bare, orchestrator};
+use crate::{bare::Bare, stream::orchestrator};
 
 const ROUNDS: usize = 400;
 
@@ -25,7 +25,7 @@ pub(crate) fn measure(base: &str) -> Result<()> {
             // Taken in turns, so that both see the same machine.
             let started = Instant::now();
             let mut first = None;
-            bare.stream(|_| {
+            bare.stream("Hi", |_| {
                 first.get_or_insert_with(|| started.elapsed());
             })
             .await?;

@@ -4,6 +4,7 @@
 //! CPU time is its own; the provider and the WebSocket clients are yet other processes.
 #![allow(clippy::print_stdout, reason = "printing is what this program is for")]
 
+mod bare;
 mod child;
 mod durability;
 mod kernel;
@@ -12,6 +13,9 @@ mod memory;
 mod provider;
 mod stream;
 mod table;
+mod turns;
+
+use std::fmt::Write as _;
 
 use anyhow::{Context, Result, bail};
 
@@ -22,6 +26,8 @@ use table::Table;
 /// Deltas of one saturated stream, and how often each row is measured; the best run counts.
 const DELTAS: u64 = 200_000;
 const RUNS: usize = 3;
+/// How often many turns are run, by the bare client and by ours; the median counts.
+const PAIRS: usize = 5;
 /// Subscribers beside the first, for the price of a further one.
 const FURTHER: usize = 8;
 /// Parked turns of the usual report.
@@ -40,6 +46,8 @@ fn main() -> Result<()> {
         ["in-process", base, further] => stream::in_process(base, further.parse()?),
         ["websocket", base, clients] => stream::websocket(base, clients.parse()?),
         ["reader", url, message] => stream::reader(url, message),
+        ["turns", client, load, base] => turns::measure(client, load, base),
+        ["turns"] => many_turns(),
         ["latency", base] => latency::measure(base),
         ["memory"] => memory::measure(),
         ["parked", turns] => memory::parked(turns.parse()?, Parked::Clock),
@@ -60,7 +68,7 @@ fn report() -> Result<()> {
     let bare = measure(&["bare", &base])?;
     let one = measure(&["in-process", &base, "0"])?;
     let many = measure(&["in-process", &base, &FURTHER.to_string()])?;
-    table.ratio("provider bytes to one subscriber in process, CPU per delta", one, bare, 2.0);
+    table.ratio("provider bytes to one subscriber in process, CPU per delta", one, bare, 1.5);
     table.ratio("each further subscriber, CPU per delta", (many - one) / FURTHER as f64, bare, 0.3);
     let ws = measure(&["websocket", &base, "1"])?;
     let ws_many = measure(&["websocket", &base, &(1 + FURTHER).to_string()])?;
@@ -78,6 +86,7 @@ fn report() -> Result<()> {
         );
     }
 
+    let many = turns(&base, &mut table)?;
     let latency = figures(&Child::run(&["latency", &base])?)?;
     let [bare_us, ours_us, stop_ms, bare_p99, socket_us, socket_p99, post_us, post_p99] = latency[..] else {
         bail!("not the figures of latency: {latency:?}");
@@ -95,10 +104,50 @@ fn report() -> Result<()> {
     let parked = parked(PARKED, &mut table)?;
     let asking = asking(&mut table)?;
     let durable = durability(&mut table)?;
-    table.figure("kernel: one delta through handle", single(&["kernel"])?, "ns", 150.0);
+    table.figure("kernel: one delta through handle", single(&["kernel"])?, "ns", 25.0);
     println!("bare client: {bare:.0} ns of CPU per delta, {bare_us:.0} us to the first one (p50)");
-    println!("{parked}\n{asking}\n{durable}\n{table}");
+    println!("{many}\n{parked}\n{asking}\n{durable}\n{table}");
     Ok(())
+}
+
+/// Many turns alone, without the rest of the report.
+fn many_turns() -> Result<()> {
+    let mut provider = Child::start(&["provider"])?;
+    let base = provider.line().context("the provider did not say where it is")?;
+    let mut table = Table::new();
+    let bare = turns(&base, &mut table)?;
+    println!("{bare}\n{table}");
+    Ok(())
+}
+
+/// Adds the rows of many turns; says what the bare client takes.
+fn turns(base: &str, table: &mut Table) -> Result<String> {
+    let rows = [
+        ("burst", 0, 2.0, "64 turns at once, 200 deltas each, an answer in one write, CPU per delta"),
+        ("paced", 0, 1.3, "512 turns at once, a delta every 20 ms, CPU per delta"),
+        ("short", 1, 2.5, "64 turns at once, 20 deltas each, CPU per turn"),
+        ("limited", 1, 2.5, "the same after two 429s that ask for no wait, CPU per turn"),
+    ];
+    let mut said = String::from("bare client:");
+    for (load, figure, limit, what) in rows {
+        let mut both = [Vec::new(), Vec::new()];
+        for _ in 0..PAIRS {
+            // Taken in turns, so that both see the same machine.
+            for (of, client) in both.iter_mut().zip(["bare", "engine"]) {
+                of.push(figures(&Child::run(&["turns", client, load, base])?)?[figure]);
+            }
+        }
+        let [bare, engine] = both.map(median);
+        table.ratio(what, engine, bare, limit);
+        let per = ["delta", "turn"][figure];
+        write!(said, " {load} {:.1} us a {per};", bare / 1e3)?;
+    }
+    Ok(said)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// The rows that take minutes and gigabytes.

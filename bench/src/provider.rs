@@ -2,48 +2,70 @@
 
 mod script;
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
 use anyhow::Result;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    time::interval,
 };
 
-use crate::DELTAS;
+use crate::{DELTAS, turns};
 use script::Script;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+/// What is answered to a request that is too early, though nobody has to wait.
+const REFUSAL: &str = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\ncontent-length: 55\r\n\r\n\
+    {\"error\":{\"message\":\"slow down\",\"code\":\"rate_limited\"}}";
+/// Time between two deltas of a stream that has a pace.
+const PACE: Duration = Duration::from_millis(20);
 /// Bytes written at once.
 const WRITE: usize = 32 << 10;
 
 /// Serves until the process is ended; prints its base URL first.
 ///
 /// The path says what is wanted: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
-/// and then silence; its end says in which API.
+/// and then silence, and the loads of [`crate::turns`]; its end says in which API.
 pub(crate) fn serve() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         println!("http://{}", listener.local_addr()?);
+        let limited = Limited::default();
         loop {
             let (socket, _) = listener.accept().await?;
+            let limited = limited.clone();
             tokio::spawn(async move {
                 // A client that goes away ends its connection, no more.
-                let _ = connection(socket).await;
+                let _ = connection(socket, limited).await;
             });
         }
     })
 }
 
-async fn connection(mut socket: TcpStream) -> Result<()> {
+async fn connection(mut socket: TcpStream, limited: Limited) -> Result<()> {
     socket.set_nodelay(true)?;
     let mut received = Vec::new();
-    while let Some(path) = request(&mut socket, &mut received).await? {
+    while let Some(Request { path, body }) = request(&mut socket, &mut received).await? {
+        if path.starts_with("/limited") && limited.refuses(&body) {
+            socket.write_all(REFUSAL.as_bytes()).await?;
+            continue;
+        }
         let script = Script::of(&path);
-        let deltas = if path.starts_with("/flood") { DELTAS } else { 1 };
+        let deltas = if path.starts_with("/flood") { DELTAS } else { turns::deltas(&path).unwrap_or(1) };
+        let mut pace = path.starts_with("/paced").then(|| interval(PACE));
         let mut out = HEAD.as_bytes().to_vec();
         chunk(&mut out, script.opening);
         for n in 0..deltas {
             chunk(&mut out, if n % 5 == 4 { &script.last_of_sentence } else { &script.delta });
-            if out.len() >= WRITE {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
+            if pace.is_some() || out.len() >= WRITE {
                 socket.write_all(&out).await?;
                 out.clear();
             }
@@ -60,14 +82,37 @@ async fn connection(mut socket: TcpStream) -> Result<()> {
     Ok(())
 }
 
+/// How often each request was refused.
+#[derive(Clone, Default)]
+struct Limited(Arc<Mutex<HashMap<Vec<u8>, u32>>>);
+
+impl Limited {
+    /// Two of three times.
+    fn refuses(&self, body: &[u8]) -> bool {
+        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = refused.entry(body.to_vec()).or_default();
+        *times += 1;
+        let refuses = *times < 3;
+        if !refuses {
+            refused.remove(body);
+        }
+        refuses
+    }
+}
+
 fn chunk(out: &mut Vec<u8>, events: &str) {
     if !events.is_empty() {
         out.extend_from_slice(format!("{:x}\r\n{events}\r\n", events.len()).as_bytes());
     }
 }
 
-/// Reads a request whole; its path.
-async fn request(socket: &mut TcpStream, received: &mut Vec<u8>) -> Result<Option<String>> {
+struct Request {
+    path: String,
+    body: Vec<u8>,
+}
+
+/// Reads a request whole.
+async fn request(socket: &mut TcpStream, received: &mut Vec<u8>) -> Result<Option<Request>> {
     loop {
         if let Some(end) = memchr::memmem::find(received, b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&received[..end]).to_ascii_lowercase();
@@ -75,8 +120,10 @@ async fn request(socket: &mut TcpStream, received: &mut Vec<u8>) -> Result<Optio
                 head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
             let whole = end + 4 + length.unwrap_or(0usize);
             if received.len() >= whole {
+                let body = received[end + 4..whole].to_vec();
                 received.drain(..whole);
-                return Ok(head.split_whitespace().nth(1).map(str::to_owned));
+                let path = head.split_whitespace().nth(1);
+                return Ok(path.map(|path| Request { path: path.to_owned(), body }));
             }
         }
         if socket.read_buf(received).await? == 0 {

@@ -1,25 +1,20 @@
 //! A saturated stream: CPU per delta.
 
-mod adapter;
+pub(crate) mod adapter;
 
 use std::future::Future;
 
 use anyhow::{Context, Result, bail, ensure};
-use bytes::Bytes;
 use cpu_time::ProcessTime;
 use everturn_kernel::StreamEvent;
 use everturn_orchestrator::{Orchestrator, StartTurn, Started, Subscription};
 use futures_util::{SinkExt, StreamExt};
-use http_body_util::{BodyExt, Full};
-use hyper::{Request, client::conn::http1::SendRequest};
-use hyper_util::rt::TokioIo;
-use serde::Deserialize;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::{DELTAS, child::Child};
+use crate::{DELTAS, bare::Bare, child::Child};
 
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
@@ -29,7 +24,7 @@ pub(crate) fn bare(base: &str) -> Result<()> {
         let mut client = Bare::connect(&format!("{base}/flood")).await?;
         let (started, mut text, mut deltas) = (ProcessTime::now(), 0, 0);
         client
-            .stream(|delta| {
+            .stream("Go", |delta| {
                 text += delta.len();
                 deltas += 1;
             })
@@ -55,11 +50,11 @@ pub(crate) fn in_process(base: &str, further: usize) -> Result<()> {
     })
 }
 
-async fn subscribe(orchestrator: &Orchestrator, turn: &Started) -> Result<Subscription> {
+pub(crate) async fn subscribe(orchestrator: &Orchestrator, turn: &Started) -> Result<Subscription> {
     Ok(orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?)
 }
 
-async fn read(mut events: Subscription) -> Result<(u64, usize)> {
+pub(crate) async fn read(mut events: Subscription) -> Result<(u64, usize)> {
     let (mut deltas, mut bytes) = (0, 0);
     loop {
         let frame = events.next().await?;
@@ -149,71 +144,4 @@ fn print(started: ProcessTime, deltas: u64, text: usize) -> Result<()> {
 /// An orchestrator in front of the provider, as an embedder would put it together.
 pub(crate) fn orchestrator(base: &str) -> Result<Orchestrator> {
     Ok(Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).build())
-}
-
-/// The bare client: one connection, kept.
-pub(crate) struct Bare {
-    connection: SendRequest<Full<Bytes>>,
-    path: String,
-    host: String,
-}
-
-/// Of a chunk, only what is shown.
-#[derive(Deserialize)]
-struct Chunk {
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    delta: Delta,
-}
-
-#[derive(Deserialize)]
-struct Delta {
-    content: Option<String>,
-}
-
-impl Bare {
-    pub(crate) async fn connect(base: &str) -> Result<Self> {
-        let rest = base.strip_prefix("http://").context("not an http URL")?;
-        let (host, path) = rest.split_once('/').context("no path")?;
-        let socket = TcpStream::connect(host).await?;
-        socket.set_nodelay(true)?;
-        let (connection, driver) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
-        tokio::spawn(driver);
-        Ok(Self { connection, path: format!("/{path}/chat/completions"), host: host.to_owned() })
-    }
-
-    /// One request; each delta's text.
-    pub(crate) async fn stream(&mut self, mut delta: impl FnMut(&str)) -> Result<()> {
-        let body = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"Go"}]}"#;
-        let request = Request::post(&self.path)
-            .header("host", &self.host)
-            .header("content-type", "application/json")
-            .body(Full::new(Bytes::from_static(body.as_bytes())))?;
-        self.connection.ready().await?;
-        let mut body = self.connection.send_request(request).await?.into_body();
-        let mut rest = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let Ok(bytes) = frame?.into_data() else { continue };
-            rest.extend_from_slice(&bytes);
-            let mut from = 0;
-            while let Some(at) = memchr::memmem::find(&rest[from..], b"\n\n") {
-                if let Some(json) =
-                    rest[from..from + at].strip_prefix(b"data: ").filter(|json| *json != b"[DONE]")
-                {
-                    let chunk: Chunk = serde_json::from_slice(json)?;
-                    chunk
-                        .choices
-                        .iter()
-                        .filter_map(|choice| choice.delta.content.as_deref())
-                        .for_each(&mut delta);
-                }
-                from += at + 2;
-            }
-            rest.drain(..from);
-        }
-        Ok(())
-    }
 }

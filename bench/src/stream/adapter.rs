@@ -11,7 +11,7 @@ use everturn_provider::{
 use everturn_wire::{Chunk, Message, Role};
 
 /// The adapter of an API, as an embedder would make it.
-pub(super) fn of(api: &str, base: &str) -> Result<Arc<dyn Provider>> {
+pub(crate) fn of(api: &str, base: &str) -> Result<Arc<dyn Provider>> {
     let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() })?;
     let endpoint = EndpointConfig::new(base);
     Ok(match api {

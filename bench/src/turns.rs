@@ -1,0 +1,117 @@
+//! Many turns: CPU per delta or per turn, beside the bare client that asks as often.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use cpu_time::ProcessTime;
+use everturn_orchestrator::{Exponential, Orchestrator, StartTurn};
+use tokio::task::JoinSet;
+
+use crate::{
+    bare::Bare,
+    stream::{adapter, block_on, read, subscribe},
+};
+
+/// What the provider is asked for, by many at once.
+struct Load {
+    /// The beginning of the path, which tells the provider what to do.
+    path: &'static str,
+    at_once: usize,
+    /// Turns of each, one after the other.
+    rounds: usize,
+    /// Deltas of a turn.
+    deltas: u64,
+}
+
+/// Whole answers, each in one write.
+const BURST: Load = Load { path: "burst", at_once: 64, rounds: 20, deltas: 200 };
+/// A delta every 20 ms, as from a real model.
+const PACED: Load = Load { path: "paced", at_once: 512, rounds: 1, deltas: 100 };
+/// Short answers.
+const SHORT: Load = Load { path: "short", at_once: 64, rounds: 60, deltas: 20 };
+/// Short answers to every third request only: the others are refused, and nobody has to wait.
+const LIMITED: Load = Load { path: "limited", at_once: 64, rounds: 30, deltas: 20 };
+
+fn load(name: &str) -> Result<Load> {
+    [BURST, PACED, SHORT, LIMITED]
+        .into_iter()
+        .find(|load| load.path == name)
+        .with_context(|| format!("no load is called {name:?}"))
+}
+
+/// How many deltas the provider sends for this path.
+pub(crate) fn deltas(path: &str) -> Option<u64> {
+    let name = path.split('/').nth(1)?;
+    load(name).ok().map(|load| load.deltas)
+}
+
+/// Prints CPU nanoseconds per delta and per turn of one kind of client.
+pub(crate) fn measure(client: &str, name: &str, base: &str) -> Result<()> {
+    let load = load(name)?;
+    let base = format!("{base}/{}", load.path);
+    let cpu = block_on(async {
+        match client {
+            "bare" => bare(&load, &base).await,
+            "engine" => engine(&load, &base).await,
+            other => bail!("no client is called {other:?}"),
+        }
+    })?;
+    let turns = (load.at_once * load.rounds) as f64;
+    let per_turn = cpu.as_nanos() as f64 / turns;
+    println!("{} {per_turn}", per_turn / load.deltas as f64);
+    Ok(())
+}
+
+async fn bare(load: &Load, base: &str) -> Result<Duration> {
+    let mut clients = Vec::new();
+    for _ in 0..load.at_once {
+        clients.push(Bare::connect(base).await?);
+    }
+    let (started, mut running) = (ProcessTime::now(), JoinSet::new());
+    for (n, mut client) in clients.into_iter().enumerate() {
+        let (rounds, wanted) = (load.rounds, load.deltas);
+        running.spawn(async move {
+            for round in 0..rounds {
+                let mut deltas = 0;
+                client.stream(&message(n, round), |_| deltas += 1).await?;
+                ensure!(deltas == wanted, "only {deltas} of {wanted} deltas came");
+            }
+            Ok(())
+        });
+    }
+    running.join_all().await.into_iter().collect::<Result<()>>()?;
+    Ok(started.elapsed())
+}
+
+async fn engine(load: &Load, base: &str) -> Result<Duration> {
+    let at_once = Exponential { base: Duration::ZERO, ..Exponential::default() };
+    let orchestrator =
+        Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).schedule(at_once).build();
+    // The connections are made beforehand, as the bare client's are.
+    turns(&orchestrator, load, 1, usize::MAX / 2).await?;
+    let started = ProcessTime::now();
+    turns(&orchestrator, load, load.rounds, 0).await?;
+    Ok(started.elapsed())
+}
+
+/// Runs turns, so many at once, each to its seal, with one subscriber in the process.
+async fn turns(orchestrator: &Orchestrator, load: &Load, rounds: usize, first: usize) -> Result<()> {
+    let mut running = JoinSet::new();
+    for n in 0..load.at_once {
+        let orchestrator = orchestrator.clone();
+        running.spawn(async move {
+            for round in 0..rounds {
+                let turn = orchestrator.start(StartTurn::new(message(n, first + round))).await?;
+                let (events, bytes) = read(subscribe(&orchestrator, &turn).await?).await?;
+                ensure!(events > 3 && bytes > 100, "only {events} events came");
+            }
+            Ok(())
+        });
+    }
+    running.join_all().await.into_iter().collect()
+}
+
+/// No two are the same: the provider knows a request that comes again by it.
+fn message(n: usize, round: usize) -> String {
+    format!("{} {n} {round}", std::process::id())
+}
