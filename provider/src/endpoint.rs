@@ -1,6 +1,6 @@
 //! An endpoint: makes its requests, and tells its failures without its secrets.
 
-use std::fmt;
+use std::{borrow::Cow, fmt, mem};
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use everturn_kernel::RequestQuota;
@@ -45,21 +45,28 @@ pub(crate) enum Credential {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     status: u16,
-    headers: Vec<(String, String)>,
-}
-
-impl From<&Response> for Head {
-    fn from(response: &Response) -> Self {
-        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
-        Self { status: response.status(), headers: headers.collect() }
-    }
+    headers: HeaderMap,
 }
 
 impl Head {
-    fn pairs(&self) -> Vec<(&str, &str)> {
-        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    /// Takes the headers out of a response.
+    pub(crate) fn of(response: &mut Response) -> Self {
+        Self { status: response.status(), headers: mem::take(response.headers_mut()) }
     }
+
+    fn pairs(&self) -> Vec<(&str, Cow<'_, str>)> {
+        let text = |value| String::from_utf8_lossy(HeaderValue::as_bytes(value));
+        self.headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect()
+    }
+
+    /// Whether there may be a limit on requests in it.
+    fn names_limit(&self) -> bool {
+        self.headers.keys().any(|name| name.as_str().contains("ratelimit"))
+    }
+}
+
+fn borrowed<'a>(pairs: &'a [(&'a str, Cow<'a, str>)]) -> Vec<(&'a str, &'a str)> {
+    pairs.iter().map(|(name, value)| (*name, &**value)).collect()
 }
 
 pub(crate) struct Endpoint {
@@ -124,7 +131,10 @@ impl Endpoint {
 
     /// What the headers of a response say is left of the limit on requests.
     pub(crate) fn quota(head: &Head) -> Option<RequestQuota> {
-        let quota = everturn_diagnosis::RequestQuota::read(&head.pairs(), clock::now())?;
+        if !head.names_limit() {
+            return None;
+        }
+        let quota = everturn_diagnosis::RequestQuota::read(&borrowed(&head.pairs()), clock::now())?;
         let everturn_diagnosis::RequestQuota { limit, remaining, reset_ms } = quota;
         Some(RequestQuota { limit, remaining, reset_ms })
     }
@@ -151,7 +161,7 @@ impl Endpoint {
     /// A connection that could not be made or did not last. `head`: of the response, once it had begun.
     pub(crate) fn lost(&self, fault: &ConnectionError, head: Option<&Head>) -> Failure {
         // What the headers ask for is about the response that began well, not about its end.
-        let begun = head.map(|head| Head { status: head.status, headers: Vec::new() });
+        let begun = head.map(|head| Head { status: head.status, headers: HeaderMap::new() });
         let mut failure = self.diagnose(Stage::Transport, begun.as_ref(), &fault.text, Some(fault.kind));
         failure.message = format!("{}: {}", self.authority(), failure.message);
         failure
@@ -164,7 +174,8 @@ impl Endpoint {
         body: &str,
         transport: Option<Transport>,
     ) -> Failure {
-        let headers = head.map(Head::pairs).unwrap_or_default();
+        let pairs = head.map(Head::pairs).unwrap_or_default();
+        let headers = borrowed(&pairs);
         let mut failure = diagnose(&Evidence {
             stage,
             status: head.map(|head| head.status),

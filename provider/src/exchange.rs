@@ -3,14 +3,19 @@
 #[cfg(any(test, feature = "replay"))]
 pub(crate) mod replay;
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{
+    collections::VecDeque,
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
+use bytes::Bytes;
 use everturn_kernel::StreamEvent;
 use everturn_wire::{Category, Failure, Value};
-use futures_core::{future::BoxFuture, stream::BoxStream};
-use futures_util::{StreamExt as _, stream};
+use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 use reqwest::Request;
-use tokio::select;
 
 use crate::{
     SseDecoder, SseEvent,
@@ -18,6 +23,17 @@ use crate::{
     endpoint::{Endpoint, Head},
     http::{BODY_LIMIT, ConnectionError, Notice, Response, Watch},
 };
+
+/// Longest text that is joined from pieces that are ready together, in bytes.
+const MAX_JOINED: usize = 64 << 10;
+
+/// How often other tasks are given way to, in a burst, before its text is told; and at the end of an answer, before the end
+/// of the body is waited for elsewhere.
+const MOST_ROUNDS: u32 = 32;
+const MOST_ENDING: u32 = 2;
+
+/// Facts from which on no more is read before they are told.
+const MOST_FACTS: usize = 256;
 
 /// What was read and not yet handed on.
 pub(crate) type Facts = VecDeque<StreamEvent>;
@@ -59,29 +75,30 @@ pub(crate) fn run<R: Reader>(
     request: Request,
     body: Body<R>,
 ) -> BoxStream<'static, StreamEvent> {
-    let phase = Phase::New(Box::new(request), Box::new(body));
-    let exchange = Exchange { endpoint, facts: Facts::new(), phase };
-    stream::unfold(exchange, |mut exchange| async move {
-        let fact = exchange.next().await?;
-        Some((fact, exchange))
-    })
-    .boxed()
+    let phase = Phase::New(Box::new((request, body)));
+    Box::pin(Exchange { endpoint, facts: Facts::new(), rounds: 0, phase })
 }
 
 struct Exchange<R> {
     endpoint: Arc<Endpoint>,
     facts: Facts,
+    /// How often more was waited for before what is there is told, or before the end of the body is left to others.
+    rounds: u32,
     phase: Phase<R>,
 }
 
-/// Boxed: it is moved with every piece that is read.
+/// Boxed: most of it is large, and a call is in one phase at a time.
 enum Phase<R> {
     /// Nobody has asked for a fact yet, and nothing was sent.
-    New(Box<Request>, Box<Body<R>>),
+    New(Box<(Request, Body<R>)>),
     /// The response's head is awaited.
     Asking(BoxFuture<'static, Result<Response, ConnectionError>>, Box<Call<R>>),
     /// The body's next piece is awaited.
     Reading(Box<Response>, Box<Call<R>>),
+    /// The answer is complete. The end of the body is awaited, so that the connection can serve the next call.
+    Ending(Box<Response>),
+    /// The body of a refusal is awaited: it explains the failure.
+    Refused(BoxFuture<'static, Failure>),
     Over,
 }
 
@@ -100,68 +117,114 @@ pub(crate) struct Body<R> {
     opening: Option<Vec<u8>>,
 }
 
-impl<R: Reader> Exchange<R> {
-    async fn next(&mut self) -> Option<StreamEvent> {
+impl<R: Reader> Stream for Exchange<R> {
+    type Item = StreamEvent;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
+        let this = self.get_mut();
         loop {
-            if let Some(fact) = self.facts.pop_front() {
-                return Some(fact);
-            }
-            let step = match mem::replace(&mut self.phase, Phase::Over) {
-                Phase::New(request, body) => {
-                    let http = self.endpoint.http();
-                    let watch = Watch::begin(http.timeouts());
-                    Ok(Phase::Asking(http.send(*request), Box::new(Call { watch, body: *body })))
+            let polled = match &this.phase {
+                Phase::Over => return Poll::Ready(next_fact(&mut this.facts)),
+                Phase::Reading(..) if this.rounds > 0 => this.poll_body(cx),
+                Phase::Ending(_) => this.poll_end(cx),
+                _ if !this.facts.is_empty() => return Poll::Ready(next_fact(&mut this.facts)),
+                Phase::New(_) => {
+                    this.begin();
+                    continue;
                 }
-                Phase::Asking(response, call) => self.ask(response, call).await,
-                Phase::Reading(response, call) => self.read(response, call).await,
-                Phase::Over => return None,
+                Phase::Asking(..) => this.poll_head(cx),
+                Phase::Reading(..) => this.poll_body(cx),
+                Phase::Refused(_) => this.poll_refusal(cx),
             };
-            match step {
-                Ok(phase) => self.phase = phase,
-                Err(failure) => self.facts.push_back(StreamEvent::Failed(failure)),
+            if let Err(failure) = ready!(polled) {
+                this.facts.push_back(StreamEvent::Failed(failure));
+                this.phase = Phase::Over;
             }
         }
     }
+}
 
-    async fn ask(
-        &mut self,
-        mut asked: BoxFuture<'static, Result<Response, ConnectionError>>,
-        mut call: Box<Call<R>>,
-    ) -> Result<Phase<R>, Failure> {
-        let response = select! {
-            biased;
-            response = &mut asked => response,
-            notice = call.watch.notice() => {
-                self.take_notice(Some(notice), None)?;
-                return Ok(Phase::Asking(asked, call));
-            }
+impl<R: Reader> Exchange<R> {
+    fn begin(&mut self) {
+        let Phase::New(asked) = mem::replace(&mut self.phase, Phase::Over) else { return };
+        let (request, body) = *asked;
+        let http = self.endpoint.http();
+        let call = Call { watch: Watch::begin(http.timeouts()), body };
+        self.phase = Phase::Asking(http.send(request), Box::new(call));
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Phase::Asking(asked, call) = &mut self.phase else { return Poll::Ready(Ok(())) };
+        let Poll::Ready(response) = asked.as_mut().poll(cx) else {
+            let notice = ready!(call.watch.poll_notice(cx));
+            return Poll::Ready(self.take_notice(Some(notice)));
         };
-        let mut response = response.map_err(|fault| self.endpoint.lost(&fault, None))?;
-        call.body.head = Head::from(&response);
+        Poll::Ready(match response {
+            Ok(response) => self.take_head(response),
+            Err(fault) => Err(self.endpoint.lost(&fault, None)),
+        })
+    }
+
+    fn take_head(&mut self, mut response: Response) -> Result<(), Failure> {
+        let Phase::Asking(_, mut call) = mem::replace(&mut self.phase, Phase::Over) else { return Ok(()) };
+        call.body.head = Head::of(&mut response);
         self.facts.extend(Endpoint::quota(&call.body.head).map(StreamEvent::Quota));
         if (200..300).contains(&response.status()) {
             let notice = call.watch.answered();
-            self.take_notice(notice, Some(&call.body.head))?;
-            return Ok(Phase::Reading(Box::new(response), call));
+            self.phase = Phase::Reading(Box::new(response), call);
+            return self.take_notice(notice);
         }
-        let explanation = response.body().await;
-        Err(self.endpoint.refused(&call.body.head, &explanation))
+        let endpoint = self.endpoint.clone();
+        let head = call.body.head;
+        self.phase = Phase::Refused(Box::pin(async move {
+            let explanation = response.body().await;
+            endpoint.refused(&head, &explanation)
+        }));
+        Ok(())
     }
 
-    async fn read(
-        &mut self,
-        mut response: Box<Response>,
-        mut call: Box<Call<R>>,
-    ) -> Result<Phase<R>, Failure> {
-        let Call { watch, body } = &mut *call;
-        let chunk = select! {
-            biased;
-            chunk = response.chunk() => chunk,
-            notice = watch.notice() => {
-                self.take_notice(Some(notice), Some(&body.head))?;
-                return Ok(Phase::Reading(response, call));
+    fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Phase::Refused(explained) = &mut self.phase else { return Poll::Ready(Ok(())) };
+        explained.as_mut().poll(cx).map(Err)
+    }
+
+    /// Reads all that is there, and what arrives while other tasks are given way, so that text that comes in many pieces at
+    /// once is told as one. What arrives by itself is told at once.
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        while let Phase::Reading(response, call) = &mut self.phase {
+            let Poll::Ready(chunk) = response.poll_chunk(cx) else {
+                let is_text =
+                    matches!(self.facts.back(), Some(StreamEvent::Text(_) | StreamEvent::Reasoning(_)));
+                if is_text && call.watch.is_burst() && self.rounds < MOST_ROUNDS {
+                    return self.give_way(cx);
+                }
+                if !self.facts.is_empty() {
+                    break;
+                }
+                let notice = ready!(call.watch.poll_notice(cx));
+                return Poll::Ready(self.take_notice(Some(notice)));
+            };
+            if let Err(failure) = self.take_chunk(chunk) {
+                return Poll::Ready(Err(failure));
             }
-        };
+            if self.facts.len() >= MOST_FACTS {
+                break;
+            }
+        }
+        self.rounds = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Has other tasks run before this one is polled again: the one that reads from the socket hands over piece by piece.
+    fn give_way(&mut self, cx: &Context<'_>) -> Poll<Result<(), Failure>> {
+        self.rounds += 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn take_chunk(&mut self, chunk: Result<Option<Bytes>, ConnectionError>) -> Result<(), Failure> {
+        let Phase::Reading(_, call) = &mut self.phase else { return Ok(()) };
+        let Call { watch, body } = &mut **call;
         let chunk = chunk.map_err(|fault| self.endpoint.lost(&fault, Some(&body.head)))?;
         let said = body.reader.said();
         let reading = match (&chunk, &body.opening) {
@@ -172,12 +235,13 @@ impl<R: Reader> Exchange<R> {
         match reading {
             Ok(Reading::More) => {
                 let notice = watch.heard(body.reader.said() != said);
-                self.take_notice(notice, Some(&body.head))?;
-                Ok(Phase::Reading(response, call))
+                self.take_notice(notice)
             }
             Ok(Reading::Complete) => {
-                response.release();
-                Ok(Phase::Over)
+                if let Phase::Reading(response, _) = mem::replace(&mut self.phase, Phase::Over) {
+                    (self.phase, self.rounds) = (Phase::Ending(response), 0);
+                }
+                Ok(())
             }
             Err(Flaw::Payload(payload)) => Err(self.endpoint.broken(&body.head, &payload)),
             Err(Flaw::Truncated(what)) => Err(self.endpoint.truncated(what, &body.head)),
@@ -185,14 +249,50 @@ impl<R: Reader> Exchange<R> {
         }
     }
 
-    /// Tells a silence, or fails with what the watch gave up for. `head`: of the response, once it has begun.
-    fn take_notice(&mut self, notice: Option<Notice>, head: Option<&Head>) -> Result<(), Failure> {
+    /// Mostly the end of the body is right behind the answer. Else it is waited for elsewhere.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Phase::Ending(response) = &mut self.phase else { return Poll::Ready(Ok(())) };
+        match response.poll_chunk(cx) {
+            Poll::Ready(Ok(None) | Err(_)) => self.phase = Phase::Over,
+            _ if self.rounds < MOST_ENDING => return self.give_way(cx),
+            _ => {
+                if let Phase::Ending(response) = mem::replace(&mut self.phase, Phase::Over) {
+                    response.release();
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Tells a silence, or fails with what the watch gave up for.
+    fn take_notice(&mut self, notice: Option<Notice>) -> Result<(), Failure> {
+        let head = match &self.phase {
+            Phase::Reading(_, call) => Some(&call.body.head),
+            _ => None,
+        };
         match notice {
             None => {}
             Some(Notice::Silent(silence)) => self.facts.push_back(StreamEvent::Silent(silence)),
             Some(Notice::Over(fault)) => return Err(self.endpoint.lost(&fault, head)),
         }
         Ok(())
+    }
+}
+
+/// The next fact, joined with those right behind it that are text of its kind.
+fn next_fact(facts: &mut Facts) -> Option<StreamEvent> {
+    let mut next = facts.pop_front()?;
+    loop {
+        match (&mut next, facts.front()) {
+            (StreamEvent::Text(text), Some(StreamEvent::Text(more)))
+            | (StreamEvent::Reasoning(text), Some(StreamEvent::Reasoning(more)))
+                if text.len() + more.len() <= MAX_JOINED =>
+            {
+                text.push_str(more);
+                facts.pop_front();
+            }
+            _ => return Some(next),
+        }
     }
 }
 

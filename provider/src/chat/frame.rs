@@ -1,8 +1,13 @@
 //! One event's payload. Lenient: servers of this API agree on little more than the names.
 
+use std::fmt;
+
 use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::Map;
 
 use crate::answer::own_word;
@@ -37,11 +42,76 @@ pub(super) struct Delta {
     pub(super) function_call: Option<FunctionFragment>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug)]
 pub(super) enum Content {
     Text(String),
     Parts(Vec<Part>),
+    Other,
+}
+
+/// By hand: an untagged enum would read every delta into a buffer first.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AnyContent)
+    }
+}
+
+struct AnyContent;
+
+impl<'de> Visitor<'de> for AnyContent {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("content in any form")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Content, E> {
+        Ok(Content::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(part) = items.next_element()? {
+            if let AnyPart::Known(part) = part {
+                parts.push(part);
+            }
+        }
+        Ok(Content::Parts(parts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| Content::Other)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum AnyPart {
+    Known(Part),
     Other(IgnoredAny),
 }
 
@@ -126,7 +196,7 @@ impl Content {
                 }
                 split
             }
-            Self::Other(_) => Default::default(),
+            Self::Other => Default::default(),
         }
     }
 }

@@ -1,8 +1,14 @@
 //! A response: its head is there, its body comes in pieces.
 
-use std::time::Duration;
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use bytes::Bytes;
+use hyper::body::Body as _;
 use reqwest::header::HeaderMap;
 use tokio::time::timeout;
 
@@ -20,34 +26,48 @@ const EXPLANATION: Duration = Duration::from_secs(20);
 /// A response whose body is still to come. Dropping it ends the exchange.
 #[derive(Debug)]
 pub(crate) struct Response {
-    inner: reqwest::Response,
+    inner: hyper::Response<reqwest::Body>,
     idle: Duration,
 }
 
 impl Response {
     pub(super) fn new(inner: reqwest::Response, idle: Duration) -> Self {
-        Self { inner, idle }
+        Self { inner: inner.into(), idle }
     }
 
     pub(crate) fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        self.inner.headers()
+    pub(crate) fn headers_mut(&mut self) -> &mut HeaderMap {
+        self.inner.headers_mut()
     }
 
-    /// The body's next piece; `None` at its proper end. Loses nothing when it is dropped.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
-        Ok(self.inner.chunk().await?)
+    /// The body's next piece; `None` at its proper end.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, ConnectionError>> {
+        loop {
+            let frame = ready!(Pin::new(self.inner.body_mut()).poll_frame(cx)).transpose()?;
+            // Trailers say nothing.
+            let Some(frame) = frame else { return Poll::Ready(Ok(None)) };
+            if let Ok(data) = frame.into_data() {
+                return Poll::Ready(Ok(Some(data)));
+            }
+        }
+    }
+
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
+        poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
     /// As much of the body as comes in time and fits the limit: what explains a failure is worth
     /// having, but not worth waiting for.
     pub(crate) async fn body(&mut self) -> Vec<u8> {
-        let mut body = Vec::new();
+        let (mut body, limit) = (Vec::new(), self.idle.min(EXPLANATION));
         let read = async {
-            while let Ok(Some(chunk)) = self.inner.chunk().await {
+            while let Ok(Some(chunk)) = self.chunk().await {
                 let room = BODY_LIMIT - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);
                 if body.len() == BODY_LIMIT {
@@ -56,7 +76,7 @@ impl Response {
             }
         };
         // Whether it ended or time ran out, what came is what there is.
-        let _ = timeout(self.idle.min(EXPLANATION), read).await;
+        let _ = timeout(limit, read).await;
         body
     }
 

@@ -2,7 +2,11 @@
 //!
 //! Moments are compared with deadlines. A piece that arrives moves moments and arms no timer, as pieces are many.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use everturn_diagnosis::Transport;
 use everturn_kernel::Silence;
@@ -15,6 +19,9 @@ const REPEAT: Duration = Duration::from_secs(60);
 
 /// What arrives this soon after words belongs to them, such as the end of their event.
 const LULL: Duration = Duration::from_secs(1);
+
+/// Bytes that arrive this soon after others are taken for parts of one burst.
+const BURST: Duration = Duration::from_millis(1);
 
 /// Stands for moments that no clock reaches.
 const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
@@ -39,6 +46,7 @@ pub(crate) struct Watch {
     head_at: Option<Instant>,
     /// When bytes arrived last.
     heard_at: Instant,
+    is_burst: bool,
     /// When bytes arrived last that said nothing.
     sign_at: Option<Instant>,
     /// When the silence was told last, and as what.
@@ -57,6 +65,7 @@ impl Watch {
             said_at: now,
             head_at: None,
             heard_at: now,
+            is_burst: false,
             sign_at: None,
             told: None,
             alarm: Box::pin(sleep_until(now)),
@@ -77,6 +86,7 @@ impl Watch {
     /// Bytes arrived; `said` tells whether they were of the answer, rather than signs of life alone.
     pub(crate) fn heard(&mut self, said: bool) -> Option<Notice> {
         let now = Instant::now();
+        self.is_burst = now.duration_since(self.heard_at) < BURST;
         self.heard_at = now;
         if said {
             self.said_at = now;
@@ -98,19 +108,24 @@ impl Watch {
         }
     }
 
-    /// Waits until there is something to say. Loses nothing when it is dropped.
-    pub(crate) async fn notice(&mut self) -> Notice {
+    /// Whether bytes arrived right behind others: then more may be on their way through this process.
+    pub(crate) fn is_burst(&self) -> bool {
+        self.is_burst
+    }
+
+    /// Pending until there is something to say.
+    pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Notice> {
         loop {
-            self.alarm.as_mut().await;
+            ready!(self.alarm.as_mut().poll(cx));
             let now = Instant::now();
             if let Some(over) = self.over(now) {
-                return over;
+                return Poll::Ready(over);
             }
             let notice = self.told_next().filter(|at| *at <= now).map(|_| self.silent(now));
             let next = self.next_deadline();
             self.alarm.as_mut().reset(next);
             if let Some(notice) = notice {
-                return notice;
+                return Poll::Ready(notice);
             }
         }
     }

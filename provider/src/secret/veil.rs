@@ -109,7 +109,8 @@ impl Veil {
     /// Takes all of it out of a text.
     pub(crate) fn hide_in(&self, text: &mut String) {
         let mut hidden: Vec<Range<usize>> = Vec::new();
-        for spelling in Spelling::ALL {
+        let spellings = Spelling::ALL.iter().filter(|spelling| spelling.may_be_in(text));
+        for spelling in spellings.take_while(|_| !self.windows.is_empty()) {
             self.find(&letters(text, *spelling), *spelling, &mut hidden);
         }
         for word in &self.words {

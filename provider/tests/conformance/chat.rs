@@ -8,7 +8,7 @@ use everturn_sim::chat::Answer;
 use everturn_wire::{Usage, Value};
 use serde_json::json;
 
-use crate::dialect::{Asked, Dialect, Sample, Setup, in_turns};
+use crate::dialect::{Asked, Dialect, Sample, Setup, in_turns, letters};
 
 pub(crate) struct Chat;
 
@@ -62,7 +62,7 @@ impl Dialect for Chat {
             let arguments = Arguments::Parsed(arguments);
             StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo: None })
         };
-        let facts = vec![
+        let facts = letters(vec![
             StreamEvent::Reasoning("Hm.".into()),
             StreamEvent::Text("Grüße, ".into()),
             StreamEvent::Text("\u{1F600}\u{2028}!".into()),
@@ -70,7 +70,7 @@ impl Dialect for Chat {
             call("c1", "g", json!({"y": [2]})),
             StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
             StreamEvent::Finished(FinishReason::ToolCalls),
-        ];
+        ]);
         let parts = answer.frames().to_vec();
         Sample { sufficient: parts.len() - 2, parts, facts }
     }

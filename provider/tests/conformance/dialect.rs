@@ -157,7 +157,20 @@ fn without_host(mut fact: StreamEvent) -> StreamEvent {
 pub(crate) async fn call(provider: &Arc<dyn Provider>) -> Vec<StreamEvent> {
     let mut facts = told(provider, request()).await;
     facts.retain(|fact| !matches!(fact, StreamEvent::Silent(_)));
-    facts
+    letters(facts)
+}
+
+/// The facts with their text letter by letter: how much of it is told at a time depends on how it arrives.
+pub(crate) fn letters(facts: Vec<StreamEvent>) -> Vec<StreamEvent> {
+    let each = |text: &str, fact: fn(String) -> StreamEvent| {
+        text.chars().map(|letter| fact(letter.into())).collect::<Vec<_>>()
+    };
+    let apart = |fact| match fact {
+        StreamEvent::Text(text) => each(&text, StreamEvent::Text),
+        StreamEvent::Reasoning(text) => each(&text, StreamEvent::Reasoning),
+        other => vec![other],
+    };
+    facts.into_iter().flat_map(apart).collect()
 }
 
 /// Makes this call and takes everything it tells, silences included.

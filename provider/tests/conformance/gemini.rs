@@ -9,7 +9,7 @@ use everturn_wire::{Usage, Value};
 use futures_util::StreamExt as _;
 use serde_json::{Map, json};
 
-use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, request};
+use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, letters, request};
 
 pub(crate) struct GenerateContent;
 
@@ -79,7 +79,7 @@ impl Dialect for GenerateContent {
             let (arguments, echo) = (Arguments::Parsed(arguments), Some(echo("gemini", data)));
             StreamEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, echo })
         };
-        let facts = vec![
+        let facts = letters(vec![
             StreamEvent::Reasoning("Hm.".into()),
             StreamEvent::Echo(echo("gemini", json!({"thought": true, "thoughtSignature": "c2ln"}))),
             StreamEvent::Text("Grüße, ".into()),
@@ -88,7 +88,7 @@ impl Dialect for GenerateContent {
             call("c1", "g", json!({"y": [2]}), json!({"id": "c1"})),
             StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 8, ..Usage::default() }),
             StreamEvent::Finished(FinishReason::ToolCalls),
-        ];
+        ]);
         Sample { sufficient: parts.len() - 1, parts, facts }
     }
 

@@ -24,6 +24,7 @@ macro_rules! conformance {
                 data_on_several_lines,
                 comments_and_fields_nobody_asked_for,
                 a_large_event,
+                text_that_arrives_together_is_told_together,
                 an_event_over_the_limit,
                 an_answer_over_the_limit,
             ]);

@@ -7,7 +7,7 @@ use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig, HttpClient, 
 use everturn_wire::{Usage, Value};
 use serde_json::json;
 
-use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, in_turns};
+use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, in_turns, letters};
 
 pub(crate) struct Messages;
 
@@ -88,7 +88,7 @@ impl Dialect for Messages {
             event(&json!({"type": "message_stop"})),
         ];
         let arguments = Arguments::Parsed(json!({"x": "1"}));
-        let facts = vec![
+        let facts = letters(vec![
             StreamEvent::Reasoning("Hm.".into()),
             StreamEvent::Echo(echo("anthropic", json!({"type": "thinking", "signature": "EqQB"}))),
             StreamEvent::Echo(echo("anthropic", json!({"type": "redacted_thinking", "data": "EmwK"}))),
@@ -97,7 +97,7 @@ impl Dialect for Messages {
             StreamEvent::ToolCall(ToolCall { id: "t2".into(), name: "f".into(), arguments, echo: None }),
             StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
             StreamEvent::Finished(FinishReason::ToolCalls),
-        ];
+        ]);
         Sample { sufficient: parts.len(), parts, facts }
     }
 

@@ -9,7 +9,7 @@ use everturn_wire::{Category, Chunk, Echo, Message, Role, Usage, Value};
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use crate::dialect::{Asked, Dialect, Sample, Setup, echo, in_turns, request};
+use crate::dialect::{Asked, Dialect, Sample, Setup, echo, in_turns, letters, request};
 
 pub(crate) struct ResponsesApi;
 
@@ -84,7 +84,7 @@ impl Dialect for ResponsesApi {
             end(&json!({"status": "completed", "error": null, "usage": usage})),
         ];
         let arguments = Arguments::Parsed(json!({"x": "1"}));
-        let facts = vec![
+        let facts = letters(vec![
             StreamEvent::Reasoning("Hm.".into()),
             StreamEvent::Echo(echo("openai-responses", json!([thought("gAAA")]))),
             StreamEvent::Text("Grüße, ".into()),
@@ -97,7 +97,7 @@ impl Dialect for ResponsesApi {
                 ..Usage::default()
             }),
             StreamEvent::Finished(FinishReason::ToolCalls),
-        ];
+        ]);
         Sample { sufficient: parts.len(), parts, facts }
     }
 

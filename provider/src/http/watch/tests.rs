@@ -1,5 +1,7 @@
 //! What a watch says, and when, on a clock that stands still until it is moved.
 
+use std::future::poll_fn;
+
 use tokio::time::{advance, timeout};
 
 use super::*;
@@ -12,7 +14,7 @@ fn watch() -> Watch {
 
 /// The next notice, and when it comes, in seconds from the beginning.
 async fn next(watch: &mut Watch, begun: Instant) -> (u64, Result<Silence, ConnectionError>) {
-    let notice = watch.notice().await;
+    let notice = poll_fn(|cx| watch.poll_notice(cx)).await;
     let said = match notice {
         Notice::Silent(silence) => Ok(silence),
         Notice::Over(fault) => Err(fault),
@@ -64,7 +66,7 @@ async fn signs_of_life_are_told_and_end_at_the_bound_on_progress() {
     assert!(watch.answered().is_none());
     let mut told = Vec::new();
     let over = loop {
-        let notice = match timeout(15 * SECOND, watch.notice()).await {
+        let notice = match timeout(15 * SECOND, poll_fn(|cx| watch.poll_notice(cx))).await {
             Ok(notice) => Some(notice),
             Err(_) => watch.heard(false),
         };
@@ -126,7 +128,7 @@ async fn a_silence_shorter_than_a_lull_is_told_once_of_each_kind() {
     watch.answered();
     let mut told = Vec::new();
     while begun.elapsed() < 2 * SECOND {
-        let notice = match timeout(SECOND / 100, watch.notice()).await {
+        let notice = match timeout(SECOND / 100, poll_fn(|cx| watch.poll_notice(cx))).await {
             Ok(notice) => Some(notice),
             Err(_) => watch.heard(false),
         };
@@ -161,7 +163,7 @@ async fn an_embedder_may_have_it_otherwise() {
     };
     let mut endless = Watch::begin(endless);
     endless.answered();
-    assert!(timeout(86_400 * SECOND, endless.notice()).await.is_err());
+    assert!(timeout(86_400 * SECOND, poll_fn(|cx| endless.poll_notice(cx))).await.is_err());
 }
 
 /// A call that may take so long in all.

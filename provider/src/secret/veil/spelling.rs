@@ -18,6 +18,15 @@ impl Spelling {
     pub(super) const ALL: &'static [Self] =
         &[Self::Plain, Self::Percent, Self::Json, Self::PercentInJson, Self::JsonInJson];
 
+    /// Whether a text may have something that is spelled so and not plainly: there is no escape without its first letter.
+    pub(super) fn may_be_in(self, text: &str) -> bool {
+        match self {
+            Self::Plain => true,
+            Self::Percent => text.contains('%'),
+            Self::Json | Self::PercentInJson | Self::JsonInJson => text.contains('\\'),
+        }
+    }
+
     /// The first `N` bytes that letters spell, and where they end in the text. Escapes are read from the first letter on,
     /// as what stands before a secret may look like the beginning of one.
     pub(super) fn read<const N: usize>(self, letters: &[Letter]) -> Option<([u8; N], usize)> {

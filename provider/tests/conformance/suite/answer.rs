@@ -5,7 +5,7 @@ use everturn_provider::AnswerLimits;
 use everturn_sim::{Loopback, Reply};
 use everturn_wire::Category;
 
-use crate::dialect::{Dialect, Setup, call, failed};
+use crate::dialect::{Dialect, Setup, call, failed, letters, request, told};
 
 async fn answered<D: Dialect>(reply: Reply) -> Vec<StreamEvent> {
     let server = Loopback::start([reply]).await;
@@ -61,9 +61,27 @@ pub(crate) async fn a_large_event<D: Dialect>() {
     let large = "0123456789abcdef".repeat(8 << 16);
     let sample = D::sample();
     let parts = [D::text(&large)].into_iter().chain(sample.parts);
-    let facts = answered::<D>(Reply::sse(parts)).await;
-    assert!(facts[0] == StreamEvent::Text(large), "the text is not what was sent");
-    assert_eq!(facts[1..], sample.facts);
+    let server = Loopback::start([Reply::sse(parts)]).await;
+    let mut facts = told(&D::provider(Setup::at(&server.base_url())), request()).await;
+    assert!(facts.remove(0) == StreamEvent::Text(large), "the text is not what was sent");
+    assert_eq!(letters(facts), sample.facts);
+}
+
+pub(crate) async fn text_that_arrives_together_is_told_together<D: Dialect>() {
+    const PARTS: usize = 200;
+    let sample = D::sample();
+    let parts = [vec![D::text("word "); PARTS], sample.parts].concat();
+    let each_its_own_chunk = Reply::sse(parts);
+    for (reply, most) in [(each_its_own_chunk.clone().unsplit(), PARTS / 20), (each_its_own_chunk, PARTS / 4)]
+    {
+        let server = Loopback::start([reply]).await;
+        let facts = told(&D::provider(Setup::at(&server.base_url())), request()).await;
+        let is_text = |fact: &&StreamEvent| matches!(fact, StreamEvent::Text(_));
+        let texts = facts.iter().take_while(is_text).count();
+        assert!((1..=most).contains(&texts), "{PARTS} pieces became {texts} facts");
+        let expected = [vec![StreamEvent::Text("word ".into()); PARTS], sample.facts.clone()].concat();
+        assert_eq!(letters(facts), letters(expected));
+    }
 }
 
 pub(crate) async fn an_event_over_the_limit<D: Dialect>() {
@@ -82,7 +100,7 @@ pub(crate) async fn an_answer_over_the_limit<D: Dialect>() {
     let mut setup = Setup::at(&server.base_url());
     setup.limits = AnswerLimits { answer: 25, ..setup.limits };
     let (told, failure) = failed(call(&D::provider(setup)).await);
-    assert_eq!(told, vec![StreamEvent::Text("0123456789".into()); 2]);
+    assert_eq!(told, letters(vec![StreamEvent::Text("0123456789".into()); 2]));
     assert_eq!((failure.category, failure.retryable), (Category::InvalidResponse, false));
     assert!(failure.message.contains("more than 25 bytes"), "{}", failure.message);
 }

@@ -8,7 +8,7 @@ use everturn_sim::{Gate, Loopback, Reply};
 use everturn_wire::{Category, Failure};
 use tokio::time::Instant;
 
-use crate::dialect::{Dialect, Setup, call, failed, request, told};
+use crate::dialect::{Dialect, Setup, call, failed, letters, request, told};
 
 /// Calls a server that falls silent; says how long the call waited.
 async fn silenced<D: Dialect>(reply: Reply) -> (Vec<StreamEvent>, Failure, Duration) {
@@ -148,7 +148,8 @@ pub(crate) async fn a_pause_is_told_and_changes_nothing<D: Dialect>() {
     let server = Loopback::start([Reply::sse(&parts).paced(pause)]).await;
     let facts = told(&D::provider(Setup::at(&server.base_url())), request()).await;
     let (silent, rest) = silences(facts);
-    assert_eq!(rest, [vec![StreamEvent::Text("a".into()); 3], sample.facts].concat());
+    assert_eq!(rest[..3], vec![StreamEvent::Text("a".into()); 3], "what comes by itself is told by itself");
+    assert_eq!(letters(rest), [vec![StreamEvent::Text("a".into()); 3], sample.facts].concat());
     assert!(silent.len() >= 3 && silent[..3].iter().all(|told| *told == (20, 280, false)), "{silent:?}");
 }
 
