@@ -106,21 +106,31 @@ pub async fn run_turn<H: Host>(
     let mut tasks = Tasks::new(retry);
     let mut durable = None;
     let mut at_once = 0;
+    let mut is_text = false;
     loop {
         if effects.is_binding() || durable != Some(turn.revision()) {
             host.commit(turn, effects).await?;
             durable = Some(turn.revision());
+            at_once = 0;
         }
-        let want = turn.want();
-        if want == Want::Nothing {
-            return Ok(Ended::Sealed);
+        // Streamed text does not change what is wanted.
+        if !is_text {
+            let want = turn.want();
+            if want == Want::Nothing {
+                return Ok(Ended::Sealed);
+            }
+            if effects.is_empty() && host.leaves(want) {
+                return Ok(Ended::Left(want));
+            }
+            tasks.align(turn, host);
         }
-        if effects.is_empty() && host.leaves(want) {
-            return Ok(Ended::Left(want));
-        }
-        tasks.align(turn, host);
         let input = poll_fn(|cx| {
-            let next = if at_once < TAKEN_AT_ONCE { tasks.poll(cx, host) } else { yields(cx) };
+            let next = match at_once {
+                TAKEN_AT_ONCE.. => yields(cx),
+                // All else was polled right before: it wakes this task when it has something.
+                1.. if is_text => tasks.poll_call(cx),
+                _ => tasks.poll(cx, host),
+            };
             at_once = if next.is_pending() { 0 } else { at_once + 1 };
             if next.is_pending() && !effects.is_empty() {
                 host.tell(turn, effects);
@@ -128,7 +138,8 @@ pub async fn run_turn<H: Host>(
             next
         })
         .await;
-        if !effects.is_empty() && !is_delta(&input) {
+        is_text = is_delta(&input);
+        if !effects.is_empty() && !is_text {
             // Publish what is known before the commit that this input may cause.
             host.tell(turn, effects);
         }

@@ -2,13 +2,12 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{
-    pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 
 use everturn_wire::{Category, Failure};
-use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
+use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use crate::{
     Host, Input, Millis, Op, RetryStrategy, ReviewAnswer, ReviewAttempt, StreamEvent, ToolAnswer, ToolCall,
@@ -131,10 +130,17 @@ impl<'r> Tasks<'r> {
                 Alarm::Checks { step } => Input::Due { step },
             });
         }
-        match &mut self.call {
-            Some((op, stream)) => poll_call(*op, stream.as_mut(), cx),
-            None => Poll::Pending,
-        }
+        self.poll_call(cx)
+    }
+
+    /// Returns the next fact of the provider call alone.
+    pub(super) fn poll_call(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
+        let Some((op, stream)) = &mut self.call else { return Poll::Pending };
+        let op = *op;
+        stream
+            .as_mut()
+            .poll_next(cx)
+            .map(|event| Input::Provider(op, event.unwrap_or_else(|| StreamEvent::Failed(truncated()))))
     }
 }
 
@@ -142,6 +148,9 @@ impl<'r> Sleep<'r> {
     /// Sleeps until the given time, repeatedly if necessary, because a sleep may end early.
     fn poll<H: Host>(&mut self, retry: &'r dyn RetryStrategy, cx: &mut Context<'_>, host: &H) -> Poll<Alarm> {
         let left = Duration::from_millis(self.at.since(host.now()));
+        if left.is_zero() && self.sleep.is_none() {
+            return Poll::Ready(self.alarm);
+        }
         let sleep = self.sleep.get_or_insert_with(|| match self.alarm {
             Alarm::Call(_) => retry.sleep(left),
             Alarm::Checks { .. } => host.sleep(left),
@@ -157,16 +166,6 @@ impl<'r> Sleep<'r> {
         cx.waker().wake_by_ref();
         Poll::Pending
     }
-}
-
-fn poll_call(
-    op: Op,
-    stream: Pin<&mut (dyn Stream<Item = StreamEvent> + Send)>,
-    cx: &mut Context<'_>,
-) -> Poll<Input> {
-    stream
-        .poll_next(cx)
-        .map(|event| Input::Provider(op, event.unwrap_or_else(|| StreamEvent::Failed(truncated()))))
 }
 
 fn truncated() -> Failure {
