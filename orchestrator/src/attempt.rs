@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use everturn_wire::{AgentEvent, ConversationId, EventBody, FailedAttempt};
+use everturn_wire::{Category, ConversationId, FailedAttempt, TurnId};
+use serde::Deserialize;
 
 use crate::{Cursor, Journal, JournalError};
 
@@ -67,34 +68,38 @@ impl Attempts {
     }
 }
 
+/// What a `provider-retry` says of the attempt that it answers.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Retry {
+    turn_id: TurnId,
+    attempt: u32,
+    delay_ms: u64,
+    message: String,
+    code: Option<String>,
+    next_at: Option<u64>,
+    category: Option<Category>,
+    shared: Option<bool>,
+    failed_target: Option<String>,
+    latency_ms: Option<u64>,
+}
+
 /// The attempt that a retry answers. Where another turn learnt it, there was none.
-fn failed(event: AgentEvent, step: u32) -> Option<FailedAttempt> {
-    let EventBody::ProviderRetry {
-        attempt,
-        delay_ms,
-        message,
-        code,
-        next_at,
-        category,
-        shared: None,
-        failed_target,
-        latency_ms,
-        ..
-    } = event.body
-    else {
+fn failed(retry: Retry, step: u32) -> Option<FailedAttempt> {
+    if retry.shared.is_some() {
         return None;
-    };
+    }
     Some(FailedAttempt {
-        turn_id: event.turn_id?,
+        turn_id: retry.turn_id,
         step,
-        attempt,
-        target: failed_target,
-        category,
-        code,
-        message: brief(message),
-        failed_at: next_at?.saturating_sub(delay_ms),
-        latency_ms,
-        wait_ms: Some(delay_ms),
+        attempt: retry.attempt,
+        target: retry.failed_target,
+        category: retry.category,
+        code: retry.code,
+        message: brief(retry.message),
+        failed_at: retry.next_at?.saturating_sub(retry.delay_ms),
+        latency_ms: retry.latency_ms,
+        wait_ms: Some(retry.delay_ms),
     })
 }
 

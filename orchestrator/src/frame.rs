@@ -18,6 +18,10 @@ const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\
 /// What is shown as the output of a tool whose call waits for a person.
 const NEEDS_APPROVAL: &str = "This call waits for approval. It runs when somebody allows it.\n";
 
+/// How the event of a delta begins, up to its text.
+const TEXT: &[u8] = br#"{"type":"text-delta","delta":""#;
+const REASONING: &[u8] = br#"{"type":"reasoning-delta","delta":""#;
+
 /// Room that an event may keep unused, in bytes.
 const SPARE: usize = 128;
 
@@ -60,6 +64,10 @@ impl Frame {
         turn_id: Option<&TurnId>,
         body: EventBody,
     ) -> Self {
+        if let (Some(delta), Some(turn_id)) = (body.delta(), turn_id) {
+            let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
+            return Self::of_delta(start, conversation_id, turn_id, delta, reasoning);
+        }
         let length = body.delta().map_or(1, |delta| delta.len().max(1)) as u64;
         let (extension, ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
         let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
@@ -71,6 +79,33 @@ impl Frame {
         });
         (frame.extension, frame.ends_turn) = (extension, ends_turn);
         frame.delta = is_delta.then(|| delta_at(&frame.event(), reasoning)).flatten();
+        frame
+    }
+
+    /// Serializes streamed text: by hand, as there is much of it, to the same bytes.
+    fn of_delta(
+        start: Cursor,
+        conversation_id: &ConversationId,
+        turn_id: &TurnId,
+        delta: &str,
+        reasoning: bool,
+    ) -> Self {
+        let head = if reasoning { REASONING } else { TEXT };
+        let (from, mut to) = (head.len() as u32, 0);
+        let end = Cursor(start.0 + delta.len().max(1) as u64);
+        let mut frame = Self::envelope(start, end, delta.len(), |bytes| {
+            // As in `new`.
+            let event_at = bytes.len();
+            bytes.extend_from_slice(&head[..head.len() - 1]);
+            let _ = serde_json::to_writer(&mut *bytes, delta);
+            to = (bytes.len() - event_at) as u32 - 1;
+            bytes.extend_from_slice(br#","conversationId":"#);
+            let _ = serde_json::to_writer(&mut *bytes, conversation_id);
+            bytes.extend_from_slice(br#","turnId":"#);
+            let _ = serde_json::to_writer(&mut *bytes, turn_id);
+            bytes.push(b'}');
+        });
+        frame.delta = Some(Delta { reasoning, from, to });
         frame
     }
 
@@ -247,11 +282,7 @@ impl Frame {
 
 /// Finds the text of a delta: the wire puts `type` first, then `delta`.
 fn delta_at(json: &[u8], reasoning: bool) -> Option<Delta> {
-    let head: &[u8] = if reasoning {
-        br#"{"type":"reasoning-delta","delta":""#
-    } else {
-        br#"{"type":"text-delta","delta":""#
-    };
+    let head = if reasoning { REASONING } else { TEXT };
     let text = json.strip_prefix(head)?;
     let mut at = 0;
     while *text.get(at)? != b'"' {
@@ -289,6 +320,23 @@ mod tests {
         let event: AgentEvent = serde_json::from_slice(&frame.event()).unwrap();
         let message: ServerMessage = serde_json::from_slice(&frame.chat_delta()).unwrap();
         assert_eq!(message, ServerMessage::ChatDelta { event, cursor: Some(frame.end().to_string()) });
+    }
+
+    #[test]
+    fn text_is_serialized_as_any_other_event() {
+        for reasoning in [false, true] {
+            for delta in ["", "word ", "a\"\\\n\u{7f}\u{1}\u{2028}ü\u{1F600}"] {
+                let delta = delta.to_owned();
+                let body = match reasoning {
+                    true => EventBody::ReasoningDelta { delta },
+                    false => EventBody::TextDelta { delta },
+                };
+                let frame = Frame::new(Cursor(7), &"c\"".into(), Some(&"t\n".into()), body.clone());
+                let event = AgentEvent { body, conversation_id: "c\"".into(), turn_id: Some("t\n".into()) };
+                assert_eq!(frame.event(), serde_json::to_vec(&event).unwrap());
+                assert_eq!(frame.delta, delta_at(&frame.event(), reasoning));
+            }
+        }
     }
 
     #[test]

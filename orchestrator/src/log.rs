@@ -63,7 +63,12 @@ impl EventLog {
         if cursor < self.start() {
             return None;
         }
-        let from = self.frames.partition_point(|frame| frame.end() <= cursor);
+        // Mostly it is the last one that is new.
+        let newest = self.frames.len().saturating_sub(1);
+        let from = match self.frames.back() {
+            Some(last) if last.start() <= cursor => newest + usize::from(last.end() <= cursor),
+            _ => self.frames.partition_point(|frame| frame.end() <= cursor),
+        };
         let mut frames: Vec<_> = self.frames.range(from..).take(limit).cloned().collect();
         if let Some(first) = frames.first_mut()
             && first.start() < cursor
