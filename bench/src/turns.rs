@@ -45,11 +45,11 @@ pub(crate) fn deltas(path: &str) -> Option<u64> {
     load(name).ok().map(|load| load.deltas)
 }
 
-/// Prints CPU nanoseconds per delta and per turn of one kind of client.
+/// Prints CPU nanoseconds per delta and per turn of one kind of client, and how many events a turn of ours had.
 pub(crate) fn measure(client: &str, name: &str, base: &str) -> Result<()> {
     let load = load(name)?;
     let base = format!("{base}/{}", load.path);
-    let cpu = block_on(async {
+    let (cpu, events) = block_on(async {
         match client {
             "bare" => bare(&load, &base).await,
             "engine" => engine(&load, &base).await,
@@ -58,11 +58,11 @@ pub(crate) fn measure(client: &str, name: &str, base: &str) -> Result<()> {
     })?;
     let turns = (load.at_once * load.rounds) as f64;
     let per_turn = cpu.as_nanos() as f64 / turns;
-    println!("{} {per_turn}", per_turn / load.deltas as f64);
+    println!("{} {per_turn} {:.1}", per_turn / load.deltas as f64, events as f64 / turns);
     Ok(())
 }
 
-async fn bare(load: &Load, base: &str) -> Result<Duration> {
+async fn bare(load: &Load, base: &str) -> Result<(Duration, u64)> {
     let mut clients = Vec::new();
     for _ in 0..load.at_once {
         clients.push(Bare::connect(base).await?);
@@ -80,35 +80,37 @@ async fn bare(load: &Load, base: &str) -> Result<Duration> {
         });
     }
     running.join_all().await.into_iter().collect::<Result<()>>()?;
-    Ok(started.elapsed())
+    Ok((started.elapsed(), 0))
 }
 
-async fn engine(load: &Load, base: &str) -> Result<Duration> {
+async fn engine(load: &Load, base: &str) -> Result<(Duration, u64)> {
     let at_once = Exponential { base: Duration::ZERO, ..Exponential::default() };
     let orchestrator =
         Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).schedule(at_once).build();
     // The connections are made beforehand, as the bare client's are.
     turns(&orchestrator, load, 1, usize::MAX / 2).await?;
     let started = ProcessTime::now();
-    turns(&orchestrator, load, load.rounds, 0).await?;
-    Ok(started.elapsed())
+    let events = turns(&orchestrator, load, load.rounds, 0).await?;
+    Ok((started.elapsed(), events))
 }
 
-/// Runs turns, so many at once, each to its seal, with one subscriber in the process.
-async fn turns(orchestrator: &Orchestrator, load: &Load, rounds: usize, first: usize) -> Result<()> {
+/// Runs turns, so many at once, each to its seal, with one subscriber in the process. Returns the number of events.
+async fn turns(orchestrator: &Orchestrator, load: &Load, rounds: usize, first: usize) -> Result<u64> {
     let mut running = JoinSet::new();
     for n in 0..load.at_once {
         let orchestrator = orchestrator.clone();
         running.spawn(async move {
+            let mut all = 0;
             for round in 0..rounds {
                 let turn = orchestrator.start(StartTurn::new(message(n, first + round))).await?;
                 let (events, bytes) = read(subscribe(&orchestrator, &turn).await?).await?;
                 ensure!(events > 3 && bytes > 100, "only {events} events came");
+                all += events;
             }
-            Ok(())
+            Ok(all)
         });
     }
-    running.join_all().await.into_iter().collect()
+    running.join_all().await.into_iter().sum()
 }
 
 /// No two are the same: the provider knows a request that comes again by it.

@@ -25,6 +25,7 @@ pub(crate) struct Prose {
     starts: Vec<([u8; 2], usize)>,
     /// How they begin, to dismiss most phrases at once.
     pairs: Pairs,
+    is_ascii: bool,
 }
 
 impl Prose {
@@ -45,7 +46,8 @@ impl Prose {
         let starts: Vec<_> = spaces.map(|(at, _)| (head(&bytes[at + 1..]), at + 1)).collect();
         let mut pairs = Pairs::default();
         starts.iter().for_each(|(head, _)| pairs.insert(head));
-        Self { words, starts, pairs }
+        let is_ascii = words.is_ascii();
+        Self { words, starts, pairs, is_ascii }
     }
 
     /// The words, each with a space before and after it.
@@ -69,10 +71,12 @@ impl Prose {
 
     /// Where the text after each occurrence of the phrase begins.
     pub(crate) fn ends<'a>(&'a self, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let (phrase, open) = phrase.strip_suffix('*').map_or((phrase, false), |stem| (stem, true));
+        let open = phrase.as_bytes().last() == Some(&b'*');
+        let phrase = if open { &phrase[..phrase.len() - 1] } else { phrase };
         // Scripts without spaces have no word boundaries to respect.
         let spaced = phrase.as_bytes().first().is_some_and(u8::is_ascii);
-        let anywhere = (!spaced).then(|| self.words.match_indices(phrase).map(|(at, _)| at + phrase.len()));
+        let anywhere = (!spaced && !self.is_ascii)
+            .then(|| self.words.match_indices(phrase).map(|(at, _)| at + phrase.len()));
         let whole =
             (spaced && self.pairs.may_have(phrase.as_bytes())).then(|| self.whole(phrase.as_bytes(), open));
         anywhere.into_iter().flatten().chain(whole.into_iter().flatten())
