@@ -148,9 +148,6 @@ impl<'r> Sleep<'r> {
     /// Sleeps until the given time, repeatedly if necessary, because a sleep may end early.
     fn poll<H: Host>(&mut self, retry: &'r dyn RetryStrategy, cx: &mut Context<'_>, host: &H) -> Poll<Alarm> {
         let left = Duration::from_millis(self.at.since(host.now()));
-        if left.is_zero() && self.sleep.is_none() {
-            return Poll::Ready(self.alarm);
-        }
         let sleep = self.sleep.get_or_insert_with(|| match self.alarm {
             Alarm::Call(_) => retry.sleep(left),
             Alarm::Checks { .. } => host.sleep(left),
