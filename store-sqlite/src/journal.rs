@@ -82,12 +82,21 @@ impl SqliteJournal {
 /// only after a process that ended without closing it.
 const SOON_CHECKED: u64 = 64 << 20;
 
+/// Bytes of a page in new files. A commit writes whole pages, and most commits are small.
+const PAGE: u32 = 1024;
+
+/// The length of the log, in bytes, from which on its pages are copied to the database. Each is copied once, however often
+/// it was written, but a crash leaves up to this much to be read and written again at the next start.
+const LOG: u32 = 4 << 20;
+
 /// The connection that writes.
 fn connect(path: &Path, limits: FileLimits) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let left_over = left_over::write_again(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    // Of a file that is still empty; another keeps its own.
+    connection.pragma_update(None, "page_size", PAGE).map_err(failed)?;
     schema::migrate(&mut connection, path)?;
     configure(&connection, limits).map_err(failed)?;
     tidy(&connection).map_err(failed)?;
@@ -101,8 +110,9 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
     if let Some(max) = limits.max_bytes {
-        let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
         connection.pragma_update(None, "max_page_count", record::integer(max.div_ceil(u64::from(page))))?;
     }
     Ok(())
@@ -118,7 +128,7 @@ pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
         return Ok(());
     }
     let unused = "DELETE FROM definition WHERE key NOT IN
-        (SELECT definition FROM conversation WHERE definition IS NOT NULL)";
+        (SELECT definition FROM conversation WHERE definition IS NOT NULL UNION SELECT definition FROM running)";
     connection.execute(unused, []).map(drop)
 }
 

@@ -1,5 +1,6 @@
 //! The one thread that writes.
 
+mod added;
 mod append;
 mod group;
 mod row;

@@ -1,15 +1,15 @@
 //! One append, as statements.
 
-use everturn_orchestrator::{Definition, Entry, JournalError, StoredEvent, Version};
-use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
-use rusqlite::{
-    Connection, OptionalExtension as _, Result, ToSql, params,
-    types::{ToSqlOutput, ValueRef},
-};
+use everturn_orchestrator::{Definition, Entry, JournalError, Version};
+use everturn_wire::ConversationId;
+use rusqlite::{Connection, OptionalExtension as _, Result};
 use tokio::sync::oneshot;
 
-use super::row::{Row, Unsealed};
-use crate::record::{count, integer, role_code, to_json};
+use super::{
+    added::Added,
+    row::{Row, Unsealed},
+};
+use crate::record::{count, integer, to_json};
 
 /// One append that waits to be written.
 pub(crate) struct Append {
@@ -47,27 +47,34 @@ impl Append {
             return Ok(Err(JournalError::Stale { id: self.id.clone(), expected: self.expected, found }));
         }
         let version = Version(found.0 + 1);
+        let row = self.row(on, version, last)?;
         let key = match known {
-            Some((key, _)) => key,
-            None => insert(on, &self.id)?,
+            Some((key, _)) => row.update(on, key)?,
+            None => row.insert(on, &self.id)?,
         };
+        Added::new(on, key, self.time()).all(&self.entries)?;
+        Ok(Ok(version))
+    }
+
+    /// What it makes of the conversation's row.
+    fn row<'g>(
+        &'g self,
+        on: &Connection,
+        version: Version,
+        last: &mut LastDefinition<'g>,
+    ) -> Result<Row<'g>> {
         let mut row = Row { version, head: None, turn: None };
         for entry in &self.entries {
             match entry {
-                Entry::Chunk(chunk) => self::chunk(on, key, chunk)?,
-                Entry::Event(event) => self::event(on, key, event)?,
                 Entry::Turn(turn) => {
                     row.turn = Some(Unsealed::Turn(turn, last.key_of(on, &turn.definition)?));
                 }
-                Entry::Sealed(figures) => {
-                    sealed(on, key, figures, self.time())?;
-                    row.turn = Some(Unsealed::None);
-                }
+                Entry::Sealed(_) => row.turn = Some(Unsealed::None),
                 Entry::Head(head) => row.head = Some(head),
+                Entry::Chunk(_) | Entry::Event(_) => {}
             }
         }
-        row.update(on, key)?;
-        Ok(Ok(version))
+        Ok(row)
     }
 
     /// When it happened, as far as it says so.
@@ -83,32 +90,6 @@ fn find(on: &Connection, id: &ConversationId) -> Result<Option<(i64, Version)>> 
     on.prepare_cached("SELECT key, version FROM conversation WHERE id = ?1")?
         .query_row([id.as_str()], |row| Ok((row.get(0)?, Version(count(row, 1)?))))
         .optional()
-}
-
-fn insert(on: &Connection, id: &ConversationId) -> Result<i64> {
-    on.prepare_cached("INSERT INTO conversation (id, version) VALUES (?1, 0)")?.insert([id.as_str()])
-}
-
-fn chunk(on: &Connection, key: i64, chunk: &StoredChunk) -> Result<()> {
-    let json = to_json(&chunk.chunk)?;
-    on.prepare_cached(
-        "INSERT INTO chunk (conversation, seq, role, chunk, supersedes) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![
-        key,
-        integer(chunk.seq),
-        role_code(chunk.role)?,
-        json,
-        chunk.supersedes.map(integer)
-    ])?;
-    Ok(())
-}
-
-fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
-    let (begins, ends) = (integer(event.start.value()), integer(event.end.value()));
-    on.prepare_cached("INSERT INTO event (conversation, begins, ends, json) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, begins, ends, Text(&event.json)])?;
-    Ok(())
 }
 
 /// The definition written last in this transaction. Turns of one orchestrator mostly have the same, and to look one up
@@ -138,23 +119,5 @@ fn find_or_insert(on: &Connection, definition: &str) -> Result<i64> {
     match known {
         Some(key) => Ok(key),
         None => on.prepare_cached("INSERT INTO definition (json) VALUES (?1)")?.insert([definition]),
-    }
-}
-
-fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
-    let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
-        (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),
-        coalesce(?2, (SELECT last_activity_at FROM conversation WHERE key = ?1), 0),
-        (SELECT coalesce(max(ends), 0) FROM event WHERE conversation = ?1), ?3)";
-    on.prepare_cached(sql)?.execute(params![key, time, to_json(figures)?])?;
-    Ok(())
-}
-
-/// JSON that is bytes already, kept as text.
-struct Text<'a>(&'a [u8]);
-
-impl ToSql for Text<'_> {
-    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
     }
 }

@@ -8,6 +8,7 @@ mod crash;
 mod full;
 mod herd;
 mod newer;
+mod older;
 mod open;
 mod retention;
 mod rival;
