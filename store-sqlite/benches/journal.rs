@@ -190,12 +190,12 @@ fn pages(path: &Path, turns: usize) {
     let mut owners = connection.prepare("SELECT pageno, name FROM dbstat").unwrap();
     let owners: HashMap<u32, String> =
         owners.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
-    let size: usize = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0)).unwrap();
+    let size: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0)).unwrap();
     let log = fs::read(path.with_extension("db-wal")).unwrap();
     // The format is documented: a header of 32 bytes; before each page 24 bytes, which begin with its number and, where a
     // transaction ends, the size of the database.
     let (mut touched, mut commits) = (BTreeMap::new(), 0);
-    for frame in log[32..].chunks_exact(24 + size) {
+    for frame in log[32..].chunks_exact(24 + size as usize) {
         let word = |at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
         commits += usize::from(word(4) > 0);
         *touched.entry(owners.get(&word(0)).map_or("(free)", String::as_str)).or_insert(0) += 1;

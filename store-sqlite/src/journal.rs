@@ -121,8 +121,11 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
 /// The number of definitions up to which unused ones are not searched for, since the search reads every conversation.
 const UNUSED: i64 = 256;
 
-/// Drops definitions that no unsealed turn has any more, when there are many definitions.
+/// Drops rows of turns that run no more, and, when there are many definitions, those that no unsealed turn has any more.
 pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
+    let sealed =
+        "DELETE FROM running WHERE version <> (SELECT version FROM conversation WHERE key = conversation)";
+    connection.execute(sealed, [])?;
     let kept: i64 = connection.query_row("SELECT count(*) FROM definition", [], |row| row.get(0))?;
     if kept <= UNUSED {
         return Ok(());

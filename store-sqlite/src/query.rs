@@ -10,11 +10,12 @@ use rusqlite::{Connection, Error, OptionalExtension as _, Result, Row, params, t
 
 use crate::{
     record::{self, CHUNK, HEAD, RUN, RUNNING, SEAL, TURN, count, integer},
-    run::{self, Kept, Malformed},
+    run::{self, Ids, Kept, Malformed},
 };
 
 pub(crate) fn load(connection: &Connection, id: &ConversationId) -> Result<Option<Stored>> {
-    let sql = format!("SELECT version, {HEAD}, {TURN} FROM conversation {RUNNING} WHERE id = ?1");
+    let sql =
+        format!("SELECT conversation.version, {HEAD}, {TURN} FROM conversation {RUNNING} WHERE id = ?1");
     let stored = |row: &Row<'_>| {
         let Some(head) = record::head(row, 1)? else { return Ok(None) };
         Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 8)? }))
@@ -62,7 +63,7 @@ pub(crate) fn events(
 ) -> Result<Vec<StoredEvent>> {
     let sql = "SELECT begins, text, conversation FROM entry
         WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND kind = ?2 AND place > ?3 ORDER BY place";
-    let (mut events, mut chunk) = (Vec::new(), None);
+    let (mut events, mut chunk, ids) = (Vec::new(), None, Ids::of(id));
     let mut statement = connection.prepare_cached(sql)?;
     let mut runs = statement.query(params![id.as_str(), RUN, integer(after.value())])?;
     while events.len() < limit
@@ -72,7 +73,7 @@ pub(crate) fn events(
         for kept in run {
             let kept = kept.map_err(damaged)?;
             if kept.end > after && events.len() < limit {
-                events.push(whole(connection, row.get(2)?, &kept, &mut chunk)?);
+                events.push(whole(connection, row.get(2)?, &kept, &ids, &mut chunk)?);
             }
         }
     }
@@ -84,6 +85,7 @@ fn whole(
     connection: &Connection,
     conversation: i64,
     kept: &Kept<'_>,
+    ids: &Ids,
     known: &mut Option<(u64, Vec<u8>)>,
 ) -> Result<StoredEvent> {
     if let Some(seq) = kept.refers_to()
@@ -96,7 +98,7 @@ fn whole(
         *known = Some((seq, chunk.ok_or_else(|| damaged(Malformed))?));
     }
     let chunk = known.as_ref().map_or(&[][..], |known| &known.1);
-    kept.event(chunk).ok_or_else(|| damaged(Malformed))
+    kept.event(ids, chunk).ok_or_else(|| damaged(Malformed))
 }
 
 fn damaged(malformed: Malformed) -> Error {
@@ -134,7 +136,8 @@ pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<
 pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Wait)>> {
     let Some(last) = before.0.checked_sub(1) else { return Ok(Vec::new()) };
     // Those that run go on at once, before any that waits.
-    let sql = "SELECT id FROM running JOIN conversation ON key = conversation ORDER BY id";
+    let sql = "SELECT id FROM running JOIN conversation ON key = conversation AND conversation.version = running.version
+        ORDER BY id";
     let mut statement = connection.prepare_cached(sql)?;
     let running = statement.query_map([], |row| Ok((id(row)?, Wait::Now)))?;
     let mut unsealed = running.collect::<Result<Vec<_>>>()?;

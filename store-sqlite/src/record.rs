@@ -22,7 +22,8 @@ pub(crate) const TURN: &str = "coalesce(conversation.turn, running.turn),
     wake_at, wait_ms, for_person";
 
 /// Finds the turn that runs in a conversation.
-pub(crate) const RUNNING: &str = "LEFT JOIN running ON running.conversation = conversation.key";
+pub(crate) const RUNNING: &str = "LEFT JOIN running ON running.conversation = conversation.key
+    AND running.version = conversation.version";
 
 /// The kinds of entries.
 pub(crate) const CHUNK: i64 = 0;

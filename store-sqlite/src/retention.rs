@@ -67,7 +67,7 @@ impl SqliteJournal {
 fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::Result<usize> {
     let sql =
         "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3
-        AND NOT EXISTS (SELECT 1 FROM running WHERE conversation = key) LIMIT ?4";
+        AND NOT EXISTS (SELECT 1 FROM running WHERE conversation = key AND running.version = conversation.version) LIMIT ?4";
     // `;` is what follows `:`.
     let (from, to) = (ConversationId::EPHEMERAL, ConversationId::EPHEMERAL.replace(':', ";"));
     let columns = params![from, to, integer(idle_since.0), CONVERSATIONS];

@@ -1,11 +1,13 @@
 //! Runs of events, as one row keeps them.
 //!
-//! For each event, in order: how many places of the stream it takes, the length of what follows the colon, the colon, its
-//! JSON, a line feed. A text that a chunk of the same append has, too, is left out of the JSON. Then the numbers go on: the
-//! chunk's `seq`, where in the JSON the text belongs, where it begins in the chunk's JSON, and its length, all in bytes.
+//! The first line has the id of the turn that they are of, as their JSON has it. Then for each event, in order: `c` if its
+//! JSON ends with the id of the conversation, `t` if that of the turn follows, as these are left out; how many places of the
+//! stream it takes; the length of what follows the colon; the colon; its JSON; a line feed. A text that a chunk of the same
+//! append has, too, is left out as well: then the numbers go on with the chunk's `seq`, where in the JSON the text belongs,
+//! where it begins in the chunk's JSON, and its length, all in bytes.
 
-use bytes::Bytes;
 use everturn_orchestrator::{Cursor, StoredEvent};
+use everturn_wire::ConversationId;
 use memchr::{memchr, memchr2, memmem};
 
 /// The most events of a run, and the bytes from which on it takes no more: a reader takes in whole runs.
@@ -21,39 +23,106 @@ pub(crate) struct Run {
     pub(crate) begins: Cursor,
     pub(crate) ends: Cursor,
     pub(crate) events: usize,
-    pub(crate) text: Vec<u8>,
+    /// The turn's id.
+    turn: Option<Vec<u8>>,
+    lines: Vec<u8>,
 }
 
 impl Run {
     /// A run without events.
     pub(crate) fn at(begins: Cursor) -> Self {
-        Self { begins, ends: begins, events: 0, text: Vec::new() }
+        Self { begins, ends: begins, events: 0, turn: None, lines: Vec::new() }
     }
 
-    /// Whether it takes that event, too.
-    pub(crate) fn takes(&self, event: &StoredEvent) -> bool {
-        event.start == self.ends && self.events < EVENTS && self.text.len() < BYTES
-    }
-
-    /// Adds an event that it takes.
-    pub(crate) fn push(&mut self, event: &StoredEvent, chunks: &mut Chunks) {
+    /// Adds an event if it may: says whether it did.
+    pub(crate) fn push(&mut self, event: &StoredEvent, ids: &Ids, chunks: &mut Chunks) -> bool {
+        if event.start != self.ends || self.events == EVENTS || self.lines.len() >= BYTES {
+            return false;
+        }
+        let (json, end) = ids.part(&event.json);
+        match (end, &self.turn) {
+            (End::Turn(turn), Some(known)) if turn != known => return false,
+            (End::Turn(turn), None) => self.turn = Some(turn.to_owned()),
+            (End::Turn(_) | End::Conversation | End::Other, _) => {}
+        }
+        self.lines.extend_from_slice(end.letter());
         let places = event.end.value().saturating_sub(event.start.value());
-        let json: &[u8] = &event.json;
         match chunks.repeated(json) {
             None => {
-                self.text.extend_from_slice(format!("{places},{}:", json.len()).as_bytes());
-                self.text.extend_from_slice(json);
+                self.lines.extend_from_slice(format!("{places},{}:", json.len()).as_bytes());
+                self.lines.extend_from_slice(json);
             }
             Some(Repeated { seq, at, from, length }) => {
                 let left = json.len() - length;
                 let head = format!("{places},{left},{seq},{at},{from},{length}:");
-                self.text.extend_from_slice(head.as_bytes());
-                self.text.extend_from_slice(&json[..at]);
-                self.text.extend_from_slice(&json[at + length..]);
+                self.lines.extend_from_slice(head.as_bytes());
+                self.lines.extend_from_slice(&json[..at]);
+                self.lines.extend_from_slice(&json[at + length..]);
             }
         }
-        self.text.push(b'\n');
+        self.lines.push(b'\n');
         (self.ends, self.events) = (event.end, self.events + 1);
+        true
+    }
+
+    /// All of it, as it is kept.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        [self.turn.as_deref().unwrap_or_default(), b"\n", &self.lines].concat()
+    }
+}
+
+/// The id of a conversation as the JSON of its events has it.
+pub(crate) struct Ids(Vec<u8>);
+
+/// Where the id of a turn begins that follows it.
+const TURN_ID: &[u8] = br#","turnId":"#;
+
+/// With which ids the JSON of an event ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End<'e> {
+    Other,
+    Conversation,
+    /// With that of a conversation and this one.
+    Turn(&'e [u8]),
+}
+
+impl End<'_> {
+    fn letter(self) -> &'static [u8] {
+        match self {
+            Self::Other => b"",
+            Self::Conversation => b"c",
+            Self::Turn(_) => b"t",
+        }
+    }
+}
+
+impl Ids {
+    pub(crate) fn of(conversation: &ConversationId) -> Self {
+        // Text can always be written as JSON.
+        let id = serde_json::to_string(conversation).unwrap_or_default();
+        Self(format!(r#","conversationId":{id}"#).into_bytes())
+    }
+
+    /// The JSON of an event without its ids, and these.
+    fn part<'e>(&self, json: &'e [u8]) -> (&'e [u8], End<'e>) {
+        let Some(open) = json.strip_suffix(b"}") else { return (json, End::Other) };
+        if let Some(rest) = open.strip_suffix(&self.0[..]) {
+            return (rest, End::Conversation);
+        }
+        let (rest, turn) = open.split_at(memmem::rfind(open, TURN_ID).unwrap_or(0));
+        match rest.strip_suffix(&self.0[..]) {
+            Some(rest) if memchr(b'\n', turn).is_none() => (rest, End::Turn(turn)),
+            Some(_) | None => (json, End::Other),
+        }
+    }
+
+    /// What [`Self::part`] took from the JSON.
+    fn end<'a>(&'a self, end: End<'a>) -> [&'a [u8]; 3] {
+        match end {
+            End::Other => [b"", b"", b""],
+            End::Conversation => [&self.0, b"", b"}"],
+            End::Turn(turn) => [&self.0, turn, b"}"],
+        }
     }
 }
 
@@ -139,6 +208,7 @@ pub(crate) struct Kept<'r> {
     pub(crate) start: Cursor,
     pub(crate) end: Cursor,
     json: &'r [u8],
+    ids: End<'r>,
     repeated: Option<Repeated>,
 }
 
@@ -148,28 +218,29 @@ impl Kept<'_> {
         self.repeated.as_ref().map(|repeated| repeated.seq)
     }
 
-    /// The event, given the JSON of the chunk that it refers to. `None`: that is not the chunk.
-    pub(crate) fn event(&self, chunk: &[u8]) -> Option<StoredEvent> {
-        let json = match self.repeated {
-            None => Bytes::copy_from_slice(self.json),
-            Some(Repeated { at, from, length, .. }) => {
-                let text = chunk.get(from..)?.get(..length)?;
-                let (before, after) = self.json.split_at_checked(at)?;
-                [before, text, after].concat().into()
-            }
+    /// The event, given the ids of its conversation and the JSON of the chunk that it refers to. `None`: that is not the
+    /// chunk.
+    pub(crate) fn event(&self, ids: &Ids, chunk: &[u8]) -> Option<StoredEvent> {
+        let (at, text) = match self.repeated {
+            None => (0, &[][..]),
+            Some(Repeated { at, from, length, .. }) => (at, chunk.get(from..)?.get(..length)?),
         };
-        Some(StoredEvent { start: self.start, end: self.end, json })
+        let (before, after) = self.json.split_at_checked(at)?;
+        let [conversation, turn, end] = ids.end(self.ids);
+        let json = [before, text, after, conversation, turn, end].concat();
+        Some(StoredEvent { start: self.start, end: self.end, json: json.into() })
     }
 }
 
 /// The events of a run that begins there; an error if that is none.
 pub(crate) fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<Kept<'_>, Malformed>> {
-    let (mut start, mut rest) = (begins, run);
+    let (turn, mut rest) = memchr(b'\n', run).map_or((run, run), |at| (&run[..at], &run[at + 1..]));
+    let mut start = begins;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let Some((kept, left)) = first(start, rest) else {
+        let Some((kept, left)) = first(start, turn, rest) else {
             rest = &[];
             return Some(Err(Malformed));
         };
@@ -183,27 +254,42 @@ pub(crate) fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<
 #[error("events that cannot be read")]
 pub(crate) struct Malformed;
 
-/// The first event of what is left of a run, and what follows it.
-fn first(start: Cursor, run: &[u8]) -> Option<(Kept<'_>, &[u8])> {
-    let (head, rest) = run.split_at_checked(memchr(b':', run)?)?;
-    let mut numbers = str::from_utf8(head).ok()?.split(',').map(|number| number.parse::<u64>().ok());
-    let mut next = || numbers.next().map_or(Some(None), |number| number.map(Some));
-    let (places, length) = (next()??, usize::try_from(next()??).ok()?);
-    let repeated = match next()? {
-        None => None,
-        Some(seq) => {
-            let mut size = || usize::try_from(next()??).ok();
-            Some(Repeated { seq, at: size()?, from: size()?, length: size()? })
-        }
+/// The first event of what is left of a run of that turn, and what follows it.
+fn first<'r>(start: Cursor, turn: &'r [u8], run: &'r [u8]) -> Option<(Kept<'r>, &'r [u8])> {
+    let (ids, run) = match run.split_first()? {
+        (b'c', run) => (End::Conversation, run),
+        (b't', run) => (End::Turn(turn), run),
+        _ => (End::Other, run),
     };
-    let (json, rest) = rest[1..].split_at_checked(length)?;
+    let (head, rest) = run.split_at_checked(memchr(b':', run)?)?;
+    let numbers = str::from_utf8(head).ok()?.split(',').map(str::parse);
+    let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
+    let (places, length, repeated) = match numbers[..] {
+        [places, length] => (places, length, None),
+        [places, left, seq, at, from, length] => {
+            let repeated = Repeated { seq, at: size(at)?, from: size(from)?, length: size(length)? };
+            (places, left, Some(repeated))
+        }
+        _ => return None,
+    };
+    let (json, rest) = rest[1..].split_at_checked(size(length)?)?;
     let end = Cursor::from_value(start.value().checked_add(places)?);
-    Some((Kept { start, end, json, repeated }, rest.strip_prefix(b"\n")?))
+    Some((Kept { start, end, json, ids, repeated }, rest.strip_prefix(b"\n")?))
+}
+
+fn size(number: u64) -> Option<usize> {
+    usize::try_from(number).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+
+    fn ids() -> Ids {
+        Ids::of(&"a \"c\"".into())
+    }
 
     fn event(start: u64, places: u64, json: &str) -> StoredEvent {
         let (start, end) = (Cursor::from_value(start), Cursor::from_value(start + places));
@@ -217,18 +303,17 @@ mod tests {
         }
         let mut run = Run::at(events[0].start);
         for event in events {
-            assert!(run.takes(event));
-            run.push(event, &mut texts);
+            assert!(run.push(event, &ids(), &mut texts));
         }
         assert_eq!((run.ends, run.events), (events[events.len() - 1].end, events.len()));
-        String::from_utf8(run.text).unwrap()
+        String::from_utf8(run.text()).unwrap()
     }
 
     /// The events of a run, with the chunks that they may refer to.
     fn read(begins: u64, run: &str, chunks: &[(u64, &str)]) -> Option<Vec<StoredEvent>> {
         let whole = |kept: Kept<'_>| {
             let chunk = kept.refers_to().map(|seq| chunks.iter().find(|chunk| chunk.0 == seq));
-            kept.event(chunk.flatten().map_or(b"", |chunk| chunk.1.as_bytes()))
+            kept.event(&ids(), chunk.flatten().map_or(b"", |chunk| chunk.1.as_bytes()))
         };
         events(Cursor::from_value(begins), run.as_bytes()).map(|kept| whole(kept.ok()?)).collect()
     }
@@ -237,7 +322,7 @@ mod tests {
     fn what_chunks_do_not_have_is_kept_as_it_is() {
         let events = [event(5, 1, r#"{"a":":\n,"}"#), event(6, 0, "7"), event(6, 900, "\n")];
         let text = run(&events, &[(1, r#"{"text":"something else"}"#)]);
-        assert_eq!(text, "1,12:{\"a\":\":\\n,\"}\n0,1:7\n900,1:\n\n");
+        assert_eq!(text, "\n1,12:{\"a\":\":\\n,\"}\n0,1:7\n900,1:\n\n");
         assert_eq!(read(5, &text, &[]).unwrap(), events);
     }
 
@@ -263,32 +348,57 @@ mod tests {
     }
 
     #[test]
+    fn ids_are_kept_once() {
+        let ids = r#","conversationId":"a \"c\"""#;
+        let of_turn = |n: u64, turn: &str| event(n, 1, &format!(r#"{{"n":{n}{ids},"turnId":"{turn}"}}"#));
+        let events = [
+            event(0, 1, &format!(r#"{{"n":0{ids}}}"#)),
+            of_turn(1, "t"),
+            of_turn(2, "t"),
+            event(3, 1, r#"{"n":3,"conversationId":"another","turnId":"t"}"#),
+            event(4, 1, &format!(r#"{{"n":4{ids},"turnId":"t","more":1}}"#)),
+            event(5, 1, &format!(r#"{{"n":5{ids},"turnId":7}}"#)),
+        ];
+        let text = run(&events[..4], &[]);
+        let expected = ",\"turnId\":\"t\"\nc1,6:{\"n\":0\nt1,6:{\"n\":1\nt1,6:{\"n\":2\n1,";
+        assert!(text.starts_with(expected), "{text}");
+        assert_eq!(read(0, &text, &[]).unwrap(), events[..4]);
+        for other in &events[4..] {
+            let text = run(std::slice::from_ref(other), &[]);
+            assert_eq!(read(other.start.value(), &text, &[]).unwrap(), std::slice::from_ref(other));
+        }
+        let mut run = Run::at(Cursor::from_value(1));
+        assert!(run.push(&events[1], &self::ids(), &mut Chunks::default()));
+        assert!(!run.push(&of_turn(2, "u"), &self::ids(), &mut Chunks::default()), "it is of another turn");
+    }
+
+    #[test]
     fn a_run_is_bounded_and_has_no_gap() {
+        let push = |run: &mut Run, event: &StoredEvent| run.push(event, &ids(), &mut Chunks::default());
         let mut run = Run::at(Cursor::from_value(0));
-        assert!(!run.takes(&event(1, 1, "1")), "there is a gap before it");
-        let large = event(0, 1, &"1".repeat(BYTES));
-        run.push(&large, &mut Chunks::default());
-        assert!(!run.takes(&event(1, 1, "1")), "it is large");
+        assert!(!push(&mut run, &event(1, 1, "1")), "there is a gap before it");
+        assert!(push(&mut run, &event(0, 1, &"1".repeat(BYTES))));
+        assert!(!push(&mut run, &event(1, 1, "1")), "it is large");
         let mut run = Run::at(Cursor::from_value(0));
         for n in 0..EVENTS as u64 {
-            assert!(run.takes(&event(n, 1, "1")));
-            run.push(&event(n, 1, "1"), &mut Chunks::default());
+            assert!(push(&mut run, &event(n, 1, "1")));
         }
-        assert!(!run.takes(&event(EVENTS as u64, 1, "1")), "it has many");
+        assert!(!push(&mut run, &event(EVENTS as u64, 1, "1")), "it has many");
     }
 
     #[test]
     fn what_is_no_run_is_told() {
-        let (chunk, good) = ("{\"text\":\"long\"}", "1,2:{}\n4,2,9,1,9,4:{}\n");
+        let (chunk, good) = ("{\"text\":\"long\"}", "\n1,2:{}\n4,2,9,1,9,4:{}\n");
         assert!(read(0, good, &[(9, chunk)]).is_some());
-        for cut in 1..good.len() {
-            let is_whole = cut == "1,2:{}\n".len();
+        for cut in 2..good.len() {
+            let is_whole = cut == "\n1,2:{}\n".len();
             assert_eq!(read(0, &good[..cut], &[(9, chunk)]).is_some(), is_whole, "{:?}", &good[..cut]);
         }
-        for bad in
-            ["1:{}\n", ",2:{}\n", "-1,2:{}\n", "1,2,3:{}\n", "1,3:{}\n", "1,99:{}\n", "x", "1,2,9,3,0,1:{}\n"]
-        {
-            assert!(read(0, bad, &[(9, chunk)]).is_none(), "{bad:?}");
+        let bad =
+            ["1:{}", ",2:{}", "-1,2:{}", "1,2,3:{}", "1,3:{}", "1,99:{}", "x", "1,2,9,3,0,1:{}", "d1,2:{}"];
+        for bad in bad {
+            assert!(read(0, &format!("\n{bad}\n"), &[(9, chunk)]).is_none(), "{bad:?}");
         }
+        assert!(read(0, "1,2:{}", &[]).is_none(), "a line is missing");
     }
 }

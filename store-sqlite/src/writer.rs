@@ -3,6 +3,7 @@
 mod added;
 mod append;
 mod group;
+mod left;
 mod row;
 
 use std::{
@@ -87,6 +88,7 @@ impl Drop for WriterThread {
 }
 
 fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) {
+    let mut left = left::Left::default();
     while let Some(first) = jobs.blocking_recv() {
         let (mut group, mut alone, mut next) = (Vec::new(), None, Some(first));
         while let Some(job) = next {
@@ -97,7 +99,7 @@ fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) 
             let full = alone.is_some() || group.len() == TOGETHER;
             next = if full { None } else { jobs.try_recv().ok() };
         }
-        group::settle(&mut connection, path, group);
+        group::settle(&mut connection, path, group, &mut left);
         if let Some(work) = alone {
             work(&mut connection);
         }

@@ -23,7 +23,7 @@ CREATE TABLE entry (
 INSERT INTO entry (conversation, kind, place, role, supersedes, text)
     SELECT conversation, 0, seq, role, supersedes, chunk FROM chunk ORDER BY rowid;
 INSERT INTO entry (conversation, kind, place, begins, events, text)
-    SELECT conversation, 1, ends, begins, 1, printf('%d,%d:%s', ends - begins, octet_length(json), json) || char(10)
+    SELECT conversation, 1, ends, begins, 1, printf('%s%d,%d:%s%s', char(10), ends - begins, octet_length(json), json, char(10))
     FROM event ORDER BY rowid;
 INSERT INTO entry (conversation, kind, place, sealed_at, ends, text)
     SELECT conversation, 2, number, sealed_at, ends, figures FROM sealed;
@@ -32,15 +32,17 @@ DROP TABLE event;
 DROP TABLE sealed;
 CREATE UNIQUE INDEX place ON entry (conversation, kind, place);
 
--- Unsealed turns that do not wait: few, and each soon replaced. Those that wait are in the row of their conversation.
+-- Unsealed turns that do not wait. Those that wait are in the row of their conversation. A row counts as long as its
+-- conversation has this version: the seal of a turn leaves it, and it is removed when others are written.
 CREATE TABLE running (
     conversation INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL,
     turn TEXT NOT NULL,
     turn_begins INTEGER NOT NULL,
     turn_seq INTEGER NOT NULL,
     definition INTEGER NOT NULL
 ) STRICT;
-INSERT INTO running SELECT key, turn, coalesce(turn_begins, 0), coalesce(turn_seq, 0), coalesce(definition, 0)
+INSERT INTO running SELECT key, version, turn, coalesce(turn_begins, 0), coalesce(turn_seq, 0), coalesce(definition, 0)
     FROM conversation WHERE turn IS NOT NULL AND wake_at IS NULL AND for_person = 0;
 UPDATE conversation SET turn = NULL, turn_begins = NULL, turn_seq = NULL, definition = NULL
     WHERE turn IS NOT NULL AND wake_at IS NULL AND for_person = 0;

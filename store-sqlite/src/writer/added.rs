@@ -1,7 +1,7 @@
 //! What an append adds to a conversation: rows that are never changed.
 
 use everturn_orchestrator::{Entry, StoredEvent};
-use everturn_wire::{StoredChunk, TurnMetrics};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{
     Connection, Result, ToSql, params,
     types::{ToSqlOutput, ValueRef},
@@ -9,13 +9,14 @@ use rusqlite::{
 
 use crate::{
     record::{CHUNK, RUN, SEAL, integer, role_code, to_json},
-    run::{Chunks, Run},
+    run::{Chunks, Ids, Run},
 };
 
 /// Writes what one append adds.
 pub(super) struct Added<'c> {
     on: &'c Connection,
     conversation: i64,
+    ids: Ids,
     /// When it happened, if known.
     time: Option<i64>,
     chunks: Chunks,
@@ -24,8 +25,9 @@ pub(super) struct Added<'c> {
 }
 
 impl<'c> Added<'c> {
-    pub(super) fn new(on: &'c Connection, conversation: i64, time: Option<i64>) -> Self {
-        Self { on, conversation, time, chunks: Chunks::default(), run: None }
+    /// To the conversation of this key and id.
+    pub(super) fn new(on: &'c Connection, conversation: i64, id: &ConversationId, time: Option<i64>) -> Self {
+        Self { on, conversation, ids: Ids::of(id), time, chunks: Chunks::default(), run: None }
     }
 
     /// Writes those of the entries that add something.
@@ -60,10 +62,12 @@ impl<'c> Added<'c> {
     }
 
     fn event(&mut self, event: &StoredEvent) -> Result<()> {
-        if self.run.as_ref().is_some_and(|run| !run.takes(event)) {
-            self.end_run()?;
+        if self.run.as_mut().is_some_and(|run| run.push(event, &self.ids, &mut self.chunks)) {
+            return Ok(());
         }
-        self.run.get_or_insert_with(|| Run::at(event.start)).push(event, &mut self.chunks);
+        self.end_run()?;
+        // The first one is always taken.
+        self.run.insert(Run::at(event.start)).push(event, &self.ids, &mut self.chunks);
         Ok(())
     }
 
@@ -79,7 +83,7 @@ impl<'c> Added<'c> {
             ends,
             begins,
             events,
-            Text(&run.text)
+            Text(&run.text())
         ])?;
         Ok(())
     }

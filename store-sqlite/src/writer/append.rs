@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{
     added::Added,
+    left::Left,
     row::{Row, Unsealed},
 };
 use crate::record::{count, integer, to_json};
@@ -40,6 +41,7 @@ impl Append {
         &'g self,
         on: &Connection,
         last: &mut LastDefinition<'g>,
+        left: &mut Left,
     ) -> Result<std::result::Result<Version, JournalError>> {
         let known = find(on, &self.id)?;
         let found = known.map(|(_, version)| version).unwrap_or_default();
@@ -49,10 +51,10 @@ impl Append {
         let version = Version(found.0 + 1);
         let row = self.row(on, version, last)?;
         let key = match known {
-            Some((key, _)) => row.update(on, key)?,
-            None => row.insert(on, &self.id)?,
+            Some((key, _)) => row.update(on, key, left)?,
+            None => row.insert(on, &self.id, left)?,
         };
-        Added::new(on, key, self.time()).all(&self.entries)?;
+        Added::new(on, key, &self.id, self.time()).all(&self.entries)?;
         Ok(Ok(version))
     }
 

@@ -4,6 +4,7 @@ use everturn_orchestrator::{Head, TurnRecord, Version, Wait};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, Result, Statement, ToSql, params};
 
+use super::left::Left;
 use crate::record::{integer, status_code, to_json};
 
 macro_rules! head {
@@ -50,7 +51,7 @@ pub(super) enum Unsealed<'a> {
 
 impl Row<'_> {
     /// Writes them to the row of this key, which is returned.
-    pub(super) fn update(&self, on: &Connection, key: i64) -> Result<i64> {
+    pub(super) fn update(&self, on: &Connection, key: i64, left: &mut Left) -> Result<i64> {
         let sql = match (self.head, &self.turn) {
             (Some(_), Some(_)) => BOTH,
             (Some(_), None) => HEAD,
@@ -68,20 +69,15 @@ impl Row<'_> {
         }
         bind.value(key)?;
         statement.raw_execute()?;
-        if let Some(turn) = &self.turn {
-            match turn.running() {
-                Some(running) => running.write(on, key)?,
-                None => on
-                    .prepare_cached("DELETE FROM running WHERE conversation = ?1")?
-                    .execute([key])
-                    .map(drop)?,
-            }
+        match &self.turn {
+            None => self.moved(on, key)?,
+            Some(turn) => self.running(on, key, turn, left)?,
         }
         Ok(key)
     }
 
     /// Makes the row of a new conversation; its key.
-    pub(super) fn insert(&self, on: &Connection, id: &ConversationId) -> Result<i64> {
+    pub(super) fn insert(&self, on: &Connection, id: &ConversationId, left: &mut Left) -> Result<i64> {
         let mut statement = on.prepare_cached(INSERT)?;
         let mut bind = Bind { to: &mut statement, last: 0 };
         bind.value(integer(self.version.0))?;
@@ -93,37 +89,31 @@ impl Row<'_> {
         bind.value(id.as_str())?;
         statement.raw_execute()?;
         let key = on.last_insert_rowid();
-        if let Some(running) = self.turn.as_ref().and_then(Unsealed::running) {
-            running.write(on, key)?;
+        if let Some(turn) = &self.turn {
+            self.running(on, key, turn, left)?;
         }
         Ok(key)
     }
-}
 
-impl<'a> Unsealed<'a> {
-    /// The turn, if it does not wait.
-    fn running(&self) -> Option<Running<'a>> {
-        match *self {
-            Self::Turn(turn, definition) if turn.wait == Wait::Now => Some(Running { turn, definition }),
-            Self::Turn(..) | Self::None => None,
-        }
-    }
-}
-
-/// A turn that does not wait.
-struct Running<'a> {
-    turn: &'a TurnRecord,
-    definition: i64,
-}
-
-impl Running<'_> {
-    fn write(&self, on: &Connection, key: i64) -> Result<()> {
-        let Self { turn, definition } = self;
-        let sql = "REPLACE INTO running (conversation, turn, turn_begins, turn_seq, definition)
-            VALUES (?1, ?2, ?3, ?4, ?5)";
-        let (begins, seq) = (integer(turn.from.value()), integer(turn.first_seq));
-        let columns = params![key, to_json(&turn.snapshot)?, begins, seq, definition];
+    /// Writes the turn if it runs; else what was there counts no more.
+    fn running(&self, on: &Connection, key: i64, turn: &Unsealed<'_>, left: &mut Left) -> Result<()> {
+        let (turn, definition) = match turn {
+            Unsealed::Turn(turn, definition) if turn.wait == Wait::Now => (turn, definition),
+            Unsealed::Turn(..) | Unsealed::None => return left.add(on, key),
+        };
+        left.remove(on)?;
+        let sql = "REPLACE INTO running (conversation, version, turn, turn_begins, turn_seq, definition)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let (version, begins) = (integer(self.version.0), integer(turn.from.value()));
+        let columns =
+            params![key, version, to_json(&turn.snapshot)?, begins, integer(turn.first_seq), definition];
         on.prepare_cached(sql)?.execute(columns).map(drop)
+    }
+
+    /// The turn that runs goes on to count.
+    fn moved(&self, on: &Connection, key: i64) -> Result<()> {
+        let sql = "UPDATE running SET version = ?2 WHERE conversation = ?1 AND version = ?2 - 1";
+        on.prepare_cached(sql)?.execute(params![key, integer(self.version.0)]).map(drop)
     }
 }
 

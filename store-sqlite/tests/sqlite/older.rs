@@ -69,7 +69,8 @@ fn conversation(file: &Connection, id: &str, wait: Option<Wait>) -> i64 {
         let sql =
             "UPDATE conversation SET turn = ?2, wake_at = ?3, wait_ms = ?4, for_person = ?5, turn_begins = 1,
             turn_seq = 1, definition = (SELECT key FROM definition) WHERE key = ?1";
-        let (at, decided) = (until.map(|until| until.at.0 as i64), until.map(|until| until.decided_ms as i64));
+        let (at, decided) =
+            (until.map(|until| until.at.0 as i64), until.map(|until| until.decided_ms as i64));
         let for_person = matches!(wait, Wait::Person { .. });
         file.execute(sql, params![key, json(&turn(wait).snapshot), at, decided, for_person]).unwrap();
     }
