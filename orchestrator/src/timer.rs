@@ -86,7 +86,19 @@ impl Timers {
 
     /// Wakes the conversation then.
     pub(crate) fn wake_at(self: &Arc<Self>, at: Millis, id: ConversationId) {
-        if self.index.insert(at, id) {
+        let is_first = self.index.insert(at, id);
+        self.start(is_first);
+    }
+
+    /// Wakes each conversation at its time.
+    pub(crate) fn wake_all(self: &Arc<Self>, all: Vec<(Millis, ConversationId)>) {
+        let is_first = self.index.extend(all);
+        self.start(is_first);
+    }
+
+    /// Has the timer run, and look again if what it waits for is not the first any more.
+    fn start(self: &Arc<Self>, is_first: bool) {
+        if is_first {
             self.changed.notify_one();
         }
         // None: the runtime ends, and this process wakes nobody any more.

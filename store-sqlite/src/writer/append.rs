@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{
     added::Added,
-    left::Left,
+    group::Known,
     row::{Row, Unsealed},
 };
 use crate::record::{count, integer, to_json};
@@ -37,34 +37,28 @@ impl Append {
     }
 
     /// Writes it inside the transaction at hand. A stale one writes nothing.
-    pub(super) fn write<'g>(
-        &'g self,
+    pub(super) fn write(
+        &self,
         on: &Connection,
-        last: &mut LastDefinition<'g>,
-        left: &mut Left,
+        known: &mut Known,
     ) -> Result<std::result::Result<Version, JournalError>> {
-        let known = find(on, &self.id)?;
-        let found = known.map(|(_, version)| version).unwrap_or_default();
+        let there = find(on, &self.id)?;
+        let found = there.map(|(_, version)| version).unwrap_or_default();
         if found != self.expected {
             return Ok(Err(JournalError::Stale { id: self.id.clone(), expected: self.expected, found }));
         }
         let version = Version(found.0 + 1);
-        let row = self.row(on, version, last)?;
-        let key = match known {
-            Some((key, _)) => row.update(on, key, left)?,
-            None => row.insert(on, &self.id, left)?,
+        let row = self.row(on, version, &mut known.definition)?;
+        let key = match there {
+            Some((key, _)) => row.update(on, key, &mut known.left)?,
+            None => row.insert(on, &self.id, &mut known.left)?,
         };
         Added::new(on, key, &self.id, self.time()).all(&self.entries)?;
         Ok(Ok(version))
     }
 
     /// What it makes of the conversation's row.
-    fn row<'g>(
-        &'g self,
-        on: &Connection,
-        version: Version,
-        last: &mut LastDefinition<'g>,
-    ) -> Result<Row<'g>> {
+    fn row(&self, on: &Connection, version: Version, last: &mut LastDefinition) -> Result<Row<'_>> {
         let mut row = Row { version, head: None, turn: None };
         for entry in &self.entries {
             match entry {
@@ -94,22 +88,27 @@ fn find(on: &Connection, id: &ConversationId) -> Result<Option<(i64, Version)>> 
         .optional()
 }
 
-/// The definition written last in this transaction. Turns of one orchestrator mostly have the same, and to look one up
-/// means to write it as JSON, system prompt included.
-#[derive(Default)]
-pub(super) struct LastDefinition<'g>(Option<(&'g Definition, i64)>);
+/// The definition written last. Turns of one orchestrator mostly have the same, and to look one up means to write it as JSON,
+/// system prompt included.
+#[derive(Debug, Default)]
+pub(super) struct LastDefinition(Option<(Definition, i64)>);
 
-impl<'g> LastDefinition<'g> {
+impl LastDefinition {
     /// Returns the key of a definition, which is inserted if there is none like it.
-    fn key_of(&mut self, on: &Connection, definition: &'g Definition) -> Result<i64> {
-        match self.0 {
-            Some((last, key)) if last == definition => Ok(key),
+    fn key_of(&mut self, on: &Connection, definition: &Definition) -> Result<i64> {
+        match &self.0 {
+            Some((last, key)) if last == definition => Ok(*key),
             _ => {
                 let key = find_or_insert(on, &to_json(definition)?)?;
-                self.0 = Some((definition, key));
+                self.0 = Some((definition.clone(), key));
                 Ok(key)
             }
         }
+    }
+
+    /// Its row may be gone: what wrote it was undone, or somebody else removed it.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
     }
 }
 

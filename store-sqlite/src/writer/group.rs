@@ -11,13 +11,24 @@ use super::{
 };
 use crate::error;
 
+/// What is known from earlier transactions.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) definition: LastDefinition,
+    pub(super) left: Left,
+}
+
 type Answer = Result<Version, JournalError>;
 
 /// Commits the appends together and answers each. When that fails, nothing of it was saved: then each is tried alone,
 /// so that one that cannot be written costs only itself. A flush that failed is not tried again: none of them is saved
 /// as far as we know, and whoever wrote must hear of it. The next commit writes the same place of the log anew.
-pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append>, left: &mut Left) {
-    match commit(connection, &group, left) {
+pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append>, known: &mut Known) {
+    let result = commit(connection, &group, known);
+    if result.is_err() {
+        known.definition.forget();
+    }
+    match result {
         Ok(answers) => {
             for (append, answer) in group.into_iter().zip(answers) {
                 append.answer(answer);
@@ -30,13 +41,13 @@ pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append
         }
         Err(_) => {
             for append in group {
-                settle(connection, path, vec![append], left);
+                settle(connection, path, vec![append], known);
             }
         }
     }
 }
 
-fn commit(connection: &mut Connection, group: &[Append], left: &mut Left) -> rusqlite::Result<Vec<Answer>> {
+fn commit(connection: &mut Connection, group: &[Append], known: &mut Known) -> rusqlite::Result<Vec<Answer>> {
     if group.is_empty() {
         return Ok(Vec::new());
     }
@@ -45,9 +56,7 @@ fn commit(connection: &mut Connection, group: &[Append], left: &mut Left) -> rus
         connection.execute_batch("ROLLBACK")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut last = LastDefinition::default();
-    let answers =
-        group.iter().map(|append| append.write(&transaction, &mut last, left)).collect::<Result<_, _>>()?;
+    let answers = group.iter().map(|append| append.write(&transaction, known)).collect::<Result<_, _>>()?;
     transaction.commit()?;
     Ok(answers)
 }
