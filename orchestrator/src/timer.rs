@@ -220,6 +220,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn many_are_woken_in_order_whatever_is_there() {
+        let (told, mut woken) = mpsc::unbounded_channel();
+        let clock = Arc::new(SystemClock::new());
+        let now = clock.now();
+        let timers = Arc::new(Timers::new(clock, Waker(told)));
+        let at = |id: &str, after| (now.plus(after), ConversationId::from(id));
+        timers.wake_all(vec![at("2", 2_000), at("5", 5_000)]);
+        tokio::task::yield_now().await;
+        timers.wake_at(now.plus(3_000), "3".into());
+        timers.wake_all(vec![at("1", 1_000), at("2", 2_000), at("4", 4_000)]);
+        timers.wake_all(Vec::new());
+        let mut order = Vec::new();
+        for _ in 0..5 {
+            order.push(woken.recv().await.unwrap());
+        }
+        assert_eq!(order, ["1", "2", "3", "4", "5"]);
+        assert!(now.plus(5_500) > timers.clock.now(), "none was late");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_turn_that_breaks_or_hangs_as_it_is_woken_holds_up_no_other() {
         let (told, mut woken) = mpsc::unbounded_channel();
         let clock = Arc::new(SystemClock::new());

@@ -214,5 +214,20 @@ mod tests {
             |name| connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
         assert_eq!(setting("journal_mode").unwrap(), "wal".to_owned().into());
         assert_eq!(setting("synchronous").unwrap(), 2.into(), "2 is full");
+        assert_eq!(setting("page_size").unwrap(), i64::from(PAGE).into());
+        assert_eq!(setting("wal_autocheckpoint").unwrap(), 4096.into(), "4 MiB");
+    }
+
+    #[test]
+    fn a_file_with_larger_pages_keeps_them_and_its_log_is_no_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let earlier = Connection::open(&path).unwrap();
+        earlier.execute_batch("PRAGMA page_size = 4096; PRAGMA journal_mode = wal; VACUUM").unwrap();
+        drop(earlier);
+        let _lock = Lock::take(&path).unwrap();
+        let connection = connect(&path, FileLimits { max_bytes: Some(1 << 20) }).unwrap();
+        let setting = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(["page_size", "wal_autocheckpoint", "max_page_count"].map(setting), [4096, 1024, 256]);
     }
 }

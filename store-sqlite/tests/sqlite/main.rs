@@ -12,5 +12,6 @@ mod older;
 mod open;
 mod retention;
 mod rival;
+mod running;
 mod support;
 mod torn;
