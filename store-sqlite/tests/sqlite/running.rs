@@ -78,6 +78,20 @@ async fn the_next_turn_of_a_conversation_stays_as_others_are_written() {
 }
 
 #[tokio::test]
+async fn a_turn_whose_seal_is_refused_stays_as_others_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    add(&journal, "a", 1, turn("a1", "m")).await;
+    // The place of its chunk is taken.
+    let mut entries = numbered(1, "1".to_owned());
+    entries.push(seal());
+    journal.append(&"a".into(), Version(1), entries).await.unwrap_err();
+    add(&journal, "b", 1, turn("b1", "m")).await;
+    assert_eq!(loaded(&journal, "a").await.unwrap(), "a1");
+    assert_eq!(listed(&journal).await, ["a", "b"]);
+}
+
+#[tokio::test]
 async fn a_conversation_in_the_place_of_a_deleted_one_keeps_its_turn() {
     let directory = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
