@@ -6,16 +6,20 @@
 //! append has, too, is left out as well: then the numbers go on with the chunk's `seq`, where in the JSON the text belongs,
 //! where it begins in the chunk's JSON, and its length, all in bytes.
 
+mod ids;
+mod text;
+
 use everturn_orchestrator::{Cursor, StoredEvent};
-use everturn_wire::ConversationId;
-use memchr::{memchr, memchr2, memmem};
+use memchr::memchr;
+
+use ids::End;
+pub(crate) use ids::Ids;
+pub(crate) use text::Chunks;
+use text::Repeated;
 
 /// The most events of a run, and the bytes from which on it takes no more: a reader takes in whole runs.
 const EVENTS: usize = 256;
 const BYTES: usize = 64 << 10;
-
-/// Texts from this length on, in bytes, are not kept twice.
-const LONG: usize = 64;
 
 /// A run of events that follow one another.
 #[derive(Debug)]
@@ -69,137 +73,6 @@ impl Run {
     pub(crate) fn text(&self) -> Vec<u8> {
         [self.turn.as_deref().unwrap_or_default(), b"\n", &self.lines].concat()
     }
-}
-
-/// The id of a conversation as the JSON of its events has it.
-pub(crate) struct Ids(Vec<u8>);
-
-/// Where the id of a turn begins that follows it.
-const TURN_ID: &[u8] = br#","turnId":"#;
-
-/// With which ids the JSON of an event ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End<'e> {
-    Other,
-    Conversation,
-    /// With that of a conversation and this one.
-    Turn(&'e [u8]),
-}
-
-impl End<'_> {
-    fn letter(self) -> &'static [u8] {
-        match self {
-            Self::Other => b"",
-            Self::Conversation => b"c",
-            Self::Turn(_) => b"t",
-        }
-    }
-}
-
-impl Ids {
-    pub(crate) fn of(conversation: &ConversationId) -> Self {
-        // Text can always be written as JSON.
-        let id = serde_json::to_string(conversation).unwrap_or_default();
-        Self(format!(r#","conversationId":{id}"#).into_bytes())
-    }
-
-    /// The JSON of an event without its ids, and these.
-    fn part<'e>(&self, json: &'e [u8]) -> (&'e [u8], End<'e>) {
-        let Some(open) = json.strip_suffix(b"}") else { return (json, End::Other) };
-        if let Some(rest) = open.strip_suffix(&self.0[..]) {
-            return (rest, End::Conversation);
-        }
-        let (rest, turn) = open.split_at(memmem::rfind(open, TURN_ID).unwrap_or(0));
-        match rest.strip_suffix(&self.0[..]) {
-            Some(rest) if memchr(b'\n', turn).is_none() => (rest, End::Turn(turn)),
-            Some(_) | None => (json, End::Other),
-        }
-    }
-
-    /// What [`Self::part`] took from the JSON.
-    fn end<'a>(&'a self, end: End<'a>) -> [&'a [u8]; 3] {
-        match end {
-            End::Other => [b"", b"", b""],
-            End::Conversation => [&self.0, b"", b"}"],
-            End::Turn(turn) => [&self.0, turn, b"}"],
-        }
-    }
-}
-
-/// The chunks of an append, whose texts its events need not repeat.
-#[derive(Default)]
-pub(crate) struct Chunks(Vec<Source>);
-
-/// A chunk's JSON, and where the last text was found in it: the next one mostly follows.
-struct Source {
-    seq: u64,
-    json: String,
-    after: usize,
-}
-
-/// A text of an event, `length` bytes at `at`, that the JSON of a chunk has at `from`.
-#[derive(Debug)]
-struct Repeated {
-    seq: u64,
-    at: usize,
-    from: usize,
-    length: usize,
-}
-
-impl Chunks {
-    pub(crate) fn push(&mut self, seq: u64, json: String) {
-        self.0.push(Source { seq, json, after: 0 });
-    }
-
-    fn repeated(&mut self, json: &[u8]) -> Option<Repeated> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let (at, text) = longest_text(json);
-        if text.len() < LONG {
-            return None;
-        }
-        self.0.iter_mut().find_map(|chunk| {
-            let from = chunk.find(text)?;
-            Some(Repeated { seq: chunk.seq, at, from, length: text.len() })
-        })
-    }
-}
-
-impl Source {
-    fn find(&mut self, text: &[u8]) -> Option<usize> {
-        let all = self.json.as_bytes();
-        let from = if all[self.after..].starts_with(text) { self.after } else { memmem::find(all, text)? };
-        self.after = from + text.len();
-        Some(from)
-    }
-}
-
-/// The longest string in a piece of JSON, as it is written between its quotes, and where it is.
-fn longest_text(json: &[u8]) -> (usize, &[u8]) {
-    let mut longest = (0, &json[..0]);
-    let mut at = 0;
-    while let Some(quote) = memchr(b'"', &json[at..]) {
-        let from = at + quote + 1;
-        let to = from + string_length(&json[from..]);
-        if to - from > longest.1.len() {
-            longest = (from, &json[from..to]);
-        }
-        at = (to + 1).min(json.len());
-    }
-    longest
-}
-
-/// How many bytes there are up to the quote that ends a string.
-fn string_length(rest: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(found) = memchr2(b'"', b'\\', &rest[at..]) {
-        if rest[at + found] == b'"' {
-            return at + found;
-        }
-        at = (at + found + 2).min(rest.len());
-    }
-    rest.len()
 }
 
 /// An event as a run has it.
@@ -285,7 +158,7 @@ fn size(number: u64) -> Option<usize> {
 mod tests {
     use bytes::Bytes;
 
-    use super::*;
+    use super::{text::LONG, *};
 
     fn ids() -> Ids {
         Ids::of(&"a \"c\"".into())
