@@ -40,7 +40,8 @@ impl Provider for Words {
 }
 
 /// Prints p50 microseconds of a flush and of the first event in memory and in a file; turns a second in memory, in a
-/// file, and in a file one after the other; bytes of a turn's content, written for it, and kept of it.
+/// file, and in a file one after the other; bytes of a turn's content, written for it up to its seal, written for it in all,
+/// and kept of it.
 pub(crate) fn measure() -> Result<()> {
     // Not where temporary files are kept: that may be memory.
     let program = std::env::current_exe()?;
@@ -52,8 +53,10 @@ pub(crate) fn measure() -> Result<()> {
         let file = orchestrator(1, open(place.path(), "rate.db")?);
         let together = rate(&file, TURNS, AT_ONCE).await?;
         let alone = rate(&file, ALONE, 1).await?;
-        let [content, written, kept] = bytes(place.path()).await?;
-        println!("{flush} {memory} {durable} {in_memory} {together} {alone} {content} {written} {kept}");
+        let [content, log, written, kept] = bytes(place.path()).await?;
+        println!(
+            "{flush} {memory} {durable} {in_memory} {together} {alone} {content} {log} {written} {kept}"
+        );
         Ok(())
     })
 }
@@ -126,12 +129,14 @@ async fn whole(orchestrator: &Orchestrator) -> Result<ConversationId> {
     Ok(turn.conversation_id)
 }
 
-/// Bytes of a turn of 200 deltas: of its events and chunks, written for it until the file is closed, and kept of it.
-async fn bytes(place: &Path) -> Result<[usize; 3]> {
-    let before = written()?;
-    let mut content = 0;
+/// Bytes of a turn of 200 deltas: of its events and chunks, written for it up to its seal, written for it until the file is
+/// closed, and kept of it.
+async fn bytes(place: &Path) -> Result<[usize; 4]> {
+    let (mut content, before, log);
     {
         let journal = open(place, "bytes.db")?;
+        // What making the file takes is not of the turns.
+        (content, before) = (0, written()?);
         let orchestrator = orchestrator(DELTAS, journal.clone());
         for _ in 0..LONG_TURNS {
             let id = whole(&orchestrator).await?;
@@ -141,13 +146,14 @@ async fn bytes(place: &Path) -> Result<[usize; 3]> {
                 content += serde_json::to_string(&chunk.chunk)?.len();
             }
         }
+        log = written()? - before;
     }
     // The last owner of the journal may be a task that is just about to end.
     while place.join("bytes.db-wal").exists() {
         tokio::task::yield_now().await;
     }
     let kept = fs::metadata(place.join("bytes.db"))?.len() as usize;
-    Ok([content, written()? - before, kept].map(|bytes| bytes / LONG_TURNS))
+    Ok([content, log, written()? - before, kept].map(|bytes| bytes / LONG_TURNS))
 }
 
 fn prompt() -> StartTurn {

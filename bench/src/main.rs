@@ -163,9 +163,11 @@ fn parked(turns: usize, table: &mut Table) -> Result<String> {
     let figures = figures(&Child::run(&["parked", &turns.to_string()])?)?;
     let (held, file, per_second, restart) = (figures[0], figures[1], figures[2], figures[3]);
     table.figure(&format!("memory of each of {turns} parked turns, in the process"), held, "bytes", 300.0);
-    // The limit is set for 100,000.
-    let limit = 2000.0 * (turns as f64 / PARKED as f64);
+    let known = figures[4];
+    // 0.1 s for 100,000, and 1 s for a million.
+    let limit = 100.0 * (turns as f64 / PARKED as f64);
     table.figure(&format!("restart with {turns} parked turns to all waits known"), restart, "ms", limit);
+    table.figure(&format!("memory for each of {turns} waits after the restart"), known, "bytes", 300.0);
     Ok(format!(
         "{turns} parked turns: {file:.0} bytes each in the file; {per_second:.0} a second begun and parked (two \
          durable commits each)"
@@ -187,15 +189,18 @@ fn asking(table: &mut Table) -> Result<String> {
 /// Adds the row of what durability adds; says what else it costs.
 fn durability(table: &mut Table) -> Result<String> {
     let figures = figures(&Child::run(&["durability"])?)?;
-    let [flush, memory, durable, in_memory, together, alone, content, written, kept] = figures[..] else {
+    let [flush, memory, durable, in_memory, together, alone, content, log, written, kept] = figures[..]
+    else {
         bail!("not the figures of durability: {figures:?}");
     };
-    table.ratio("time to first event, added by the file, in flushes, p50", durable - memory, flush, 1.0);
+    let row = "time to first event, added by the file, minus one flush, p50";
+    table.figure(row, durable - memory - flush, "us", 60.0);
+    table.ratio("a turn of 200 deltas, bytes written, in bytes of its content", written, content, 4.0);
     Ok(format!(
         "a flush: {flush:.0} us; first event: {memory:.0} us in memory, {durable:.0} us durable (p50)\n\
          turns a second: {in_memory:.0} in memory, {together:.0} durable, {alone:.0} durable one after the other\n\
-         a turn of 200 deltas: {content:.0} bytes of events and chunks, {written:.0} written ({:.1} times), {kept:.0} \
-         kept ({:.1} times)",
+         a turn of 200 deltas: {content:.0} bytes of events and chunks, {written:.0} written ({:.1} times; \
+         {log:.0} of them before the log is copied), {kept:.0} kept ({:.1} times)",
         written / content,
         kept / content
     ))

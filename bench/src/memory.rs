@@ -104,7 +104,8 @@ pub(crate) fn measure() -> Result<()> {
 }
 
 /// Prints bytes per parked turn in the process, bytes per parked turn in the file, turns that began and were parked a
-/// second, and the milliseconds from opening the file to every wait being in the timer index.
+/// second, the milliseconds from opening the file to every wait being in the timer index, and the bytes by which the process
+/// has grown then, for each.
 pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
     let place = tempfile::tempdir()?;
     let path = place.path().join("bench.db");
@@ -121,10 +122,13 @@ pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
         anyhow::Ok((resident()?.saturating_sub(before) / turns, per_second))
     })?;
     let file = fs::metadata(&path)?.len() as usize / (turns + WARM);
-    let started = Instant::now();
-    let resumed = runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let (before, started) = (resident()?, Instant::now());
+    let (resumed, took, grown) = runtime.block_on(async {
         let orchestrator = kind.builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
-        anyhow::Ok(orchestrator.resume().await?)
+        let resumed = orchestrator.resume().await?;
+        // Before all of it is dropped again.
+        anyhow::Ok((resumed, started.elapsed(), resident()?.saturating_sub(before)))
     })?;
     let timed = match kind {
         Parked::Clock => turns + WARM,
@@ -132,7 +136,8 @@ pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
         Parked::Person => 0,
     };
     ensure!(resumed == timed, "{resumed} turns were resumed, not {timed}");
-    println!("{held} {file} {per_second} {}", started.elapsed().as_secs_f64() * 1e3);
+    let known = grown / (turns + WARM);
+    println!("{held} {file} {per_second} {} {known}", took.as_secs_f64() * 1e3);
     Ok(())
 }
 

@@ -148,6 +148,14 @@ impl GaugeGuard {
         Self::new(Figure::Subscribers)
     }
 
+    /// So many parked turns, each active and waiting: counted in one go, as there may be a million.
+    pub(crate) fn parked_turns(count: usize) -> impl Iterator<Item = (Self, Self)> {
+        for figure in [Figure::Active, Figure::Waiting] {
+            gauge!(figure.name()).increment(count as f64);
+        }
+        std::iter::repeat_with(|| (Self(Figure::Active), Self(Figure::Waiting))).take(count)
+    }
+
     fn new(figure: Figure) -> Self {
         gauge!(figure.name()).increment(1.0);
         Self(figure)

@@ -86,7 +86,19 @@ impl Timers {
 
     /// Wakes the conversation then.
     pub(crate) fn wake_at(self: &Arc<Self>, at: Millis, id: ConversationId) {
-        if self.index.insert(at, id) {
+        let is_first = self.index.insert(at, id);
+        self.start(is_first);
+    }
+
+    /// Wakes each conversation at its time.
+    pub(crate) fn wake_all(self: &Arc<Self>, all: Vec<(Millis, ConversationId)>) {
+        let is_first = self.index.extend(all);
+        self.start(is_first);
+    }
+
+    /// Has the timer run, and look again if what it waits for is not the first any more.
+    fn start(self: &Arc<Self>, is_first: bool) {
+        if is_first {
             self.changed.notify_one();
         }
         // None: the runtime ends, and this process wakes nobody any more.
@@ -205,6 +217,26 @@ mod tests {
                 _ => Woken::Done,
             }
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_are_woken_in_order_whatever_is_there() {
+        let (told, mut woken) = mpsc::unbounded_channel();
+        let clock = Arc::new(SystemClock::new());
+        let now = clock.now();
+        let timers = Arc::new(Timers::new(clock, Waker(told)));
+        let at = |id: &str, after| (now.plus(after), ConversationId::from(id));
+        timers.wake_all(vec![at("2", 2_000), at("5", 5_000)]);
+        tokio::task::yield_now().await;
+        timers.wake_at(now.plus(3_000), "3".into());
+        timers.wake_all(vec![at("1", 1_000), at("2", 2_000), at("4", 4_000)]);
+        timers.wake_all(Vec::new());
+        let mut order = Vec::new();
+        for _ in 0..5 {
+            order.push(woken.recv().await.unwrap());
+        }
+        assert_eq!(order, ["1", "2", "3", "4", "5"]);
+        assert!(now.plus(5_500) > timers.clock.now(), "none was late");
     }
 
     #[tokio::test(start_paused = true)]

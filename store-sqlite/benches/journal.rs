@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and fails by panicking")]
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fs,
     path::Path,
     sync::Arc,
@@ -151,7 +152,8 @@ async fn restart(directory: &Path, entries: &[Entry]) {
 }
 
 async fn amplification(directory: &Path) {
-    const TURNS: usize = 50;
+    // So few that all they wrote is still in the log.
+    const TURNS: usize = 40;
     let path = directory.join("turn.db");
     let journal = Arc::new(SqliteJournal::open(&path).unwrap());
     let orchestrator = orchestrator(&journal);
@@ -170,6 +172,7 @@ async fn amplification(directory: &Path) {
             chunks.iter().map(|chunk| serde_json::to_string(&chunk.chunk).unwrap().len()).sum::<usize>();
     }
     let log = written() - before;
+    pages(&path, TURNS);
     checkpoint(&path);
     let (all, payload) = (written() - before, payload as u64);
     println!("a turn of 200 deltas: {} bytes of events and chunks", payload / TURNS as u64);
@@ -181,12 +184,37 @@ async fn amplification(directory: &Path) {
     );
 }
 
+/// Prints the pages that the log has of each table and index, for each turn: what a commit touches.
+fn pages(path: &Path, turns: usize) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let mut owners = connection.prepare("SELECT pageno, name FROM dbstat").unwrap();
+    let owners: HashMap<u32, String> =
+        owners.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+    let size: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0)).unwrap();
+    let log = fs::read(path.with_extension("db-wal")).unwrap();
+    // The format is documented: a header of 32 bytes; before each page 24 bytes, which begin with its number and, where a
+    // transaction ends, the size of the database.
+    let (mut touched, mut commits) = (BTreeMap::new(), 0);
+    for frame in log[32..].chunks_exact(24 + size as usize) {
+        let word = |at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
+        commits += usize::from(word(4) > 0);
+        *touched.entry(owners.get(&word(0)).map_or("(free)", String::as_str)).or_insert(0) += 1;
+    }
+    println!("pages of {size} bytes in the log, for each of {turns} turns ({commits} commits):");
+    for (name, pages) in touched {
+        println!("  {name}: {:.2}", f64::from(pages) / turns as f64);
+    }
+}
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     // Not where temporary files are kept: that may be memory.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let entries = parked(directory.path()).await;
-    speed(directory.path(), &entries).await;
-    restart(directory.path(), &entries).await;
+    // `cargo bench -p everturn-store-sqlite -- bytes`: only what a turn writes.
+    if !std::env::args().any(|arg| arg == "bytes") {
+        let entries = parked(directory.path()).await;
+        speed(directory.path(), &entries).await;
+        restart(directory.path(), &entries).await;
+    }
     amplification(directory.path()).await;
 }

@@ -82,12 +82,21 @@ impl SqliteJournal {
 /// only after a process that ended without closing it.
 const SOON_CHECKED: u64 = 64 << 20;
 
+/// Bytes of a page in new files. A commit writes whole pages, and most commits are small.
+const PAGE: u32 = 1024;
+
+/// The length of the log, in bytes, from which on its pages are copied to the database. Each is copied once, however often
+/// it was written, but a crash leaves up to this much to be read and written again at the next start.
+const LOG: u32 = 4 << 20;
+
 /// The connection that writes.
 fn connect(path: &Path, limits: FileLimits) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let left_over = left_over::write_again(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    // Of a file that is still empty; another keeps its own.
+    connection.pragma_update(None, "page_size", PAGE).map_err(failed)?;
     schema::migrate(&mut connection, path)?;
     configure(&connection, limits).map_err(failed)?;
     tidy(&connection).map_err(failed)?;
@@ -101,8 +110,9 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
     if let Some(max) = limits.max_bytes {
-        let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
         connection.pragma_update(None, "max_page_count", record::integer(max.div_ceil(u64::from(page))))?;
     }
     Ok(())
@@ -111,14 +121,17 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
 /// The number of definitions up to which unused ones are not searched for, since the search reads every conversation.
 const UNUSED: i64 = 256;
 
-/// Drops definitions that no unsealed turn has any more, when there are many definitions.
+/// Drops rows of turns that run no more, and, when there are many definitions, those that no unsealed turn has any more.
 pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
+    let sealed =
+        "DELETE FROM running WHERE version <> (SELECT version FROM conversation WHERE key = conversation)";
+    connection.execute(sealed, [])?;
     let kept: i64 = connection.query_row("SELECT count(*) FROM definition", [], |row| row.get(0))?;
     if kept <= UNUSED {
         return Ok(());
     }
     let unused = "DELETE FROM definition WHERE key NOT IN
-        (SELECT definition FROM conversation WHERE definition IS NOT NULL)";
+        (SELECT definition FROM conversation WHERE definition IS NOT NULL UNION SELECT definition FROM running)";
     connection.execute(unused, []).map(drop)
 }
 
@@ -201,5 +214,20 @@ mod tests {
             |name| connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
         assert_eq!(setting("journal_mode").unwrap(), "wal".to_owned().into());
         assert_eq!(setting("synchronous").unwrap(), 2.into(), "2 is full");
+        assert_eq!(setting("page_size").unwrap(), i64::from(PAGE).into());
+        assert_eq!(setting("wal_autocheckpoint").unwrap(), 4096.into(), "4 MiB");
+    }
+
+    #[test]
+    fn a_file_with_larger_pages_keeps_them_and_its_log_is_no_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let earlier = Connection::open(&path).unwrap();
+        earlier.execute_batch("PRAGMA page_size = 4096; PRAGMA journal_mode = wal; VACUUM").unwrap();
+        drop(earlier);
+        let _lock = Lock::take(&path).unwrap();
+        let connection = connect(&path, FileLimits { max_bytes: Some(1 << 20) }).unwrap();
+        let setting = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(["page_size", "wal_autocheckpoint", "max_page_count"].map(setting), [4096, 1024, 256]);
     }
 }

@@ -16,6 +16,7 @@ mod query;
 mod reader;
 mod record;
 mod retention;
+mod run;
 mod schema;
 mod state;
 mod writer;

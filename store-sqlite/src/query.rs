@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use everturn_orchestrator::{
     Cursor, Head, Page, Room, Stored, StoredEvent, Take, Version, Wait, Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
-use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension as _, Result, Row, params, types::Type};
 
-use crate::record::{self, HEAD, TURN, count, integer};
+use crate::{
+    record::{self, CHUNK, HEAD, RUN, RUNNING, SEAL, TURN, count, integer},
+    run::{self, Ids, Kept, Malformed},
+};
 
 pub(crate) fn load(connection: &Connection, id: &ConversationId) -> Result<Option<Stored>> {
-    let sql = format!("SELECT version, {HEAD}, {TURN} FROM conversation WHERE id = ?1");
+    let sql =
+        format!("SELECT conversation.version, {HEAD}, {TURN} FROM conversation {RUNNING} WHERE id = ?1");
     let stored = |row: &Row<'_>| {
         let Some(head) = record::head(row, 1)? else { return Ok(None) };
         Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 8)? }))
@@ -25,11 +28,11 @@ pub(crate) fn chunks(
     id: &ConversationId,
     window: Window,
 ) -> Result<Vec<Arc<StoredChunk>>> {
-    let sql = "SELECT seq, role, chunk, supersedes FROM chunk
-        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND seq > ?2 AND seq < ?3 ";
+    let sql = "SELECT place, role, text, supersedes FROM entry
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND kind = ?5 AND place > ?2 AND place < ?3 ";
     let order = match window.take {
-        Take::Newest => "ORDER BY seq DESC LIMIT ?4",
-        Take::Oldest => "ORDER BY seq LIMIT ?4",
+        Take::Newest => "ORDER BY place DESC LIMIT ?4",
+        Take::Oldest => "ORDER BY place LIMIT ?4",
     };
     let since = integer(window.since_seq.unwrap_or(0));
     let before = integer(window.before_seq.unwrap_or(u64::MAX));
@@ -44,7 +47,7 @@ pub(crate) fn chunks(
         Ok(Some(Arc::new(StoredChunk { seq, role, chunk: record::chunk(row, 2)?.into(), supersedes })))
     };
     let mut statement = connection.prepare_cached(&[sql, order].concat())?;
-    let found = statement.query_map(params![id.as_str(), since, before, limit], chunk)?;
+    let found = statement.query_map(params![id.as_str(), since, before, limit, CHUNK], chunk)?;
     let mut chunks: Vec<_> = found.map_while(Result::transpose).collect::<Result<_>>()?;
     if window.take == Take::Newest {
         chunks.reverse();
@@ -58,26 +61,55 @@ pub(crate) fn events(
     after: Cursor,
     limit: usize,
 ) -> Result<Vec<StoredEvent>> {
-    let sql = "SELECT begins, ends, json FROM event
-        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND ends > ?2
-        ORDER BY ends LIMIT ?3";
-    let event = |row: &Row<'_>| {
-        Ok(StoredEvent {
-            start: Cursor::from_value(count(row, 0)?),
-            end: Cursor::from_value(count(row, 1)?),
-            json: Bytes::copy_from_slice(row.get_ref(2)?.as_bytes()?),
-        })
-    };
+    let sql = "SELECT begins, text, conversation FROM entry
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND kind = ?2 AND place > ?3 ORDER BY place";
+    let (mut events, mut chunk, ids) = (Vec::new(), None, Ids::of(id));
     let mut statement = connection.prepare_cached(sql)?;
-    let found = params![id.as_str(), integer(after.value()), integer(limit as u64)];
-    statement.query_map(found, event)?.collect()
+    let mut runs = statement.query(params![id.as_str(), RUN, integer(after.value())])?;
+    while events.len() < limit
+        && let Some(row) = runs.next()?
+    {
+        let run = run::events(Cursor::from_value(count(row, 0)?), row.get_ref(1)?.as_bytes()?);
+        for kept in run {
+            let kept = kept.map_err(damaged)?;
+            if kept.end > after && events.len() < limit {
+                events.push(whole(connection, row.get(2)?, &kept, &ids, &mut chunk)?);
+            }
+        }
+    }
+    Ok(events)
+}
+
+/// An event of a run, with the text that a chunk has. `known`: the chunk that was looked up last.
+fn whole(
+    connection: &Connection,
+    conversation: i64,
+    kept: &Kept<'_>,
+    ids: &Ids,
+    known: &mut Option<(u64, Vec<u8>)>,
+) -> Result<StoredEvent> {
+    if let Some(seq) = kept.refers_to()
+        && known.as_ref().is_none_or(|known| known.0 != seq)
+    {
+        let sql = "SELECT text FROM entry WHERE conversation = ?1 AND kind = ?2 AND place = ?3";
+        let columns = params![conversation, CHUNK, integer(seq)];
+        let json = |row: &Row<'_>| Ok(row.get_ref(0)?.as_bytes()?.to_vec());
+        let chunk = connection.prepare_cached(sql)?.query_row(columns, json).optional()?;
+        *known = Some((seq, chunk.ok_or_else(|| damaged(Malformed))?));
+    }
+    let chunk = known.as_ref().map_or(&[][..], |known| &known.1);
+    kept.event(ids, chunk).ok_or_else(|| damaged(Malformed))
+}
+
+fn damaged(malformed: Malformed) -> Error {
+    Error::FromSqlConversionFailure(1, Type::Text, malformed.into())
 }
 
 pub(crate) fn metrics(connection: &Connection, id: &ConversationId) -> Result<Vec<TurnMetrics>> {
-    let sql = "SELECT figures FROM sealed
-        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) ORDER BY number";
+    let sql = "SELECT text FROM entry
+        WHERE conversation = (SELECT key FROM conversation WHERE id = ?1) AND kind = ?2 ORDER BY place";
     let mut statement = connection.prepare_cached(sql)?;
-    statement.query_map([id.as_str()], |row| record::from_json(row, 0))?.collect()
+    statement.query_map(params![id.as_str(), SEAL], |row| record::from_json(row, 0))?.collect()
 }
 
 pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<(ConversationId, Head)>> {
@@ -102,15 +134,21 @@ pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<
 }
 
 pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Wait)>> {
-    // Nulls come first: a turn that does not wait goes on now. The condition is the index's.
-    let sql = "SELECT id, wake_at, wait_ms, for_person FROM conversation INDEXED BY unsealed
-        WHERE turn IS NOT NULL AND (for_person = 0 OR wake_at IS NOT NULL) ORDER BY wake_at, id";
+    let Some(last) = before.0.checked_sub(1) else { return Ok(Vec::new()) };
+    // Those that run go on at once, before any that waits.
+    let sql = "SELECT id FROM running JOIN conversation ON key = conversation AND conversation.version = running.version
+        ORDER BY id";
     let mut statement = connection.prepare_cached(sql)?;
-    let waiting = statement.query_map([], |row| Ok((id(row)?, record::wait(row, 1)?)))?;
-    let is_due = |wait: Wait| wait.due_at().is_some_and(|at| at < before);
-    waiting
-        .take_while(|found: &Result<(_, Wait)>| found.as_ref().map_or(true, |(_, wait)| is_due(*wait)))
-        .collect()
+    let running = statement.query_map([], |row| Ok((id(row)?, Wait::Now)))?;
+    let mut unsealed = running.collect::<Result<Vec<_>>>()?;
+    let sql = "SELECT id, wake_at, wait_ms, for_person FROM conversation INDEXED BY waiting
+        WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at, id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut waiting = statement.query([integer(last)])?;
+    while let Some(row) = waiting.next()? {
+        unsealed.push((id(row)?, record::wait(row, 1)?));
+    }
+    Ok(unsealed)
 }
 
 fn id(row: &Row<'_>) -> Result<ConversationId> {

@@ -14,8 +14,21 @@ use serde_json::Deserializer;
 /// The columns that [`head`] reads, in its order.
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
 
-/// The columns that [`turn`] reads, in its order.
-pub(crate) const TURN: &str = "turn, turn_begins, turn_seq, (SELECT json FROM definition WHERE key = conversation.definition), wake_at, wait_ms, for_person";
+/// The columns that [`turn`] reads, in its order: of a turn that waits from the row of its conversation, of one that runs
+/// from [`RUNNING`], which is to be joined.
+pub(crate) const TURN: &str = "coalesce(conversation.turn, running.turn),
+    coalesce(conversation.turn_begins, running.turn_begins), coalesce(conversation.turn_seq, running.turn_seq),
+    (SELECT json FROM definition WHERE key = coalesce(conversation.definition, running.definition)),
+    wake_at, wait_ms, for_person";
+
+/// Finds the turn that runs in a conversation.
+pub(crate) const RUNNING: &str = "LEFT JOIN running ON running.conversation = conversation.key
+    AND running.version = conversation.version";
+
+/// The kinds of entries.
+pub(crate) const CHUNK: i64 = 0;
+pub(crate) const RUN: i64 = 1;
+pub(crate) const SEAL: i64 = 2;
 
 /// Room for the JSON of a usual record, in bytes.
 const JSON_ROOM: usize = 512;

@@ -4,7 +4,11 @@ use everturn_orchestrator::{JournalError, kernel::Millis};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::{SqliteJournal, journal::tidy, record::integer};
+use crate::{
+    SqliteJournal,
+    journal::tidy,
+    record::{RUN, SEAL, count, integer},
+};
 
 /// Conversations looked at, and events dropped, in one go, so that appends wait only shortly.
 const CONVERSATIONS: i64 = 64;
@@ -61,7 +65,9 @@ impl SqliteJournal {
 /// Removes some of the ephemeral conversations without an unsealed turn whose last activity is before that moment: how many
 /// there were. What defined only their turns goes with them, once there is much of it.
 fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::Result<usize> {
-    let sql = "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3 LIMIT ?4";
+    let sql =
+        "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3
+        AND NOT EXISTS (SELECT 1 FROM running WHERE conversation = key AND running.version = conversation.version) LIMIT ?4";
     // `;` is what follows `:`.
     let (from, to) = (ConversationId::EPHEMERAL, ConversationId::EPHEMERAL.replace(':', ";"));
     let columns = params![from, to, integer(idle_since.0), CONVERSATIONS];
@@ -94,7 +100,7 @@ fn compact(
     let (mut dropped, mut done) = (0, None);
     for key in keys {
         dropped += drop_events(&transaction, retention, key, EVENTS - dropped)?;
-        if dropped == EVENTS {
+        if dropped >= EVENTS {
             // This one may have more.
             done = done.or(Some(after));
             break;
@@ -105,16 +111,30 @@ fn compact(
     Ok((dropped, done))
 }
 
-/// Drops what one conversation need not keep, the oldest first.
+/// Drops what one conversation need not keep, the oldest first, until there are so many: how many events there were.
 fn drop_events(on: &Connection, retention: Retention, key: i64, most: usize) -> rusqlite::Result<usize> {
-    let sql = "DELETE FROM event WHERE rowid IN (
-        SELECT rowid FROM event WHERE conversation = ?1 AND ends <= (
-            SELECT max(ends) FROM sealed WHERE conversation = ?1 AND (sealed_at < ?2
-                OR number <= (SELECT max(number) FROM sealed WHERE conversation = ?1) - ?3))
-        ORDER BY ends LIMIT ?4)";
+    let sql = "SELECT ends FROM entry WHERE conversation = ?1 AND kind = ?2 AND (sealed_at < ?3 OR place <=
+            (SELECT max(place) FROM entry WHERE conversation = ?1 AND kind = ?2) - ?4)
+        ORDER BY place DESC LIMIT 1";
     let sealed_before = retention.sealed_before.map(|before| integer(before.0));
-    let columns = params![key, sealed_before, retention.newest_turns, integer(most as u64)];
-    on.prepare_cached(sql)?.execute(columns)
+    let columns = params![key, SEAL, sealed_before, retention.newest_turns];
+    let last: Option<i64> = on.prepare_cached(sql)?.query_row(columns, |row| row.get(0)).optional()?;
+    let Some(last) = last else { return Ok(0) };
+    let sql =
+        "SELECT key, events FROM entry WHERE conversation = ?1 AND kind = ?2 AND place <= ?3 ORDER BY place";
+    let mut statement = on.prepare_cached(sql)?;
+    let mut runs = statement.query(params![key, RUN, last])?;
+    let (mut dropped, mut keys) = (0, Vec::new());
+    while dropped < most
+        && let Some(row) = runs.next()?
+    {
+        dropped += usize::try_from(count(row, 1)?).unwrap_or_default();
+        keys.push(row.get::<_, i64>(0)?);
+    }
+    for key in keys {
+        on.prepare_cached("DELETE FROM entry WHERE key = ?1")?.execute([key])?;
+    }
+    Ok(dropped)
 }
 
 fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<bool> {
@@ -122,7 +142,7 @@ fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<
     let sql = "DELETE FROM conversation WHERE id = ?1 RETURNING key";
     let key: Option<i64> = transaction.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?;
     if let Some(key) = key {
-        for table in ["chunk", "event", "sealed"] {
+        for table in ["entry", "running"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE conversation = ?1"), [key])?;
         }
         // `0` is what follows `/`: an id has neither.

@@ -7,11 +7,12 @@ use rusqlite::Connection;
 use crate::OpenError;
 
 /// What leads from each format to the next. A released one is never changed.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
 ];
 
 /// The latest format.

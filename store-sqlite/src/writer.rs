@@ -1,7 +1,9 @@
 //! The one thread that writes.
 
+mod added;
 mod append;
 mod group;
+mod left;
 mod row;
 
 use std::{
@@ -86,6 +88,7 @@ impl Drop for WriterThread {
 }
 
 fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) {
+    let mut known = group::Known::default();
     while let Some(first) = jobs.blocking_recv() {
         let (mut group, mut alone, mut next) = (Vec::new(), None, Some(first));
         while let Some(job) = next {
@@ -96,9 +99,10 @@ fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) 
             let full = alone.is_some() || group.len() == TOGETHER;
             next = if full { None } else { jobs.try_recv().ok() };
         }
-        group::settle(&mut connection, path, group);
+        group::settle(&mut connection, path, group, &mut known);
         if let Some(work) = alone {
             work(&mut connection);
+            known.definition.forget();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Wait};
 use everturn_wire::ConversationId;
 
 use super::Orchestrator;
@@ -23,10 +23,11 @@ impl Orchestrator {
         self.ports.retry.read().await?;
         let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
         let (now, count) = (self.ports.clock.now(), unsealed.len());
-        for (id, wait) in unsealed {
-            let Some(due) = wait.due_at() else { continue };
-            self.ports.timers.wake_at(if wait.lasts(now) { due } else { timer::AT_ONCE }, id);
-        }
+        let due = |(id, wait): (ConversationId, Wait)| {
+            let due = wait.due_at()?;
+            Some((if wait.lasts(now) { due } else { timer::AT_ONCE }, id))
+        };
+        self.ports.timers.wake_all(unsealed.into_iter().filter_map(due).collect());
         Ok(count)
     }
 

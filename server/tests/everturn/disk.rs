@@ -236,6 +236,9 @@ async fn a_place_that_cannot_be_is_named() {
     home.launch(home.command(&words)).await.expect("a directory that is not there is made");
 }
 
+/// Bytes of a page of the data file.
+const PAGE: usize = 1024;
+
 #[tokio::test]
 async fn a_file_that_is_spoilt_is_named_and_left_alone() {
     let provider = Loopback::start([chat::text(["All ", "good."]).reply()]).await;
@@ -248,12 +251,12 @@ async fn a_file_that_is_spoilt_is_named_and_left_alone() {
     server.child.wait().await.unwrap();
     let journal = home.journal();
     let sound = fs::read(&journal).unwrap();
-    assert!(sound.len() > 12 * 4096, "there is something to spoil");
+    assert!(sound.len() > 12 * PAGE, "there is something to spoil");
 
     for (what, from, to, expected) in [
         ("the header", 0, 100, "is not an Everturn journal"),
-        ("the first table", 4096, 2 * 4096, "damaged"),
-        ("everything but the header", 4096, sound.len(), "damaged"),
+        ("the first table", PAGE, 2 * PAGE, "damaged"),
+        ("everything but the header", PAGE, sound.len(), "damaged"),
         ("all", 0, sound.len(), "is not an Everturn journal"),
     ] {
         let mut spoilt = sound.clone();

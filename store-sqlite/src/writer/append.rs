@@ -1,15 +1,16 @@
 //! One append, as statements.
 
-use everturn_orchestrator::{Definition, Entry, JournalError, StoredEvent, Version};
-use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
-use rusqlite::{
-    Connection, OptionalExtension as _, Result, ToSql, params,
-    types::{ToSqlOutput, ValueRef},
-};
+use everturn_orchestrator::{Definition, Entry, JournalError, Version};
+use everturn_wire::ConversationId;
+use rusqlite::{Connection, OptionalExtension as _, Result};
 use tokio::sync::oneshot;
 
-use super::row::{Row, Unsealed};
-use crate::record::{count, integer, role_code, to_json};
+use super::{
+    added::Added,
+    group::Known,
+    row::{Row, Unsealed},
+};
+use crate::record::{count, integer, to_json};
 
 /// One append that waits to be written.
 pub(crate) struct Append {
@@ -36,38 +37,40 @@ impl Append {
     }
 
     /// Writes it inside the transaction at hand. A stale one writes nothing.
-    pub(super) fn write<'g>(
-        &'g self,
+    pub(super) fn write(
+        &self,
         on: &Connection,
-        last: &mut LastDefinition<'g>,
+        known: &mut Known,
     ) -> Result<std::result::Result<Version, JournalError>> {
-        let known = find(on, &self.id)?;
-        let found = known.map(|(_, version)| version).unwrap_or_default();
+        let there = find(on, &self.id)?;
+        let found = there.map(|(_, version)| version).unwrap_or_default();
         if found != self.expected {
             return Ok(Err(JournalError::Stale { id: self.id.clone(), expected: self.expected, found }));
         }
         let version = Version(found.0 + 1);
-        let key = match known {
-            Some((key, _)) => key,
-            None => insert(on, &self.id)?,
+        let row = self.row(on, version, &mut known.definition)?;
+        let key = match there {
+            Some((key, _)) => row.update(on, key, &mut known.left)?,
+            None => row.insert(on, &self.id, &mut known.left)?,
         };
+        Added::new(on, key, &self.id, self.time()).all(&self.entries)?;
+        Ok(Ok(version))
+    }
+
+    /// What it makes of the conversation's row.
+    fn row(&self, on: &Connection, version: Version, last: &mut LastDefinition) -> Result<Row<'_>> {
         let mut row = Row { version, head: None, turn: None };
         for entry in &self.entries {
             match entry {
-                Entry::Chunk(chunk) => self::chunk(on, key, chunk)?,
-                Entry::Event(event) => self::event(on, key, event)?,
                 Entry::Turn(turn) => {
                     row.turn = Some(Unsealed::Turn(turn, last.key_of(on, &turn.definition)?));
                 }
-                Entry::Sealed(figures) => {
-                    sealed(on, key, figures, self.time())?;
-                    row.turn = Some(Unsealed::None);
-                }
+                Entry::Sealed(_) => row.turn = Some(Unsealed::None),
                 Entry::Head(head) => row.head = Some(head),
+                Entry::Chunk(_) | Entry::Event(_) => {}
             }
         }
-        row.update(on, key)?;
-        Ok(Ok(version))
+        Ok(row)
     }
 
     /// When it happened, as far as it says so.
@@ -85,48 +88,27 @@ fn find(on: &Connection, id: &ConversationId) -> Result<Option<(i64, Version)>> 
         .optional()
 }
 
-fn insert(on: &Connection, id: &ConversationId) -> Result<i64> {
-    on.prepare_cached("INSERT INTO conversation (id, version) VALUES (?1, 0)")?.insert([id.as_str()])
-}
+/// The definition written last. Turns of one orchestrator mostly have the same, and to look one up means to write it as JSON,
+/// system prompt included.
+#[derive(Debug, Default)]
+pub(super) struct LastDefinition(Option<(Definition, i64)>);
 
-fn chunk(on: &Connection, key: i64, chunk: &StoredChunk) -> Result<()> {
-    let json = to_json(&chunk.chunk)?;
-    on.prepare_cached(
-        "INSERT INTO chunk (conversation, seq, role, chunk, supersedes) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![
-        key,
-        integer(chunk.seq),
-        role_code(chunk.role)?,
-        json,
-        chunk.supersedes.map(integer)
-    ])?;
-    Ok(())
-}
-
-fn event(on: &Connection, key: i64, event: &StoredEvent) -> Result<()> {
-    let (begins, ends) = (integer(event.start.value()), integer(event.end.value()));
-    on.prepare_cached("INSERT INTO event (conversation, begins, ends, json) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, begins, ends, Text(&event.json)])?;
-    Ok(())
-}
-
-/// The definition written last in this transaction. Turns of one orchestrator mostly have the same, and to look one up
-/// means to write it as JSON, system prompt included.
-#[derive(Default)]
-pub(super) struct LastDefinition<'g>(Option<(&'g Definition, i64)>);
-
-impl<'g> LastDefinition<'g> {
+impl LastDefinition {
     /// Returns the key of a definition, which is inserted if there is none like it.
-    fn key_of(&mut self, on: &Connection, definition: &'g Definition) -> Result<i64> {
-        match self.0 {
-            Some((last, key)) if last == definition => Ok(key),
+    fn key_of(&mut self, on: &Connection, definition: &Definition) -> Result<i64> {
+        match &self.0 {
+            Some((last, key)) if last == definition => Ok(*key),
             _ => {
                 let key = find_or_insert(on, &to_json(definition)?)?;
-                self.0 = Some((definition, key));
+                self.0 = Some((definition.clone(), key));
                 Ok(key)
             }
         }
+    }
+
+    /// Its row may be gone: what wrote it was undone, or somebody else removed it.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
     }
 }
 
@@ -138,23 +120,5 @@ fn find_or_insert(on: &Connection, definition: &str) -> Result<i64> {
     match known {
         Some(key) => Ok(key),
         None => on.prepare_cached("INSERT INTO definition (json) VALUES (?1)")?.insert([definition]),
-    }
-}
-
-fn sealed(on: &Connection, key: i64, figures: &TurnMetrics, time: Option<i64>) -> Result<()> {
-    let sql = "INSERT INTO sealed (conversation, number, sealed_at, ends, figures) VALUES (?1,
-        (SELECT coalesce(max(number), 0) + 1 FROM sealed WHERE conversation = ?1),
-        coalesce(?2, (SELECT last_activity_at FROM conversation WHERE key = ?1), 0),
-        (SELECT coalesce(max(ends), 0) FROM event WHERE conversation = ?1), ?3)";
-    on.prepare_cached(sql)?.execute(params![key, time, to_json(figures)?])?;
-    Ok(())
-}
-
-/// JSON that is bytes already, kept as text.
-struct Text<'a>(&'a [u8]);
-
-impl ToSql for Text<'_> {
-    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
     }
 }

@@ -5,16 +5,30 @@ use std::path::Path;
 use everturn_orchestrator::{JournalError, Version};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::append::{Append, LastDefinition};
+use super::{
+    append::{Append, LastDefinition},
+    left::Left,
+};
 use crate::error;
+
+/// What is known from earlier transactions.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) definition: LastDefinition,
+    pub(super) left: Left,
+}
 
 type Answer = Result<Version, JournalError>;
 
 /// Commits the appends together and answers each. When that fails, nothing of it was saved: then each is tried alone,
 /// so that one that cannot be written costs only itself. A flush that failed is not tried again: none of them is saved
 /// as far as we know, and whoever wrote must hear of it. The next commit writes the same place of the log anew.
-pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append>) {
-    match commit(connection, &group) {
+pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append>, known: &mut Known) {
+    let result = commit(connection, &group, known);
+    if result.is_err() {
+        known.definition.forget();
+    }
+    match result {
         Ok(answers) => {
             for (append, answer) in group.into_iter().zip(answers) {
                 append.answer(answer);
@@ -27,13 +41,13 @@ pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append
         }
         Err(_) => {
             for append in group {
-                settle(connection, path, vec![append]);
+                settle(connection, path, vec![append], known);
             }
         }
     }
 }
 
-fn commit(connection: &mut Connection, group: &[Append]) -> rusqlite::Result<Vec<Answer>> {
+fn commit(connection: &mut Connection, group: &[Append], known: &mut Known) -> rusqlite::Result<Vec<Answer>> {
     if group.is_empty() {
         return Ok(Vec::new());
     }
@@ -42,9 +56,7 @@ fn commit(connection: &mut Connection, group: &[Append]) -> rusqlite::Result<Vec
         connection.execute_batch("ROLLBACK")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut last = LastDefinition::default();
-    let answers =
-        group.iter().map(|append| append.write(&transaction, &mut last)).collect::<Result<_, _>>()?;
+    let answers = group.iter().map(|append| append.write(&transaction, known)).collect::<Result<_, _>>()?;
     transaction.commit()?;
     Ok(answers)
 }

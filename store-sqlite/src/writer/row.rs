@@ -1,8 +1,10 @@
 //! What an append changes in the row of its conversation: one statement, as each costs about as much as an insert.
 
 use everturn_orchestrator::{Head, TurnRecord, Version, Wait};
-use rusqlite::{Connection, Result, Statement, ToSql};
+use everturn_wire::ConversationId;
+use rusqlite::{Connection, Result, Statement, ToSql, params};
 
+use super::left::Left;
 use crate::record::{integer, status_code, to_json};
 
 macro_rules! head {
@@ -28,6 +30,11 @@ const HEAD: &str = update!(head!(),);
 const TURN: &str = update!(turn!(),);
 const BOTH: &str = update!(head!(), turn!(),);
 
+const INSERT: &str =
+    "INSERT INTO conversation (version, created_at, last_activity_at, title, status, model, ends,
+    last_seq, turn, wake_at, wait_ms, for_person, turn_begins, turn_seq, definition, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
 /// The new values of a conversation's row. `None`: as it was.
 pub(super) struct Row<'a> {
     pub(super) version: Version,
@@ -43,8 +50,8 @@ pub(super) enum Unsealed<'a> {
 }
 
 impl Row<'_> {
-    /// Writes them to the row of this key.
-    pub(super) fn update(&self, on: &Connection, key: i64) -> Result<()> {
+    /// Writes them to the row of this key, which is returned.
+    pub(super) fn update(&self, on: &Connection, key: i64, left: &mut Left) -> Result<i64> {
         let sql = match (self.head, &self.turn) {
             (Some(_), Some(_)) => BOTH,
             (Some(_), None) => HEAD,
@@ -61,9 +68,57 @@ impl Row<'_> {
             bind.turn(turn)?;
         }
         bind.value(key)?;
-        statement.raw_execute().map(drop)
+        statement.raw_execute()?;
+        match &self.turn {
+            None => self.moved(on, key)?,
+            Some(turn) => self.running(on, key, turn, left)?,
+        }
+        Ok(key)
+    }
+
+    /// Makes the row of a new conversation; its key.
+    pub(super) fn insert(&self, on: &Connection, id: &ConversationId, left: &mut Left) -> Result<i64> {
+        let mut statement = on.prepare_cached(INSERT)?;
+        let mut bind = Bind { to: &mut statement, last: 0 };
+        bind.value(integer(self.version.0))?;
+        match self.head {
+            Some(head) => bind.head(head)?,
+            None => bind.last += HEAD_COLUMNS,
+        }
+        bind.turn(self.turn.as_ref().unwrap_or(&Unsealed::None))?;
+        bind.value(id.as_str())?;
+        statement.raw_execute()?;
+        let key = on.last_insert_rowid();
+        if let Some(turn) = &self.turn {
+            self.running(on, key, turn, left)?;
+        }
+        Ok(key)
+    }
+
+    /// Writes the turn if it runs; else what was there counts no more.
+    fn running(&self, on: &Connection, key: i64, turn: &Unsealed<'_>, left: &mut Left) -> Result<()> {
+        let (turn, definition) = match turn {
+            Unsealed::Turn(turn, definition) if turn.wait == Wait::Now => (turn, definition),
+            Unsealed::Turn(..) | Unsealed::None => return left.add(on, key),
+        };
+        left.remove(on)?;
+        let sql = "REPLACE INTO running (conversation, version, turn, turn_begins, turn_seq, definition)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let (version, begins) = (integer(self.version.0), integer(turn.from.value()));
+        let columns =
+            params![key, version, to_json(&turn.snapshot)?, begins, integer(turn.first_seq), definition];
+        on.prepare_cached(sql)?.execute(columns).map(drop)
+    }
+
+    /// The turn that runs goes on to count.
+    fn moved(&self, on: &Connection, key: i64) -> Result<()> {
+        let sql = "UPDATE running SET version = ?2 WHERE conversation = ?1 AND version = ?2 - 1";
+        on.prepare_cached(sql)?.execute(params![key, integer(self.version.0)]).map(drop)
     }
 }
+
+/// How many values [`Bind::head`] binds.
+const HEAD_COLUMNS: usize = 7;
 
 /// Binds the parameters of a statement, the first one first.
 struct Bind<'s, 'c> {
@@ -87,16 +142,17 @@ impl Bind<'_, '_> {
         self.value(integer(head.last_seq))
     }
 
+    /// A turn that waits; nulls for any other.
     fn turn(&mut self, turn: &Unsealed<'_>) -> Result<()> {
         let (turn, definition) = match turn {
             // Parameters that are not bound are null.
-            Unsealed::None => {
+            Unsealed::Turn(turn, definition) if turn.wait != Wait::Now => (turn, definition),
+            Unsealed::Turn(..) | Unsealed::None => {
                 self.last += 3;
                 self.value(false)?;
                 self.last += 3;
                 return Ok(());
             }
-            Unsealed::Turn(turn, definition) => (turn, definition),
         };
         let until = turn.wait.until();
         self.value(to_json(&turn.snapshot)?)?;

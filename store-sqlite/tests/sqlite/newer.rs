@@ -17,7 +17,7 @@ async fn a_chunk_of_a_newer_version_is_named_and_left_as_it_is() {
     let journal = SqliteJournal::open(&path).unwrap();
     append(&journal, &id, 1).await.unwrap();
     drop(journal);
-    Connection::open(&path).unwrap().execute("UPDATE chunk SET chunk = ?1", [VIDEO]).unwrap();
+    Connection::open(&path).unwrap().execute("UPDATE entry SET text = ?1 WHERE kind = 0", [VIDEO]).unwrap();
 
     let journal = SqliteJournal::open(&path).unwrap();
     let error = journal.chunks(&id, Window::default()).await.unwrap_err().to_string();
@@ -27,7 +27,8 @@ async fn a_chunk_of_a_newer_version_is_named_and_left_as_it_is() {
     let copied = SqliteArchive::open(&path).unwrap().chunks(&id, Window::default());
     assert!(copied.is_err(), "{copied:?}");
     let connection = Connection::open(&path).unwrap();
-    let kept: String =
-        connection.query_one("SELECT chunk FROM chunk WHERE seq = 1", [], |row| row.get(0)).unwrap();
+    let kept: String = connection
+        .query_one("SELECT text FROM entry WHERE kind = 0 AND place = 1", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(kept, VIDEO);
 }

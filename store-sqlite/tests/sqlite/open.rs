@@ -55,7 +55,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let before = fs::read(&path).unwrap();
     let refusal = SqliteJournal::open(&path).unwrap_err();
-    assert!(matches!(refusal, OpenError::TooNew { found: 7, known: 4, .. }), "{refusal}");
+    assert!(matches!(refusal, OpenError::TooNew { found: 7, known: 5, .. }), "{refusal}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -107,6 +107,9 @@ async fn nobody_else_may_read_what_was_said() {
     }
 }
 
+/// Bytes of a page.
+const PAGE: usize = 1024;
+
 /// A database whose process was killed, with much in it that is not in its log any more, and then was spoilt.
 async fn spoilt(directory: &std::path::Path) -> std::path::PathBuf {
     let (path, copy) = (directory.join("journal.db"), directory.join("copy.db"));
@@ -120,7 +123,7 @@ async fn spoilt(directory: &std::path::Path) -> std::path::PathBuf {
     let journal = reopened(&path);
     append(&journal, &id, 51).await.unwrap();
     let mut database = fs::read(&path).unwrap();
-    database[4096..].fill(0xa5);
+    database[PAGE..].fill(0xa5);
     fs::write(&copy, database).unwrap();
     fs::copy(directory.join("journal.db-wal"), directory.join("copy.db-wal")).unwrap();
     copy
@@ -169,8 +172,8 @@ async fn damage_that_is_met_later_is_an_error_with_advice() {
     }
     let journal = reopened(&path);
     let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.seek(SeekFrom::Start(4096)).unwrap();
-    file.write_all(&vec![0xa5; file.metadata().unwrap().len() as usize - 4096]).unwrap();
+    file.seek(SeekFrom::Start(PAGE as u64)).unwrap();
+    file.write_all(&vec![0xa5; file.metadata().unwrap().len() as usize - PAGE]).unwrap();
     let errors =
         [journal.load(&id).await.unwrap_err(), journal.events(&id, Cursor::default(), 9).await.unwrap_err()];
     for error in errors.map(|error| error.to_string()) {

@@ -12,7 +12,7 @@ use super::{
 
 /// What SQLite writes before the frames of its log and before the page of each.
 const HEADER: usize = 32;
-const FRAME: usize = 24 + 4096;
+const FRAME: usize = 24 + 1024;
 
 async fn versions(directory: &Path, database: &[u8], log: &[u8]) -> [u64; 2] {
     let path = directory.join("torn.db");

@@ -1,0 +1,110 @@
+//! What an append adds to a conversation: rows that are never changed.
+
+use everturn_orchestrator::{Entry, StoredEvent};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use rusqlite::{
+    Connection, Result, ToSql, params,
+    types::{ToSqlOutput, ValueRef},
+};
+
+use crate::{
+    record::{CHUNK, RUN, SEAL, integer, role_code, to_json},
+    run::{Chunks, Ids, Run},
+};
+
+/// Writes what one append adds.
+pub(super) struct Added<'c> {
+    on: &'c Connection,
+    conversation: i64,
+    ids: Ids,
+    /// When it happened, if known.
+    time: Option<i64>,
+    chunks: Chunks,
+    /// Events that are not written yet.
+    run: Option<Run>,
+}
+
+impl<'c> Added<'c> {
+    /// To the conversation of this key and id.
+    pub(super) fn new(on: &'c Connection, conversation: i64, id: &ConversationId, time: Option<i64>) -> Self {
+        Self { on, conversation, ids: Ids::of(id), time, chunks: Chunks::default(), run: None }
+    }
+
+    /// Writes those of the entries that add something.
+    pub(super) fn all(mut self, entries: &[Entry]) -> Result<()> {
+        for entry in entries {
+            match entry {
+                Entry::Chunk(chunk) => self.chunk(chunk)?,
+                Entry::Event(event) => self.event(event)?,
+                Entry::Sealed(figures) => self.seal(figures)?,
+                Entry::Turn(_) | Entry::Head(_) => {}
+            }
+        }
+        self.end_run()
+    }
+
+    fn chunk(&mut self, chunk: &StoredChunk) -> Result<()> {
+        let json = to_json(&chunk.chunk)?;
+        let sql = "INSERT INTO entry (conversation, kind, place, role, supersedes, text)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let (seq, role) = (integer(chunk.seq), role_code(chunk.role)?);
+        let supersedes = chunk.supersedes.map(integer);
+        self.on.prepare_cached(sql)?.execute(params![
+            self.conversation,
+            CHUNK,
+            seq,
+            role,
+            supersedes,
+            json
+        ])?;
+        self.chunks.push(chunk.seq, json);
+        Ok(())
+    }
+
+    fn event(&mut self, event: &StoredEvent) -> Result<()> {
+        if self.run.as_mut().is_some_and(|run| run.push(event, &self.ids, &mut self.chunks)) {
+            return Ok(());
+        }
+        self.end_run()?;
+        // The first one is always taken.
+        self.run.insert(Run::at(event.start)).push(event, &self.ids, &mut self.chunks);
+        Ok(())
+    }
+
+    fn end_run(&mut self) -> Result<()> {
+        let Some(run) = self.run.take() else { return Ok(()) };
+        let sql = "INSERT INTO entry (conversation, kind, place, begins, events, text)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let (begins, ends) = (integer(run.begins.value()), integer(run.ends.value()));
+        let events = integer(run.events as u64);
+        self.on.prepare_cached(sql)?.execute(params![
+            self.conversation,
+            RUN,
+            ends,
+            begins,
+            events,
+            Text(&run.text())
+        ])?;
+        Ok(())
+    }
+
+    fn seal(&mut self, figures: &TurnMetrics) -> Result<()> {
+        // What follows is of the next turn.
+        self.end_run()?;
+        let sql = "INSERT INTO entry (conversation, kind, place, sealed_at, ends, text) VALUES (?1, ?2,
+            (SELECT coalesce(max(place), 0) + 1 FROM entry WHERE conversation = ?1 AND kind = ?2),
+            coalesce(?4, (SELECT last_activity_at FROM conversation WHERE key = ?1), 0),
+            (SELECT coalesce(max(place), 0) FROM entry WHERE conversation = ?1 AND kind = ?3), ?5)";
+        let columns = params![self.conversation, SEAL, RUN, self.time, to_json(figures)?];
+        self.on.prepare_cached(sql)?.execute(columns).map(drop)
+    }
+}
+
+/// JSON that is bytes already, kept as text.
+struct Text<'a>(&'a [u8]);
+
+impl ToSql for Text<'_> {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
+    }
+}
