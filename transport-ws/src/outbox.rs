@@ -6,6 +6,8 @@ use axum::{
     Error,
     extract::ws::{Message, WebSocket},
 };
+use everturn_orchestrator::Frame;
+use everturn_wire::ConversationId;
 use futures_util::{SinkExt as _, stream::SplitSink};
 use tokio::{
     task::yield_now,
@@ -30,6 +32,8 @@ impl From<Error> for Stuck {
 
 /// Pongs that may wait for a peer that does not read: then nothing more is read from it.
 const MAX_PONGS: usize = 32;
+/// Before every so many messages it is looked first whether there is anything else to tell than events.
+const OTHERS_FIRST: u8 = 16;
 
 /// The way out to a peer: an answer first, else whatever event comes next.
 ///
@@ -42,6 +46,8 @@ pub(crate) struct Outbox {
     pongs: usize,
     /// Whether the peer may have yet to be sent something.
     unflushed: bool,
+    /// Messages that the socket took, as a count that wraps.
+    taken: u8,
     /// When the socket took the last message.
     took: Instant,
     patience: Duration,
@@ -49,7 +55,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new(sink: SplitSink<WebSocket, Message>, patience: Duration) -> Self {
-        Self { sink, answer: None, pongs: 0, unflushed: false, took: Instant::now(), patience }
+        Self { sink, answer: None, pongs: 0, unflushed: false, taken: 0, took: Instant::now(), patience }
     }
 
     /// Whether the last answer is on its way, so that there is room for another.
@@ -93,13 +99,15 @@ impl Outbox {
             }
         }
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
+        // Events first: to look whether there is anything else to tell costs more than to pass an event on.
+        let events_first = !self.taken.is_multiple_of(OTHERS_FIRST);
         let message = match self.answer.take() {
             Some(answer) => answer,
             // Written out when nothing more is there to go along, also not after those who make events had their turn:
             // a write for each word of a fast answer would cost more than all the rest.
             None if self.unflushed => tokio::select! {
                 biased;
-                message = next(watches, feeds) => message,
+                message = next(watches, feeds, events_first) => message,
                 flushed = async {
                     yield_now().await;
                     within(deadline, self.sink.flush()).await
@@ -108,10 +116,10 @@ impl Outbox {
                     return flushed;
                 }
             },
-            None => next(watches, feeds).await,
+            None => next(watches, feeds, events_first).await,
         };
         self.sink.start_send_unpin(message)?;
-        self.unflushed = true;
+        (self.unflushed, self.taken) = (true, self.taken.wrapping_add(1));
         self.took = Instant::now();
         Ok(())
     }
@@ -134,19 +142,30 @@ async fn within(deadline: Instant, sent: impl Future<Output = Result<(), Error>>
 }
 
 /// The next event of what is watched, or whatever else there is to tell.
-async fn next(watches: &mut Watches, feeds: &mut Feeds) -> Message {
+async fn next(watches: &mut Watches, feeds: &mut Feeds, events_first: bool) -> Message {
     loop {
-        let fed = tokio::select! {
-            (id, event) = watches.next() => {
-                return match event {
-                    Ok(frame) => message::event(&frame),
-                    Err(error) => message::refusal(Some(id), &error.to_string()),
-                };
+        let fed = if events_first {
+            tokio::select! {
+                biased;
+                (id, event) = watches.next() => return told(id, event),
+                fed = feeds.next() => fed,
             }
-            fed = feeds.next() => fed,
+        } else {
+            tokio::select! {
+                biased;
+                fed = feeds.next() => fed,
+                (id, event) = watches.next() => return told(id, event),
+            }
         };
         if let Some(message) = fed.message(watches) {
             return message;
         }
+    }
+}
+
+fn told(id: ConversationId, event: Result<Frame, everturn_orchestrator::Error>) -> Message {
+    match event {
+        Ok(frame) => message::event(&frame),
+        Err(error) => message::refusal(Some(id), &error.to_string()),
     }
 }
