@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result, bail};
 
 use child::Child;
-use memory::Parked;
+use memory::{Parked, Refused};
 use table::Table;
 
 /// Deltas of one saturated stream, and how often each row is measured; the best run counts.
@@ -49,7 +49,8 @@ fn main() -> Result<()> {
         ["turns", client, load, base] => turns::measure(client, load, base),
         ["turns"] => many_turns(),
         ["latency", base] => latency::measure(base),
-        ["memory"] => memory::measure(),
+        ["memory"] => memory::measure(Refused::First),
+        ["memory", "refused"] => memory::measure(Refused::All),
         ["parked", turns] => memory::parked(turns.parse()?, Parked::Clock),
         ["asking", turns] => memory::parked(turns.parse()?, Parked::Person),
         ["durability"] => durability::measure(),
@@ -100,7 +101,10 @@ fn report() -> Result<()> {
     }
     table.figure("stop to the turn's last event, p99", stop_ms, "ms", 100.0);
     provider.stop();
-    table.figure("memory of a turn that waits in memory", single(&["memory"])?, "bytes", 8192.0);
+    let held = single(&["memory"])?;
+    table.figure("memory of each of 10000 turns that wait 50 s, its record included", held, "bytes", 3072.0);
+    let refused = single(&["memory", "refused"])?;
+    table.figure("the same, all refused at once", refused, "bytes", 3072.0);
     let parked = parked(PARKED, &mut table)?;
     let asking = asking(&mut table)?;
     let durable = durability(&mut table)?;

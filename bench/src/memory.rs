@@ -12,17 +12,33 @@ use async_trait::async_trait;
 use everturn_kernel::{
     Arguments, FinishReason, Provider, Request, StreamEvent, ToolAnswer, ToolCall, ToolSpec,
 };
-use everturn_orchestrator::{Builder, Exponential, Invocation, Orchestrator, Policy, StartTurn, Tool};
+use everturn_orchestrator::{
+    Builder, Exponential, Invocation, Orchestrator, Policy, StartTurn, Started, Tool,
+};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{Category, Failure};
 use futures_util::{StreamExt, future, stream, stream::BoxStream};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
+use tokio::sync::watch;
 
-const TURNS: usize = 20_000;
+const TURNS: usize = 10_000;
+/// What a provider says that limits requests, as adapters pass it on.
+const LIMITED: &str = concat!(
+    r#"HTTP 429: {"error":{"message":"Rate limit reached for gpt-4o in organization org-a1B2c3 on requests per min "#,
+    r#"(RPM): Limit 500, Used 500, Requested 1. Please try again in 50s.","type":"requests","param":null,"#,
+    r#""code":"rate_limit_exceeded"}}"#,
+);
 /// How many turns begin at once: they share the flushes of the file.
 const AT_ONCE: usize = 512;
 const WARM: usize = 20_000;
+
+/// Which turns are refused: only the first one, so that the others wait for what it learnt, or all as they ask at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    First,
+    All,
+}
 
 /// What parked turns wait for.
 #[derive(Clone, Copy)]
@@ -90,14 +106,43 @@ impl Provider for Overloaded {
     }
 }
 
-/// Prints bytes per waiting turn: how much the process grew.
-pub(crate) fn measure() -> Result<()> {
+/// A provider that refuses every call for a while, once it may answer.
+struct Limited {
+    answers: watch::Sender<bool>,
+}
+
+impl Provider for Limited {
+    fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
+        let mut failure = Failure::new(Category::RateLimited, true, LIMITED);
+        (failure.code, failure.hint_ms) = (Some("429".to_owned()), Some(50_000));
+        let mut answers = self.answers.subscribe();
+        let refusal = async move {
+            // The provider lasts as long as its orchestrator.
+            let _ = answers.wait_for(|answers| *answers).await;
+            StreamEvent::Failed(failure)
+        };
+        stream::once(refusal).boxed()
+    }
+}
+
+/// Prints bytes per waiting turn, the journal's record included: how much the process grew.
+pub(crate) fn measure(refused: Refused) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let orchestrator = builder().build();
+        let limited = Arc::new(Limited { answers: watch::Sender::new(true) });
+        let builder = Orchestrator::builder().model("warm", "m", limited.clone());
+        let orchestrator = builder.model("b", "m", limited.clone()).build();
         // The first turns pay for what all share.
-        wait(&orchestrator, 500).await?;
+        let turns = begin(&orchestrator, "warm/m", 500).await?;
+        wait(&orchestrator, &turns).await?;
         let before = resident()?;
-        wait(&orchestrator, TURNS).await?;
+        limited.answers.send_replace(refused == Refused::First);
+        let turns = begin(&orchestrator, "b/m", TURNS).await?;
+        while refused == Refused::All && limited.answers.receiver_count() < TURNS {
+            tokio::task::yield_now().await;
+        }
+        limited.answers.send_replace(true);
+        wait(&orchestrator, &turns).await?;
+        drop(turns);
         println!("{}", resident()?.saturating_sub(before) / TURNS);
         Ok(())
     })
@@ -173,12 +218,21 @@ fn builder() -> Builder {
     Orchestrator::builder().model("b", "m", Arc::new(Overloaded)).schedule(schedule)
 }
 
-/// Starts turns and sees that each of them waits.
-async fn wait(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
+/// Starts turns; where their events begin.
+async fn begin(orchestrator: &Orchestrator, model: &str, turns: usize) -> Result<Vec<Started>> {
+    let mut all = Vec::with_capacity(turns);
     for _ in 0..turns {
-        let start = StartTurn::new("What is the answer?");
-        let started = orchestrator.start(start).await?;
-        let mut events = orchestrator.subscribe(&started.conversation_id, Some(started.from), false).await?;
+        let mut start = StartTurn::new("What is the answer?");
+        start.model = Some(model.to_owned());
+        all.push(orchestrator.start(start).await?);
+    }
+    Ok(all)
+}
+
+/// Sees that each of these turns waits.
+async fn wait(orchestrator: &Orchestrator, turns: &[Started]) -> Result<()> {
+    for turn in turns {
+        let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
         while !events.next().await?.event().starts_with(br#"{"type":"provider-retry""#) {}
     }
     Ok(())

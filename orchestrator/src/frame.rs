@@ -1,6 +1,6 @@
 //! One event, serialized once, for everyone who watches.
 
-use std::io::Write as _;
+use std::{io::Write as _, ops::Range};
 
 use bytes::Bytes;
 use everturn_wire::{AgentEvent, ConversationId, EventBody, OutputStream, TurnId};
@@ -54,6 +54,10 @@ impl Delta {
     fn size(self) -> u32 {
         self.to - self.from
     }
+
+    fn range(self) -> Range<usize> {
+        self.from as usize..self.to as usize
+    }
 }
 
 impl Frame {
@@ -78,7 +82,7 @@ impl Frame {
             let _ = serde_json::to_writer(bytes, &event);
         });
         (frame.extension, frame.ends_turn) = (extension, ends_turn);
-        frame.delta = is_delta.then(|| delta_at(&frame.event(), reasoning)).flatten();
+        frame.delta = is_delta.then(|| delta_at(frame.json(), reasoning)).flatten();
         frame
     }
 
@@ -137,9 +141,18 @@ impl Frame {
         self.bytes.slice(self.event_at as usize..self.bytes.len() - 1)
     }
 
+    fn json(&self) -> &[u8] {
+        &self.bytes[self.event_at as usize..self.bytes.len() - 1]
+    }
+
     /// The `chat.delta` frame of the WebSocket.
     pub fn chat_delta(&self) -> Bytes {
         self.bytes.clone()
+    }
+
+    /// Whether it is a piece of text.
+    pub(crate) fn is_delta(&self) -> bool {
+        self.delta.is_some()
     }
 
     /// Whether it is for those only who asked for extensions.
@@ -161,7 +174,7 @@ impl Frame {
 
     /// Whether it is an event of this type, which is given with its closing quote.
     fn is(&self, name: &[u8]) -> bool {
-        self.event().strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(name))
+        self.json().strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(name))
     }
 
     /// What those who did not ask for extensions are sent in its place, if anything. They cannot take text back, so they are
@@ -172,7 +185,7 @@ impl Frame {
         if !rewinds && !self.is(b"approval-requested\"") {
             return None;
         }
-        let event: AgentEvent = serde_json::from_slice(&self.event()).ok()?;
+        let event: AgentEvent = serde_json::from_slice(self.json()).ok()?;
         let body = match event.body {
             EventBody::ApprovalRequested { step_id, tool_call_id, .. } => EventBody::ToolOutput {
                 step_id: Some(step_id),
@@ -206,7 +219,7 @@ impl Frame {
     /// The part of it after `cursor`, which lies inside it. Only text can be parted; a cursor inside a character
     /// counts as before it.
     pub(crate) fn rest(&self, cursor: Cursor) -> Self {
-        let Ok(AgentEvent { body, conversation_id, turn_id }) = serde_json::from_slice(&self.event()) else {
+        let Ok(AgentEvent { body, conversation_id, turn_id }) = serde_json::from_slice(self.json()) else {
             return self.clone();
         };
         let cut = |text: &str| {
@@ -230,39 +243,53 @@ impl Frame {
     /// Joins runs of deltas of one kind into one event each, of a bounded size. The text is copied as it is, still
     /// escaped.
     pub(crate) fn merge(frames: &[Self]) -> Vec<Self> {
-        // Of the run so far.
-        let mut size = 0;
-        let joinable = |a: &Self, b: &Self| {
-            let joins = a.delta.zip(b.delta).is_some_and(|(x, y)| {
-                size += x.size();
-                x.reasoning == y.reasoning && a.end == b.start && size + y.size() <= MAX_JOINED
-            });
-            if !joins {
-                size = 0;
-            }
-            joins
-        };
-        frames.chunk_by(joinable).map(Self::join).collect()
+        let (mut merged, mut rest) = (Vec::new(), frames);
+        while !rest.is_empty() {
+            let (run, behind) = rest.split_at(Self::run(rest));
+            merged.extend(Self::join(&run));
+            rest = behind;
+        }
+        merged
     }
 
-    fn join(run: &[Self]) -> Self {
-        let (first, last) = (&run[0], &run[run.len() - 1]);
-        let (Some(place), true) = (first.delta, run.len() > 1) else { return first.clone() };
-        let texts = run.iter().filter_map(|frame| {
-            frame.delta.map(|delta| frame.event().slice(delta.from as usize..delta.to as usize))
-        });
-        let event = first.event();
-        let (before, after) = (&event[..place.from as usize], &event[place.to as usize..]);
+    /// How many of the first frames make one event.
+    pub(crate) fn run<'f>(frames: impl IntoIterator<Item = &'f Self>) -> usize {
+        let mut frames = frames.into_iter();
+        let Some(first) = frames.next() else { return 0 };
+        let Some(kind) = first.delta else { return 1 };
+        let (mut size, mut end) = (kind.size(), first.end);
+        let joins = |frame: &&Self| {
+            frame.delta.is_some_and(|delta| {
+                size += delta.size();
+                let is_next = std::mem::replace(&mut end, frame.end) == frame.start;
+                is_next && delta.reasoning == kind.reasoning && size <= MAX_JOINED
+            })
+        };
+        1 + frames.take_while(joins).count()
+    }
+
+    /// One event in place of a run.
+    pub(crate) fn join<'f>(run: &(impl IntoIterator<Item = &'f Self> + Clone)) -> Option<Self> {
+        let mut frames = run.clone().into_iter();
+        let first = frames.next()?;
+        let (Some(place), Some(last)) = (first.delta, frames.last()) else { return Some(first.clone()) };
+        let texts = || {
+            let text = |frame: &'f Self| frame.delta.map(|delta| frame.json().get(delta.range()));
+            run.clone().into_iter().filter_map(text).flatten()
+        };
+        let (before, after) = first.json().split_at(place.from as usize);
+        let after = after.get(place.size() as usize..).unwrap_or_default();
+        let size = texts().map(<[u8]>::len).sum::<usize>() + before.len() + after.len();
         let mut to = place.to;
-        let mut joined = Self::envelope(first.start, last.end, run.iter().map(Self::cost).sum(), |bytes| {
+        let mut joined = Self::envelope(first.start, last.end, size, |bytes| {
             let event_at = bytes.len();
             bytes.extend_from_slice(before);
-            texts.for_each(|text| bytes.extend_from_slice(&text));
+            texts().for_each(|text| bytes.extend_from_slice(text));
             to = (bytes.len() - event_at) as u32;
             bytes.extend_from_slice(after);
         });
         joined.delta = Some(Delta { to, ..place });
-        joined
+        Some(joined)
     }
 
     /// Puts the event that `write` writes, of about `size` bytes, into its envelope.

@@ -8,6 +8,9 @@ use crate::{Cursor, Frame};
 const MERGE_ABOVE: usize = 1 << 20;
 const KEEP_JOURNALED: usize = 128 << 10;
 
+/// How many deltas become one event for a subscriber that is behind: joining them holds up the turn for a moment.
+const JOINED_AT_ONCE: usize = 1024;
+
 /// The live tail of a conversation's event stream: all that is not in the journal yet, and the end of what is.
 #[derive(Debug)]
 pub(crate) struct EventLog {
@@ -18,11 +21,13 @@ pub(crate) struct EventLog {
     cost: usize,
     /// Bytes held right after the last merge: merging again pays only when it has grown well beyond.
     merged_cost: usize,
+    /// The deltas that were joined last: every subscriber that is as far behind is sent the same bytes.
+    joined: Option<Frame>,
 }
 
 impl EventLog {
     pub(crate) fn new(end: Cursor) -> Self {
-        Self { frames: VecDeque::new(), end, cost: 0, merged_cost: 0 }
+        Self { frames: VecDeque::new(), end, cost: 0, merged_cost: 0, joined: None }
     }
 
     /// Where the stream ends.
@@ -55,6 +60,7 @@ impl EventLog {
             self.cost -= frame.cost();
         }
         self.merged_cost = self.merged_cost.min(self.cost);
+        self.joined = None;
     }
 
     /// Up to `limit` events after `cursor`, the first one parted where the cursor lies inside it. `None` when the tail
@@ -78,6 +84,27 @@ impl EventLog {
         Some(frames)
     }
 
+    /// The same for a subscriber: where it is behind by more than one delta, they come as one event, made once for all
+    /// subscribers. Nothing waits for more to come.
+    pub(crate) fn ready(&mut self, cursor: Cursor, limit: usize) -> Option<Vec<Frame>> {
+        if let Some(joined) = self.joined.as_ref().filter(|joined| joined.start() == cursor) {
+            return Some(vec![joined.clone()]);
+        }
+        let from = self.frames.partition_point(|frame| frame.end() <= cursor);
+        let is_whole = self.frames.get(from).is_some_and(|frame| frame.start() == cursor);
+        let run = || self.frames.range(from..).take(JOINED_AT_ONCE);
+        let count = if is_whole { Frame::run(run()) } else { 1 };
+        if count < 2 {
+            // Up to the next delta, which may be the first of a run.
+            let others =
+                self.frames.range(self.frames.len().min(from + 1)..).take_while(|frame| !frame.is_delta());
+            let limit = 1 + others.take(limit.saturating_sub(1)).count();
+            return self.after(cursor, limit);
+        }
+        self.joined = Frame::join(&run().take(count));
+        self.joined.clone().map(|joined| vec![joined])
+    }
+
     /// Everything after `cursor`, deltas merged: what the journal is given.
     pub(crate) fn merged_after(&self, cursor: Cursor) -> Vec<Frame> {
         Frame::merge(&self.after(cursor, usize::MAX).unwrap_or_default())
@@ -86,7 +113,8 @@ impl EventLog {
 
 #[cfg(test)]
 mod tests {
-    use everturn_wire::EventBody;
+    use everturn_wire::{AgentEvent, EventBody};
+    use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;
 
@@ -119,5 +147,123 @@ mod tests {
         assert!(log.cost <= KEEP_JOURNALED && log.start() > Cursor(0) && log.start() <= before);
         assert!(log.after(Cursor(0), 1).is_none());
         assert_eq!(log.after(before, 9).unwrap().len(), 1);
+    }
+
+    fn body(frame: &Frame) -> EventBody {
+        serde_json::from_slice::<AgentEvent>(&frame.event()).unwrap().body
+    }
+
+    fn one(log: &mut EventLog, cursor: Cursor) -> Frame {
+        let mut ready = log.ready(cursor, 64).unwrap();
+        assert_eq!(ready.len(), 1);
+        ready.remove(0)
+    }
+
+    #[test]
+    fn a_delta_that_is_alone_comes_as_it_is_and_a_run_is_joined_once_for_all() {
+        let mut log = EventLog::new(Cursor(7));
+        push(&mut log, "a");
+        let first = one(&mut log, Cursor(7));
+        assert_eq!(first.chat_delta().as_ptr(), log.frames[0].chat_delta().as_ptr());
+        push(&mut log, "b");
+        push(&mut log, "c");
+        let joined = one(&mut log, first.end());
+        assert_eq!(body(&joined), EventBody::TextDelta { delta: "bc".into() });
+        push(&mut log, "d");
+        // Whoever comes next is sent the same bytes, and then the rest.
+        assert_eq!(one(&mut log, first.end()).chat_delta().as_ptr(), joined.chat_delta().as_ptr());
+        assert_eq!(body(&one(&mut log, joined.end())), EventBody::TextDelta { delta: "d".into() });
+        assert!(log.ready(log.end(), 64).unwrap().is_empty());
+        log.trim();
+        assert!(log.joined.is_none(), "nothing is held twice once the journal has it");
+    }
+
+    #[test]
+    fn joining_holds_up_the_turn_for_a_bounded_time() {
+        let mut log = EventLog::new(Cursor(0));
+        for _ in 0..2 * JOINED_AT_ONCE {
+            push(&mut log, "w");
+        }
+        assert_eq!(one(&mut log, Cursor(0)).end(), Cursor(JOINED_AT_ONCE as u64));
+    }
+
+    /// What happens to a conversation: something is told, or one of three subscribers takes what is there.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Text(String),
+        Reasoning(String),
+        Start,
+        Trim,
+        Read(Index),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let text = "[a-z\"\\\\\n\u{fc}\u{2028}]{0,6}";
+        prop_oneof![
+            6 => text.prop_map(Step::Text),
+            2 => text.prop_map(Step::Reasoning),
+            1 => Just(Step::Start),
+            1 => Just(Step::Trim),
+            4 => any::<Index>().prop_map(Step::Read),
+        ]
+    }
+
+    /// Everything as text, one kind after the other: joined deltas read the same.
+    fn transcript(events: &[EventBody]) -> String {
+        let mut all = String::new();
+        let mut kind = ' ';
+        for event in events {
+            let (next, text) = match event {
+                EventBody::TextDelta { delta } => ('T', delta.as_str()),
+                EventBody::ReasoningDelta { delta } => ('R', delta.as_str()),
+                _ => ('S', "|"),
+            };
+            if next != kind {
+                all.push(next);
+            }
+            (kind, all) = (next, all + text);
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn every_subscriber_is_told_everything_in_order_however_it_is_joined(
+            steps in vec(step(), 1..80),
+            limit in 1..5_usize,
+        ) {
+            let mut log = EventLog::new(Cursor(3));
+            let (mut told, mut seen) = (Vec::new(), vec![(Cursor(3), Vec::new()); 3]);
+            let read = |log: &mut EventLog, (cursor, events): &mut (Cursor, Vec<EventBody>)| {
+                for frame in log.ready(*cursor, limit).expect("the log is never so long that it forgets") {
+                    assert_eq!(frame.start(), *cursor, "nothing is left out, and nothing comes twice");
+                    (*cursor, _) = (frame.end(), events.push(body(&frame)));
+                }
+            };
+            for step in steps {
+                let body = match step {
+                    Step::Read(which) => {
+                        let at = which.index(seen.len());
+                        read(&mut log, &mut seen[at]);
+                        continue;
+                    }
+                    Step::Trim => {
+                        log.trim();
+                        continue;
+                    }
+                    Step::Text(delta) => EventBody::TextDelta { delta },
+                    Step::Reasoning(delta) => EventBody::ReasoningDelta { delta },
+                    Step::Start => EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None },
+                };
+                told.push(body.clone());
+                log.push(Frame::new(log.end(), &"c".into(), Some(&"t".into()), body));
+            }
+            for subscriber in &mut seen {
+                while subscriber.0 < log.end() {
+                    read(&mut log, subscriber);
+                }
+                prop_assert_eq!(transcript(&subscriber.1), transcript(&told));
+            }
+        }
     }
 }

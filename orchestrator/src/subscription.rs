@@ -99,7 +99,7 @@ impl Subscription {
             // Both before it is looked for events: there are none after them.
             let is_down = self.source.shutdown.is_down();
             let lost = self.conversation.is_lost();
-            let live = self.conversation.state().live.log.after(self.next, TAKEN_AT_ONCE);
+            let live = self.conversation.state().live.log.ready(self.next, TAKEN_AT_ONCE);
             match live {
                 Some(frames) if frames.is_empty() && lost => {
                     self.lost = true;

@@ -6,6 +6,8 @@ use axum::{
     Error,
     extract::ws::{Message, WebSocket},
 };
+use everturn_orchestrator::Frame;
+use everturn_wire::ConversationId;
 use futures_util::{SinkExt as _, stream::SplitSink};
 use tokio::{
     task::yield_now,
@@ -30,6 +32,13 @@ impl From<Error> for Stuck {
 
 /// Pongs that may wait for a peer that does not read: then nothing more is read from it.
 const MAX_PONGS: usize = 32;
+/// How long at most, in turns of the executor, a client is left behind while events come faster than it is looked for them:
+/// then many deltas come as one event.
+const MAX_PAUSES: u8 = 7;
+/// So many messages are written out at the latest, though more are ready.
+const MAX_UNFLUSHED: u8 = 12;
+/// Before every so many messages it is looked first whether there is anything else to tell than events.
+const OTHERS_FIRST: u8 = 16;
 
 /// The way out to a peer: an answer first, else whatever event comes next.
 ///
@@ -40,8 +49,12 @@ pub(crate) struct Outbox {
     answer: Option<Message>,
     /// Pongs that the protocol put into the socket's buffer since it was last written out.
     pongs: usize,
-    /// Whether the peer may have yet to be sent something.
-    unflushed: bool,
+    /// Messages that the peer may have yet to be sent.
+    unflushed: u8,
+    /// Turns of the executor to let pass before the next event: none, unless one was there each time it was looked.
+    pauses: u8,
+    /// Messages that the socket took, as a count that wraps.
+    taken: u8,
     /// When the socket took the last message.
     took: Instant,
     patience: Duration,
@@ -49,7 +62,16 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new(sink: SplitSink<WebSocket, Message>, patience: Duration) -> Self {
-        Self { sink, answer: None, pongs: 0, unflushed: false, took: Instant::now(), patience }
+        Self {
+            sink,
+            answer: None,
+            pongs: 0,
+            unflushed: 0,
+            pauses: 0,
+            taken: 0,
+            took: Instant::now(),
+            patience,
+        }
     }
 
     /// Whether the last answer is on its way, so that there is room for another.
@@ -70,13 +92,20 @@ impl Outbox {
         self.answer = Some(message);
     }
 
-    /// Sends whatever there is to send. Returns when an answer is on its way, or nothing can be sent any more. May be
-    /// dropped at any time: nothing is lost.
+    /// Lets others have their turn while events come without a pause: what they make goes along in one event.
+    pub(crate) async fn gather(&self) {
+        for _ in 0..self.pauses {
+            yield_now().await;
+        }
+    }
+
+    /// Sends whatever there is to send. Returns when an answer is on its way, when there is something to gather, or when
+    /// nothing can be sent any more. May be dropped at any time: nothing is lost.
     pub(crate) async fn pump(&mut self, watches: &mut Watches, feeds: &mut Feeds) -> Result<(), Stuck> {
         let answers = !self.has_room();
         loop {
             self.pass_on(watches, feeds).await?;
-            if answers {
+            if answers || self.pauses > 0 {
                 return Ok(());
             }
         }
@@ -84,34 +113,46 @@ impl Outbox {
 
     async fn pass_on(&mut self, watches: &mut Watches, feeds: &mut Feeds) -> Result<(), Stuck> {
         let deadline = self.took + self.patience;
+        if self.unflushed >= MAX_UNFLUSHED {
+            within(deadline, self.sink.flush()).await?;
+            (self.pongs, self.unflushed) = (0, 0);
+        }
         if self.pongs >= MAX_PONGS {
             within(deadline, self.sink.flush()).await?;
-            (self.pongs, self.unflushed) = (0, false);
+            (self.pongs, self.unflushed) = (0, 0);
             // There is room to read again, unless an answer waits.
             if self.answer.is_none() {
                 return Ok(());
             }
         }
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
+        // Events first: to look whether there is anything else to tell costs more than to pass an event on.
+        let events_first = !self.taken.is_multiple_of(OTHERS_FIRST);
         let message = match self.answer.take() {
             Some(answer) => answer,
             // Written out when nothing more is there to go along, also not after those who make events had their turn:
             // a write for each word of a fast answer would cost more than all the rest.
-            None if self.unflushed => tokio::select! {
+            None if self.unflushed > 0 => tokio::select! {
                 biased;
-                message = next(watches, feeds) => message,
+                message = next(watches, feeds, events_first) => {
+                    self.pauses = (2 * self.pauses + 1).min(MAX_PAUSES);
+                    message
+                }
                 flushed = async {
                     yield_now().await;
                     within(deadline, self.sink.flush()).await
                 } => {
-                    (self.pongs, self.unflushed) = (0, false);
+                    (self.pongs, self.unflushed, self.pauses) = (0, 0, 0);
                     return flushed;
                 }
             },
-            None => next(watches, feeds).await,
+            None => {
+                self.pauses = 0;
+                next(watches, feeds, events_first).await
+            }
         };
         self.sink.start_send_unpin(message)?;
-        self.unflushed = true;
+        (self.unflushed, self.taken) = (self.unflushed.saturating_add(1), self.taken.wrapping_add(1));
         self.took = Instant::now();
         Ok(())
     }
@@ -134,19 +175,30 @@ async fn within(deadline: Instant, sent: impl Future<Output = Result<(), Error>>
 }
 
 /// The next event of what is watched, or whatever else there is to tell.
-async fn next(watches: &mut Watches, feeds: &mut Feeds) -> Message {
+async fn next(watches: &mut Watches, feeds: &mut Feeds, events_first: bool) -> Message {
     loop {
-        let fed = tokio::select! {
-            (id, event) = watches.next() => {
-                return match event {
-                    Ok(frame) => message::event(&frame),
-                    Err(error) => message::refusal(Some(id), &error.to_string()),
-                };
+        let fed = if events_first {
+            tokio::select! {
+                biased;
+                (id, event) = watches.next() => return told(id, event),
+                fed = feeds.next() => fed,
             }
-            fed = feeds.next() => fed,
+        } else {
+            tokio::select! {
+                biased;
+                fed = feeds.next() => fed,
+                (id, event) = watches.next() => return told(id, event),
+            }
         };
         if let Some(message) = fed.message(watches) {
             return message;
         }
+    }
+}
+
+fn told(id: ConversationId, event: Result<Frame, everturn_orchestrator::Error>) -> Message {
+    match event {
+        Ok(frame) => message::event(&frame),
+        Err(error) => message::refusal(Some(id), &error.to_string()),
     }
 }

@@ -43,7 +43,7 @@ enum Event {
     Done(Done),
     /// There is room for another command.
     Room,
-    /// The last answer is on its way: there is room for another.
+    /// The last answer is on its way: there is room for another. Or there is something to gather.
     Answered,
     Stuck(Stuck),
     /// The peer was silent for a while.
@@ -112,6 +112,7 @@ impl Socket {
     }
 
     async fn event(&mut self) -> Event {
+        self.outbox.gather().await;
         let quiet_at = self.heard + self.limits.ping_every * if self.pinged { 2 } else { 1 };
         let room_at = self.under_way.room_at();
         tokio::select! {

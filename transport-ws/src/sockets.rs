@@ -22,8 +22,11 @@ use crate::{SocketLimits, socket::Socket};
 /// The subprotocol that is answered to a client that offers it.
 pub const SUBPROTOCOL: &str = "everturn";
 
-/// What a socket reads at once, and gathers before it writes, in bytes. Small: every socket has both.
+/// What a socket gathers before it writes, in bytes. Small: every socket has it.
 const BUFFER: usize = 16 << 10;
+/// What a socket reads at once, in bytes. As little as most commands take: all of it is cleared each time that something
+/// is sent, as it is looked then whether there is something to read.
+const READ: usize = 2 << 10;
 /// The most that may wait in a socket, in bytes: room for one event of any sensible size. Only one is ever added while
 /// the socket does not take more.
 const MAX_WAITING: usize = 32 << 20;
@@ -93,7 +96,7 @@ impl Sockets {
         let (orchestrator, limits) = (self.orchestrator.clone(), self.limits);
         upgrade
             .protocols([SUBPROTOCOL])
-            .read_buffer_size(BUFFER)
+            .read_buffer_size(READ)
             .write_buffer_size(BUFFER)
             .max_write_buffer_size(MAX_WAITING)
             .max_message_size(limits.command)

@@ -1,5 +1,7 @@
 //! A journal that lasts as long as the process.
 
+mod events;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,21 +13,23 @@ use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use super::{Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Version, Window};
 use crate::Cursor;
+use events::Events;
 
 /// A journal that lasts as long as the process.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    conversations: Mutex<HashMap<ConversationId, Record>>,
+    /// Boxed, as a table has room for twice as many records as there are.
+    conversations: Mutex<HashMap<ConversationId, Box<Record>>>,
 }
 
 #[derive(Debug, Default)]
 struct Record {
     version: Version,
     head: Option<Head>,
-    /// Boxed, as a table has room for twice as many records as there are.
+    /// Boxed: most have none.
     turn: Option<Box<TurnRecord>>,
     chunks: Vec<Arc<StoredChunk>>,
-    events: Vec<StoredEvent>,
+    events: Events,
     metrics: Vec<TurnMetrics>,
 }
 
@@ -40,12 +44,12 @@ impl MemoryJournal {
         self.lock().remove(id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Record>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Box<Record>>> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read<T: Default>(&self, id: &ConversationId, read: impl FnOnce(&Record) -> T) -> T {
-        self.lock().get(id).map(read).unwrap_or_default()
+        self.lock().get(id).map(|record| read(record)).unwrap_or_default()
     }
 }
 
@@ -63,10 +67,11 @@ impl Journal for MemoryJournal {
             return Err(JournalError::Stale { id: id.clone(), expected, found });
         }
         let record = conversations.entry(id.clone()).or_default();
+        let mut events = Vec::new();
         for entry in entries {
             match entry {
                 Entry::Chunk(chunk) => record.chunks.push(chunk),
-                Entry::Event(event) => record.events.push(event),
+                Entry::Event(event) => events.push(event),
                 Entry::Turn(turn) => record.turn = Some(turn),
                 Entry::Sealed(metrics) => {
                     record.turn = None;
@@ -75,6 +80,7 @@ impl Journal for MemoryJournal {
                 Entry::Head(head) => record.head = Some(head),
             }
         }
+        record.events.extend(&events);
         record.version = Version(expected.0 + 1);
         Ok(record.version)
     }
@@ -100,10 +106,7 @@ impl Journal for MemoryJournal {
         after: Cursor,
         limit: usize,
     ) -> Result<Vec<StoredEvent>, JournalError> {
-        Ok(self.read(id, |record| {
-            let from = record.events.partition_point(|event| event.end <= after);
-            record.events[from..].iter().take(limit).cloned().collect()
-        }))
+        Ok(self.read(id, |record| record.events.after(after).take(limit).collect()))
     }
 
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {

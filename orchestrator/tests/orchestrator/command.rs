@@ -88,7 +88,11 @@ async fn a_conversation_without_a_name_is_given_one() {
 async fn a_turn_stops_at_once_wherever_it_is() {
     let scripts: [(Vec<Cue>, &str, &[&str]); 4] = [
         (vec![Cue::Hang], "turn-start", &[]),
-        (vec![text("half an "), text("answer"), Cue::Hang], "text-delta answer", &["text half an answer"]),
+        (
+            vec![text("half an "), text("answer"), Cue::Hang],
+            "text-delta half an answer",
+            &["text half an answer"],
+        ),
         (refused(), "provider-retry", &[]),
         (
             ask("stuck", &["a"]),

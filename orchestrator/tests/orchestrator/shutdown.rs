@@ -131,7 +131,7 @@ async fn a_stream_that_outlives_its_grace_is_saved_and_goes_on_without_a_gap() {
     let life = Life::new([half, answer("a whole answer")]);
     let world = life.process().await;
     let mut watcher = world.say("hi").await;
-    watcher.until("text-delta an ans").await;
+    watcher.until("text-delta half an ans").await;
     let mut all = world.watch(Some(Cursor::default())).await;
     assert_eq!(shut_down(&world, GRACE).await, 2_000);
     let told = to_the_end(&mut all).await;

@@ -1,6 +1,7 @@
 //! The WebSocket transport over real sockets.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod behind;
 mod branch;
 mod command;
 mod end;
