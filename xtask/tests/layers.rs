@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The packages of the workspace that each one may use. What tests alone use is not asked.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     // For tests alone: what ships must not use it, so it is in no other list.
@@ -24,15 +24,36 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     // A transport relays, it does not decide: it never sees the kernel.
     ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
     ("everturn-transport-http", &["everturn-orchestrator", "everturn-wire"]),
+    // The rooms of the binary: none knows another, or the configuration.
+    ("everturn-console", &["everturn-wire"]),
+    (
+        "everturn-terminal",
+        &["everturn-console", "everturn-orchestrator", "everturn-store-sqlite", "everturn-wire"],
+    ),
+    (
+        "everturn-explain",
+        &[
+            "everturn-console",
+            "everturn-diagnosis",
+            "everturn-kernel",
+            "everturn-orchestrator",
+            "everturn-provider",
+            "everturn-wire",
+        ],
+    ),
+    ("everturn-page", &[]),
     (
         "everturn",
         &[
-            "everturn-diagnosis",
+            "everturn-console",
+            "everturn-explain",
             "everturn-kernel",
             "everturn-mcp",
             "everturn-orchestrator",
+            "everturn-page",
             "everturn-provider",
             "everturn-store-sqlite",
+            "everturn-terminal",
             "everturn-transport-http",
             "everturn-transport-ws",
             "everturn-wire",
