@@ -92,6 +92,7 @@ pub(crate) struct Serve {
 }
 
 #[derive(Args, Debug)]
+#[group(skip)]
 pub(crate) struct Chat {
     #[command(flatten)]
     config: ConfigFlag,
@@ -109,6 +110,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Args, Debug)]
+#[group(skip)]
 pub(crate) struct Explain {
     #[command(flatten)]
     config: ConfigFlag,
