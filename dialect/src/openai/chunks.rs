@@ -29,8 +29,10 @@ pub struct Chunks {
     held: Vec<u8>,
     /// Whether the role was sent, which goes first.
     has_role: bool,
-    /// Whether text of the current step was sent.
+    /// Whether text of the current step was sent, or is held.
     has_shown: bool,
+    /// Whether there is visible text: of the steps before, and of the current one.
+    has_text: (bool, bool),
     ending: Ending,
     is_over: bool,
     /// What the turn waits for.
@@ -53,6 +55,7 @@ impl Chunks {
             held: Vec::new(),
             has_role: false,
             has_shown: false,
+            has_text: (false, false),
             ending: Ending::default(),
             is_over: false,
             wait: None,
@@ -83,6 +86,12 @@ impl Chunks {
             EventBody::StepComplete { .. } => {
                 self.release(out);
                 self.has_shown = false;
+                self.has_text.0 |= std::mem::take(&mut self.has_text.1);
+            }
+            EventBody::FinalReport(report) => {
+                if let (Some(report), (false, false)) = (&report.report, self.has_text) {
+                    self.delta("content", &escaped(&report.to_string()), out);
+                }
             }
             EventBody::Done { .. } => self.finish(out),
             EventBody::TurnSealed => self.end(out),
@@ -134,6 +143,7 @@ impl Chunks {
             self.role(out);
         }
         self.has_shown = true;
+        self.has_text.1 |= field == "content";
         let head = self.head.as_bytes();
         let to = if self.holds { &mut self.held } else { out };
         for part in [
@@ -158,6 +168,7 @@ impl Chunks {
     fn rewind(&mut self, out: &mut Vec<u8>) {
         if self.holds {
             self.held.clear();
+            self.has_text.1 = false;
         } else if self.has_shown {
             self.delta("content", &escaped(STARTS_AGAIN), out);
         }

@@ -46,6 +46,11 @@ impl Completion {
             }
             Event::Other(event) => {
                 self.ending.take(event);
+                if let EventBody::FinalReport(report) = event
+                    && let Some(report) = report.report.as_ref().filter(|_| self.text.json.is_empty())
+                {
+                    self.text.json.push_str(&escaped(&report.to_string()));
+                }
                 for text in [&mut self.text, &mut self.reasoning] {
                     match event {
                         EventBody::StepRewound { .. } => text.json.truncate(text.step),

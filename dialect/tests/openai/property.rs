@@ -49,6 +49,7 @@ fn any_event() -> impl Strategy<Value = Value> {
         1 => Just(json!({ "type": "provider-silent", "stepId": "t#0", "silentMs": 5, "alive": false })),
         1 => Just(json!({ "type": "error", "message": "no\r\n\r\ndata: {}", "category": "overloaded" })),
         1 => Just(json!({ "type": "turn-sealed" })),
+        1 => Just(json!({ "type": "final-report", "success": true, "report": { "a": "b\n" } })),
         1 => Just(json!({ "type": "turn-start" })),
         1 => Just(json!({ "type": "usage", "usage": { "inputTokens": 1, "outputTokens": 1 } })),
     ]
@@ -60,6 +61,9 @@ fn text_of(events: &[EventBody]) -> String {
     for event in events {
         match event {
             EventBody::TextDelta { delta } => text.push_str(delta),
+            EventBody::FinalReport(report) if text.is_empty() => {
+                text = report.report.as_ref().unwrap().to_string();
+            }
             EventBody::StepRewound { .. } => text.truncate(step),
             EventBody::StepComplete { .. } => step = text.len(),
             EventBody::Done { .. } | EventBody::TurnSealed => break,

@@ -15,7 +15,8 @@ fn user(text: &str) -> Value {
 /// A request with these fields beside its messages.
 fn with(fields: Value) -> Value {
     let mut body = json!({ "model": "m", "messages": [user("hi")] });
-    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let Value::Object(fields) = fields else { panic!("{fields}") };
+    body.as_object_mut().unwrap().extend(fields);
     body
 }
 

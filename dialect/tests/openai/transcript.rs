@@ -116,6 +116,17 @@ fn a_failure_is_the_last_that_is_said() {
 }
 
 #[test]
+fn a_report_is_the_answer_where_there_is_no_other() {
+    let report = json!({ "type": "final-report", "success": true, "report": { "flaky": ["a"] } });
+    for (said, content) in [("", "{\"flaky\":[\"a\"]}"), ("Here.", "Here.")] {
+        let written = json!([text(said), step("step-complete"), report, done(), sealed()]);
+        let (_, body) = whole(&events(written.clone()));
+        assert_eq!(body["choices"][0]["message"]["content"], content);
+        assert_eq!(read(&streamed(&events(written), false, false)).unwrap().text, content);
+    }
+}
+
+#[test]
 fn failures_have_the_status_that_clients_know() {
     for (category, status, code) in [
         ("rate_limited", 429, "rate_limit_exceeded"),

@@ -26,7 +26,8 @@ fn hi() -> Value {
 /// A request with these fields, too.
 fn with(fields: Value) -> Value {
     let mut body = hi();
-    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let Value::Object(fields) = fields else { panic!("{fields}") };
+    body.as_object_mut().unwrap().extend(fields);
     body
 }
 
