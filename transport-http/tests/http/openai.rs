@@ -315,3 +315,28 @@ async fn a_named_conversation_is_kept_and_goes_on_without_its_client() {
     let history = get(world.address, "/conversations/c").await.json().await;
     assert_eq!(history["latestSeq"], 4);
 }
+
+#[tokio::test]
+async fn a_shutdown_is_told_and_the_turn_is_left_as_it_is() {
+    let mut orchestrator = None;
+    let mut world = World::serve(|shared, _| {
+        orchestrator = Some(shared.clone());
+        router(shared, CallLimits::default(), Metrics::none())
+    })
+    .await;
+    let orchestrator = orchestrator.unwrap();
+    let asking = tokio::spawn({
+        let address = world.address;
+        async move { post(address, CHAT, with(json!({ "stream": true }))).await }
+    });
+    world.call().await.overloaded();
+    let mut stream = asking.await.unwrap();
+    stream.until("\n\n").await.unwrap();
+    let id = stream.header("x-conversation-id").to_owned().into();
+    orchestrator.shutdown(Duration::ZERO).await;
+    let last = stream.text().await;
+    assert!(last.starts_with("data: {\"error\":{\"code\":\"shutting_down\""), "{last}");
+    let (status, error) = refused(post(world.address, CHAT, hi()).await).await;
+    assert_eq!((status, &error["code"]), (503, &json!("shutting_down")));
+    assert!(orchestrator.metrics(&id).await.unwrap().is_empty(), "the turn was not sealed");
+}
