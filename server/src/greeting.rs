@@ -43,6 +43,7 @@ pub(crate) fn of(
     say("page", &format!("open {near} in a browser"));
     let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
     say("chat", &format!("{key}{program} chat --server {near} \"hello\""));
+    say("openai", &format!("{near}/v1 is the base URL for OpenAI clients"));
     if let Some(data) = &config.data {
         let unsealed = match resumed {
             0 => String::new(),
