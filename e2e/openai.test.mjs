@@ -187,6 +187,25 @@ test('a request that is sent again is paid once', async () => {
   assert.equal(provider.requests.length, 1);
 });
 
+test('the SDK gets its answer although the server is killed while the turn waits', async () => {
+  const file = join(folder, 'config.toml');
+  const data = join(folder, 'everturn.db');
+  const first = await startServer(['--config', file], {}, { data });
+  const listen = new URL(first.url).host;
+  const patient = new OpenAI({ apiKey: TOKEN, baseURL: `${first.url}/v1`, maxRetries: 10 });
+  provider.says({ ...LIMITED, headers: { 'retry-after': '2' } }, 'Survived.');
+  const asking = patient.chat.completions.create(say('hi'), { headers: { 'Idempotency-Key': 'survives' } });
+  while (provider.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await first.stop('SIGKILL');
+  const second = await startServer(['--config', file], {}, { data, listen });
+  try {
+    assert.equal((await asking).choices[0].message.content, 'Survived.');
+    assert.equal(provider.requests.length, 2);
+  } finally {
+    await second.stop();
+  }
+});
+
 test('an answer that broke off is asked for again, and held back if the client wants no remark in it', async () => {
   const everturn = { text: 'hold', retry: { afterContent: 'rewind' } };
   provider.says({ breaks: 'Once upon' }, 'Once upon a time.');
