@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Event, Head, Refusal,
     ending::{Ending, counts},
-    event::escaped,
+    event::{STEP_GAP, escaped},
     wait,
 };
 
@@ -143,7 +143,11 @@ impl Chunks {
             self.role(out);
         }
         self.has_shown = true;
-        self.has_text.1 |= field == "content";
+        let mut gap = "";
+        if field == "content" {
+            gap = if self.has_text == (true, false) { STEP_GAP } else { "" };
+            self.has_text.1 = true;
+        }
         let head = self.head.as_bytes();
         let to = if self.holds { &mut self.held } else { out };
         for part in [
@@ -151,6 +155,7 @@ impl Chunks {
             br#"{"index":0,"delta":{""#,
             field.as_bytes(),
             br#"":""#,
+            gap.as_bytes(),
             json.as_bytes(),
             b"\"},\"finish_reason\":null}]}\n\n",
         ] {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{
     Event, Head, Refusal,
     ending::{Ending, counts},
-    event::escaped,
+    event::{STEP_GAP, escaped},
 };
 
 /// An answer in one piece. What was taken back is not in it.
@@ -38,9 +38,9 @@ impl Completion {
     pub fn push(&mut self, event: &Event<'_>) {
         match event {
             _ if self.ending.finish.is_some() && !event.is_seal() => {}
-            Event::Text(json) => self.text.json.push_str(json),
+            Event::Text(json) => self.say(json),
             Event::Reasoning(json) => self.reasoning.json.push_str(json),
-            Event::Other(EventBody::TextDelta { delta }) => self.text.json.push_str(&escaped(delta)),
+            Event::Other(EventBody::TextDelta { delta }) => self.say(&escaped(delta)),
             Event::Other(EventBody::ReasoningDelta { delta }) => {
                 self.reasoning.json.push_str(&escaped(delta));
             }
@@ -61,6 +61,14 @@ impl Completion {
                 self.is_over |= matches!(event, EventBody::TurnSealed);
             }
         }
+    }
+
+    fn say(&mut self, json: &str) {
+        let text = &mut self.text;
+        if text.step > 0 && text.step == text.json.len() && !json.is_empty() {
+            text.json.push_str(STEP_GAP);
+        }
+        text.json.push_str(json);
     }
 
     /// Ends it for a reason that the turn does not know of.

@@ -20,6 +20,9 @@ impl Event<'_> {
     }
 }
 
+/// What stands between the texts of two steps: a model writes each without a thought of the other.
+pub(super) const STEP_GAP: &str = r"\n\n";
+
 /// A text as JSON writes it, without the quotes.
 pub(super) fn escaped(text: &str) -> String {
     // A string can always be written.

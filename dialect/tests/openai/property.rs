@@ -60,7 +60,12 @@ fn text_of(events: &[EventBody]) -> String {
     let (mut text, mut step) = (String::new(), 0);
     for event in events {
         match event {
-            EventBody::TextDelta { delta } => text.push_str(delta),
+            EventBody::TextDelta { delta } => {
+                if step > 0 && step == text.len() && !delta.is_empty() {
+                    text.push_str("\n\n");
+                }
+                text.push_str(delta);
+            }
             EventBody::FinalReport(report) if text.is_empty() => {
                 text = report.report.as_ref().unwrap().to_string();
             }

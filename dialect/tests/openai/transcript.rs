@@ -116,6 +116,24 @@ fn a_failure_is_the_last_that_is_said() {
 }
 
 #[test]
+fn texts_of_two_steps_do_not_run_together() {
+    let call = json!({ "type": "tool-result", "stepId": "t#0", "toolCallId": "c", "toolName": "n", "content": "6", "isError": false });
+    let written = json!([
+        text("I throw."),
+        step("step-complete"),
+        call,
+        text("A"),
+        text(" six."),
+        step("step-complete"),
+        done(),
+        sealed()
+    ]);
+    let (_, body) = whole(&events(written.clone()));
+    assert_eq!(body["choices"][0]["message"]["content"], "I throw.\n\nA six.");
+    assert_eq!(read(&streamed(&events(written), false, false)).unwrap().text, "I throw.\n\nA six.");
+}
+
+#[test]
 fn a_report_is_the_answer_where_there_is_no_other() {
     let report = json!({ "type": "final-report", "success": true, "report": { "flaky": ["a"] } });
     for (said, content) in [("", "{\"flaky\":[\"a\"]}"), ("Here.", "Here.")] {
