@@ -1,6 +1,6 @@
 //! The terminal client: a conversation, one turn for a script, and what a server or its file can be asked.
 //!
-//! It does not run turns: it talks to a server over WebSocket and HTTP. Only `conversations` opens a file, and reads it.
+//! It does not run turns: it talks to a server over WebSocket and HTTP. Only `conversations` opens the file of a server itself.
 
 mod args;
 mod calendar;

@@ -26,7 +26,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     // A transport relays, it does not decide: it never sees the kernel.
     ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
     ("everturn-transport-http", &["everturn-dialect", "everturn-orchestrator", "everturn-wire"]),
-    // The rooms of the binary: none knows another, or the configuration.
+    // The parts of the binary: they know neither each other nor the configuration.
     ("everturn-console", &["everturn-wire"]),
     (
         "everturn-terminal",
