@@ -40,6 +40,8 @@ fn main() -> Result<()> {
         ["in-process", base, further] => stream::in_process(base, further.parse()?),
         ["websocket", base, clients] => stream::websocket(base, clients.parse()?),
         ["reader", url, message] => stream::reader(url, message),
+        ["posted", base, path] => stream::post::served(base, path),
+        ["post", host, path] => stream::post::client(host, path),
         ["latency", base] => latency::measure(base),
         ["memory"] => memory::measure(),
         ["parked", turns] => memory::parked(turns.parse()?, Parked::Clock),
@@ -66,6 +68,14 @@ fn report() -> Result<()> {
     let ws_many = measure(&["websocket", &base, &(1 + FURTHER).to_string()])?;
     table.ratio("provider bytes to one WebSocket client, CPU per delta", ws, bare, 3.0);
     table.ratio("each further WebSocket client, CPU per delta", (ws_many - ws) / FURTHER as f64, bare, 0.3);
+    let native = measure(&["posted", &base, "/chat"])?;
+    let openai = measure(&["posted", &base, "/v1/chat/completions"])?;
+    table.ratio(
+        "a stream to an OpenAI client, as a multiple of POST /chat, CPU per delta",
+        openai,
+        native,
+        1.3,
+    );
     let chat = measure(&["adapter", "chat", &base])?;
     table.ratio("the adapter of Chat Completions alone, CPU per delta", chat, bare, 2.0);
     for (api, name) in [("responses", "Responses"), ("messages", "Messages"), ("gemini", "Gemini")] {
