@@ -48,6 +48,8 @@ fn main() -> Result<()> {
         ["reader", url, message] => stream::reader(url, message),
         ["turns", client, load, base] => turns::measure(client, load, base),
         ["turns"] => many_turns(),
+        ["posted", base, path] => stream::post::served(base, path),
+        ["post", host, path] => stream::post::client(host, path),
         ["latency", base] => latency::measure(base),
         ["memory"] => memory::measure(Refused::First),
         ["memory", "refused"] => memory::measure(Refused::All),
@@ -75,6 +77,14 @@ fn report() -> Result<()> {
     let ws_many = measure(&["websocket", &base, &(1 + FURTHER).to_string()])?;
     table.ratio("provider bytes to one WebSocket client, CPU per delta", ws, bare, 3.0);
     table.ratio("each further WebSocket client, CPU per delta", (ws_many - ws) / FURTHER as f64, bare, 0.3);
+    let native = measure(&["posted", &base, "/chat"])?;
+    let openai = measure(&["posted", &base, "/v1/chat/completions"])?;
+    table.ratio(
+        "a stream to an OpenAI client, as a multiple of POST /chat, CPU per delta",
+        openai,
+        native,
+        1.3,
+    );
     let chat = measure(&["adapter", "chat", &base])?;
     table.ratio("the adapter of Chat Completions alone, CPU per delta", chat, bare, 2.0);
     for (api, name) in [("responses", "Responses"), ("messages", "Messages"), ("gemini", "Gemini")] {

@@ -1,6 +1,7 @@
 //! A saturated stream: CPU per delta.
 
 pub(crate) mod adapter;
+pub(crate) mod post;
 
 use std::future::Future;
 

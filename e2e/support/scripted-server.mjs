@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { accept, decode, encode } from './frame.mjs';
 import { Conversation } from './scripted-conversation.mjs';
 
-const PAGE = new URL('../../server/page/', import.meta.url);
+const PAGE = new URL('../../page/asset/', import.meta.url);
 const TYPES = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
 const POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -145,6 +145,12 @@ impl Frame {
         &self.bytes[self.event_at as usize..self.bytes.len() - 1]
     }
 
+    /// The text of a delta as JSON writes it, without the quotes, and whether it is reasoning. `None`: another event.
+    pub fn delta(&self) -> Option<(Bytes, bool)> {
+        let Delta { reasoning, from, to } = self.delta?;
+        Some((self.event().slice(from as usize..to as usize), reasoning))
+    }
+
     /// The `chat.delta` frame of the WebSocket.
     pub fn chat_delta(&self) -> Bytes {
         self.bytes.clone()

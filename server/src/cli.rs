@@ -1,18 +1,15 @@
 //! The command line.
 
 mod conversations;
-mod explain;
-mod running;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+use everturn_terminal::Running;
 
 use crate::config::Flags;
 
-pub(crate) use conversations::{Action, Conversations};
-pub(crate) use explain::{Explain, Stage, Transport};
-pub(crate) use running::Running;
+pub(crate) use conversations::Conversations;
 
 /// LLM agent turns that never die of a passing failure.
 ///
@@ -95,34 +92,12 @@ pub(crate) struct Serve {
 }
 
 #[derive(Args, Debug)]
+#[group(skip)]
 pub(crate) struct Chat {
     #[command(flatten)]
     config: ConfigFlag,
-    /// What to say; - reads it from standard input. In `chat`, what is piped in is added to it, or is the message where there is
-    /// none
-    #[arg(trailing_var_arg = true)]
-    message: Vec<String>,
-    /// Talk through a running server, e.g. http://127.0.0.1:4777, instead of a private one
-    #[arg(long, value_name = "URL")]
-    pub(crate) server: Option<String>,
-    /// The server's access token; prefer EVERTURN_TOKEN
-    #[arg(long)]
-    pub(crate) token: Option<String>,
-    /// The model, as PROVIDER/MODEL, or a route, as route/NAME [default: the server's first]
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// Continue this conversation of the server; a unique prefix of its id is enough
-    #[arg(long, value_name = "ID")]
-    pub(crate) conversation: Option<String>,
-    /// Begin a conversation of this name on the server
-    #[arg(long, value_name = "NAME", conflicts_with = "conversation")]
-    pub(crate) new_conversation: Option<String>,
-    /// Show what the model thinks
-    #[arg(long)]
-    pub(crate) show_reasoning: bool,
-    /// What becomes of tool calls that need approval [default: ask in a terminal, deny in a pipe]
-    #[arg(long, value_enum)]
-    pub(crate) approvals: Option<Approvals>,
+    #[command(flatten)]
+    pub(crate) words: everturn_terminal::Chat,
 }
 
 #[derive(Args, Debug)]
@@ -134,11 +109,13 @@ pub(crate) struct Run {
     pub(crate) chat: Chat,
 }
 
-/// What becomes of tool calls that need a person's approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Approvals {
-    Ask,
-    Deny,
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    config: ConfigFlag,
+    #[command(flatten)]
+    pub(crate) words: everturn_explain::Explain,
 }
 
 #[derive(Args, Debug)]
@@ -199,15 +176,11 @@ impl Chat {
     pub(crate) fn flags(&self) -> Flags {
         Flags { config: self.config.config.clone(), memory: true, ..Flags::default() }
     }
+}
 
-    /// What to say, where it is said here.
-    pub(crate) fn message(&self) -> Option<String> {
-        (!self.message.is_empty() && self.message != ["-"]).then(|| self.message.join(" "))
-    }
-
-    /// Whether the message must come from standard input, whatever that is.
-    pub(crate) fn is_piped(&self) -> bool {
-        self.message == ["-"]
+impl Explain {
+    pub(crate) fn flags(&self) -> Flags {
+        Flags { config: self.config.config.clone(), ..Flags::default() }
     }
 }
 
@@ -237,9 +210,9 @@ mod tests {
     #[test]
     fn a_message_is_all_the_words() {
         let Command::Chat(chat) = parse("everturn chat --model a/b hello out there") else { panic!() };
-        assert_eq!(chat.message().as_deref(), Some("hello out there"));
+        assert_eq!(chat.words.message().as_deref(), Some("hello out there"));
         let Command::Chat(chat) = parse("everturn chat -") else { panic!() };
-        assert!(chat.is_piped() && chat.message().is_none());
+        assert!(chat.words.is_piped() && chat.words.message().is_none());
     }
 
     #[test]

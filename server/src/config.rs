@@ -3,7 +3,6 @@
 mod compaction;
 mod environment;
 mod file;
-mod hidden;
 mod key;
 mod mcp;
 mod one_or_more;
@@ -28,10 +27,10 @@ use everturn_wire::RequiredReport;
 
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
-pub(crate) use hidden::Hidden;
+pub(crate) use everturn_console::Hidden;
 pub(crate) use permission::Permissions;
 pub(crate) use provider::{Api, Provider};
-pub(crate) use report::read as read_schema;
+pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 pub(crate) use route::Route;

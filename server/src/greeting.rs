@@ -2,12 +2,13 @@
 
 use std::{fmt::Write as _, net::SocketAddr};
 
+use everturn_console::visible::visible;
 use everturn_orchestrator::Orchestrator;
+use everturn_terminal::source_state;
 
 use crate::{
     config::{Config, Route},
-    permission, tools,
-    visible::visible,
+    permission,
 };
 
 /// The most models that are named.
@@ -37,11 +38,12 @@ pub(crate) fn of(
         say("route", &format!("route/{name}: {}  ({})", targets.join(", then "), schedule.name()));
     }
     for source in &orchestrator.tools().sources {
-        say("tools", &visible(&format!("{}: {}", source.name, tools::state(source))));
+        say("tools", &visible(&format!("{}: {}", source.name, source_state(source))));
     }
     say("page", &format!("open {near} in a browser"));
     let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
     say("chat", &format!("{key}{program} chat --server {near} \"hello\""));
+    say("openai", &format!("{near}/v1 is the base URL for OpenAI clients"));
     if let Some(data) = &config.data {
         let unsealed = match resumed {
             0 => String::new(),

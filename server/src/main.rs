@@ -1,32 +1,19 @@
 //! Everturn: the server, its page and its terminal client.
 
 mod assembly;
-mod calendar;
 mod capacity;
-mod chat;
 mod cli;
 mod config;
-mod conversations;
-mod decision;
 mod dice;
 mod explain;
-mod failure_summary;
 mod greeting;
-mod interrupt;
+mod host;
 mod logging;
 mod mcp;
-mod page;
 mod permission;
-mod printer;
-mod remote;
 mod retention;
 mod router;
-mod running;
 mod serve;
-mod targets;
-mod tools;
-mod visible;
-mod wording;
 
 use std::{
     io::{self, Write as _},
@@ -37,7 +24,7 @@ use anyhow::Result;
 use clap::Parser as _;
 
 use cli::{Cli, Command};
-use config::Environment;
+use config::{Config, Environment, required_report};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -59,15 +46,24 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Chat(args) => {
             // A log line in the middle of an answer helps nobody; the answer itself says what fails.
             logging::start(&environment, "off")?;
-            chat::run(&args).await
+            everturn_terminal::chat(&args.words, async || host::find(&args, &environment).await).await
         }
         Command::Run(args) => {
             logging::start(&environment, "off")?;
-            chat::run_once(&args).await
+            let report = args.report.as_deref().map(required_report).transpose()?;
+            let chat = &args.chat;
+            everturn_terminal::run_once(&chat.words, report, async || host::find(chat, &environment).await)
+                .await
         }
         Command::Explain(args) => explain::run(&args, &environment),
-        Command::Targets(args) => targets::run(&args, &environment).await,
-        Command::Tools(args) => tools::run(&args, &environment).await,
-        Command::Conversations(args) => conversations::run(&args, &environment).await,
+        Command::Targets(args) => {
+            everturn_terminal::targets(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
+        }
+        Command::Tools(args) => {
+            everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
+        }
+        Command::Conversations(args) => {
+            everturn_terminal::conversations(&args.action, &Config::data(&args.flags(), &environment)?).await
+        }
     }
 }

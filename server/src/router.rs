@@ -11,7 +11,6 @@ use everturn_transport_ws::Sockets;
 use crate::{
     capacity::Capacity,
     config::{Config, Hidden},
-    page,
 };
 
 /// Everything that is served at `bound`, guarded; and its WebSockets, which outlive their requests.
@@ -27,17 +26,17 @@ pub(crate) fn open(
         hosts: config.allowed_hosts.clone(),
         origins: config.allowed_origins.clone(),
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
-        is_open: page::is_open,
+        is_open: everturn_page::is_open,
     };
     let guard = Guard::new(access).context("who may use the server ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = everturn_transport_http::router(orchestrator.clone(), capacity.calls, metrics);
-    let routes = calls.merge(sockets.router()).merge(page::router());
+    let routes = calls.merge(sockets.router()).merge(everturn_page::router());
     // Clients that know no path open their socket at the root.
     let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {
         true => upgrades.upgrade(request).await,
-        false => page::index(request.headers()),
+        false => everturn_page::index(request.headers()),
     };
     Ok((guard.protect(routes.route("/", any(root))), sockets))
 }

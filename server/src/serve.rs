@@ -11,7 +11,9 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
+use everturn_console::Interrupt;
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
+use everturn_terminal::source_state;
 use everturn_transport_http::{Metrics, serve};
 use everturn_wire::ToolSourceStatus;
 use futures_util::future::join;
@@ -24,9 +26,8 @@ use crate::{
     cli,
     config::{Config, Environment, Hidden},
     greeting,
-    interrupt::Interrupt,
     mcp::McpServers,
-    retention, router, tools,
+    retention, router,
 };
 
 /// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
@@ -115,7 +116,7 @@ pub(crate) async fn private(config: Config) -> Result<Private> {
     servers.settled().await;
     let sources = orchestrator.tools().sources;
     let off = sources.iter().filter(|source| source.status != ToolSourceStatus::Up);
-    let off = off.map(|source| format!("MCP server {:?}: {}", source.name, tools::state(source))).collect();
+    let off = off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
     let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
     Ok(Private { url: format!("http://{address}"), token, default_model, off })
 }

@@ -6,6 +6,7 @@ use axum::{
     Router,
     extract::DefaultBodyLimit,
     http::{Method, StatusCode, Uri},
+    response::Response,
     routing::{delete, get, post},
 };
 use everturn_orchestrator::Orchestrator;
@@ -14,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     CallLimits, Metrics,
     call::{chat, control, document, query, retry_settings},
+    openai,
     refusal::Refusal,
 };
 
@@ -65,6 +67,7 @@ pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) 
         .route("/asyncapi.json", get(document::asyncapi))
         .route("/schema.json", get(document::schema))
         .route("/metrics", get(document::metrics))
+        .merge(openai::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(limits.body))
@@ -91,14 +94,12 @@ impl Api {
     }
 }
 
-async fn unknown(uri: Uri) -> Refusal {
-    Refusal::new(
-        StatusCode::NOT_FOUND,
-        format!("there is nothing at {}; /openapi.json lists what is", uri.path()),
-    )
+async fn unknown(uri: Uri) -> Response {
+    let why = format!("there is nothing at {}; /openapi.json lists what is", uri.path());
+    Refusal::new(StatusCode::NOT_FOUND, why).at(uri.path())
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Refusal {
+async fn wrong_method(method: Method, uri: Uri) -> Response {
     let why = format!("{} does not take {method}; /openapi.json lists what it takes", uri.path());
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, why)
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, why).at(uri.path())
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use axum::{
     body::{Body, Bytes, HttpBody as _},
     extract::{FromRequest, Request},
-    http::{StatusCode, request::Parts},
+    http::{StatusCode, header::CONTENT_TYPE, request::Parts},
 };
 use futures_util::StreamExt as _;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
@@ -18,6 +18,27 @@ use crate::{api::Api, refusal::Refusal};
 
 /// What of a body takes no room that all share, in bytes: a small request is not refused because others are large.
 const OWN_ROOM: usize = 16 << 10;
+
+/// A JSON body that is yet to be read, and the room that it takes meanwhile.
+pub(crate) struct Unread {
+    pub(crate) bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Unread {
+    /// Takes the body of a request.
+    pub(crate) async fn of(request: Request, api: &Api) -> Result<Self, Refusal> {
+        let kind =
+            request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            let why = "expected a request with `Content-Type: application/json`";
+            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        }
+        let (bytes, room) = whole(request.into_body(), api).await?;
+        Ok(Self { bytes, _room: room })
+    }
+}
 
 /// A JSON body; what is wrong with one is said in our own dialect.
 pub(crate) struct Json<T>(pub(crate) T);

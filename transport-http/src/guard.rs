@@ -11,7 +11,7 @@ use axum::{
     extract::{Request, State},
     http::StatusCode,
     middleware::{Next, from_fn_with_state},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 
 use crate::refusal::Refusal;
@@ -83,7 +83,7 @@ async fn comes_from_here(State(rules): State<Arc<Rules>>, request: Request, next
     if request.uri().path() != HEALTH
         && let Err(refusal) = rules.check_site(&request)
     {
-        return refusal.into_response();
+        return refusal.at(request.uri().path());
     }
     next.run(request).await
 }
@@ -92,7 +92,7 @@ async fn knows_token(State(rules): State<Arc<Rules>>, request: Request, next: Ne
     if request.uri().path() != HEALTH && !rules.has_token(&request) {
         let why = "this server asks for its token: send it as `Authorization: Bearer <token>`, or for a WebSocket as the \
                    subprotocols `everturn, bearer.<base64url of the token>`";
-        return Refusal::new(StatusCode::UNAUTHORIZED, why).into_response();
+        return Refusal::new(StatusCode::UNAUTHORIZED, why).at(request.uri().path());
     }
     next.run(request).await
 }

@@ -4,6 +4,8 @@
 //! the client takes them. A client that goes away never touches a turn. [`Guard`] decides who is let in at all, for this
 //! router and whatever else the server puts beside it. [`serve`] accepts the connections, and ends those that do nothing.
 //!
+//! Below `/v1` it speaks OpenAI's Chat Completions API.
+//!
 //! This crate does *not* decide anything about a turn, serve the page or terminate TLS.
 
 mod api;
@@ -13,6 +15,7 @@ mod connection;
 mod guard;
 mod limits;
 mod metrics;
+mod openai;
 mod path;
 mod query;
 mod refusal;

@@ -12,6 +12,8 @@ use axum::{
 use everturn_orchestrator::{Error, Fault};
 use everturn_wire::ErrorBody;
 
+use crate::openai;
+
 /// Longest explanation, in bytes: the client's own words may be in it, and they may be megabytes.
 const MAX_EXPLANATION: usize = 1024;
 
@@ -61,6 +63,21 @@ macro_rules! from_rejection {
 }
 
 from_rejection!(JsonRejection BytesRejection QueryRejection RawPathParamsRejection);
+
+impl Refusal {
+    /// The status and the explanation.
+    pub(crate) fn into_parts(self) -> (StatusCode, String) {
+        (self.status, self.why)
+    }
+
+    /// The answer as the clients of this path read it.
+    pub(crate) fn at(self, path: &str) -> Response {
+        match openai::is_path(path) {
+            true => openai::refused(self),
+            false => self.into_response(),
+        }
+    }
+}
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {

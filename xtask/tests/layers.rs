@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The packages of the workspace that each one may use. What tests alone use is not asked.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     // For tests alone: what ships must not use it, so it is in no other list.
@@ -21,18 +21,41 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
     ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-wire"]),
+    // Pure translation: who has the connection starts the turn.
+    ("everturn-dialect", &["everturn-wire"]),
     // A transport relays, it does not decide: it never sees the kernel.
     ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
-    ("everturn-transport-http", &["everturn-orchestrator", "everturn-wire"]),
+    ("everturn-transport-http", &["everturn-dialect", "everturn-orchestrator", "everturn-wire"]),
+    // The parts of the binary: they know neither each other nor the configuration.
+    ("everturn-console", &["everturn-wire"]),
+    (
+        "everturn-terminal",
+        &["everturn-console", "everturn-orchestrator", "everturn-store-sqlite", "everturn-wire"],
+    ),
+    (
+        "everturn-explain",
+        &[
+            "everturn-console",
+            "everturn-diagnosis",
+            "everturn-kernel",
+            "everturn-orchestrator",
+            "everturn-provider",
+            "everturn-wire",
+        ],
+    ),
+    ("everturn-page", &[]),
     (
         "everturn",
         &[
-            "everturn-diagnosis",
+            "everturn-console",
+            "everturn-explain",
             "everturn-kernel",
             "everturn-mcp",
             "everturn-orchestrator",
+            "everturn-page",
             "everturn-provider",
             "everturn-store-sqlite",
+            "everturn-terminal",
             "everturn-transport-http",
             "everturn-transport-ws",
             "everturn-wire",
@@ -54,7 +77,7 @@ const BENCH: &str = "everturn-bench";
 const KERNEL: [&str; 4] = ["async-trait", "futures-core", "futures-util", "serde"];
 
 /// What decides nothing about turns has no runtime, network, disk or randomness below it.
-const PURE: [&str; 3] = ["everturn-wire", "everturn-kernel", "everturn-diagnosis"];
+const PURE: [&str; 4] = ["everturn-wire", "everturn-kernel", "everturn-diagnosis", "everturn-dialect"];
 const IMPURE: [&str; 9] =
     ["tokio", "mio", "socket2", "hyper", "reqwest", "axum", "rusqlite", "rand", "getrandom"];
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_provider::{EndpointConfig, HttpConfig, Timeouts};
+use everturn_provider::{EndpointConfig, HttpConfig, Secret, Timeouts};
 
 use super::{
     Environment, Hidden,
@@ -56,8 +56,12 @@ impl Provider {
         let Keys { found, missing } = key::of_table(table, maker.key_variable, environment)?;
         let api = |key: Option<&Hidden>| {
             let endpoint = EndpointConfig {
-                api_key: key.map(Hidden::secret),
-                headers: table.headers.iter().map(|(name, value)| (name.clone(), value.secret())).collect(),
+                api_key: key.map(|key| Secret::new(key.reveal())),
+                headers: table
+                    .headers
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Secret::new(value.reveal())))
+                    .collect(),
                 ..EndpointConfig::new(&base_url)
             };
             Api::resolve(table.clone(), endpoint)

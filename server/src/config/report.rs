@@ -50,11 +50,23 @@ pub(super) fn resolve(
     Ok(Some(report))
 }
 
+/// The report that the schema in a file asks for.
+///
+/// # Errors
+/// When there is no such file, or no valid schema in it.
+pub(crate) fn required(path: &Path) -> Result<RequiredReport> {
+    let report = RequiredReport::new(read(path)?);
+    check_report(&report).map_err(|error| {
+        anyhow!("{}: {error}; write a JSON Schema such as {{\"type\": \"object\"}}", path.display())
+    })?;
+    Ok(report)
+}
+
 /// The JSON of a file with a schema.
 ///
 /// # Errors
 /// When there is no such file, or something else in it: what, where, and what to do.
-pub(crate) fn read(path: &Path) -> Result<Value> {
+fn read(path: &Path) -> Result<Value> {
     let name = path.display();
     let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read the schema {name}: name a file with a JSON Schema"))?;

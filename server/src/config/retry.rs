@@ -59,6 +59,15 @@ impl Schedule {
         }
     }
 
+    /// How far each wait may be off, as a share of it.
+    pub(crate) fn jitter(&self) -> f64 {
+        match self {
+            Self::Exponential(schedule) => schedule.jitter,
+            Self::Interactive(schedule) => schedule.jitter,
+            Self::Patient | Self::Cycling(_) => 0.0,
+        }
+    }
+
     /// The schedule of that name with these figures. `table`: where they are written.
     pub(super) fn resolve(table: &str, name: ScheduleName, figures: &Figures) -> Result<Self> {
         figures.check(table, name)?;

@@ -21,11 +21,11 @@ use crate::{
 };
 
 /// Names the conversation of a turn that was started.
-const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
+pub(crate) const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Some proxies gather an answer before they pass it on, unless they are told not to.
-const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
+pub(crate) const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `POST /chat`: starts a turn, or finds the one that the same request began, and follows it to its end.
 pub(crate) async fn send(
@@ -54,7 +54,7 @@ pub(crate) async fn send(
 }
 
 /// What a request asks to be started.
-fn start(request: SendRequest, key: Option<String>) -> StartTurn {
+pub(crate) fn start(request: SendRequest, key: Option<String>) -> StartTurn {
     let parameters = request.parameters();
     let mut start = StartTurn::new(request.message).images(request.images.unwrap_or_default());
     start.conversation_id = request.conversation_id;
@@ -81,7 +81,7 @@ fn check_fields(request: &Named<SendRequest>) -> Result<(), Refusal> {
 }
 
 /// The orchestrator says what a key may be.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let key = keys.next().map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
     match keys.next() {

@@ -11,6 +11,7 @@ mod document;
 mod guard;
 mod history;
 mod limit;
+mod openai;
 mod refusal;
 mod report;
 mod request;

@@ -46,6 +46,12 @@ impl Call {
         let _ = self.facts.send(fact);
     }
 
+    /// Until nobody listens any more: the turn was stopped.
+    #[allow(dead_code, reason = "not every transport asks")]
+    pub(crate) async fn is_dropped(&self) {
+        self.facts.closed().await;
+    }
+
     /// The texts that it was sent, with who said them.
     pub(crate) fn said(&self) -> Vec<String> {
         let messages = self.request.messages.iter();

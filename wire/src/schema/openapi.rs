@@ -47,7 +47,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 30] = [
+const CALLS: [Call; 32] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -209,6 +209,20 @@ const CALLS: [Call; 30] = [
         "Models that can be asked for; the first is the default.",
         Answer::Body("Models"),
     ),
+    Call {
+        name: "POST /v1/chat/completions",
+        id: "createChatCompletion",
+        summary: "OpenAI's Chat Completions API over the configured models and routes, streamed or in one piece. Requests, answers and errors are described by OpenAI.",
+        parameters: &["idempotencyKey"],
+        takes: None,
+        answer: Answer::Document,
+    },
+    get(
+        "GET /v1/models",
+        "listOpenAiModels",
+        "The same models, as OpenAI's API lists them.",
+        Answer::Document,
+    ),
     get(
         "GET /targets",
         "listTargets",
@@ -282,7 +296,12 @@ fn operation(call: &Call) -> Value {
         operation["requestBody"] =
             json!({ "required": body != OPTIONAL, "content": content("application/json", body) });
     }
-    operation["responses"]["default"] = json!({ "description": "What is wrong and what to do.", "content": content("application/json", "ErrorBody") });
+    let error = match call.name.contains(" /v1/") {
+        true => json!({ "application/json": { "schema": { "type": "object" } } }),
+        false => content("application/json", "ErrorBody"),
+    };
+    operation["responses"]["default"] =
+        json!({ "description": "What is wrong and what to do.", "content": error });
     operation
 }
 

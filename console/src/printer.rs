@@ -1,0 +1,185 @@
+//! Where a command's answer is written: a terminal, or anything else.
+
+use std::{
+    borrow::Cow,
+    env,
+    io::{self, BufWriter, IsTerminal as _, Stdout, Write},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+use crossterm::{
+    queue,
+    style::{Attribute, Color, Print, ResetColor, SetAttribute, SetForegroundColor},
+    terminal,
+};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::visible::visible;
+
+/// How a piece of text looks, where looks are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// As the terminal writes.
+    Plain,
+    /// Bold.
+    Strong,
+    /// What matters less.
+    Faint,
+    /// What went well.
+    Good,
+    /// What may need a look.
+    Warning,
+    /// What failed.
+    Bad,
+}
+
+/// Text on its way out. Nothing that comes from a provider or a tool can steer a terminal.
+pub struct Printer<W: Write> {
+    out: W,
+    /// The cells of a row; none where rows have no end.
+    columns: Option<usize>,
+    has_ink: bool,
+}
+
+impl Printer<BufWriter<Stdout>> {
+    /// Prints to standard output, with colours where a person looks.
+    pub fn of_stdout() -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let columns = is_terminal.then(|| columns().max(20));
+        Self { out: BufWriter::new(stdout), columns, has_ink: is_terminal && !is_dumb && !is_set("NO_COLOR") }
+    }
+}
+
+/// The cells of a row of the terminal; 80 where it does not say.
+pub fn columns() -> usize {
+    let known = terminal::size().ok().filter(|(columns, _)| *columns > 0);
+    known.map_or(80, |(columns, _)| columns.into())
+}
+
+impl<W: Write> Printer<W> {
+    /// Without looks; `columns`: the cells of a row, if rows have an end.
+    pub fn plain(out: W, columns: Option<usize>) -> Self {
+        Self { out, columns, has_ink: false }
+    }
+
+    /// The cells of a row, if rows have an end.
+    pub fn columns(&self) -> Option<usize> {
+        self.columns
+    }
+
+    /// Writes a piece of text.
+    ///
+    /// # Errors
+    /// When the output cannot be written, as for every method that writes.
+    pub fn write(&mut self, ink: Ink, text: &str) -> io::Result<()> {
+        let text = visible(text);
+        if !self.has_ink || ink == Ink::Plain {
+            return self.out.write_all(text.as_bytes());
+        }
+        match ink {
+            Ink::Plain => {}
+            Ink::Strong => queue!(self.out, SetAttribute(Attribute::Bold))?,
+            Ink::Faint => queue!(self.out, SetAttribute(Attribute::Dim))?,
+            Ink::Good => queue!(self.out, SetForegroundColor(Color::Green))?,
+            Ink::Warning => queue!(self.out, SetForegroundColor(Color::Yellow))?,
+            Ink::Bad => queue!(self.out, SetForegroundColor(Color::Red))?,
+        }
+        queue!(self.out, Print(text), SetAttribute(Attribute::Reset), ResetColor)
+    }
+
+    /// Writes a line.
+    pub fn line(&mut self, ink: Ink, text: &str) -> io::Result<()> {
+        self.write(ink, text)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// A text whose rows all begin with `margin`, broken between words where the output has a width.
+    pub fn block(&mut self, ink: Ink, margin: &str, text: &str) -> io::Result<()> {
+        for row in self.rows(margin, text) {
+            self.line(ink, &format!("{margin}{row}"))?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a text that have to leave room for `margin`.
+    pub fn rows(&self, margin: &str, text: &str) -> Vec<String> {
+        // A tab would be as wide as its place on the row asks.
+        let text = text.replace('\t', "    ");
+        let width = self.columns.map(|columns| columns.saturating_sub(margin.width()).max(1));
+        let broken = |line: &str| match width {
+            Some(width) => textwrap::wrap(line, width).into_iter().map(Cow::into_owned).collect(),
+            None => vec![line.to_owned()],
+        };
+        text.lines().flat_map(broken).collect()
+    }
+
+    /// Sees that all of it is written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Whoever read the output has seen enough: that is no failure.
+pub fn unless_closed(written: Result<ExitCode>) -> Result<ExitCode> {
+    let is_closed = |error: &anyhow::Error| {
+        let of_pipe = error.downcast_ref::<io::Error>();
+        of_pipe.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    };
+    match written {
+        Err(error) if is_closed(&error) => Ok(ExitCode::SUCCESS),
+        written => written,
+    }
+}
+
+/// Text in so many cells: cut where it is longer, with an ellipsis.
+pub fn cut(text: &str, cells: usize) -> String {
+    if text.width() <= cells {
+        return text.to_owned();
+    }
+    let mut left = cells.saturating_sub(1);
+    let fits = |c: &char| {
+        let cells = c.width().unwrap_or(0);
+        let fits = cells <= left;
+        left = left.saturating_sub(cells);
+        fits
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    cut.push('\u{2026}');
+    cut
+}
+
+/// Text with spaces up to so many cells.
+pub fn pad(text: &str, cells: usize) -> String {
+    let missing = cells.saturating_sub(text.width());
+    format!("{text}{}", " ".repeat(missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_counted_not_characters() {
+        for (text, cells, expected) in [
+            ("hello", 5, "hello"),
+            ("hello", 4, "hel\u{2026}"),
+            ("日本語", 5, "日本\u{2026}"),
+            ("日本語", 4, "日\u{2026}"),
+        ] {
+            assert_eq!(cut(text, cells), expected);
+            assert_eq!(pad(&cut(text, cells), 8).width(), 8);
+        }
+    }
+
+    #[test]
+    fn rows_end_between_words_and_steer_nothing() {
+        let mut out = Vec::new();
+        let mut printer = Printer::plain(&mut out, Some(12));
+        printer.block(Ink::Plain, "  ", "one two three\n\n日本語日本語\u{1b}[2J").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "  one two\n  three\n  \n  日本語日本\n  語[2J\n");
+    }
+}

@@ -1,0 +1,94 @@
+//! Text from models, tools and providers, made harmless for a terminal.
+
+/// Joins letters of some scripts, and the parts of an emoji; between anything else it only hides differences.
+const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+
+/// Makes text that comes piece by piece harmless: nothing steers the terminal, and nothing is there unseen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Visible {
+    /// The character before the next piece.
+    last: Option<char>,
+}
+
+impl Visible {
+    /// The next piece: without control characters but line breaks and tabs, and with invisible characters and those that
+    /// turn the direction of text written out, like `<U+202E>`.
+    pub fn push(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '\n' | '\t' => out.push(c),
+                c if c.is_control() => continue,
+                c if JOINERS.contains(&c) && self.last.is_some_and(may_be_joined) => out.push(c),
+                c if is_hidden(c) => out.push_str(&format!("<U+{:04X}>", u32::from(c))),
+                c => out.push(c),
+            }
+            self.last = Some(c);
+        }
+        out
+    }
+}
+
+/// A whole text, as [`Visible::push`] shows it.
+pub fn visible(text: &str) -> String {
+    Visible::default().push(text)
+}
+
+/// JSON in which no terminal finds anything to obey: control characters, and invisible ones, are escaped, so that nothing is
+/// lost. They occur within strings only.
+pub fn json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if (c.is_control() && !matches!(c, '\n' | '\t' | '\r')) || is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a joiner after this character may be meant as one.
+fn may_be_joined(c: char) -> bool {
+    !c.is_ascii() && !is_hidden(c)
+}
+
+/// Whether a reader cannot see that this is there, or it changes the order in which others are shown.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_is_dropped_and_what_hides_is_shown() {
+        for (text, expected) in [
+            ("a\u{1b}[2J\u{9b}31m\u{7}b\r\nc\td", "a[2J31mb\nc\td"),
+            ("user\u{202e}txt.exe", "user<U+202E>txt.exe"),
+            ("\u{2066}x\u{2069}", "<U+2066>x<U+2069>"),
+            ("pay\u{200b}pal \u{feff}pay\u{200d}pal", "pay<U+200B>pal <U+FEFF>pay<U+200D>pal"),
+            ("a\u{e0041}", "a<U+E0041>"),
+            ("👩\u{200d}🚀 می\u{200c}خواهم ❤\u{fe0f}", "👩\u{200d}🚀 می\u{200c}خواهم ❤\u{fe0f}"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+        let mut pieces = Visible::default();
+        assert_eq!(["👩", "\u{200d}", "🚀"].map(|piece| pieces.push(piece)).concat(), "👩\u{200d}🚀");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let text = "a\u{9b}31m\u{7f}\u{202e}\u{e0041}é👩\u{200d}🚀";
+        let plain = serde_json::to_string(text).unwrap();
+        let escaped = json(&plain);
+        assert_eq!(escaped, "\"a\\u009b31m\\u007f\\u202e\\udb40\\udc41é👩\\u200d🚀\"");
+        assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
+    }
+}

@@ -1,0 +1,38 @@
+//! OpenAI's Chat Completions API, as a server speaks it.
+//!
+//! [`ChatRequest::read`] understands a request. The events of its turn go into [`Chunks`] if it asks for a stream, else into
+//! [`Completion`]. A [`Refusal`] is an error in the API's own form.
+
+mod chunks;
+mod completion;
+mod ending;
+mod event;
+mod model;
+mod refusal;
+mod request;
+mod wait;
+
+pub use chunks::Chunks;
+pub use completion::Completion;
+pub use event::Event;
+pub use model::{list, one, resolve};
+pub use refusal::Refusal;
+pub use request::{ChatRequest, OnDisconnect};
+
+/// What every frame of an answer carries.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The id of the answer, `chatcmpl-...`; the same for every answer to the same turn.
+    pub id: String,
+    /// The model, as the client named it.
+    pub model: String,
+    /// When the answer began, in seconds since the epoch.
+    pub created: u64,
+}
+
+impl Head {
+    /// The head of the answer that a turn gives.
+    pub fn new(turn_id: &everturn_wire::TurnId, model: impl Into<String>, created: u64) -> Self {
+        Self { id: format!("chatcmpl-{turn_id}"), model: model.into(), created }
+    }
+}

@@ -1,0 +1,88 @@
+//! How a turn ends, for both forms of the answer.
+
+use everturn_wire::{CallerCall, DoneReason, EventBody, Usage};
+use serde_json::{Value, json};
+
+use super::Refusal;
+
+/// How a turn ended, as far as is known.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    pub(super) failure: Option<Refusal>,
+    /// Why it ended, in the API's word.
+    pub(super) finish: Option<&'static str>,
+    pub(super) calls: Vec<CallerCall>,
+    pub(super) usage: Option<Usage>,
+}
+
+impl Ending {
+    /// Takes in what an event says of the end. Only the first of each kind counts.
+    pub(super) fn take(&mut self, event: &EventBody) {
+        match event {
+            EventBody::Error(report) if self.failure.is_none() => {
+                self.failure = Some(Refusal::of_failure(report));
+            }
+            EventBody::Done { reason, usage, calls, .. } if self.finish.is_none() => {
+                self.usage = *usage;
+                self.calls.clone_from(calls);
+                self.finish = Some(finish(reason, calls));
+                match reason {
+                    DoneReason::Aborted => self.fail(Refusal::stopped()),
+                    DoneReason::Error => self.fail(Refusal::new(502, "the turn failed")),
+                    _ => {}
+                }
+            }
+            EventBody::TurnSealed if self.finish.is_none() => {
+                self.fail(Refusal::new(502, "the turn ended without a reason"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Fails for this reason, unless there is one already.
+    pub(super) fn fail(&mut self, why: Refusal) {
+        self.failure.get_or_insert(why);
+    }
+
+    /// The calls that the client is to run.
+    pub(super) fn tool_calls(&self, with_index: bool) -> Value {
+        let calls = self.calls.iter().enumerate().map(|(index, call)| {
+            let arguments = match &call.input {
+                // They did not parse: the client gets what the model wrote.
+                Value::String(raw) => raw.clone(),
+                input => input.to_string(),
+            };
+            let function = json!({ "name": call.tool_name, "arguments": arguments });
+            match with_index {
+                true => {
+                    json!({ "index": index, "id": call.tool_call_id, "type": "function", "function": function })
+                }
+                false => json!({ "id": call.tool_call_id, "type": "function", "function": function }),
+            }
+        });
+        calls.collect()
+    }
+}
+
+/// Token counts, in the API's words.
+pub(super) fn counts(usage: &Usage) -> Value {
+    let mut counts = json!({
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
+    });
+    if let Some(cached) = usage.cache_read_tokens {
+        counts["prompt_tokens_details"] = json!({ "cached_tokens": cached });
+    }
+    counts
+}
+
+/// Why a model finished. Clients know four words: whatever else a provider says counts as a full stop.
+fn finish(reason: &DoneReason, calls: &[CallerCall]) -> &'static str {
+    match reason {
+        _ if !calls.is_empty() => "tool_calls",
+        DoneReason::Length | DoneReason::MaxSteps => "length",
+        DoneReason::ContentFilter => "content_filter",
+        _ => "stop",
+    }
+}

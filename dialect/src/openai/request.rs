@@ -1,0 +1,124 @@
+//! A request, understood.
+
+mod few;
+mod field;
+mod history;
+mod mild;
+mod tool;
+
+use std::cell::Cell;
+
+use everturn_wire::{ApprovalMode, ConversationId, Parameters, SendRequest};
+use serde::Deserializer as _;
+
+use super::Refusal;
+use field::{Fields, Options, Reader, Stops};
+
+/// A request of `POST /v1/chat/completions`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChatRequest {
+    /// What its turn is started with. The model is as the client names it.
+    pub send: SendRequest,
+    /// Whether the answer is streamed.
+    pub stream: bool,
+    /// Whether the stream ends with token counts.
+    pub include_usage: bool,
+    /// Whether text is held back until its step is complete, so that none of it is ever taken back.
+    pub holds_text: bool,
+    /// What becomes of the turn when its client leaves; decided by what the request is if absent.
+    pub on_disconnect: Option<OnDisconnect>,
+}
+
+/// What becomes of a turn whose client leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnDisconnect {
+    /// It is stopped.
+    Stop,
+    /// It goes on.
+    Continue,
+}
+
+impl ChatRequest {
+    /// Understands a request body. `conversation`: the conversation that a header names.
+    ///
+    /// # Errors
+    /// When it is no such request, or asks for what there is not: by name.
+    pub fn read(body: &[u8], conversation: Option<&str>) -> Result<Self, Refusal> {
+        let at = Cell::new("");
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let fields = reader.deserialize_map(Reader { at: &at });
+        let fields = fields.and_then(|fields| reader.end().map(|()| fields));
+        let fields = fields.map_err(|error| match at.get() {
+            "" => Refusal::new(400, format!("the request body must be a JSON object: {error}")),
+            param => Refusal::bad(param, format!("{param}: {error}")),
+        })?;
+        if let Some(name) = fields.refused {
+            let why = format!("{name} is not supported here: leave it out");
+            return Err(Refusal::unsupported(name, why));
+        }
+        Self::of(fields, conversation)
+    }
+
+    fn of(fields: Fields, conversation: Option<&str>) -> Result<Self, Refusal> {
+        let Options { text, on_disconnect, retry, approvals } = fields.everturn.unwrap_or_default();
+        let named = fields.metadata.and_then(|metadata| metadata.conversation_id);
+        if let (Some(header), Some(named)) = (conversation, &named)
+            && header != named
+        {
+            let why =
+                "the header X-Conversation-Id and metadata.conversation_id name different conversations";
+            return Err(Refusal::bad("metadata", why));
+        }
+        let conversation_id = named.as_deref().or(conversation).map(ConversationId::parse).transpose();
+        let conversation_id = conversation_id.map_err(|error| Refusal::bad("metadata", error.to_string()))?;
+        let parameters = Parameters {
+            temperature: fields.temperature,
+            top_p: fields.top_p,
+            stop: fields.stop.map(Stops::into_vec).unwrap_or_default(),
+            tool_choice: fields.tool_choice.map(tool::choice).transpose()?,
+            response_format: fields.response_format.map(tool::format).transpose()?,
+            max_output_tokens: fields.max_completion_tokens.or(fields.max_tokens),
+            parallel_tool_calls: fields.parallel_tool_calls,
+            seed: fields.seed,
+            presence_penalty: fields.presence_penalty,
+            frequency_penalty: fields.frequency_penalty,
+        };
+        let Some(messages) = fields.messages else {
+            return Err(Refusal::bad("messages", "messages is missing"));
+        };
+        let tools =
+            fields.tools.map(|tools| tool::tools(tools.0)).transpose()?.filter(|tools| !tools.is_empty());
+        let is_json = !matches!(parameters.response_format, None | Some(everturn_wire::ResponseFormat::Text));
+        let mut send = SendRequest {
+            ephemeral: Some(conversation_id.is_none()),
+            // An ephemeral conversation is in no list: nobody could answer.
+            approvals: approvals.or(conversation_id.is_none().then_some(ApprovalMode::Deny)),
+            conversation_id,
+            model: fields.model,
+            reasoning_effort: fields.reasoning_effort,
+            retry: retry.map(Box::new),
+            messages: Some(history::messages(messages.0)?),
+            tools,
+            ..SendRequest::default()
+        };
+        field::set(&mut send, parameters);
+        Ok(Self {
+            send,
+            stream: fields.stream.unwrap_or(false),
+            include_usage: fields.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
+            // A remark in the text would break JSON.
+            holds_text: text.map_or(is_json, |text| text == field::TextMode::Hold),
+            on_disconnect,
+        })
+    }
+
+    /// Whether the turn is stopped when the client leaves: where nobody can come back for it, unless the request says
+    /// otherwise.
+    pub fn stops_on_disconnect(&self, has_key: bool) -> bool {
+        match self.on_disconnect {
+            Some(asked) => asked == OnDisconnect::Stop,
+            None => !has_key && self.send.conversation_id.is_none(),
+        }
+    }
+}

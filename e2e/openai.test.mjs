@@ -1,0 +1,238 @@
+// The official clients of OpenAI's API in front of the binary, with a provider on loopback behind it: they see answers, and
+// nothing of the waiting.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import OpenAI from 'openai';
+import { startServer } from './support/binary.mjs';
+import { startProvider } from './support/provider.mjs';
+
+const run = promisify(execFile);
+const path = (name) => fileURLToPath(new URL(name, import.meta.url));
+const TOKEN = 'not-a-real-token';
+const LIMITED = { status: 429, body: { error: { code: 'rate_limit_exceeded', message: 'Slow down.' } } };
+const MODEL = 'main/gpt-5.5';
+
+const config = (url) => `
+[server]
+token = "${TOKEN}"
+
+[retry]
+schedule = "exponential"
+base_ms = 20
+max_retries = 3
+jitter = 0.0
+
+[[provider]]
+name = "main"
+base_url = "${url}"
+api_key = "not-a-real-key"
+models = ["gpt-5.5"]
+`;
+
+let client;
+let folder;
+let provider;
+let server;
+
+before(async () => {
+  provider = await startProvider();
+  folder = await mkdtemp(join(tmpdir(), 'everturn-openai-'));
+  const file = join(folder, 'config.toml');
+  await writeFile(file, config(provider.url));
+  server = await startServer(['--config', file]);
+  client = new OpenAI({ apiKey: TOKEN, baseURL: `${server.url}/v1` });
+});
+
+after(async () => {
+  await server?.stop();
+  await provider?.stop();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+beforeEach(() => provider.requests.splice(0));
+
+const say = (content, more = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], ...more });
+
+/** What the server's own API tells. */
+const told = async (where) =>
+  (await fetch(`${server.url}${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json();
+
+test('an answer comes whole and as a stream', async () => {
+  provider.says('Hello.', 'Hello again.', 'And again.');
+  const { data, response, request_id } = await client.chat.completions.create(say('hi')).withResponse();
+  assert.equal(data.choices[0].message.content, 'Hello.');
+  assert.equal(data.choices[0].finish_reason, 'stop');
+  assert.equal(data.id, `chatcmpl-${request_id}`);
+  assert.match(response.headers.get('x-conversation-id'), /^ephemeral:/);
+  let text = '';
+  for await (const chunk of await client.chat.completions.create(say('hi', { stream: true }))) {
+    text += chunk.choices[0]?.delta.content ?? '';
+  }
+  assert.equal(text, 'Hello again.');
+  const whole = await client.chat.completions.stream(say('hi')).finalChatCompletion();
+  assert.equal(whole.choices[0].message.content, 'And again.');
+  assert.deepEqual(await told('/conversations'), []);
+});
+
+test('a model is called by its id or by the name that its provider gives it', async () => {
+  const ids = [];
+  for await (const model of client.models.list()) ids.push(model.id);
+  assert.deepEqual(ids, [MODEL]);
+  assert.equal((await client.models.retrieve(MODEL)).id, MODEL);
+  provider.says('Yes.');
+  const answer = await client.chat.completions.create(say('there?', { model: 'gpt-5.5' }));
+  assert.equal(answer.model, 'gpt-5.5');
+  assert.equal(provider.requests[0].model, 'gpt-5.5');
+});
+
+test('two refusals of the provider are waited out', async () => {
+  for (const stream of [false, true]) {
+    provider.requests.splice(0);
+    provider.says(LIMITED, LIMITED, 'At last.');
+    const answer = stream
+      ? await client.chat.completions.stream(say('hi')).finalChatCompletion()
+      : await client.chat.completions.create(say('hi'));
+    assert.equal(answer.choices[0].message.content, 'At last.');
+    assert.equal(provider.requests.length, 3);
+  }
+});
+
+test('the SDK runs its tools and hands the results back', async () => {
+  provider.says({ calls: [{ name: 'weather', input: { city: 'Oslo' } }] }, 'Sunny in Oslo.');
+  const asked = [];
+  const tool = {
+    type: 'function',
+    function: {
+      name: 'weather',
+      description: 'The weather in a city.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      parse: JSON.parse,
+      function: ({ city }) => {
+        asked.push(city);
+        return 'sunny';
+      },
+    },
+  };
+  const runner = client.chat.completions.runTools(say('weather?', { stream: true, tools: [tool] }));
+  assert.equal(await runner.finalContent(), 'Sunny in Oslo.');
+  assert.deepEqual(asked, ['Oslo']);
+  assert.deepEqual(provider.requests[1].said.at(-1), 'sunny');
+});
+
+test('errors are those that the SDK knows, and none is asked for again', async () => {
+  const fails = (promise, kind, wanted) =>
+    assert.rejects(promise, (error) => {
+      assert.ok(error instanceof kind, `${error.constructor.name}: ${error.message}`);
+      const { status, param, code } = error;
+      assert.deepEqual({ status, param, code }, wanted);
+      return true;
+    });
+  const create = (body, of = client) => of.chat.completions.create(body);
+  const unknown = { status: 404, param: 'model', code: 'model_not_found' };
+  await fails(create(say('hi', { model: 'gpt-9' })), OpenAI.NotFoundError, unknown);
+  const many = { status: 400, param: 'n', code: 'unsupported_parameter' };
+  await fails(create(say('hi', { n: 2 })), OpenAI.BadRequestError, many);
+  const stranger = new OpenAI({ apiKey: 'wrong', baseURL: `${server.url}/v1` });
+  const closed = { status: 401, param: null, code: 'invalid_api_key' };
+  await fails(create(say('hi'), stranger), OpenAI.AuthenticationError, closed);
+  assert.equal(provider.requests.length, 0);
+  provider.says(LIMITED, LIMITED, LIMITED, LIMITED);
+  const limited = { status: 429, param: null, code: 'rate_limit_exceeded' };
+  await fails(create(say('hi')), OpenAI.RateLimitError, limited);
+  assert.equal(provider.requests.length, 4);
+  // In a stream that has begun, because of a wait, there is no status any more.
+  provider.says(LIMITED, LIMITED, LIMITED, LIMITED);
+  await assert.rejects(client.chat.completions.stream(say('hi')).finalChatCompletion(), (error) => {
+    assert.ok(error instanceof OpenAI.APIError, error.constructor.name);
+    assert.equal(error.code, 'rate_limit_exceeded');
+    assert.match(error.message, /gave up after \d+ retries.*Slow down/);
+    return true;
+  });
+  assert.equal(provider.requests.length, 8);
+});
+
+test('a turn ends when its client leaves', async () => {
+  let answer;
+  provider.says(new Promise((resolve) => (answer = resolve)));
+  const stop = new AbortController();
+  const body = say('hi', { stream: true, metadata: { conversation_id: 'left' }, everturn: { onDisconnect: 'stop' } });
+  const asking = client.chat.completions.create(body, { signal: stop.signal });
+  while (provider.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  stop.abort();
+  await assert.rejects(asking, OpenAI.APIUserAbortError);
+  let turns;
+  for (const end = Date.now() + 10_000; !turns?.length; await new Promise((resolve) => setTimeout(resolve, 10))) {
+    assert.ok(Date.now() < end, 'the turn goes on');
+    ({ turns } = await told('/conversations/left/metrics'));
+  }
+  assert.equal(turns[0].reason, 'aborted');
+  answer('too late');
+});
+
+test('a request that is sent again is paid once', async () => {
+  provider.says('Once.');
+  const key = { headers: { 'Idempotency-Key': 'once' } };
+  const first = await client.chat.completions.create(say('hi'), key);
+  const again = await client.chat.completions.create(say('hi'), key);
+  const streamed = await client.chat.completions.stream(say('hi'), key).finalChatCompletion();
+  for (const { id, choices } of [again, streamed]) {
+    assert.deepEqual([id, choices[0].message.content], [first.id, 'Once.']);
+  }
+  assert.equal(provider.requests.length, 1);
+});
+
+test('the SDK gets its answer although the server is killed while the turn waits', async () => {
+  const file = join(folder, 'config.toml');
+  const data = join(folder, 'everturn.db');
+  const first = await startServer(['--config', file], {}, { data });
+  const listen = new URL(first.url).host;
+  const patient = new OpenAI({ apiKey: TOKEN, baseURL: `${first.url}/v1`, maxRetries: 10 });
+  provider.says({ ...LIMITED, headers: { 'retry-after': '2' } }, 'Survived.');
+  const asking = patient.chat.completions.create(say('hi'), { headers: { 'Idempotency-Key': 'survives' } });
+  while (provider.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await first.stop('SIGKILL');
+  const second = await startServer(['--config', file], {}, { data, listen });
+  try {
+    assert.equal((await asking).choices[0].message.content, 'Survived.');
+    assert.equal(provider.requests.length, 2);
+  } finally {
+    await second.stop();
+  }
+});
+
+test('an answer that broke off is asked for again, and held back if the client wants no remark in it', async () => {
+  const everturn = { text: 'hold', retry: { afterContent: 'rewind' } };
+  provider.says({ breaks: 'Once upon' }, 'Once upon a time.');
+  const held = await client.chat.completions.stream(say('hi', { everturn })).finalChatCompletion();
+  assert.equal(held.choices[0].message.content, 'Once upon a time.');
+  provider.says({ breaks: 'Once upon' }, 'Once upon a time.');
+  const shown = await client.chat.completions
+    .stream(say('hi', { everturn: { retry: { afterContent: 'rewind' } } }))
+    .finalChatCompletion();
+  assert.match(shown.choices[0].message.content, /^Once upon\n\n\[The answer broke off.*\n\nOnce upon a time\.$/s);
+});
+
+test('the client for Python gets the same', async () => {
+  provider.says('Hello.', LIMITED, LIMITED, 'At last.', { calls: [{ name: 'weather', input: { city: 'Oslo' } }] }, 'Sunny.', 'Once.');
+  const { stdout } = await run(path('.venv/bin/python'), [path('support/openai_client.py'), `${server.url}/v1`, TOKEN, MODEL]);
+  assert.deepEqual(JSON.parse(stdout), {
+    models: [MODEL],
+    whole: 'Hello.',
+    streamed: 'At last.',
+    calls: [['weather', '{"city":"Oslo"}']],
+    answered: 'Sunny.',
+    once: ['Once.', 'Once.'],
+    errors: [
+      ['NotFoundError', 404, 'model_not_found'],
+      ['BadRequestError', 400, 'unsupported_parameter'],
+      ['AuthenticationError', 401, 'invalid_api_key'],
+    ],
+  });
+  assert.equal(provider.requests.length, 7);
+});

@@ -1,0 +1,170 @@
+//! One failure, put together from the command line and the input.
+
+use anyhow::{Context as _, Result, bail};
+use everturn_console::wording;
+use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
+use everturn_provider::{AnswerLimits, Dialect, Ending, SseDecoder, replay};
+
+use crate::args;
+use crate::paste::{Paste, client};
+
+/// All that is known of a failed call.
+#[derive(Debug)]
+pub(super) struct Case {
+    stage: Stage,
+    status: Option<u16>,
+    headers: Vec<(String, String)>,
+    body: String,
+    transport: Option<Transport>,
+    /// Whether the status is what a client tells, not what came.
+    is_told: bool,
+    /// Whether what it is was guessed from the input alone.
+    is_guessed: bool,
+    /// The stream is an answer, whole as a turn would take it.
+    is_success: bool,
+}
+
+impl Case {
+    /// Understands the input, where the command line does not say what it is.
+    pub(super) fn new(args: &args::Explain, input: &str) -> Result<Self> {
+        let Paste { status, mut headers, mut body } = Paste::parse(input)?;
+        if status.is_some() && (args.status.is_some() || args.transport.is_some()) {
+            bail!("the input has a status line of its own: leave --status and --transport out");
+        }
+        let mut status = args.status.or(status);
+        for header in &args.headers {
+            let (name, value) = header.split_once(':').with_context(|| {
+                format!("--header {header:?} has no colon: write it like --header 'retry-after: 8'")
+            })?;
+            headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+        let transport = args.transport.map(Transport::from);
+        let is_open = args.stage.is_none() && transport.is_none();
+        let told = client::told(&body).filter(|_| is_open && is_bare(status, &headers, &body));
+        let told = told.map(|(status, said)| (status, said.to_owned()));
+        let is_told = told.is_some();
+        if let Some((named, said)) = told {
+            (status, body) = (Some(named), said);
+        }
+        let stage = match (args.stage, transport) {
+            (Some(stage), _) => stage.into(),
+            (None, Some(_)) => Stage::Transport,
+            (None, None) => guess(status, &headers, &body),
+        };
+        let is_success = stage == Stage::InStream && is_answer(&body);
+        if stage == Stage::InStream {
+            body = failed_event(&body).unwrap_or(body);
+        }
+        if stage == Stage::Transport && status.is_some() {
+            bail!(
+                "a response came, with status {}: --stage transport is for when none did",
+                status.unwrap_or(0)
+            );
+        }
+        if status.is_none() && transport.is_none() && body.is_empty() {
+            bail!(
+                "there is nothing to explain: pipe a response in, as curl -i prints it; or its body alone, with --status; \
+                 or name how the connection failed with --transport"
+            );
+        }
+        let is_guessed = is_open && status.is_none();
+        Ok(Self { stage, status, headers, body, transport, is_told, is_guessed, is_success })
+    }
+
+    /// What it is, at this time in epoch milliseconds.
+    pub(super) fn explain(&self, now: u64) -> Explanation {
+        let headers: Vec<_> =
+            self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        explain(&Evidence {
+            stage: self.stage,
+            status: self.status,
+            headers: &headers,
+            body: &self.body,
+            transport: self.transport,
+            now,
+        })
+    }
+
+    /// Whether nobody but the input says that it is a failure at all.
+    pub(super) fn is_guessed(&self) -> bool {
+        self.is_guessed
+    }
+
+    /// Whether it is no failure, but an answer.
+    pub(super) fn is_success(&self) -> bool {
+        self.is_success
+    }
+
+    /// How the input was understood.
+    pub(super) fn described(&self) -> String {
+        let of = match self.stage {
+            Stage::Transport => "a connection that failed".to_owned(),
+            stage => {
+                let what = match stage {
+                    _ if self.is_success => "a stream",
+                    Stage::InStream => "an event inside a stream",
+                    _ => "a response",
+                };
+                match self.status {
+                    Some(status) if self.is_told => {
+                        format!("a client's words on {what} with status {status}")
+                    }
+                    Some(status) => format!("{what} with status {status}"),
+                    None => format!("{what} without a status"),
+                }
+            }
+        };
+        let headers = match self.headers.len() as u64 {
+            0 => String::new(),
+            count => format!(", {}", wording::count(count, "header")),
+        };
+        let body = match self.body.len() as u64 {
+            0 => String::new(),
+            count => format!(", {} of text", wording::count(count, "byte")),
+        };
+        format!("{of}{headers}{body}")
+    }
+}
+
+/// Whether there is nothing but words, without any structure: what a client says.
+fn is_bare(status: Option<u16>, headers: &[(String, String)], body: &str) -> bool {
+    status.is_none() && headers.is_empty() && !body.starts_with(['{', '[', '<', '"'])
+}
+
+/// Where a call was that left only this.
+fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage {
+    let is_success = status.is_none_or(|status| (200..=299).contains(&status));
+    // A client whose connection failed has nothing to quote.
+    let is_quoting = ["{\"", "{'"].iter().any(|begin| body.contains(begin));
+    match () {
+        () if is_success && ["data:", "event:"].iter().any(|field| body.starts_with(field)) => {
+            Stage::InStream
+        }
+        () if is_bare(status, headers, body) && !is_quoting => Stage::Transport,
+        () => Stage::Http,
+    }
+}
+
+/// Whether a stream is a complete answer in some API.
+fn is_answer(stream: &str) -> bool {
+    let stream = format!("{stream}\n\n");
+    let read = |dialect: &Dialect| replay(*dialect, AnswerLimits::default(), false, [stream.as_bytes()]);
+    Dialect::ALL.iter().any(|dialect| matches!(read(dialect), (_, Ending::Complete)))
+}
+
+/// The event of a stream that a turn fails with: the last that is an error, else the last that says anything.
+fn failed_event(stream: &str) -> Option<String> {
+    let stream = format!("{stream}\n\n");
+    let mut decoder = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);
+    let mut input = stream.as_bytes();
+    let (mut error, mut last) = (None, None);
+    while let Ok(Some(event)) = decoder.next(&mut input) {
+        let is_error = event.name == "error" || event.data.contains("\"error\"");
+        if is_error {
+            error = Some(event.data.into_owned());
+        } else if event.data != "[DONE]" {
+            last = Some(event.data.into_owned());
+        }
+    }
+    error.or(last)
+}

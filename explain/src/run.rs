@@ -1,0 +1,103 @@
+//! `everturn explain`: what a failure is, why, and what would be done about it.
+
+use std::{
+    io::{self, IsTerminal as _, Read as _, Write as _},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use everturn_console::printer::{self, Printer};
+use everturn_diagnosis::redact;
+use everturn_kernel::{Handover, Schedule, Settings, Target, Walls};
+use everturn_orchestrator::{Clock as _, SystemClock};
+
+use crate::{args::Explain, case::Case, forecast::Forecast, report::Report, row, verdict::Verdict};
+
+/// The most that is read, in bytes: more than any client keeps of a failed response.
+const LONGEST_INPUT: u64 = 8 << 20;
+
+/// The longest error about the input, in bytes.
+const LONGEST_ERROR: usize = 4096;
+
+/// How a turn would wait, as it is configured.
+pub struct Plan {
+    /// What decides, without what is left to chance.
+    pub schedule: Arc<dyn Schedule + Send + Sync>,
+    /// Its name.
+    pub name: &'static str,
+    /// How far each wait may be off, as a share of it.
+    pub jitter: f64,
+    /// The most milliseconds that the waits of one step add up to.
+    pub max_wait_ms: u64,
+    /// Whether usage limits are sat out.
+    pub parks: bool,
+    /// The targets of the route; empty where there is no route.
+    pub targets: Vec<Target>,
+}
+
+/// Explains one failure, or every line's. `plan` gives what is configured, on a route or without one.
+///
+/// # Errors
+/// When the input or the configuration cannot be understood.
+pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> Result<ExitCode> {
+    if args.jsonl {
+        let written = row::predict(io::stdin().lock(), io::BufWriter::new(io::stdout()));
+        return printer::unless_closed(written.map(|()| ExitCode::SUCCESS));
+    }
+    let mut plan = plan(args.route.as_deref())?;
+    // What is wrong with the input is quoted, and people post it.
+    let case =
+        Case::new(args, &input()?).map_err(|error| anyhow!(redact(&format!("{error:#}"), LONGEST_ERROR)))?;
+    let now = args.now.map_or_else(|| SystemClock::new().now().0, epoch_ms);
+    let explanation = case.explain(now);
+    let verdict = match () {
+        () if case.is_success() => Some(Verdict::Success),
+        () if case.is_guessed() && !explanation.is_recognised => Some(Verdict::Unrecognised),
+        () => None,
+    };
+    if let Some(verdict) = verdict {
+        let mut printer = Printer::of_stdout();
+        let said = redact(&explanation.failure.message, LONGEST_ERROR);
+        return printer::unless_closed(
+            verdict.write(&mut printer, &said, args.json).map(|()| ExitCode::SUCCESS),
+        );
+    }
+    let mut settings = Settings::default();
+    settings.budget.max_wait_ms = Some(plan.max_wait_ms);
+    let mut schedule = plan.schedule.clone();
+    if args.route.is_some() && !schedule.chooses_targets() {
+        schedule = Arc::new(Handover(schedule));
+    }
+    if plan.parks {
+        schedule = Arc::new(Walls(schedule));
+    }
+    settings.targets = std::mem::take(&mut plan.targets);
+    let first = settings.targets.first().map(|target| target.name.clone());
+    let forecast = Forecast::of(&explanation.failure, schedule.as_ref(), settings, now);
+    let report = Report { case: &case, explanation, forecast, plan: &plan, first };
+    let mut printer = Printer::of_stdout();
+    let written = match args.json {
+        true => report.json(&mut printer),
+        false => report.text(&mut printer),
+    };
+    printer::unless_closed(written.map(|()| ExitCode::SUCCESS))
+}
+
+/// What was pasted or piped.
+fn input() -> Result<String> {
+    let mut stdin = io::stdin();
+    if stdin.is_terminal() {
+        writeln!(io::stderr(), "Paste what came back, on lines of its own, then press Ctrl-D:")?;
+    }
+    let mut bytes = Vec::new();
+    (&mut stdin).take(LONGEST_INPUT + 1).read_to_end(&mut bytes).context("standard input cannot be read")?;
+    if bytes.len() as u64 > LONGEST_INPUT {
+        bail!("that is more than {} MiB: cut it to the response that failed", LONGEST_INPUT >> 20);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(crate) fn epoch_ms(at: jiff::Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or(0)
+}

@@ -1,0 +1,140 @@
+//! The page, as part of the binary, and how its files are served.
+//!
+//! It does not know conversations: what it shows, it fetches from the API like any other client.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use axum::{
+    Router,
+    extract::Path,
+    http::{
+        HeaderMap, StatusCode,
+        header::{
+            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
+            X_CONTENT_TYPE_OPTIONS,
+        },
+    },
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+/// Its own files and its own server, nothing else: whatever a model writes, the page loads nothing for it.
+const POLICY: &str = "default-src 'self'; connect-src 'self'; img-src 'self' data:; object-src 'none'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const INDEX: &str = "index.html";
+
+macro_rules! files {
+    ($($name:literal)*) => {
+        /// The files below `asset/`.
+        const FILES: &[(&str, &[u8])] = &[$(($name, include_bytes!(concat!("../asset/", $name)))),*];
+    };
+}
+
+files! {
+    "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "attempts.js" "banner.js" "block.js" "choice.js" "compaction.js" "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js"
+    "draft.js" "drawer.js" "element.js" "fallback.js" "focus.js" "fold.js" "frame.js" "history.js" "icon.svg" "index.html" "inline.js"
+    "list.js" "markdown.js" "outgoing.js" "passage.js" "permission.js" "press.js" "readable.js" "report.js" "revise.js" "section.js"
+    "settings.js" "silence.js"
+    "snapshot.js" "socket.js" "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js" "tools.js"
+    "transcript.js" "turn.js" "visible.js" "watchdog.js" "wording.js"
+}
+
+/// `/page/...`: what the page is made of.
+pub fn router() -> Router {
+    Router::new().route(
+        "/page/{name}",
+        get(async |Path(name): Path<String>, headers: HeaderMap| file(&name, &headers)),
+    )
+}
+
+/// Whether a path is part of the page: there is nothing secret in it.
+pub fn is_open(path: &str) -> bool {
+    path == "/" || path.starts_with("/page/")
+}
+
+/// The page itself.
+pub fn index(headers: &HeaderMap) -> Response {
+    file(INDEX, headers)
+}
+
+fn file(name: &str, asked: &HeaderMap) -> Response {
+    let Some((name, bytes)) = FILES.iter().find(|(known, _)| *known == name) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    let tag = format!("\"{:x}\"", hasher.finish());
+    let is_known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let headers = [
+        (CONTENT_TYPE, content_type(name)),
+        (ETAG, &tag),
+        // Kept, but asked about every time: a new binary has a new page at once.
+        (CACHE_CONTROL, "no-cache"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    match is_known {
+        true => (StatusCode::NOT_MODIFIED, headers).into_response(),
+        false => (headers, *bytes).into_response(),
+    }
+}
+
+fn content_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs};
+
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_page_is_in_the_binary_with_its_type() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/asset");
+        let names =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let known: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(names.collect::<BTreeSet<_>>(), known);
+        assert!(known.iter().all(|name| content_type(name) != "application/octet-stream"));
+    }
+
+    #[test]
+    fn a_file_that_is_known_is_not_sent_again() {
+        let first = file(INDEX, &HeaderMap::new());
+        assert_eq!(first.status(), StatusCode::OK);
+        assert_eq!(first.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
+        let mut asked = HeaderMap::new();
+        asked.insert(IF_NONE_MATCH, first.headers()[ETAG].clone());
+        assert_eq!(file(INDEX, &asked).status(), StatusCode::NOT_MODIFIED);
+        asked.insert(IF_NONE_MATCH, HeaderValue::from_static("\"other\""));
+        assert_eq!(file(INDEX, &asked).status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn the_page_has_nothing_that_its_policy_forbids() {
+        let (_, index) = FILES.iter().find(|(name, _)| *name == INDEX).unwrap();
+        let index = str::from_utf8(index).unwrap();
+        for forbidden in ["style=", "onclick=", "<style", "<script>", "http://", "https://"] {
+            assert!(!index.contains(forbidden), "{forbidden}");
+        }
+        assert!(POLICY.contains("default-src 'self'") && !POLICY.contains("unsafe"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_found() {
+        for name in ["", "..", "../Cargo.toml", "none.js"] {
+            assert_eq!(file(name, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{name}");
+        }
+    }
+}

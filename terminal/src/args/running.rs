@@ -1,0 +1,17 @@
+//! The words of the commands that ask a running server: `everturn targets`, `everturn tools`.
+
+use clap::Args;
+
+/// The words of `everturn targets` and `everturn tools`.
+#[derive(Args, Debug)]
+pub struct Running {
+    /// The running server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4777")]
+    pub server: String,
+    /// The server's access token; prefer EVERTURN_TOKEN
+    #[arg(long)]
+    pub token: Option<String>,
+    /// Print the server's whole answer as one JSON object instead
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,85 @@
+//! `/allowed` and `/revoke`: the tools that were allowed for the whole conversation.
+
+use anyhow::Result;
+use everturn_console::{Hidden, wording};
+use everturn_wire::{Approvals, ConversationId, Revoked};
+
+use crate::remote::{Address, Remote, encoded};
+
+/// Lists them.
+const ALLOWED: &str = "/allowed";
+/// Asks again before each call of one.
+const REVOKE: &str = "/revoke";
+
+/// The most characters that are shown of a tool's name.
+const NAME: usize = 60;
+
+/// What a line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    List,
+    Revoke(String),
+}
+
+/// What a line asks for, if it is about that at all.
+pub(super) fn asked(line: &str) -> Option<Asked> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        [ALLOWED] | [REVOKE] => Some(Asked::List),
+        [REVOKE, tool] => Some(Asked::Revoke((*tool).to_owned())),
+        _ => None,
+    }
+}
+
+/// Does what was asked, and tells what came of it.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub(super) async fn answer(
+    asked: Asked,
+    id: &ConversationId,
+    address: &Address,
+    token: Option<&Hidden>,
+) -> Result<String> {
+    let remote = Remote::new(address, token)?;
+    match asked {
+        Asked::List => {
+            let answer = remote.get(&format!("/conversations/{id}/approvals")).await?;
+            let approvals: Option<Approvals> = answer.map(|answer| answer.read()).transpose()?;
+            // Until something was said there is no conversation.
+            Ok(told(&approvals.map(|approvals| approvals.allowed_tools).unwrap_or_default()))
+        }
+        Asked::Revoke(tool) => {
+            let path = format!("/conversations/{id}/approvals/tools/{}", encoded(&tool));
+            let answer = remote.delete(&path).await?;
+            let revoked: Option<Revoked> = answer.map(|answer| answer.read()).transpose()?;
+            let tool = wording::one_line(&tool, NAME);
+            Ok(match revoked.is_some_and(|revoked| revoked.revoked) {
+                true => format!("Each call of {tool} asks you again."),
+                false => format!("{tool} was not allowed in this conversation."),
+            })
+        }
+    }
+}
+
+fn told(tools: &[String]) -> String {
+    if tools.is_empty() {
+        return "No tool is allowed in the whole conversation.".to_owned();
+    }
+    let tools: Vec<String> = tools.iter().map(|tool| wording::one_line(tool, NAME)).collect();
+    format!("Allowed in this conversation: {}. {REVOKE} TOOL takes that back.", tools.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_lists_or_revokes() {
+        assert_eq!(asked(" /allowed "), Some(Asked::List));
+        assert_eq!(asked("/revoke roll_dice"), Some(Asked::Revoke("roll_dice".to_owned())));
+        for line in ["/allowed it", "allowed", "/revoke a b", "what /allowed"] {
+            assert_eq!(asked(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The conversations of a server: which one is meant, and how it stands.
+
+use anyhow::{Context as _, Result, bail};
+use everturn_console::Hidden;
+use everturn_wire::{
+    ConversationId, ConversationList, DoneReason, HistoryWindow, Role, TurnId, TurnMetricsList,
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    conversations::selection,
+    remote::{Address, Remote},
+};
+
+/// The most pages of conversations that are searched for a prefix; a page of our server has 500.
+const PAGES: usize = 200;
+
+/// The conversations of a server.
+pub(super) struct Directory<'a>(Remote<'a>);
+
+impl<'a> Directory<'a> {
+    pub(super) fn new(address: &'a Address, token: Option<&'a Hidden>) -> Result<Self> {
+        Ok(Self(Remote::new(address, token)?))
+    }
+
+    /// The conversation with that id, or the only one whose id begins so.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub(super) async fn find(&self, asked: &str) -> Result<ConversationId> {
+        let start = selection::start(asked)?;
+        if let Ok(id) = ConversationId::parse(start)
+            && self.has(&id).await?
+        {
+            return Ok(id);
+        }
+        let ids = self.ids().await?;
+        let ids: Vec<&str> = ids.iter().map(ConversationId::as_str).collect();
+        let found = selection::among(&ids, start)?.with_context(|| {
+            format!(
+                "the server has no conversation whose id begins with {start}: check the id, or begin one of that name \
+                 with --new-conversation"
+            )
+        })?;
+        Ok(ConversationId::parse(found)?)
+    }
+
+    /// A name for a new conversation.
+    ///
+    /// # Errors
+    /// When it is not valid, or one has it.
+    pub(super) async fn check_free(&self, name: &str) -> Result<ConversationId> {
+        let id = ConversationId::parse(name)?;
+        if self.has(&id).await? {
+            bail!("there is already a conversation {name}: continue it with --conversation {name}");
+        }
+        Ok(id)
+    }
+
+    /// The last turn, if it ended in an error or was stopped.
+    pub(super) async fn failed(&self, id: &ConversationId) -> Result<Option<TurnId>> {
+        let list: Option<TurnMetricsList> = self.get(&format!("/conversations/{id}/metrics")).await?;
+        let last = list.and_then(|mut list| list.turns.pop());
+        let has_failed = |reason: &DoneReason| matches!(reason, DoneReason::Error | DoneReason::Aborted);
+        Ok(last.filter(|turn| turn.reason.as_ref().is_some_and(has_failed)).map(|turn| turn.turn_id))
+    }
+
+    /// The `seq` of the last user message that was not superseded, among the newest chunks.
+    pub(super) async fn last_message(&self, id: &ConversationId) -> Result<Option<u64>> {
+        let window: Option<HistoryWindow> = self.get(&format!("/conversations/{id}")).await?;
+        let chunks = window.map(|window| window.chunks).unwrap_or_default();
+        let stands = |seq: u64| {
+            !chunks.iter().any(|later| later.seq > seq && later.supersedes.is_some_and(|from| from <= seq))
+        };
+        let last = chunks.iter().rev().find(|stored| stored.role == Role::User && stands(stored.seq));
+        Ok(last.map(|stored| stored.seq))
+    }
+
+    /// The ids of all conversations, the most recently used first.
+    async fn ids(&self) -> Result<Vec<ConversationId>> {
+        let mut ids = Vec::new();
+        let mut next = Some("/conversations".to_owned());
+        for _ in 0..PAGES {
+            let Some(path) = next.take() else { return Ok(ids) };
+            let mut answer = self.0.get(&path).await?.context("the server has no list")?;
+            next = answer.next.take();
+            let page: ConversationList = answer.read()?;
+            ids.extend(page.into_iter().map(|conversation| conversation.id));
+        }
+        bail!("the server has too many conversations to search them: write the whole id");
+    }
+
+    async fn has(&self, id: &ConversationId) -> Result<bool> {
+        let found: Option<serde_json::Value> = self.get(&format!("/conversations/{id}/status")).await?;
+        Ok(found.is_some())
+    }
+
+    /// What a call answers; none where there is no such thing.
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
+        self.0.get(path).await?.map(|answer| answer.read()).transpose()
+    }
+}

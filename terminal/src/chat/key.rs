@@ -1,0 +1,219 @@
+//! What a person does while a turn runs.
+
+mod draft;
+mod listener;
+
+use std::{io, panic};
+
+use crossterm::{
+    event::{
+        DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
+    },
+    execute,
+    terminal::{disable_raw_mode, enable_raw_mode},
+};
+use everturn_console::Interrupt;
+
+use super::approval::Choice;
+pub(super) use draft::Draft;
+use listener::Listener;
+
+/// What a person wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// No more waiting: end the turn.
+    Cancel,
+    /// No more waiting: ask again now.
+    RetryNow,
+    /// End the turn, whatever it does.
+    Stop,
+    /// The call that waits for an answer has it.
+    Answer(Choice),
+    /// The draft changed.
+    Edited,
+    /// Send this after the answer, or within it.
+    Send(String),
+}
+
+/// What single keys do, beside what they always do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Acts {
+    /// R asks again now.
+    pub(super) asks_now: bool,
+    /// Y, A and N answer a call that waits for approval.
+    pub(super) answers: bool,
+}
+
+/// The keys of a terminal, one by one, and requests to end the program. The terminal is its user's again when this is
+/// dropped.
+pub(super) struct Keys<'a> {
+    interrupt: &'a mut Interrupt,
+    /// The listener goes before the terminal is given back: what is typed then is not for it.
+    raw: Option<(Listener, Raw)>,
+    draft: Draft,
+}
+
+impl<'a> Keys<'a> {
+    /// Only requests to end the program.
+    pub(super) fn none(interrupt: &'a mut Interrupt) -> Self {
+        Self { interrupt, raw: None, draft: Draft::default() }
+    }
+
+    /// Takes the terminal over.
+    pub(super) fn of_terminal(interrupt: &'a mut Interrupt) -> io::Result<Self> {
+        let raw = Raw::enter()?;
+        Ok(Self { raw: Some((Listener::start()?, raw)), ..Self::none(interrupt) })
+    }
+
+    /// What is being typed.
+    pub(super) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// What the person wants next. A key that does nothing now is a letter. May be dropped at any time.
+    pub(super) async fn next(&mut self, acts: Acts) -> Key {
+        loop {
+            let Some((events, _)) = &mut self.raw else {
+                self.interrupt.next().await;
+                return Key::Stop;
+            };
+            tokio::select! {
+                () = self.interrupt.next() => return Key::Stop,
+                event = events.next() => match event {
+                    Some(Ok(event)) => {
+                        if let Some(key) = meaning(event, acts, &mut self.draft) {
+                            return key;
+                        }
+                    }
+                    // The terminal is gone.
+                    Some(Err(_)) | None => self.raw = None,
+                },
+            }
+        }
+    }
+}
+
+/// Single keys act on the turn only while nothing is typed.
+fn meaning(event: Event, acts: Acts, draft: &mut Draft) -> Option<Key> {
+    let key = match event {
+        Event::Paste(text) => return draft.paste(&text),
+        Event::Key(key) if key.kind != KeyEventKind::Release => key,
+        _ => return None,
+    };
+    match key {
+        KeyEvent { code: KeyCode::Char('c'), modifiers: KeyModifiers::CONTROL, .. } => Some(Key::Stop),
+        KeyEvent { code: KeyCode::Esc, .. } if draft.is_empty() => Some(Key::Cancel),
+        KeyEvent { code: KeyCode::Char('r' | 'R'), modifiers, .. }
+            if draft.is_empty() && acts.asks_now && !modifiers.contains(KeyModifiers::CONTROL) =>
+        {
+            Some(Key::RetryNow)
+        }
+        KeyEvent { code: KeyCode::Char(c), modifiers, .. }
+            if draft.is_empty() && acts.answers && !modifiers.contains(KeyModifiers::CONTROL) =>
+        {
+            answer(c).or_else(|| draft.press(key))
+        }
+        key => draft.press(key),
+    }
+}
+
+fn answer(c: char) -> Option<Key> {
+    let choice = match c.to_ascii_lowercase() {
+        'y' => Choice::Once,
+        'a' => Choice::Always,
+        'n' => Choice::Deny(None),
+        _ => return None,
+    };
+    Some(Key::Answer(choice))
+}
+
+/// The terminal without line editing and echo, until dropped.
+struct Raw;
+
+impl Raw {
+    fn enter() -> io::Result<Self> {
+        enable_raw_mode()?;
+        // A terminal that cannot tell what is pasted types it.
+        let _ = execute!(io::stdout(), EnableBracketedPaste);
+        Ok(Self)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back to its user. One that is gone needs no restoring.
+pub(super) fn restore() {
+    let _ = execute!(io::stdout(), DisableBracketedPaste);
+    let _ = disable_raw_mode();
+}
+
+/// Makes a panic give the terminal back before it says anything.
+pub(super) fn restore_on_panic() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let _ = disable_raw_mode();
+        report(panic);
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the last of these keys means.
+    fn last(keys: &str, acts: Acts) -> (Option<Key>, String) {
+        let mut draft = Draft::default();
+        let mut key = None;
+        for c in keys.chars() {
+            let event = match c {
+                '\u{1b}' => KeyEvent::from(KeyCode::Esc),
+                '\u{3}' => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
+                '\u{12}' => KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL),
+                '\r' => KeyEvent::from(KeyCode::Enter),
+                c => KeyEvent::from(KeyCode::Char(c)),
+            };
+            key = meaning(Event::Key(event), acts, &mut draft);
+        }
+        (key, draft.text().to_owned())
+    }
+
+    #[test]
+    fn keys_act_on_a_turn_while_nothing_is_typed() {
+        for (keys, may_ask_now, expected, draft) in [
+            ("\u{1b}", true, Some(Key::Cancel), ""),
+            ("r", true, Some(Key::RetryNow), ""),
+            ("R", true, Some(Key::RetryNow), ""),
+            ("\u{12}", true, None, ""),
+            ("\u{3}", true, Some(Key::Stop), ""),
+            ("r", false, Some(Key::Edited), "r"),
+            ("or", true, Some(Key::Edited), "or"),
+            ("or\u{1b}", true, Some(Key::Edited), ""),
+            ("or\u{3}", true, Some(Key::Stop), "or"),
+            ("or\r", true, Some(Key::Send("or".to_owned())), ""),
+            (" \r", true, None, " "),
+        ] {
+            let acts = Acts { asks_now: may_ask_now, ..Acts::default() };
+            assert_eq!(last(keys, acts), (expected, draft.to_owned()), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_answers_only_what_is_asked_and_at_the_start_of_a_line() {
+        let deny = || Some(Key::Answer(Choice::Deny(None)));
+        for (keys, answers, expected, draft) in [
+            ("y", true, Some(Key::Answer(Choice::Once)), ""),
+            ("A", true, Some(Key::Answer(Choice::Always)), ""),
+            ("n", true, deny(), ""),
+            ("y", false, Some(Key::Edited), "y"),
+            ("oy", true, Some(Key::Edited), "oy"),
+            ("o\u{1b}n", true, deny(), ""),
+        ] {
+            let acts = Acts { answers, ..Acts::default() };
+            assert_eq!(last(keys, acts), (expected, draft.to_owned()), "{keys:?}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The connection to a server: it answers pings, and comes back by itself where it left off.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use everturn_console::Hidden;
+use everturn_wire::{Command, ConversationId, EventBody, ServerMessage};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::{net::TcpStream, sync::mpsc, time::sleep};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async,
+    tungstenite::{
+        self, Message,
+        client::IntoClientRequest as _,
+        http::{HeaderValue, header::AUTHORIZATION},
+    },
+};
+
+use crate::remote::{self, Address, Clock};
+
+/// How often a lost connection is tried again, and how long before the first time; each time is twice as long.
+pub(super) const TRIES: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// What may wait on either side before the other one takes it.
+const PLACES: usize = 64;
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// What happens on the connection.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The server said something.
+    Said(Box<ServerMessage>),
+    /// The connection is lost and will be made again, for the nth time in a row.
+    Lost(u32),
+    /// The connection is back, and goes on where it was.
+    Back,
+}
+
+/// A connection to a server. Dropping it closes it.
+pub(super) struct Link {
+    commands: mpsc::Sender<Command>,
+    news: mpsc::Receiver<Result<News>>,
+    /// What was heard and is to be heard again.
+    kept: Option<News>,
+    clock: Clock,
+}
+
+impl Link {
+    pub(super) async fn open(address: Address, token: Option<Hidden>) -> Result<Self> {
+        let (socket, clock) = connect(&address, token.as_ref()).await?;
+        let (commands, of_owner) = mpsc::channel(PLACES);
+        let (to_owner, news) = mpsc::channel(PLACES);
+        let line = Line { address, token, socket, of_owner, to_owner, place: None, unconfirmed: false };
+        tokio::spawn(line.run());
+        Ok(Self { commands, news, kept: None, clock })
+    }
+
+    /// The server's clock.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Tells the server something; after the connection is back, should it be lost.
+    pub(super) async fn send(&self, command: Command) -> Result<()> {
+        self.commands.send(command).await.map_err(|_| anyhow!("the connection to the server is gone"))
+    }
+
+    /// Has this happen next, once more.
+    pub(super) fn put_back(&mut self, news: News) {
+        self.kept = Some(news);
+    }
+
+    /// What happens next. May be dropped at any time.
+    ///
+    /// # Errors
+    /// When the connection is gone for good.
+    pub(super) async fn next(&mut self) -> Result<News> {
+        if let Some(kept) = self.kept.take() {
+            return Ok(kept);
+        }
+        self.news.recv().await.unwrap_or_else(|| Err(anyhow!("the connection to the server is gone")))
+    }
+}
+
+/// The task's side of a link.
+struct Line {
+    address: Address,
+    token: Option<Hidden>,
+    socket: Socket,
+    of_owner: mpsc::Receiver<Command>,
+    to_owner: mpsc::Sender<Result<News>>,
+    /// How far the event stream was read.
+    place: Option<(ConversationId, String)>,
+    /// A message was sent and the server did not say yet that it has it.
+    unconfirmed: bool,
+}
+
+impl Line {
+    async fn run(mut self) {
+        // Ends with an error when the server is gone, and well when the owner is.
+        let end = loop {
+            match self.relay().await {
+                Ok(Connection::Lost) => {}
+                Ok(Connection::Unwanted) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            if let Err(error) = self.reopen().await {
+                break Err(error);
+            }
+        };
+        match end {
+            Ok(()) => drop(self.socket.close(None).await),
+            // Nobody is left to hear it: then nobody misses it.
+            Err(error) => drop(self.to_owner.send(Err(error)).await),
+        }
+    }
+
+    /// Carries commands and messages until the connection is lost or its owner is gone.
+    async fn relay(&mut self) -> Result<Connection> {
+        loop {
+            tokio::select! {
+                command = self.of_owner.recv() => {
+                    let Some(command) = command else { return Ok(Connection::Unwanted) };
+                    self.unconfirmed |= matches!(command, Command::ChatSend { .. });
+                    if say(&mut self.socket, &command).await?.is_none() {
+                        return Ok(Connection::Lost);
+                    }
+                }
+                message = self.socket.next() => match message {
+                    Some(Ok(Message::Text(text))) => {
+                        // What a newer server says besides is not for us.
+                        let Ok(message) = serde_json::from_str(&text) else { continue };
+                        self.note(&message);
+                        if self.to_owner.send(Ok(News::Said(Box::new(message)))).await.is_err() {
+                            return Ok(Connection::Unwanted);
+                        }
+                    }
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return Ok(Connection::Lost),
+                    Some(Ok(_)) => {}
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, message: &ServerMessage) {
+        match message {
+            ServerMessage::ChatDelta { event, cursor } => {
+                self.unconfirmed &= !matches!(event.body, EventBody::UserMessage { .. });
+                if let Some(cursor) = cursor {
+                    self.place = Some((event.conversation_id.clone(), cursor.clone()));
+                }
+            }
+            ServerMessage::ChatError { .. } => self.unconfirmed = false,
+            _ => {}
+        }
+    }
+
+    /// Connects again, and goes on reading from where it was.
+    async fn reopen(&mut self) -> Result<()> {
+        let Some((conversation_id, cursor)) = self.place.clone().filter(|_| !self.unconfirmed) else {
+            bail!(
+                "the connection was lost before the server said that it has the message: check whether it \
+                 arrived before sending it again"
+            );
+        };
+        let again = Command::ChatSubscribe { conversation_id, cursor: Some(cursor), extensions: Some(true) };
+        let mut wait = FIRST_WAIT;
+        for tried in 1..=TRIES {
+            // An owner that is gone is noticed by the relay.
+            let _ = self.to_owner.send(Ok(News::Lost(tried))).await;
+            sleep(wait).await;
+            wait *= 2;
+            if let Ok((mut socket, _)) = connect(&self.address, self.token.as_ref()).await
+                && say(&mut socket, &again).await?.is_some()
+            {
+                self.socket = socket;
+                let _ = self.to_owner.send(Ok(News::Back)).await;
+                return Ok(());
+            }
+        }
+        bail!("the connection to {} was lost and did not come back", self.address.as_str())
+    }
+}
+
+/// Why carrying ended.
+enum Connection {
+    Lost,
+    Unwanted,
+}
+
+/// Sends a command; none when the connection is lost.
+async fn say(socket: &mut Socket, command: &Command) -> Result<Option<()>> {
+    let text = serde_json::to_string(command).context("a command that is not JSON")?;
+    Ok(socket.send(Message::text(text)).await.ok())
+}
+
+async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, Clock)> {
+    let mut request = address.as_str().into_client_request().context("the server's address")?;
+    if let Some(token) = token {
+        let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
+        let mut value = value.map_err(|_| anyhow!("the token has characters that a header cannot carry"))?;
+        value.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
+    let (socket, response) = connect_async(request).await.map_err(|error| explain(address, error))?;
+    Ok((socket, remote::clock(response.headers())))
+}
+
+fn explain(address: &Address, error: tungstenite::Error) -> anyhow::Error {
+    let address = address.as_str();
+    match error {
+        tungstenite::Error::Http(response) => {
+            let status = response.status();
+            remote::refusal(address, status)
+                .unwrap_or_else(|| anyhow!("{address} is not an everturn server: it answered {status}"))
+        }
+        tungstenite::Error::Io(error) => anyhow!(
+            "cannot reach the server at {address}: {error}; start one with `everturn serve`, or leave --server out"
+        ),
+        other => anyhow!("cannot connect to {address}: {other}"),
+    }
+}

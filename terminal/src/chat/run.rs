@@ -1,0 +1,125 @@
+//! One turn for a script: its report or its answer on standard output, everything else on standard error.
+
+use std::{
+    env,
+    io::{self, IsTerminal as _, Write},
+    process::ExitCode,
+};
+
+use anyhow::{Result, anyhow};
+use everturn_console::{
+    Interrupt,
+    printer::{self, Ink, Printer},
+    visible,
+};
+use everturn_wire::{FinalReport, RequiredReport};
+
+use super::{
+    Host, Terminal, check_place, exit_code,
+    key::Keys,
+    link::Link,
+    message,
+    story::{Beginning, Ending},
+    turn::{Start, Turn},
+    view::Plain,
+};
+use crate::args;
+
+/// Runs a turn to its end.
+///
+/// # Errors
+/// When it cannot begin, or the server is lost.
+pub async fn run_once(
+    chat: &args::Chat,
+    required: Option<RequiredReport>,
+    host: impl AsyncFnOnce() -> Result<Host>,
+) -> Result<ExitCode> {
+    check_place(chat)?;
+    let message = message::of_script(chat)?;
+    let terminal = Terminal { is_live: false, has_keys: false };
+    let mode = terminal.approvals(chat)?;
+    let mut interrupt = Interrupt::listen()?;
+    let host = host().await?;
+    let mut link = Link::open(host.address.clone(), host.token.clone()).await?;
+    let (conversation_id, _) = host.conversation(chat).await?;
+    let permissions = terminal.permissions(mode, chat, &conversation_id);
+    let mut progress = Dim::stderr();
+    for note in &host.notes {
+        writeln!(progress, "{note}")?;
+    }
+    // With a report, what the model says besides is not for who reads it.
+    let answer: Box<dyn Write> =
+        if required.is_some() { Box::new(io::sink()) } else { Box::new(io::stdout()) };
+    let mut view = Plain::new(answer, progress, io::stdout().is_terminal(), chat.show_reasoning);
+    let beginning = Beginning::Message(message.clone());
+    let mut turn = Turn::expect(beginning, &conversation_id, &mut link, &mut view, &permissions)?;
+    let must_report = required.is_some();
+    let start = match required {
+        Some(report) => Start::Report(message, Box::new(report)),
+        None => Start::Say(message),
+    };
+    turn.start(start, chat.model.clone()).await?;
+    let shown = turn.run(&mut Keys::none(&mut interrupt)).await?;
+    match shown.report {
+        Some(report) if must_report => print(&report, shown.ending),
+        None if must_report && shown.ending == Ending::Answered => {
+            Err(anyhow!("the turn ended without a report: the server does not know of reports, update it"))
+        }
+        _ => Ok(exit_code(shown.ending)),
+    }
+}
+
+/// Prints the model's report, or the one that says why there is none.
+fn print(report: &FinalReport, ending: Ending) -> Result<ExitCode> {
+    let (json, code) = match &report.report {
+        Some(value) => (serde_json::to_string_pretty(value)?, ExitCode::SUCCESS),
+        None if ending == Ending::Interrupted => (serde_json::to_string_pretty(report)?, exit_code(ending)),
+        None => (serde_json::to_string_pretty(report)?, ExitCode::FAILURE),
+    };
+    let mut printer = Printer::of_stdout();
+    let written = printer.line(Ink::Plain, &visible::json(&json)).and_then(|()| printer.flush());
+    printer::unless_closed(written.map(|()| code).map_err(Into::into))
+}
+
+/// Writes dim where a person looks.
+struct Dim<W> {
+    out: W,
+    is_dim: bool,
+}
+
+impl Dim<io::Stderr> {
+    fn stderr() -> Self {
+        let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self { out: io::stderr(), is_dim: io::stderr().is_terminal() && !is_plain }
+    }
+}
+
+impl<W: Write> Write for Dim<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // As one piece: what a child writes meanwhile must not become dim.
+        match self.is_dim {
+            true => self.out.write_all(&[b"\x1b[2m", bytes, b"\x1b[0m"].concat())?,
+            false => self.out.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_dim_for_a_person_only() {
+        for (is_dim, expected) in [(true, "\u{1b}[2mRetrying\u{1b}[0m"), (false, "Retrying")] {
+            let mut dim = Dim { out: Vec::new(), is_dim };
+            dim.write_all(b"Retrying").unwrap();
+            assert_eq!(String::from_utf8(dim.out).unwrap(), expected);
+        }
+    }
+}

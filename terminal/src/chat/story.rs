@@ -1,0 +1,404 @@
+//! One turn, as its events tell it.
+
+mod compaction;
+mod ending;
+mod permission;
+mod report;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io, mem,
+    time::Duration,
+};
+
+use everturn_console::wording;
+use everturn_wire::{
+    AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport, RetryOutcome,
+    RetryPhase, RetryState, TurnId, Value, Verdict,
+};
+use tokio::time::Instant;
+
+use super::approval::{Approvals, Choice, Request};
+use super::view::{Count, Line, Silence, Status, View, Wait};
+use crate::{calendar::Calendar, decision, failure_summary::FailureSummary, remote::Clock};
+pub(super) use ending::Ending;
+
+/// The most characters that are shown of a tool's arguments, and of its result.
+const ARGUMENTS: usize = 60;
+const RESULT: usize = 80;
+
+/// The most characters that are shown of a reviewer's reason.
+const RATIONALE: usize = 300;
+
+/// A wait from this length on is also told by its end.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// How a turn begins: there may be other turns in the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// With this message.
+    Message(String),
+    /// Over the same history, without a new message.
+    Again,
+}
+
+/// The chain of retries that a step is in.
+#[derive(Clone, Debug)]
+enum Chain {
+    Waiting(Wait),
+    Asking(Count),
+}
+
+/// What was told of one turn so far.
+pub(super) struct Story {
+    beginning: Beginning,
+    pub(super) id: Option<TurnId>,
+    clock: Clock,
+    chain: Option<Chain>,
+    /// Whether the provider is known to say nothing.
+    is_silent: bool,
+    /// Whether it was said that another turn found out about a limit.
+    is_shared: bool,
+    /// Whether anything of the step was shown.
+    is_shown: bool,
+    /// Retries of the step, and of all steps.
+    step_retries: u32,
+    retries: u32,
+    /// Steps that ended.
+    steps: u64,
+    last_failure: String,
+    /// How the latest series of retries ended.
+    outcome: Option<RetryOutcome>,
+    /// The running tools, by their calls.
+    calls: HashMap<String, String>,
+    pub(super) approvals: Approvals,
+    /// The tools of the calls that are reviewed, by their calls.
+    reviews: HashMap<String, String>,
+    /// Why earlier messages are being summarized; the answer is asked for afterwards.
+    compaction: Option<CompactionCause>,
+    error: String,
+    failure_summary: FailureSummary,
+    reason: Option<DoneReason>,
+    took: Option<Duration>,
+    /// Messages of this terminal that wait for their turn.
+    queued: VecDeque<String>,
+    /// The person at this terminal ended the turn.
+    pub(super) interrupted: bool,
+    /// The same, or they cancelled its retries.
+    pub(super) is_ended_here: bool,
+    /// The `seq` of the message that it began with, if it did.
+    pub(super) message: Option<u64>,
+    /// The report that it ended with, if it had to.
+    pub(super) report: Option<Box<FinalReport>>,
+    /// It was told here to go on with another model.
+    pub(super) was_moved: bool,
+    /// It ended, perhaps to make way for a turn that takes its place: what comes next says so.
+    is_sealed: bool,
+}
+
+impl Story {
+    pub(super) fn of(beginning: Beginning, clock: Clock) -> Self {
+        Self {
+            beginning,
+            id: None,
+            clock,
+            chain: None,
+            is_silent: false,
+            is_shared: false,
+            is_shown: false,
+            step_retries: 0,
+            retries: 0,
+            steps: 0,
+            last_failure: String::new(),
+            outcome: None,
+            calls: HashMap::new(),
+            approvals: Approvals::default(),
+            reviews: HashMap::new(),
+            compaction: None,
+            error: String::new(),
+            failure_summary: FailureSummary::default(),
+            reason: None,
+            took: None,
+            queued: VecDeque::new(),
+            interrupted: false,
+            is_ended_here: false,
+            message: None,
+            report: None,
+            was_moved: false,
+            is_sealed: false,
+        }
+    }
+
+    /// Takes the next event in, and shows it. Says how the turn ended once it has.
+    pub(super) fn take(&mut self, event: AgentEvent, view: &mut dyn View) -> io::Result<Option<Ending>> {
+        if self.id.is_none() {
+            if self.is_beginning(&event.body) {
+                self.id = event.turn_id;
+                view.status(Status::Asking)?;
+            }
+            return Ok(None);
+        }
+        if self.is_sealed {
+            return match self.goes_on_with(&event) {
+                true => self.go_on(event.turn_id, view).map(|()| None),
+                false => self.end(view).map(Some),
+            };
+        }
+        match event.body {
+            EventBody::TurnSealed
+                if event.turn_id == self.id
+                    && self.reason == Some(DoneReason::Aborted)
+                    && !self.is_ended_here =>
+            {
+                self.is_sealed = true;
+            }
+            // It is the conversation's, so it names no turn: while one runs it is that one's.
+            EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
+            _ if event.turn_id != self.id => {}
+            EventBody::TurnSealed => return self.end(view).map(Some),
+            body => {
+                self.show(body, view)?;
+                // Whatever else happens: a person is asked.
+                self.approvals.show(view)?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether it ended, and only what comes next says if it goes on as another turn.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    /// Whether a turn begins that takes the place of this one.
+    pub(super) fn goes_on_with(&self, event: &AgentEvent) -> bool {
+        matches!(&event.body, EventBody::TurnStart { retry_of, .. } if *retry_of == self.id)
+    }
+
+    /// A person moved the turn to another model: it goes on under another id.
+    fn go_on(&mut self, id: Option<TurnId>, view: &mut dyn View) -> io::Result<()> {
+        (self.id, self.is_sealed, self.reason, self.outcome) = (id, false, None, None);
+        (self.compaction, self.report) = (None, None);
+        self.on_step();
+        view.line(&Line::Note("Moved to another model.".to_owned()))?;
+        view.status(Status::Asking)
+    }
+
+    fn is_beginning(&self, body: &EventBody) -> bool {
+        match (&self.beginning, body) {
+            (Beginning::Message(message), EventBody::UserMessage { text }) => text == message,
+            (Beginning::Again, EventBody::TurnStart { retry_of, .. }) => retry_of.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a chain of retries goes on that can be cancelled.
+    pub(super) fn is_retrying(&self) -> bool {
+        self.chain.is_some()
+    }
+
+    /// Whether the provider can be asked again at once: a wait goes on, or it says nothing and nothing was shown.
+    pub(super) fn may_ask_now(&self) -> bool {
+        match &self.chain {
+            Some(Chain::Waiting(wait)) => wait.until > Instant::now(),
+            _ => self.is_silent && !self.is_shown,
+        }
+    }
+
+    /// The provider is to be asked again at once: what goes on until it is.
+    pub(super) fn ask_now(&mut self, view: &mut dyn View) -> io::Result<()> {
+        self.is_silent = false;
+        match &mut self.chain {
+            Some(Chain::Waiting(wait)) => {
+                wait.until = Instant::now();
+                view.status(Status::Retrying(wait.clone()))
+            }
+            _ => view.status(self.asking()),
+        }
+    }
+
+    /// A message of this terminal was queued.
+    pub(super) fn queue(&mut self, text: String) {
+        self.queued.push_back(text);
+    }
+
+    /// The queued messages that the turn did not take in: each begins a turn of its own.
+    pub(super) fn into_queued(self) -> VecDeque<String> {
+        self.queued
+    }
+
+    /// The connection is back: says again what is going on.
+    pub(super) fn resume(&mut self, view: &mut dyn View) -> io::Result<()> {
+        self.approvals.reopen();
+        view.status(match &self.chain {
+            Some(Chain::Waiting(wait)) => Status::Retrying(wait.clone()),
+            Some(Chain::Asking(count)) => {
+                Status::AskingAgain { count: *count, of_summary: self.compaction.is_some() }
+            }
+            None => self.asking(),
+        })?;
+        self.approvals.show(view)
+    }
+
+    /// The wait is over, perhaps before its time.
+    fn asking_again(&mut self, retry: &RetryState, view: &mut dyn View) -> io::Result<()> {
+        if retry.phase != RetryPhase::Asking {
+            return Ok(());
+        }
+        let count = Count { attempt: retry.attempt, of: retry.max_attempts };
+        self.chain = Some(Chain::Asking(count));
+        view.status(Status::AskingAgain { count, of_summary: self.compaction.is_some() })
+    }
+
+    /// Something of the answer came.
+    fn on_content(&mut self) {
+        self.chain = None;
+        self.is_silent = false;
+        self.is_shown = true;
+    }
+
+    /// A step begins, or begins anew.
+    fn on_step(&mut self) {
+        self.is_silent = false;
+        self.is_shown = false;
+    }
+
+    fn silence(&mut self, silent_ms: u64, gives_up_at: Option<u64>, view: &mut dyn View) -> io::Result<()> {
+        self.is_silent = true;
+        let now = Instant::now();
+        let since = now.checked_sub(Duration::from_millis(silent_ms)).unwrap_or(now);
+        let gives_up = gives_up_at.map(|at| Calendar::of_process().brief(self.clock.here(at)));
+        view.status(Status::Silent(Silence { since, gives_up, may_ask_again: !self.is_shown }))
+    }
+
+    fn show(&mut self, body: EventBody, view: &mut dyn View) -> io::Result<()> {
+        match body {
+            EventBody::TextDelta { delta } => {
+                self.on_content();
+                view.text(&delta)
+            }
+            EventBody::ReasoningDelta { delta } => {
+                self.on_content();
+                view.reasoning(&delta)
+            }
+            EventBody::ToolCall { tool_call_id, tool_name, input, .. } => {
+                self.on_content();
+                self.calls.insert(tool_call_id, call(&tool_name, &input));
+                view.status(Status::Tool(wording::one_line(&tool_name, ARGUMENTS)))
+            }
+            EventBody::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
+                self.approvals.forget(&tool_call_id);
+                let call = self.calls.remove(&tool_call_id).unwrap_or(tool_name);
+                self.on_step();
+                view.line(&Line::Tool { call, result: wording::one_line(&content, RESULT), is_error })?;
+                view.status(Status::Asking)
+            }
+            EventBody::ProviderRetry {
+                attempt, delay_ms, next_at, message, max_attempts, shared, ..
+            } => {
+                // It may have come late: never longer than was decided, and shorter by what has passed.
+                let delay = Duration::from_millis(delay_ms);
+                let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
+                self.retry(Count { attempt, of: max_attempts }, delay, &message, view)?;
+                if shared == Some(true) && !mem::replace(&mut self.is_shared, true) {
+                    let note = "Another turn found that out: this one waits as long.".to_owned();
+                    view.line(&Line::Note(note))?;
+                }
+                match next_at.filter(|_| delay >= LONG) {
+                    Some(at) => {
+                        let at = Calendar::of_process().brief(self.clock.here(at));
+                        view.line(&Line::Note(format!("The turn continues {at}.")))
+                    }
+                    None => Ok(()),
+                }
+            }
+            EventBody::ProviderSilent { silent_ms, gives_up_at, .. } => {
+                self.silence(silent_ms, gives_up_at, view)
+            }
+            EventBody::TurnStart { message_seq, .. } => {
+                self.message = message_seq;
+                Ok(())
+            }
+            EventBody::StepComplete { .. } => {
+                self.steps += 1;
+                Ok(())
+            }
+            EventBody::RetryEnded { outcome, .. } => {
+                self.chain = None;
+                self.outcome = Some(outcome);
+                Ok(())
+            }
+            EventBody::Error(report) => {
+                self.failure_summary = FailureSummary::of(&report);
+                self.error = report.message;
+                Ok(())
+            }
+            EventBody::Steering { text } => {
+                if self.queued.front() == Some(&text) {
+                    self.queued.pop_front();
+                }
+                view.line(&Line::Note(format!("> {}", wording::one_line(&text, RESULT))))
+            }
+            EventBody::StepRewound { reason, .. } => {
+                self.on_step();
+                let reason = wording::one_line(&reason, RESULT);
+                view.line(&Line::Note(format!("The answer broke off and starts again ({reason}).")))?;
+                view.status(Status::Asking)
+            }
+            EventBody::TargetSwitched { to, reason, .. } => {
+                let (to, reason) = (wording::one_line(&to, ARGUMENTS), wording::one_line(&reason, RESULT));
+                view.line(&Line::Note(format!("Switched to {to}: {reason}")))
+            }
+            EventBody::TargetRestored { to, .. } => {
+                view.line(&Line::Note(format!("Back to {}", wording::one_line(&to, ARGUMENTS))))
+            }
+            body @ (EventBody::ApprovalRequested { .. }
+            | EventBody::ApprovalResolved { .. }
+            | EventBody::ReviewStarted { .. }
+            | EventBody::ReviewCompleted { .. }) => self.permission(body, view),
+            body @ (EventBody::ReportMissing { .. }
+            | EventBody::ReportForced { .. }
+            | EventBody::FinalReport(_)) => self.on_report(body, view),
+            EventBody::CompactionStarted { cause, .. } => self.compacting(cause, view),
+            EventBody::CompactionCompleted { outcome, message, .. } => {
+                self.compacted(outcome, message.as_deref(), view)
+            }
+            EventBody::Done { reason, duration_ms, .. } => {
+                self.reason = Some(reason);
+                self.took = duration_ms.map(Duration::from_millis);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn retry(&mut self, count: Count, delay: Duration, message: &str, view: &mut dyn View) -> io::Result<()> {
+        self.on_step();
+        self.retries += 1;
+        self.step_retries = count.attempt.saturating_add(1);
+        let failure = wording::brief(message);
+        // The same failure again and again is said once.
+        if failure != self.last_failure {
+            view.line(&Line::Failure(failure.clone()))?;
+            self.last_failure = failure;
+        }
+        let now = Instant::now();
+        let of_summary = self.compaction.is_some();
+        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now), of_summary };
+        self.chain = Some(Chain::Waiting(wait.clone()));
+        view.status(Status::Retrying(wait))
+    }
+}
+
+/// `name {"argument":1}`
+fn call(name: &str, input: &Value) -> String {
+    let arguments = if input.as_object().is_some_and(serde_json::Map::is_empty) {
+        String::new()
+    } else {
+        input.to_string()
+    };
+    wording::one_line(&format!("{name} {arguments}"), ARGUMENTS)
+}
+
+#[cfg(test)]
+mod tests;

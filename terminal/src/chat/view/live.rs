@@ -1,0 +1,291 @@
+//! For a terminal: the answer as it comes, and below it what is going on and what is being typed, redrawn in place.
+
+use std::{
+    io::{self, Write},
+    mem,
+};
+
+use crossterm::{
+    cursor::{MoveToColumn, MoveUp},
+    queue,
+    style::{Attribute, Color, Print, ResetColor, SetAttribute, SetForegroundColor},
+    terminal::{Clear, ClearType},
+};
+use tokio::time::Instant;
+
+use everturn_console::{visible::Visible, wording};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    Line, Status, View, footer,
+    wrap::{Wrap, rows},
+};
+
+/// What is before each row of a call's arguments.
+const BAR: &str = "  \u{2502} ";
+
+/// After so many seconds a line says how long it has been there.
+const PATIENCE: u64 = 2;
+
+/// Draws on a terminal, whether or not it is in raw mode.
+pub(crate) struct Live<W: Write> {
+    out: W,
+    columns: fn() -> usize,
+    /// Whether keys are listened to, and may be offered.
+    has_keys: bool,
+    show_reasoning: bool,
+    place: Section,
+    wrap: Wrap,
+    status: Status,
+    since: Instant,
+    visible: Visible,
+    /// What is being typed.
+    draft: Option<footer::Draft>,
+    /// The footer as it stands there now, and whether it begins on the row below the text.
+    drawn: Vec<String>,
+    is_below: bool,
+}
+
+/// What stands above the cursor, or left of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    /// Nothing of this turn.
+    Start,
+    Line,
+    Text,
+    Reasoning,
+}
+
+impl<W: Write> Live<W> {
+    pub(crate) fn new(out: W, columns: fn() -> usize, has_keys: bool, show_reasoning: bool) -> Self {
+        Self {
+            out,
+            columns,
+            has_keys,
+            show_reasoning,
+            place: Section::Start,
+            wrap: Wrap::default(),
+            status: Status::Quiet,
+            since: Instant::now(),
+            visible: Visible::default(),
+            draft: None,
+            drawn: Vec::new(),
+            is_below: false,
+        }
+    }
+
+    /// Text as it is, but for what could steer the terminal or hide in it.
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        let kept = self.visible.push(text);
+        let wrapped = self.wrap.push(&kept, self.width());
+        queue!(self.out, Print(wrapped))
+    }
+
+    /// The last column stays free: some terminals begin a new row as soon as it is written.
+    fn width(&self) -> usize {
+        (self.columns)().saturating_sub(1).max(1)
+    }
+
+    /// Takes the footer away; the cursor is where the text ends.
+    fn erase(&mut self) -> io::Result<()> {
+        for row in (0..mem::take(&mut self.drawn).len()).rev() {
+            queue!(self.out, MoveToColumn(0), Clear(ClearType::CurrentLine))?;
+            if row > 0 || self.is_below {
+                queue!(self.out, MoveUp(1))?;
+            }
+        }
+        if mem::take(&mut self.is_below) {
+            queue!(self.out, MoveToColumn(u16::try_from(self.wrap.column()).unwrap_or(u16::MAX)))?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the start of a row.
+    fn new_row(&mut self) -> io::Result<()> {
+        self.erase()?;
+        if self.wrap.is_at_start() { Ok(()) } else { self.print("\n") }
+    }
+
+    /// Goes where something of another kind begins: a blank row apart from what was there before.
+    fn enter(&mut self, place: Section) -> io::Result<()> {
+        self.erase()?;
+        let before = mem::replace(&mut self.place, place);
+        if before == place || before == Section::Start {
+            return Ok(());
+        }
+        self.new_row()?;
+        self.print("\n")
+    }
+
+    /// Draws the footer where it is not there as it should be.
+    fn draw(&mut self) -> io::Result<()> {
+        let width = self.width();
+        let status: String = self.words(Instant::now()).chars().take(width).collect();
+        let (draft, column) = self.draft.as_ref().map(|draft| draft.row(width)).unzip();
+        let status = Some(status).filter(|status| !status.is_empty());
+        let has_status = status.is_some();
+        let rows: Vec<String> = status.into_iter().chain(draft).collect();
+        if rows == self.drawn {
+            return self.place_cursor(column);
+        }
+        self.erase()?;
+        self.is_below = !rows.is_empty() && !self.wrap.is_at_start();
+        for (place, row) in rows.iter().enumerate() {
+            if place > 0 || self.is_below {
+                queue!(self.out, Print("\r\n"))?;
+            }
+            match (&self.status, place) {
+                (
+                    Status::Retrying(_)
+                    | Status::AskingAgain { .. }
+                    | Status::Silent(_)
+                    | Status::Approval(_),
+                    0,
+                ) if has_status => {
+                    queue!(self.out, SetForegroundColor(Color::Yellow))?;
+                }
+                (_, 0) if has_status => queue!(self.out, SetAttribute(Attribute::Dim))?,
+                _ => {}
+            }
+            queue!(self.out, Print(row), SetAttribute(Attribute::Reset), ResetColor)?;
+        }
+        self.drawn = rows;
+        self.place_cursor(column)
+    }
+
+    fn place_cursor(&mut self, column: Option<usize>) -> io::Result<()> {
+        if let Some(column) = column {
+            queue!(self.out, MoveToColumn(u16::try_from(column).unwrap_or(u16::MAX)))?;
+        }
+        self.out.flush()
+    }
+
+    fn words(&self, now: Instant) -> String {
+        let elapsed = now.duration_since(self.since);
+        let timed = |what: &str| match elapsed.as_secs() {
+            0..PATIENCE => format!("{what}..."),
+            _ => format!("{what}... {}", wording::time(elapsed)),
+        };
+        match &self.status {
+            Status::Quiet => String::new(),
+            Status::Asking => timed("Waiting for the model"),
+            Status::Summarizing => timed("Summarizing earlier messages"),
+            Status::Thinking => timed("Thinking"),
+            Status::Tool(name) => timed(&format!("Running {name}")),
+            Status::Retrying(wait) if self.has_keys && wait.until > now => {
+                format!("{} (esc to cancel, r to retry now)", wait.words(now))
+            }
+            Status::Retrying(wait) => wait.words(now),
+            Status::AskingAgain { count, of_summary } => {
+                let what = if *of_summary { " for the summary" } else { "" };
+                let asking = timed(&format!("Asking again{what} ({count})"));
+                if self.has_keys { format!("{asking} (esc to cancel)") } else { asking }
+            }
+            Status::Silent(silence) if self.has_keys && silence.may_ask_again => {
+                format!("{}; r asks again, esc stops", silence.words(now))
+            }
+            Status::Silent(silence) => silence.words(now),
+            Status::Reviewing(name) => timed(&format!("Reviewing {name}")),
+            Status::Approval(asked) if self.has_keys => asked.words(now, self.width(), self.draft.is_some()),
+            Status::Approval(_) => timed("Waiting for approval"),
+            Status::Reconnecting { tried, of } => {
+                timed(&format!("Connection lost, reconnecting ({tried}/{of})"))
+            }
+            // As a rule it is over before one could read it.
+            Status::Stopping if elapsed.as_secs() == 0 => String::new(),
+            Status::Stopping => timed("Stopping"),
+        }
+    }
+
+    fn colored(&mut self, color: Color, mark: &str, text: &str) -> io::Result<()> {
+        queue!(self.out, SetForegroundColor(color))?;
+        self.print(mark)?;
+        self.print(text)?;
+        queue!(self.out, ResetColor)
+    }
+
+    fn dim(&mut self, text: &str) -> io::Result<()> {
+        queue!(self.out, SetAttribute(Attribute::Dim))?;
+        self.print(text)?;
+        queue!(self.out, SetAttribute(Attribute::Reset))
+    }
+}
+
+impl<W: Write> View for Live<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.place = Section::Start;
+        self.wrap = Wrap::default();
+        Ok(())
+    }
+
+    fn text(&mut self, delta: &str) -> io::Result<()> {
+        self.status = Status::Quiet;
+        self.enter(Section::Text)?;
+        self.print(delta)?;
+        self.draw()
+    }
+
+    fn reasoning(&mut self, delta: &str) -> io::Result<()> {
+        if !self.show_reasoning {
+            return self.status(Status::Thinking);
+        }
+        self.status = Status::Quiet;
+        self.enter(Section::Reasoning)?;
+        self.dim(delta)?;
+        self.draw()
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.enter(Section::Line)?;
+        self.new_row()?;
+        match line {
+            Line::Failure(text) => self.colored(Color::Yellow, "! ", text)?,
+            Line::Error(text) => self.colored(Color::Red, "", text)?,
+            Line::Note(text) => self.dim(text)?,
+            Line::Approval { title, details } => {
+                self.colored(Color::Yellow, "? ", title)?;
+                // Cut into rows here, so that no row of an argument begins where a line of ours does.
+                let width = self.width().saturating_sub(BAR.width()).max(1);
+                for row in details.iter().flat_map(|line| rows(line, width)) {
+                    self.print("\n")?;
+                    self.colored(Color::Yellow, BAR, "")?;
+                    self.print(&row)?;
+                }
+            }
+            Line::Tool { call, result, is_error } => {
+                let color = if *is_error { Color::Red } else { Color::Green };
+                self.colored(color, "\u{25cf} ", "")?;
+                self.dim(&format!("{call} \u{2192} {result}"))?;
+            }
+        }
+        self.print("\n")?;
+        self.draw()
+    }
+
+    fn status(&mut self, status: Status) -> io::Result<()> {
+        if status != self.status {
+            self.since = Instant::now();
+            self.status = status;
+        }
+        self.draw()
+    }
+
+    fn draft(&mut self, text: &str, cursor: usize) -> io::Result<()> {
+        self.draft = (!text.is_empty()).then(|| footer::Draft::new(text, cursor));
+        self.draw()
+    }
+
+    fn refresh(&mut self) -> io::Result<()> {
+        self.draw()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.status = Status::Quiet;
+        self.erase()?;
+        self.new_row()?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;

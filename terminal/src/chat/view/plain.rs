@@ -1,0 +1,161 @@
+//! For pipes and files: the answer on one stream, everything else, line by line, on the other.
+
+use std::{
+    io::{self, Write},
+    mem,
+};
+
+use everturn_console::visible::{Visible, visible};
+use tokio::time::Instant;
+
+use super::{Line, Status, View};
+
+/// Writes the answer to `out` as it is, and lines about it to `err`.
+pub(crate) struct Plain<O, E> {
+    out: O,
+    err: E,
+    show_reasoning: bool,
+    /// What makes the answer harmless, where a terminal is to show it.
+    visible: Option<Visible>,
+    /// Whether the answer so far ends within a line.
+    open: bool,
+    /// The same of the reasoning.
+    thinking: bool,
+}
+
+impl<O: Write, E: Write> Plain<O, E> {
+    /// With `is_terminal`, `out` is shown to a person as it is.
+    pub(crate) fn new(out: O, err: E, is_terminal: bool, show_reasoning: bool) -> Self {
+        let visible = is_terminal.then(Visible::default);
+        Self { out, err, show_reasoning, visible, open: false, thinking: false }
+    }
+
+    fn tell(&mut self, line: &str) -> io::Result<()> {
+        self.end_reasoning()?;
+        writeln!(self.err, "{line}")
+    }
+
+    fn end_reasoning(&mut self) -> io::Result<()> {
+        if mem::take(&mut self.thinking) { writeln!(self.err) } else { Ok(()) }
+    }
+}
+
+impl<O: Write, E: Write> View for Plain<O, E> {
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn text(&mut self, delta: &str) -> io::Result<()> {
+        self.end_reasoning()?;
+        match &mut self.visible {
+            Some(visible) => self.out.write_all(visible.push(delta).as_bytes())?,
+            None => self.out.write_all(delta.as_bytes())?,
+        }
+        self.open = delta.chars().next_back().map_or(self.open, |last| last != '\n');
+        self.out.flush()
+    }
+
+    fn reasoning(&mut self, delta: &str) -> io::Result<()> {
+        if !self.show_reasoning {
+            return Ok(());
+        }
+        self.thinking = delta.chars().next_back().map_or(self.thinking, |last| last != '\n');
+        self.err.write_all(visible(delta).as_bytes())
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        match line {
+            Line::Failure(text) | Line::Note(text) | Line::Error(text) => self.tell(text),
+            Line::Approval { title, details } => {
+                self.tell(title)?;
+                details.iter().try_for_each(|line| self.tell(&format!("  | {line}")))
+            }
+            Line::Tool { call, result, is_error: false } => self.tell(&format!("{call} -> {result}")),
+            Line::Tool { call, result, is_error: true } => self.tell(&format!("{call} failed: {result}")),
+        }
+    }
+
+    fn status(&mut self, status: Status) -> io::Result<()> {
+        match status {
+            Status::Retrying(wait) => self.tell(&wait.words(Instant::now())),
+            Status::Silent(silence) => self.tell(&silence.words(Instant::now())),
+            Status::Reconnecting { tried, of } => {
+                self.tell(&format!("Connection lost, reconnecting ({tried}/{of})..."))
+            }
+            // The text of the next step must not be glued to what was said before the tool.
+            Status::Tool(_) => self.end(),
+            // That a wait is over needs no line of its own, and what a person is asked has one.
+            Status::Quiet
+            | Status::Asking
+            | Status::AskingAgain { .. }
+            | Status::Summarizing
+            | Status::Thinking
+            | Status::Reviewing(_)
+            | Status::Approval(_)
+            | Status::Stopping => Ok(()),
+        }
+    }
+
+    /// Nobody types.
+    fn draft(&mut self, _: &str, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn refresh(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.end_reasoning()?;
+        if mem::take(&mut self.open) {
+            writeln!(self.out)?;
+        }
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{
+        super::{Count, Wait},
+        *,
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn the_answer_is_alone_on_its_stream_and_ends_with_a_line_break() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut view = Plain::new(&mut out, &mut err, false, false);
+        let until = Instant::now() + Duration::from_secs(5);
+        view.reasoning("hm").unwrap();
+        view.line(&Line::Failure("HTTP 529: Overloaded".to_owned())).unwrap();
+        view.status(Status::Retrying(Wait {
+            count: Count { attempt: 0, of: Some(21) },
+            until,
+            of_summary: false,
+        }))
+        .unwrap();
+        view.text("one").unwrap();
+        view.status(Status::Tool("roll".to_owned())).unwrap();
+        view.line(&Line::Tool { call: "roll {}".to_owned(), result: "4".to_owned(), is_error: false })
+            .unwrap();
+        view.text("two\n").unwrap();
+        view.text("three\u{1b}").unwrap();
+        view.end().unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "one\ntwo\nthree\u{1b}\n");
+        let expected = "HTTP 529: Overloaded\nRetrying (1/21) in 5s...\nroll {} -> 4\n";
+        assert_eq!(String::from_utf8(err).unwrap(), expected);
+    }
+
+    #[test]
+    fn reasoning_that_is_asked_for_has_lines_of_its_own() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut view = Plain::new(&mut out, &mut err, false, true);
+        view.reasoning("let me ").unwrap();
+        view.reasoning("see").unwrap();
+        view.text("42").unwrap();
+        view.end().unwrap();
+        assert_eq!((out.as_slice(), err.as_slice()), (&b"42\n"[..], &b"let me see\n"[..]));
+    }
+}

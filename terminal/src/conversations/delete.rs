@@ -1,0 +1,75 @@
+//! `everturn conversations delete`.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::{Result, anyhow, bail};
+use everturn_console::{
+    printer::{Ink, Printer},
+    wording,
+};
+use everturn_orchestrator::{Head, Journal as _, Page};
+use everturn_store_sqlite::{OpenError, SqliteJournal};
+use everturn_wire::{ConversationId, ConversationStatus};
+
+use super::selection;
+
+/// The most characters of a title.
+const TITLE: usize = 60;
+
+/// Deletes some conversations, after asking. Either all that are named are there, or nothing is deleted.
+pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<ExitCode> {
+    let journal = open(path)?;
+    let all = journal.conversations(Page::default()).await?;
+    let chosen = selection::several(&all, asked)?;
+    if !yes && !is_confirmed(&chosen)? {
+        writeln!(io::stderr(), "Nothing was deleted.")?;
+        return Ok(ExitCode::FAILURE);
+    }
+    let mut printer = Printer::of_stdout();
+    for (id, head) in chosen {
+        journal.delete(id).await?;
+        // What was done stays done, whoever reads it.
+        let _ = printer.line(Ink::Plain, &format!("Deleted {}", described(id, head)));
+        let _ = printer.flush();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes the file over: it has one writer at a time.
+fn open(path: &Path) -> Result<SqliteJournal> {
+    SqliteJournal::open(path).map_err(|error| match error {
+        OpenError::InUse { path, .. } => anyhow!(
+            "a server has {} open, and would go on writing to what is deleted: stop it, delete, and start it again",
+            path.display()
+        ),
+        error => error.into(),
+    })
+}
+
+fn is_confirmed(chosen: &[&(ConversationId, Head)]) -> Result<bool> {
+    if !io::stdin().is_terminal() {
+        bail!("refusing to delete without asking, and nobody is at the keyboard: say --yes if you mean it");
+    }
+    let mut out = io::stderr();
+    for (id, head) in chosen {
+        writeln!(out, "  {}", described(id, head))?;
+    }
+    write!(out, "Delete {} for good? [y/N] ", wording::count(chosen.len() as u64, "conversation"))?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn described(id: &ConversationId, head: &Head) -> String {
+    let title = wording::one_line(&head.title, TITLE);
+    let unfinished = match head.status {
+        ConversationStatus::Active | ConversationStatus::Queued => ", with its unfinished turn",
+        _ => "",
+    };
+    format!("{id} \u{201c}{title}\u{201d} ({}{unfinished})", wording::count(head.last_seq, "chunk"))
+}

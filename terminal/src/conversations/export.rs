@@ -1,0 +1,117 @@
+//! `everturn conversations export`.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, ErrorKind, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use everturn_console::{visible, wording};
+use everturn_orchestrator::{Head, Window};
+use everturn_store_sqlite::SqliteArchive;
+use everturn_wire::{Chunk, ConversationId, ExportLine, StoredChunk};
+
+use super::selection;
+
+/// The chunks that are in memory at a time.
+const CHUNKS: u64 = 256;
+
+/// Writes some conversations, or all.
+pub(super) fn run(archive: &SqliteArchive, asked: &[String], output: Option<&Path>) -> Result<ExitCode> {
+    let all = archive.conversations()?;
+    let chosen = match asked {
+        [] => all.iter().collect(),
+        asked => selection::several(&all, asked)?,
+    };
+    let Some(path) = output else {
+        write(archive, &chosen, &mut BufWriter::new(io::stdout()))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut file = BufWriter::new(create(path)?);
+    let written = write(archive, &chosen, &mut file).and_then(|chunks| {
+        file.get_ref().sync_all()?;
+        Ok(chunks)
+    });
+    let chunks = written.inspect_err(|_| {
+        // Half of it would pass for all of it.
+        let _ = fs::remove_file(path);
+    });
+    let chunks = chunks.with_context(|| format!("cannot write {}", path.display()))?;
+    let (count, chunks) =
+        (wording::count(chosen.len() as u64, "conversation"), wording::count(chunks, "chunk"));
+    writeln!(io::stderr(), "Wrote {count} with {chunks} to {}.", path.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A new file, for its owner's eyes only.
+fn create(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            anyhow!("{} is there already: remove it, or choose another name for --output", path.display())
+        }
+        _ => anyhow!("cannot make {}: {error}; choose another place for --output", path.display()),
+    })
+}
+
+/// Writes them and says how many chunks they have.
+fn write(archive: &SqliteArchive, chosen: &[&(ConversationId, Head)], out: &mut impl Write) -> Result<u64> {
+    let mut chunks = 0;
+    for (id, head) in chosen {
+        line(out, &conversation(id, head))?;
+        each_chunk(archive, id, head.last_seq, |stored| {
+            chunks += 1;
+            line(out, &chunk(id, stored))
+        })?;
+    }
+    out.flush()?;
+    Ok(chunks)
+}
+
+fn line(out: &mut impl Write, line: &ExportLine) -> Result<()> {
+    let line = visible::json(&serde_json::to_string(line)?);
+    Ok(writeln!(out, "{line}")?)
+}
+
+fn conversation(id: &ConversationId, head: &Head) -> ExportLine {
+    ExportLine::Conversation {
+        id: id.clone(),
+        created_at: head.created_at.0,
+        last_activity_at: head.last_activity_at.0,
+        title: head.title.clone(),
+        status: head.status,
+        model: head.model.clone(),
+        latest_seq: head.last_seq,
+    }
+}
+
+fn chunk(id: &ConversationId, stored: &StoredChunk) -> ExportLine {
+    ExportLine::Chunk {
+        conversation_id: id.clone(),
+        seq: stored.seq,
+        role: stored.role,
+        chunk: Chunk::clone(&stored.chunk),
+    }
+}
+
+/// The chunks up to `last`, ascending, a few at a time: a server may be adding more meanwhile.
+pub(super) fn each_chunk(
+    archive: &SqliteArchive,
+    id: &ConversationId,
+    last: u64,
+    mut take: impl FnMut(&StoredChunk) -> Result<()>,
+) -> Result<()> {
+    let mut since = 0;
+    while since < last {
+        let end = last.min(since + CHUNKS);
+        let window = Window { since_seq: Some(since), before_seq: Some(end + 1), ..Window::default() };
+        archive.chunks(id, window)?.iter().try_for_each(|chunk| take(chunk))?;
+        since = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! `everturn conversations list`.
+
+use std::{io::Write, process::ExitCode};
+
+use anyhow::Result;
+use everturn_console::{
+    printer::{self, Ink, Printer},
+    visible, wording,
+};
+use everturn_orchestrator::{Head, TurnRecord};
+use everturn_store_sqlite::SqliteArchive;
+use everturn_wire::{ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, RetryState};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{pending, selection};
+use crate::calendar::Calendar;
+
+/// The cells that a title should have; with fewer than the last it has a row of its own. The most characters of one.
+const TITLE: usize = 24;
+const NARROW: usize = 12;
+const LONGEST: usize = 200;
+
+const GAP: &str = "  ";
+
+/// Prints all of them.
+pub(super) fn run(
+    archive: &SqliteArchive,
+    json: bool,
+    printer: &mut Printer<impl Write>,
+) -> Result<ExitCode> {
+    let all = archive.conversations()?;
+    if json {
+        let listed = all.iter().map(|(id, head)| Listed::of(id, head, turn(archive, id, head)?.as_ref()));
+        let listed = listed.collect::<Result<Vec<_>>>()?;
+        printer.line(Ink::Plain, &visible::json(&serde_json::to_string(&listed)?))?;
+    } else {
+        table(archive, &all, &Calendar::of_process(), printer)?;
+    }
+    printer.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A conversation as `GET /conversations` lists it, and what only the file knows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(flatten)]
+    summary: ConversationSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    latest_seq: u64,
+    /// The wait that its turn is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<RetryState>,
+}
+
+impl Listed {
+    fn of(id: &ConversationId, head: &Head, turn: Option<&TurnRecord>) -> Result<Self> {
+        let summary = ConversationSummary {
+            id: id.clone(),
+            created_at: head.created_at.0,
+            last_activity_at: head.last_activity_at.0,
+            title: head.title.clone(),
+            status: head.status,
+            workspace_id: DEFAULT_WORKSPACE.to_owned(),
+        };
+        let retry = turn.and_then(pending::wait);
+        Ok(Self { summary, model: head.model.clone(), latest_seq: head.last_seq, retry })
+    }
+}
+
+/// The unsealed turn, where the head says that there is one.
+fn turn(archive: &SqliteArchive, id: &ConversationId, head: &Head) -> Result<Option<TurnRecord>> {
+    match head.status {
+        ConversationStatus::Active | ConversationStatus::Queued => {
+            Ok(archive.load(id)?.and_then(|stored| stored.turn))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// One row of the table.
+struct Row {
+    id: String,
+    when: String,
+    status: String,
+    is_busy: bool,
+    title: String,
+}
+
+fn table(
+    archive: &SqliteArchive,
+    all: &[(ConversationId, Head)],
+    calendar: &Calendar,
+    printer: &mut Printer<impl Write>,
+) -> Result<()> {
+    if all.is_empty() {
+        return Ok(printer.line(Ink::Plain, "No conversations yet.")?);
+    }
+    let rows = all.iter().map(|(id, head)| {
+        let turn = turn(archive, id, head)?;
+        let status = turn.as_ref().map(|turn| pending::words(turn, calendar));
+        Ok(Row {
+            id: id.to_string(),
+            when: calendar.brief(head.last_activity_at.0),
+            is_busy: status.is_some(),
+            status: status.unwrap_or_else(|| status_word(head.status).to_owned()),
+            title: wording::one_line(&head.title, LONGEST),
+        })
+    });
+    let mut rows = rows.collect::<Result<Vec<_>>>()?;
+    let rest =
+        widest(&rows, |row| &row.when).max(4) + widest(&rows, |row| &row.status).max(6) + 3 * GAP.len();
+    let is_narrow = |columns| widest(&rows, |row| &row.id) + rest + TITLE > columns;
+    if printer.columns().is_some_and(is_narrow) {
+        let cells = selection::telling(all) + 1;
+        rows.iter_mut().for_each(|row| row.id = printer::cut(&row.id, cells));
+    }
+    print(&rows, rest, printer)
+}
+
+fn print(rows: &[Row], rest: usize, printer: &mut Printer<impl Write>) -> Result<()> {
+    let id = widest(rows, |row| &row.id).max("ID".len());
+    let when = widest(rows, |row| &row.when).max("WHEN".len());
+    let status = widest(rows, |row| &row.status).max("STATUS".len());
+    let columns = printer.columns().unwrap_or(usize::MAX);
+    let title = columns.saturating_sub(id + rest);
+    let is_narrow = title < NARROW;
+    let mut head = vec![printer::pad("ID", id), printer::pad("WHEN", when), printer::pad("STATUS", status)];
+    head.extend((!is_narrow).then(|| "TITLE".to_owned()));
+    printer.line(Ink::Faint, head.join(GAP).trim_end())?;
+    for row in rows {
+        printer.write(
+            Ink::Plain,
+            &format!("{}{GAP}{}{GAP}", printer::pad(&row.id, id), printer::pad(&row.when, when)),
+        )?;
+        let ink = if row.is_busy { Ink::Warning } else { Ink::Faint };
+        printer.write(ink, &printer::pad(&row.status, status))?;
+        let title = match is_narrow {
+            true => format!("\n{GAP}{}", printer::cut(&row.title, columns - GAP.len())),
+            false => format!("{GAP}{}", printer::cut(&row.title, title)),
+        };
+        printer.line(Ink::Plain, title.trim_end_matches(' '))?;
+    }
+    Ok(())
+}
+
+fn status_word(status: ConversationStatus) -> &'static str {
+    match status {
+        // A turn begins with the first thing that is kept of it.
+        ConversationStatus::Active => "unfinished",
+        ConversationStatus::Queued => "queued",
+        ConversationStatus::Idle => "idle",
+        ConversationStatus::Closed => "closed",
+        _ => "unknown",
+    }
+}
+
+fn widest(rows: &[Row], of: impl Fn(&Row) -> &str) -> usize {
+    rows.iter().map(|row| of(row).width()).max().unwrap_or(0)
+}

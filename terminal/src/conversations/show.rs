@@ -1,0 +1,164 @@
+//! `everturn conversations show`.
+
+use std::{io::Write, process::ExitCode};
+
+use anyhow::{Context as _, Result};
+use everturn_console::{
+    printer::{Ink, Printer},
+    wording,
+};
+use everturn_orchestrator::{Head, TurnRecord, Wait};
+use everturn_store_sqlite::SqliteArchive;
+use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value, Verdict};
+
+use super::{export, pending, selection};
+use crate::{calendar::Calendar, decision, failure_summary::FailureSummary};
+
+/// The most lines of a tool's call or result, or of a thought, unless all is asked for.
+const LINES: usize = 8;
+
+const MARGIN: &str = "  ";
+
+/// Prints one conversation.
+pub(super) fn run(
+    archive: &SqliteArchive,
+    asked: &str,
+    full: bool,
+    calendar: &Calendar,
+    printer: &mut Printer<impl Write>,
+) -> Result<ExitCode> {
+    let all = archive.conversations()?;
+    let (id, _) = selection::one(&all, asked)?;
+    let stored = archive.load(id)?.context("it was deleted just now")?;
+    let mut transcript = Transcript { printer, lines: if full { usize::MAX } else { LINES }, speaker: None };
+    transcript.head(id, &stored.head, calendar)?;
+    export::each_chunk(archive, id, stored.head.last_seq, |chunk| transcript.chunk(chunk))?;
+    if let Some(turn) = &stored.turn {
+        transcript.pending(&pending::words(turn, calendar), pending::failure(archive, id, turn)?, turn)?;
+    }
+    transcript.printer.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A conversation as it is read.
+struct Transcript<'a, W: Write> {
+    printer: &'a mut Printer<W>,
+    lines: usize,
+    /// Who spoke last.
+    speaker: Option<&'static str>,
+}
+
+impl<W: Write> Transcript<'_, W> {
+    fn head(&mut self, id: &ConversationId, head: &Head, calendar: &Calendar) -> Result<()> {
+        self.printer.block(Ink::Strong, "", &wording::one_line(&head.title, usize::MAX))?;
+        let mut facts = vec![id.to_string(), calendar.brief(head.created_at.0)];
+        facts.extend(head.model.clone());
+        facts.push(wording::count(head.last_seq, "chunk"));
+        Ok(self.printer.block(Ink::Faint, "", &facts.join(" \u{b7} "))?)
+    }
+
+    fn chunk(&mut self, stored: &StoredChunk) -> Result<()> {
+        let speaker = match (stored.role, &*stored.chunk) {
+            (_, Chunk::Error(_)) => "Error",
+            (_, Chunk::System { keeps_from: Some(_), .. }) => "Summary",
+            (Role::System, _) => "System",
+            (Role::User, _) => "You",
+            // What a tool says belongs to the model's call of it.
+            _ => "Model",
+        };
+        if self.speaker.replace(speaker) != Some(speaker) {
+            let ink = if speaker == "Error" { Ink::Bad } else { Ink::Strong };
+            self.printer.line(Ink::Plain, "")?;
+            self.printer.line(ink, speaker)?;
+        }
+        match &*stored.chunk {
+            Chunk::System { text, keeps_from: Some(_) } => self.summary(text)?,
+            Chunk::Text { text } => self.printer.block(Ink::Plain, MARGIN, text)?,
+            // It is for the model.
+            Chunk::System { text, .. } => self.printer.block(Ink::Faint, MARGIN, text)?,
+            Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
+            Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
+            Chunk::ToolResult { tool_name, content, is_error, decisions, .. } => {
+                for decision in decisions {
+                    let ink = if decision.verdict == Verdict::Allowed { Ink::Faint } else { Ink::Warning };
+                    self.printer.block(ink, "    ", &decision::line(decision))?;
+                }
+                self.result(tool_name, content, *is_error)?;
+            }
+            Chunk::Error(report) => {
+                self.printer.block(Ink::Bad, MARGIN, &report.message)?;
+                let failure_summary = FailureSummary::of(report);
+                let lines: Vec<String> =
+                    failure_summary.tried().into_iter().chain(failure_summary.next()).collect();
+                self.printer.block(Ink::Faint, MARGIN, &lines.join("\n"))?;
+            }
+            Chunk::Image { url, mime_type } => {
+                let place = if url.starts_with("data:") { "inside the message" } else { url };
+                let kind = mime_type.as_deref().unwrap_or("an image");
+                self.printer.block(Ink::Faint, MARGIN, &format!("[{kind}, {place}]"))?;
+            }
+            _ => self.printer.block(Ink::Faint, MARGIN, "[written by a newer version of Everturn]")?,
+        }
+        Ok(())
+    }
+
+    fn summary(&mut self, text: &str) -> Result<()> {
+        let words = "(for the model, in place of earlier messages)";
+        self.printer.block(Ink::Faint, MARGIN, words)?;
+        self.short(Ink::Faint, MARGIN, text)
+    }
+
+    fn call(&mut self, name: &str, input: &Value) -> Result<()> {
+        let input = match input {
+            Value::Object(fields) if fields.is_empty() => String::new(),
+            Value::String(text) => text.clone(),
+            input => input.to_string(),
+        };
+        self.short(Ink::Good, MARGIN, &format!("\u{25cf} {name} {input}"))
+    }
+
+    fn result(&mut self, name: &str, content: &str, is_error: bool) -> Result<()> {
+        let (ink, content) = match (is_error, content.trim()) {
+            (true, content) => (Ink::Bad, format!("{name} failed: {content}")),
+            (false, "") => (Ink::Faint, "(nothing)".to_owned()),
+            (false, content) => (Ink::Faint, content.to_owned()),
+        };
+        self.short(ink, "    ", &content)
+    }
+
+    /// The beginning of a text, and how much more there is.
+    fn short(&mut self, ink: Ink, margin: &str, text: &str) -> Result<()> {
+        let all = text.lines().count();
+        let shown: Vec<&str> = text.lines().take(self.lines).collect();
+        self.printer.block(ink, margin, &shown.join("\n"))?;
+        if all > self.lines {
+            let more = wording::count((all - self.lines) as u64, "more line");
+            self.printer.block(Ink::Faint, margin, &format!("... {more} (--full shows all)"))?;
+        }
+        Ok(())
+    }
+
+    /// What an unsealed turn is about.
+    fn pending(&mut self, words: &str, failure: Option<(String, String)>, turn: &TurnRecord) -> Result<()> {
+        self.printer.line(Ink::Plain, "")?;
+        match failure.filter(|_| pending::wait(turn).is_some()) {
+            Some((name, message)) => {
+                let comma = if name.is_empty() { "" } else { ", " };
+                self.printer.block(Ink::Warning, "", &format!("The turn {words}{comma}{name}"))?;
+                self.printer.block(Ink::Faint, MARGIN, &wording::brief(&message))?;
+            }
+            None if pending::wait(turn).is_some() || matches!(turn.wait, Wait::Person { .. }) => {
+                self.printer.block(Ink::Warning, "", &format!("The turn {words}"))?;
+            }
+            None => {
+                let words = "The turn is unfinished: a server is at it, or goes on with it when one starts.";
+                self.printer.block(Ink::Warning, "", words)?;
+            }
+        }
+        for message in turn.snapshot.queue() {
+            let text = wording::one_line(&message.text, 200);
+            self.printer.block(Ink::Faint, "", &format!("Queued: {text}"))?;
+        }
+        Ok(())
+    }
+}

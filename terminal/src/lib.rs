@@ -1,0 +1,20 @@
+//! The terminal client: a conversation, one turn for a script, and what a server or its file can be asked.
+//!
+//! It does not run turns: it talks to a server over WebSocket and HTTP. Only `conversations` opens the file of a server itself.
+
+mod args;
+mod calendar;
+mod chat;
+mod conversations;
+mod decision;
+mod failure_summary;
+mod remote;
+mod running;
+mod targets;
+mod tools;
+
+pub use args::{Approvals, Chat, Conversations, Running};
+pub use chat::{Host, run as chat, run_once};
+pub use conversations::run as conversations;
+pub use targets::run as targets;
+pub use tools::{run as tools, state as source_state};

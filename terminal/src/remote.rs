@@ -1,0 +1,150 @@
+//! A running server, asked over HTTP by a command of this program.
+
+mod address;
+mod clock;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Error, Result, anyhow};
+use everturn_console::Hidden;
+use everturn_wire::ErrorBody;
+use reqwest::{
+    StatusCode,
+    header::{CONTENT_TYPE, DATE, HeaderMap, LINK},
+    redirect, retry,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+pub(crate) use address::Address;
+pub(crate) use clock::Clock;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server.
+pub(crate) struct Remote<'a> {
+    client: reqwest::Client,
+    address: &'a Address,
+    token: Option<&'a Hidden>,
+}
+
+impl<'a> Remote<'a> {
+    pub(crate) fn new(address: &'a Address, token: Option<&'a Hidden>) -> Result<Self> {
+        // Another one that is installed already will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // As the WebSocket is made: straight to that address.
+        let client =
+            reqwest::Client::builder().no_proxy().redirect(redirect::Policy::none()).retry(retry::never());
+        Ok(Self { client: client.timeout(PATIENCE).build()?, address, token })
+    }
+
+    /// What a call answers; none where there is no such thing.
+    pub(crate) async fn get(&self, path: &str) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        self.ask(self.client.get(&call), call).await
+    }
+
+    /// What a call answers that changes something; none where there is no such thing.
+    ///
+    /// # Errors
+    /// Also when the server refuses the change: in its words.
+    pub(crate) async fn patch(&self, path: &str, change: &impl Serialize) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        let body = serde_json::to_vec(change)?;
+        let request = self.client.patch(&call).header(CONTENT_TYPE, "application/json").body(body);
+        self.ask(request, call).await
+    }
+
+    /// What a call answers that takes something away; none where there is no such thing.
+    pub(crate) async fn delete(&self, path: &str) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        self.ask(self.client.delete(&call), call).await
+    }
+
+    async fn ask(&self, request: reqwest::RequestBuilder, call: String) -> Result<Option<Answer>> {
+        let request = match self.token {
+            Some(token) => request.bearer_auth(token.reveal()),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| self.unsent(&call, error))?;
+        match response.status() {
+            StatusCode::NOT_FOUND => Ok(None),
+            StatusCode::OK => {
+                let (next, clock) = (next_page(response.headers()), clock(response.headers()));
+                let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
+                Ok(Some(Answer { call, next, clock, body: body.into() }))
+            }
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+                let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
+                let refused = serde_json::from_slice::<ErrorBody>(&body);
+                Err(refused
+                    .map_or_else(|_| anyhow!("{call} refused the request"), |body| anyhow!(body.error)))
+            }
+            status => {
+                let server = self.address.call("");
+                Err(refusal(&server, status).unwrap_or_else(|| anyhow!("{call} answered {status}")))
+            }
+        }
+    }
+
+    /// Why a call was not answered, and what to do.
+    fn unsent(&self, call: &str, error: reqwest::Error) -> Error {
+        let is_connect = error.is_connect();
+        let error = Error::from(error);
+        match is_connect {
+            true => anyhow!(
+                "cannot reach the server at {}: {}; start one with `everturn serve`, or name another one with --server",
+                self.address.call(""),
+                error.root_cause()
+            ),
+            false => error.context(format!("cannot ask {call}")),
+        }
+    }
+}
+
+/// A text as one part of a path.
+pub(crate) fn encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    let part = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(part).collect()
+}
+
+/// What a call answered.
+pub(crate) struct Answer {
+    call: String,
+    /// The path of the next page.
+    pub(crate) next: Option<String>,
+    /// The server's clock.
+    pub(crate) clock: Clock,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_slice(&self.body).with_context(|| format!("{} answered something else", self.call))
+    }
+}
+
+/// Why a server does not let a client in, and what to do, where its status says that.
+pub(crate) fn refusal(server: &str, status: StatusCode) -> Option<Error> {
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            Some(anyhow!("the server at {server} requires a token: set EVERTURN_TOKEN"))
+        }
+        StatusCode::FORBIDDEN => Some(anyhow!(
+            "the server at {server} does not let this address in: add its host to `allowed_hosts` in its configuration"
+        )),
+        _ => None,
+    }
+}
+
+/// The server's clock, as the `Date` header has it.
+pub(crate) fn clock(headers: &HeaderMap) -> Clock {
+    Clock::of_answer(headers.get(DATE).and_then(|date| date.to_str().ok()))
+}
+
+/// The path of the next page, from the `Link` header. Only a path: the token must not go to another server.
+fn next_page(headers: &HeaderMap) -> Option<String> {
+    let (path, relation) = headers.get(LINK)?.to_str().ok()?.strip_prefix('<')?.split_once('>')?;
+    (path.starts_with('/') && relation.contains(r#"rel="next""#)).then(|| path.to_owned())
+}

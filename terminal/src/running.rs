@@ -1,0 +1,45 @@
+//! What a running server tells, on the terminal: as a table, or as its answer is.
+
+use std::{
+    io::{BufWriter, Stdout, Write},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, Result};
+use everturn_console::{
+    Hidden,
+    printer::{self, Ink, Printer},
+    visible,
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    args::Running,
+    remote::{Address, Clock, Remote},
+};
+
+/// Asks a server for what is at `path`, and prints it. `what`: what a server that knows it tells of.
+pub(crate) async fn print<T: DeserializeOwned>(
+    args: &Running,
+    token: Option<&Hidden>,
+    (path, what): (&str, &str),
+    table: impl FnOnce(&T, Clock, &mut Printer<BufWriter<Stdout>>) -> Result<ExitCode>,
+) -> Result<ExitCode> {
+    let address = Address::parse(&args.server)?;
+    let answer = Remote::new(&address, token)?.get(path).await?;
+    let answer =
+        answer.with_context(|| format!("{} is not an everturn server that tells of {what}", args.server))?;
+    let told: T = answer.read()?;
+    let mut printer = Printer::of_stdout();
+    let written = match args.json {
+        true => json(&answer.body, &mut printer),
+        false => table(&told, answer.clock, &mut printer),
+    };
+    printer::unless_closed(written)
+}
+
+fn json(body: &[u8], printer: &mut Printer<impl Write>) -> Result<ExitCode> {
+    printer.line(Ink::Plain, &visible::json(str::from_utf8(body)?))?;
+    printer.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,118 @@
+//! OpenAI's Chat Completions API below `/v1`: its requests become turns, its clients see nothing of the waiting.
+
+mod answer;
+mod error;
+mod leaving;
+mod whole;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::{
+    Json, Router,
+    extract::{Path, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue},
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use everturn_dialect::openai::{ChatRequest, Chunks, Completion, Head, Refusal, list, one, resolve};
+use everturn_orchestrator::{Orchestrator, Started};
+
+use crate::{
+    api::Api,
+    body::Unread,
+    call::chat::{CONVERSATION_ID, idempotency_key, start},
+};
+use answer::Answer;
+pub(crate) use error::refused;
+use leaving::Leaving;
+
+/// Names the turn: clients show it with what they report.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Whether clients of this API are answered at this path.
+pub(crate) fn is_path(path: &str) -> bool {
+    path == "/v1" || path.starts_with("/v1/")
+}
+
+pub(crate) fn routes() -> Router<Api> {
+    Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/models", get(models))
+        .route("/v1/models/{*id}", get(model))
+}
+
+/// `GET /v1/models`
+async fn models(State(api): State<Api>) -> Response {
+    Json(list(&api.orchestrator.models())).into_response()
+}
+
+/// `GET /v1/models/{id}`
+async fn model(State(api): State<Api>, Path(id): Path<String>) -> Response {
+    match resolve(&id, &api.orchestrator.models()) {
+        Some(model) => Json(one(model)).into_response(),
+        None => error::response(&Refusal::unknown_model(&id, &api.orchestrator.models())),
+    }
+}
+
+/// `POST /v1/chat/completions`
+async fn chat(State(api): State<Api>, request: Request) -> Response {
+    completions(&api, request).await.unwrap_or_else(|why| error::response(&why))
+}
+
+async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
+    let key = idempotency_key(request.headers()).map_err(error::of_call)?;
+    let named = conversation(request.headers())?;
+    // The room that the body takes is free when it was read.
+    let body = Unread::of(request, api).await.map_err(error::of_call)?;
+    let mut asked = ChatRequest::read(&body.bytes, named.as_deref())?;
+    drop(body);
+    let shown = take_model(&api.orchestrator, &mut asked)?;
+    let stops = asked.stops_on_disconnect(key.is_some());
+    let ChatRequest { send, stream, include_usage, holds_text, .. } = asked;
+    // Before the turn: who is refused has started nothing.
+    let place = api.stream_place().map_err(error::of_call)?;
+    let started = api.orchestrator.start(start(send, key)).await.map_err(error::of_orchestrator)?;
+    let leaving = Leaving::of(&api.orchestrator, &started, stops);
+    let id = &started.conversation_id;
+    let events =
+        api.orchestrator.subscribe(id, Some(started.from), true).await.map_err(error::of_orchestrator)?;
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let head = Head::new(&started.turn_id, shown, created);
+    let mut response = match stream {
+        true => {
+            let chunks = Chunks::new(&head, include_usage, holds_text);
+            Answer::new(events, chunks, leaving, place, api.limits.heartbeat).response().await?
+        }
+        false => whole::answer(events, Completion::new(head), leaving).await?,
+    };
+    name(&started, response.headers_mut());
+    Ok(response)
+}
+
+/// Names the model by its id, and returns what the client calls it.
+fn take_model(orchestrator: &Orchestrator, asked: &mut ChatRequest) -> Result<String, Refusal> {
+    let models = orchestrator.models();
+    let Some(named) = asked.send.model.take() else {
+        return Ok(models.into_iter().next().unwrap_or_default());
+    };
+    let model = resolve(&named, &models).ok_or_else(|| Refusal::unknown_model(&named, &models))?;
+    asked.send.model = Some(model.to_owned());
+    Ok(named)
+}
+
+/// The conversation that a header names.
+fn conversation(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let mut named = headers.get_all(CONVERSATION_ID).iter();
+    let id = named.next().map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    match named.next() {
+        Some(_) => Err(Refusal::new(400, "the header X-Conversation-Id is given more than once")),
+        None => Ok(id),
+    }
+}
+
+fn name(started: &Started, headers: &mut HeaderMap) {
+    let names = [(CONVERSATION_ID, started.conversation_id.as_str()), (REQUEST_ID, started.turn_id.as_str())];
+    for (name, id) in names {
+        headers.extend(HeaderValue::from_str(id).ok().map(|id| (name, id)));
+    }
+}

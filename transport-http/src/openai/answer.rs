@@ -1,0 +1,139 @@
+//! A streamed answer.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::header::{CACHE_CONTROL, CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use everturn_dialect::openai::{Chunks, Event, Refusal};
+use everturn_orchestrator::{Error, Frame, Subscription};
+use everturn_wire::AgentEvent;
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    stream::{self, BoxStream},
+};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+
+use super::{Leaving, error};
+use crate::call::chat::UNBUFFERED;
+
+/// What is there already goes out together, up to so many bytes; none is held back to wait for more.
+const GATHERED: usize = 16 << 10;
+
+/// A streamed answer. The client sets the pace: an event is taken when there is room for it.
+pub(super) struct Answer {
+    /// Waiting for the next one may be given up without losing what was read for it already.
+    events: BoxStream<'static, Result<Frame, Error>>,
+    chunks: Chunks,
+    leaving: Leaving,
+    heartbeat: Duration,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Answer {
+    pub(super) fn new(
+        events: Subscription,
+        chunks: Chunks,
+        leaving: Leaving,
+        place: OwnedSemaphorePermit,
+        heartbeat: Duration,
+    ) -> Self {
+        Self { events: stream(events), chunks, leaving, heartbeat, _place: place }
+    }
+
+    /// The response. Its status is that of the turn where that fails before there is anything to show; else the stream
+    /// begins with the first thing to show, be it that a retry is waited for, or that nothing has happened for a while.
+    pub(super) async fn response(mut self) -> Result<Response, Refusal> {
+        let mut first = Vec::new();
+        while first.is_empty() || (self.chunks.failure().is_some() && !self.chunks.is_over()) {
+            first.append(&mut self.gather().await);
+        }
+        if let Some(why) = self.chunks.failure().filter(|_| !self.chunks.has_begun()) {
+            return Err(why.clone());
+        }
+        let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), UNBUFFERED];
+        let state = (Some(first), self);
+        let body = stream::unfold(state, async |(first, mut answer)| match first {
+            Some(first) => Some((Ok(Bytes::from(first)), (None, answer))),
+            None if answer.chunks.is_over() => None,
+            None => Some((Ok::<_, Error>(answer.gather().await.into()), (None, answer))),
+        });
+        Ok((headers, Body::from_stream(body)).into_response())
+    }
+
+    /// What comes next; a comment where nothing does for a while.
+    async fn gather(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.is_empty() && !self.chunks.is_over() {
+            let Ok(first) = timeout(self.heartbeat, next(&mut self.events)).await else {
+                self.chunks.keep_alive(&mut bytes);
+                break;
+            };
+            self.take(first, &mut bytes);
+            while !self.chunks.is_over()
+                && bytes.len() < GATHERED
+                && let Some(more) = next(&mut self.events).now_or_never()
+            {
+                self.take(more, &mut bytes);
+            }
+        }
+        if self.chunks.is_over() {
+            self.leaving.is_served();
+        }
+        bytes
+    }
+
+    fn take(&mut self, next: Result<Frame, Error>, bytes: &mut Vec<u8>) {
+        match next {
+            Ok(frame) => translate(&frame, |event| self.chunks.push(event, bytes)),
+            Err(error) => {
+                if let Some(why) = ends(error) {
+                    self.chunks.fail(why, bytes);
+                }
+            }
+        }
+    }
+}
+
+/// The events of a subscription.
+pub(super) fn stream(events: Subscription) -> BoxStream<'static, Result<Frame, Error>> {
+    let events = stream::unfold(events, async |mut events| {
+        let event = events.next().await;
+        Some((event, events))
+    });
+    events.boxed()
+}
+
+pub(super) async fn next(events: &mut BoxStream<'static, Result<Frame, Error>>) -> Result<Frame, Error> {
+    // A subscription has no end but an error.
+    events.next().await.unwrap_or(Err(Error::ShuttingDown))
+}
+
+/// Hands a frame on as the event that it is.
+pub(super) fn translate(frame: &Frame, push: impl FnOnce(&Event<'_>)) {
+    if let Some((text, is_reasoning)) = frame.delta() {
+        let Ok(text) = str::from_utf8(&text) else { return };
+        return push(&if is_reasoning { Event::Reasoning(text) } else { Event::Text(text) });
+    }
+    match serde_json::from_slice::<AgentEvent>(&frame.event()) {
+        Ok(event) => push(&Event::Other(&event.body)),
+        Err(error) => tracing::error!(%error, "an event cannot be read"),
+    }
+}
+
+/// Why an error of a subscription ends the answer; `None`: it does not.
+pub(super) fn ends(error: Error) -> Option<Refusal> {
+    match error {
+        // The turn is not over: it goes on when it can be saved again.
+        Error::NotSaved { .. } => None,
+        Error::ShuttingDown => {
+            let why = "the server is shutting down, and the turn will resume after its restart: a request with the same \
+                       Idempotency-Key will find it";
+            Some(Refusal { code: Some("shutting_down"), ..Refusal::new(503, why) })
+        }
+        error => Some(error::of_orchestrator(error)),
+    }
+}

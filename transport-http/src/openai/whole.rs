@@ -1,0 +1,35 @@
+//! An answer in one piece.
+
+use axum::{
+    http::header::{CACHE_CONTROL, CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+};
+use everturn_dialect::openai::{Completion, Refusal};
+use everturn_orchestrator::Subscription;
+
+use super::{
+    Leaving,
+    answer::{ends, next, stream, translate},
+};
+
+/// Waits until the turn has ended, however long that takes.
+pub(super) async fn answer(
+    events: Subscription,
+    mut completion: Completion,
+    mut leaving: Leaving,
+) -> Result<Response, Refusal> {
+    let mut events = stream(events);
+    while !completion.is_over() {
+        match next(&mut events).await {
+            Ok(frame) => translate(&frame, |event| completion.push(event)),
+            Err(error) => {
+                if let Some(why) = ends(error) {
+                    completion.fail(why);
+                }
+            }
+        }
+    }
+    leaving.is_served();
+    let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")];
+    Ok((headers, completion.body()?).into_response())
+}
