@@ -32,12 +32,12 @@ impl From<Error> for Stuck {
 
 /// Pongs that may wait for a peer that does not read: then nothing more is read from it.
 const MAX_PONGS: usize = 32;
-/// How long at most, in turns of the executor, a client is left behind while events come faster than it is looked for them:
-/// then many deltas come as one event.
+/// Maximum number of times the task yields before it takes the next event, while events arrive without a pause: what other
+/// tasks produce meanwhile is joined into one event.
 const MAX_PAUSES: u8 = 7;
-/// So many messages are written out at the latest, though more are ready.
+/// Maximum number of messages the socket buffers before they are flushed.
 const MAX_UNFLUSHED: u8 = 12;
-/// Before every so many messages it is looked first whether there is anything else to tell than events.
+/// Every 16th message, other news is checked before events.
 const OTHERS_FIRST: u8 = 16;
 
 /// The way out to a peer: an answer first, else whatever event comes next.
@@ -49,9 +49,9 @@ pub(crate) struct Outbox {
     answer: Option<Message>,
     /// Pongs that the protocol put into the socket's buffer since it was last written out.
     pongs: usize,
-    /// Messages that the peer may have yet to be sent.
+    /// Messages that the socket took and has not flushed yet.
     unflushed: u8,
-    /// Turns of the executor to let pass before the next event: none, unless one was there each time it was looked.
+    /// How often to yield before the next event; zero unless events arrive without a pause.
     pauses: u8,
     /// Messages that the socket took, as a count that wraps.
     taken: u8,
@@ -92,7 +92,7 @@ impl Outbox {
         self.answer = Some(message);
     }
 
-    /// Lets others have their turn while events come without a pause: what they make goes along in one event.
+    /// Yields to other tasks while events arrive without a pause, so that what they produce is joined into one event.
     pub(crate) async fn gather(&self) {
         for _ in 0..self.pauses {
             yield_now().await;
@@ -126,12 +126,12 @@ impl Outbox {
             }
         }
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
-        // Events first: to look whether there is anything else to tell costs more than to pass an event on.
+        // Events first: checking for other news costs more than passing an event on.
         let events_first = !self.taken.is_multiple_of(OTHERS_FIRST);
         let message = match self.answer.take() {
             Some(answer) => answer,
-            // Written out when nothing more is there to go along, also not after those who make events had their turn:
-            // a write for each word of a fast answer would cost more than all the rest.
+            // Flushed once nothing more is ready, after a yield: a write for each word of a fast answer would cost more
+            // than everything else.
             None if self.unflushed > 0 => tokio::select! {
                 biased;
                 message = next(watches, feeds, events_first) => {
