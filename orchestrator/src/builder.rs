@@ -18,12 +18,12 @@ use crate::{
     route::PREFIX,
 };
 
-/// How long ephemeral conversations are kept unless told otherwise.
+/// Default lifetime of ephemeral conversations.
 const KEEP_EPHEMERAL: Duration = Duration::from_secs(60 * 60);
 
 type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
 
-/// Puts an [`Orchestrator`] together. Everything has a default but the models.
+/// Builds an [`Orchestrator`]. Everything except the models has a default.
 pub struct Builder {
     models: Models,
     /// The ids of routes, their targets by id, and their schedules; `None` = that of all turns.
@@ -45,25 +45,25 @@ pub struct Builder {
     max_live_output: usize,
     permissions: Permissions,
     reviewer: Option<Arc<dyn Reviewer>>,
-    /// The model or route that reviews, by its id.
+    /// Id of the model or route that reviews tool calls.
     review_model: Option<String>,
     reports: RequiredReports,
     usual_max_steps: Option<u32>,
     compactions: Compactions,
-    /// Whether histories that are too long are summarized, and by which model or route; `None` = by that of the turn.
+    /// Whether long histories are summarized, and by which model or route; `None` = the turn's own.
     compacts: Option<Option<String>>,
-    /// Shared with the orchestrator of the reviewers.
+    /// Shared with the reviewers' orchestrator.
     health: Arc<SharedHealth>,
 }
 
-/// What is kept of a tool's result, in bytes: about 64,000 tokens, far more than helps.
+/// Default size limit of a tool result, in bytes: about 64,000 tokens, far more than helps.
 const MAX_TOOL_RESULT: usize = 256 << 10;
 
-/// What watchers are shown of a call's live output, in bytes: some 10,000 lines.
+/// Default limit on the live output of a call, in bytes: about 10,000 lines.
 const MAX_LIVE_OUTPUT: usize = 1 << 20;
 
 impl Orchestrator {
-    /// Starts putting one together.
+    /// Creates a builder without models.
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -100,16 +100,15 @@ impl Builder {
         }
     }
 
-    /// Adds a model. Clients name it `credential/name`; the provider is asked for `name`. The first one added is the
-    /// default.
+    /// Adds a model. Clients call it `credential/name`; the provider receives `name`. The first model is the default.
     #[must_use]
     pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
         self.models.models.push(Arc::new(Model::new(credential, name, provider, None)));
         self
     }
 
-    /// Adds another credential for a model that was added: a turn on that model goes on with it when the first one is used
-    /// up or refused. `of` is the id of the model, as `credential/name`; one that was not added makes a model of its own.
+    /// Adds another credential for an existing model: turns switch to it when the first one is exhausted or rejected. `of` is
+    /// the id of the model, as `credential/name`; an unknown id creates a separate model.
     #[must_use]
     pub fn credential(mut self, of: &str, credential: &str, provider: Arc<dyn Provider>) -> Self {
         let name = of.split_once('/').map_or(of, |(_, name)| name);
@@ -119,11 +118,11 @@ impl Builder {
         self
     }
 
-    /// Offers several models as one, which clients name `route/name`: a turn asks the first, and moves as the schedule says.
-    /// A schedule that does not choose between targets is wrapped in a [`Handover`](everturn_kernel::Handover).
+    /// Adds a route: several models offered as one, called `route/name`. A turn starts with the first target and moves on as
+    /// the schedule decides. A schedule that does not choose targets is wrapped in a [`Handover`](everturn_kernel::Handover).
     ///
-    /// The targets are ids of models, as `credential/name`, each taken once, with all its credentials. One that is not there
-    /// counts as one that failed for good. A route without targets is not offered.
+    /// Targets are ids of models, as `credential/name`. Each is used once, with all its credentials. An unknown target counts
+    /// as permanently failed. A route without targets is not offered.
     #[must_use]
     pub fn route<T: Into<String>>(
         mut self,
@@ -136,8 +135,8 @@ impl Builder {
         self
     }
 
-    /// The same, with the schedule of all turns ([`Self::schedule`]): other than a schedule of its own, global retry settings
-    /// change it.
+    /// Adds a route that uses the default schedule ([`Self::schedule`]). Unlike a route's own schedule, it follows global
+    /// retry settings.
     #[must_use]
     pub fn plain_route<T: Into<String>>(mut self, name: &str, targets: impl IntoIterator<Item = T>) -> Self {
         let targets = targets.into_iter().map(Into::into).collect();
@@ -145,86 +144,85 @@ impl Builder {
         self
     }
 
-    /// The model or route that turns use where nobody asks for one. Default: the first model.
+    /// Sets the model or route of turns that name none. Default: the first model.
     #[must_use]
     pub fn default_model(mut self, id: impl Into<String>) -> Self {
         self.models.default = Some(id.into());
         self
     }
 
-    /// Adds a tool; one of the same name is replaced.
+    /// Adds a tool. It replaces a tool with the same name.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Adds tools that come and go while the orchestrator runs. A turn is offered what there is when it begins. Of several
-    /// tools of one name, [`Self::tool`]'s is offered, else that of the source that was added first.
+    /// Adds a source of tools that may change at run time. A turn uses the tools available when it begins. On a name clash,
+    /// tools added with [`Self::tool`] win, then the source added first.
     #[must_use]
     pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.tool_sources.push(source);
         self
     }
 
-    /// What may be done with the calls of the tools that a pattern names, in which `*` stands for any number of characters.
-    /// The most specific pattern holds: the tool's own name, else the one with the most characters, else the stricter of
-    /// two. Default: what the tool itself says ([`Tool::policy`]).
+    /// Sets the policy for tools whose name matches a pattern, in which `*` matches any number of characters. The most
+    /// specific pattern wins: an exact name, then the longest pattern, then the stricter policy. Default: the tool's own
+    /// ([`Tool::policy`]).
     #[must_use]
     pub fn tool_policy(mut self, pattern: impl Into<String>, policy: Policy) -> Self {
         self.permissions.rules.add(pattern.into(), policy);
         self
     }
 
-    /// How long a call waits for a person's approval before it is denied. Default: without limit.
+    /// Sets how long a call waits for a person's approval before it is denied. Default: no limit.
     #[must_use]
     pub fn approval_timeout(mut self, wait: Duration) -> Self {
         self.permissions.approval_timeout = Some(wait);
         self
     }
 
-    /// Who reviews the calls of tools with [`Policy::Review`]. Default: nobody, so that each review fails.
+    /// Sets the reviewer for tools with [`Policy::Review`]. Default: none, so every review fails.
     #[must_use]
     pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
         self.reviewer = Some(reviewer);
         self
     }
 
-    /// Has a model or route review the calls of tools with [`Policy::Review`], by its id: in conversations of its own, which
-    /// people do not see ([`Orchestrator::hidden`]), without tools and without retries. It is told what the user said and
-    /// the call in full.
+    /// Lets a model or route, given by its id, review tools with [`Policy::Review`]. It runs in separate hidden conversations
+    /// ([`Orchestrator::hidden`]), without tools or retries, and receives the user's message and the full call.
     #[must_use]
     pub fn review_with(mut self, model: impl Into<String>) -> Self {
         self.review_model = Some(model.into());
         self
     }
 
-    /// Requires every turn to end with a report of the model that fits a schema, given by a call of the tool `final_report`: see
-    /// [`StartTurn::final_report`](crate::StartTurn::final_report). Routes and messages may require another one. A schema that
-    /// cannot be used lets every report pass, with a warning in the log.
+    /// Requires every turn to end with a report that matches a schema, submitted through the tool `final_report`: see
+    /// [`StartTurn::final_report`](crate::StartTurn::final_report). Routes and messages may override it. An invalid schema
+    /// accepts every report and logs a warning.
     #[must_use]
     pub fn final_report(mut self, report: RequiredReport) -> Self {
         self.reports.rest = Some(Arc::new(report));
         self
     }
 
-    /// Requires turns on a route to end with a report, by the name of the route.
+    /// Requires turns on the named route to end with a report.
     #[must_use]
     pub fn route_report(mut self, route: &str, report: RequiredReport) -> Self {
         self.reports.routes.insert(format!("{PREFIX}{route}"), Arc::new(report));
         self
     }
 
-    /// The maximum number of steps of turns that need not report, where [`Settings`] name none. Turns that must report have 10
-    /// then.
+    /// Sets the maximum number of steps of turns that need no report, unless [`Settings`] set one. Turns that must report
+    /// get 10.
     #[must_use]
     pub fn usual_max_steps(mut self, steps: u32) -> Self {
         self.usual_max_steps = Some(steps);
         self
     }
 
-    /// Has a history that is too long for its model summarized: its older part, by the model of the turn. What the log has stays,
-    /// and people see all of it. Default: such a turn fails with [`Category::ContextOverflow`].
+    /// Summarizes the older part of a history that is too long for its model, using the model of the turn. The log is kept
+    /// in full, and people still see all of it. Default: such a turn fails with [`Category::ContextOverflow`].
     ///
     /// [`Category::ContextOverflow`]: everturn_wire::Category::ContextOverflow
     #[must_use]
@@ -233,140 +231,139 @@ impl Builder {
         self
     }
 
-    /// As [`Self::compact`], but this model or route summarizes, by its id.
+    /// Like [`Self::compact`], but the given model or route writes the summary.
     #[must_use]
     pub fn compact_with(mut self, model: impl Into<String>) -> Self {
         self.compacts = Some(Some(model.into()));
         self
     }
 
-    /// As [`Self::compact`], but this code summarizes.
+    /// Like [`Self::compact`], but your own code writes the summary.
     #[must_use]
     pub fn compactor(mut self, compactor: Arc<dyn Compactor>) -> Self {
         (self.compacts, self.compactions.compactor) = (Some(None), Some(compactor));
         self
     }
 
-    /// Summarizes before a history overflows: from this share of the model's context window on (0 to 1; see
-    /// [`Self::context_window`]). What it will be is taken from the last token counts and the size of what was added since.
+    /// Summarizes before a history overflows: once it exceeds this share of the model's context window (0 to 1; see
+    /// [`Self::context_window`]). The size is estimated from the last token counts and the text added since.
     #[must_use]
     pub fn compact_ahead(mut self, share: f64) -> Self {
         self.compactions.ahead = Some(share);
         self
     }
 
-    /// The context window of a model, by its id, in tokens.
+    /// Sets the context window of a model, in tokens.
     #[must_use]
     pub fn context_window(mut self, model: impl Into<String>, tokens: u64) -> Self {
         self.compactions.windows.insert(model.into(), tokens);
         self
     }
 
-    /// How long a review may take with all its attempts. Default: 90 s.
+    /// Sets the deadline of a review, including all attempts. Default: 90 s.
     #[must_use]
     pub fn review_timeout(mut self, within: Duration) -> Self {
         self.permissions.review.within = within;
         self
     }
 
-    /// Denies a call whose review comes to no decision. Default: a person is asked.
+    /// Denies calls whose review fails. Default: a person is asked.
     #[must_use]
     pub fn deny_without_review(mut self) -> Self {
         self.permissions.review.falls_back_to_person = false;
         self
     }
 
-    /// How long to wait before each retry, unless retry settings say otherwise. Default: [`Patient`].
+    /// Sets the default retry schedule. Retry settings override it. Default: [`Patient`].
     #[must_use]
     pub fn schedule(mut self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
         self.schedule = Arc::new(schedule);
         self
     }
 
-    /// Where conversations are kept. Default: in memory.
+    /// Sets the journal that stores conversations. Default: in memory.
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
         self
     }
 
-    /// Who observes all conversations in this process: every event, and every provider call. Default: nobody.
+    /// Adds an observer of every event and provider call in this process. Default: none.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Where retry settings are kept, and what is known about targets: which are limited, and which answered lately.
-    /// Default: in memory. Read by [`Orchestrator::resume`].
+    /// Sets the store for retry settings and target health (which targets are limited, and which answered recently). Default:
+    /// in memory. Read by [`Orchestrator::resume`].
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
         self.state = Some(store);
         self
     }
 
-    /// Where the time comes from. Default: the machine's clock.
+    /// Sets the clock. Default: the system clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// What every turn begins with. Default: [`Settings::default`]. Waits of a step without a bound of their own are bounded
-    /// by [`Patient::BUDGET`], 8 h: see [`Self::unbounded_waits`]. The names of idempotent tools are filled in.
+    /// Sets the initial settings of every turn. Default: [`Settings::default`]. Unless bounded here, the waits of a step are
+    /// limited to [`Patient::BUDGET`], 8 h: see [`Self::unbounded_waits`]. Names of idempotent tools are filled in.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Lets the waits of a step add up to whatever the schedule says, where [`Settings`] set no bound.
+    /// Removes the limit on the total wait of a step, unless [`Settings`] set one.
     #[must_use]
     pub fn unbounded_waits(mut self) -> Self {
         self.unbounded_waits = true;
         self
     }
 
-    /// Has turns sit out usage limits, whatever their schedule: see [`Walls`]. Default: such a failure ends the turn, unless the
-    /// schedule waits for it.
+    /// Makes turns wait until usage limits reset, whatever their schedule: see [`Walls`]. Default: such a failure ends the
+    /// turn, unless the schedule waits for it.
     #[must_use]
     pub fn sit_out_usage_limits(mut self) -> Self {
         self.sits_out_limits = true;
         self
     }
 
-    /// Instructions that come first in every request.
+    /// Sets the system prompt of every request.
     #[must_use]
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system_prompt = Some(text.into());
         self
     }
 
-    /// The most tokens that an answer may have.
+    /// Sets the maximum number of tokens in an answer.
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u32) -> Self {
         self.max_output_tokens = Some(tokens);
         self
     }
 
-    /// How long an ephemeral conversation is kept after its last turn; [`Orchestrator::drop_ephemeral`] removes it then.
-    /// Default: an hour.
+    /// Sets how long an ephemeral conversation is kept after its last turn before [`Orchestrator::drop_ephemeral`] removes it.
+    /// Default: one hour.
     #[must_use]
     pub fn keep_ephemeral(mut self, keep: Duration) -> Self {
         self.keep_ephemeral = keep;
         self
     }
 
-    /// How much is kept of a tool's result, in bytes: of a longer one the beginning and the end, with a line between them
-    /// that says how much was left out. Default: 256 KiB.
+    /// Sets the size limit of a tool result, in bytes. Longer results keep their beginning and end, with a line in between
+    /// that says how much was omitted. Default: 256 KiB.
     #[must_use]
     pub fn max_tool_result(mut self, bytes: usize) -> Self {
         self.max_tool_result = bytes;
         self
     }
 
-    /// How much watchers are shown of a call's live output, in bytes; the rest is dropped, and they are told so. Default:
-    /// 1 MiB.
+    /// Sets the limit on a call's live output, in bytes. The rest is dropped, and subscribers are told so. Default: 1 MiB.
     #[must_use]
     pub fn max_live_output(mut self, bytes: usize) -> Self {
         self.max_live_output = bytes;

@@ -10,7 +10,7 @@ use crate::{
 /// Events taken over at once: what a subscriber holds is bounded by so many.
 const TAKEN_AT_ONCE: usize = 64;
 
-/// How long after the journal failed it is looked for what has become of the conversation.
+/// Delay before rechecking a conversation after a journal failure.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// One watcher's way through a conversation's event stream. Costs a running turn nothing: it reads at its own pace,
@@ -96,7 +96,7 @@ impl Subscription {
                     return Ok(notice);
                 }
             }
-            // Both before it is looked for events: there are none after them.
+            // Check both before reading events: none arrive after shutdown, or once the conversation is lost.
             let is_down = self.source.shutdown.is_down();
             let lost = self.conversation.is_lost();
             let live = self.conversation.state().live.log.ready(self.next, TAKEN_AT_ONCE);

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::Keep;
 
-/// How often it is looked for.
+/// Interval between checks.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Lets go of old events now and then every hour, for as long as someone else has the journal open. The journal does it
