@@ -12,19 +12,19 @@ use tokio::time::Instant;
 pub(crate) use steady::Steady;
 use suspend::Suspend;
 
-/// Where the orchestrator has its time from.
+/// The orchestrator's source of time.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
-    /// The time. May go back, as a wall clock does that is set: then turns go on by the latest moment they saw.
+    /// Returns the current time. It may go backwards, like a wall clock that is set; turns then continue from the latest time
+    /// they saw.
     fn now(&self) -> Millis;
 
-    /// Waits for no less than that, whatever [`now`](Self::now) shows meanwhile. May be dropped.
+    /// Waits at least this long, whatever [`now`](Self::now) returns meanwhile. Cancel-safe.
     async fn sleep(&self, delay: Duration);
 }
 
-/// The machine's clock, read once: from then on time moves with the monotonic clock, so that a wall clock which is set
-/// back or forward neither stretches a wait nor ends it early. Time that the machine is suspended passes as well, where
-/// the system tells it.
+/// The system clock, read once. Afterwards time advances with the monotonic clock, so setting the wall clock neither extends
+/// nor shortens a wait. Time spent suspended counts where the system reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     wall: Millis,

@@ -1,4 +1,4 @@
-//! The port for who observes all conversations in the process.
+//! The port for observers of all conversations in the process.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,26 +11,26 @@ use futures_util::{Stream, StreamExt as _};
 
 use crate::{Frame, panic::panic_text};
 
-/// Observes all conversations of an orchestrator in its process. Nothing is lost: it is called on the threads that run the
-/// turns, in the order of each conversation. So return soon, and hand longer work over. A panic is caught and logged.
+/// Observes all conversations of an orchestrator. It misses nothing: it is called on the threads that run the turns, in order
+/// within each conversation. Return quickly and hand longer work to another task. Panics are caught and logged.
 pub trait Observer: Send + Sync {
-    /// An event was published. It is durable, unless it is streamed text.
+    /// Called for each published event. It is durable unless it is streamed text.
     fn event(&self, event: &AgentEvent) {
         let _ = event;
     }
 
-    /// A provider is called.
+    /// Called when a provider call begins.
     fn call_begins(&self, call: &ProviderCall) {
         let _ = call;
     }
 
-    /// A provider call ended at this time.
+    /// Called when a provider call ends.
     fn call_ended(&self, call: &ProviderCall, at: Millis, end: CallEnd<'_>) {
         let _ = (call, at, end);
     }
 }
 
-/// One call of a provider: an attempt of a step.
+/// A provider call: one attempt of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderCall {
@@ -40,7 +40,7 @@ pub struct ProviderCall {
     pub turn_id: TurnId,
     /// The step, and the number of the attempt.
     pub op: Op,
-    /// What is asked, as `credential/model`.
+    /// The target, as `credential/model`.
     pub model: String,
     /// When it began.
     pub begun_at: Millis,
@@ -54,11 +54,11 @@ pub enum CallEnd<'a> {
     Answered,
     /// It failed.
     Failed(&'a Failure),
-    /// It was dropped, or its stream ended without a word about it.
+    /// It was dropped, or its stream ended without a terminal event.
     Dropped,
 }
 
-/// Whoever observes, if anyone does.
+/// The observers, if any.
 #[derive(Clone, Default)]
 pub(crate) struct Observers(Option<Arc<dyn Observer>>);
 
@@ -71,7 +71,7 @@ impl Observers {
         self.0.is_some()
     }
 
-    /// Tells of events that were published.
+    /// Reports published events.
     pub(crate) fn published(&self, frames: &[Frame]) {
         for frame in frames {
             // It was serialized from that type.
@@ -81,7 +81,7 @@ impl Observers {
         }
     }
 
-    /// Passes the events of a call on, and tells of its begin and end.
+    /// Passes on the events of a call and reports its beginning and end.
     pub(crate) fn watch<S>(
         self,
         events: S,
@@ -108,7 +108,7 @@ impl Observers {
     }
 }
 
-/// A call whose end is still to be told.
+/// A call whose end has not been reported yet.
 struct OpenCall<N: Fn() -> Millis> {
     observers: Observers,
     call: ProviderCall,

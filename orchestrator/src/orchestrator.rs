@@ -1,4 +1,4 @@
-//! The handle that everything is asked of.
+//! The orchestrator's handle.
 
 mod again;
 mod approval;
@@ -32,127 +32,127 @@ use waker::Waker;
 pub struct Orchestrator {
     registry: Arc<Registry>,
     ports: Arc<Ports>,
-    /// In which reviewers are asked.
+    /// Runs the reviewers' conversations.
     hidden: Option<Arc<Self>>,
 }
 
-/// What a turn is started with: [`StartTurn::new`], then what differs from the defaults.
+/// A request to start a turn: [`StartTurn::new`], then whatever differs from the defaults.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct StartTurn {
-    /// The conversation; a new one when absent, also made when there is none of that id yet.
+    /// The conversation. Created if it does not exist; if absent, a new one gets its own id.
     pub conversation_id: Option<ConversationId>,
     /// The user message.
     pub text: String,
-    /// Images that go with it.
+    /// Images attached to the message.
     pub images: Vec<Image>,
-    /// `credential/model`; else the conversation's last one; else the default.
+    /// The model, as `credential/model`. Default: the conversation's last model, else the default model.
     pub model: Option<String>,
-    /// How hard the model should think, in the provider's words.
+    /// Reasoning effort, in the provider's terms.
     pub reasoning_effort: Option<String>,
-    /// Retry settings of this turn alone; they go before those of its conversation.
+    /// Retry settings of this turn. They override those of its conversation.
     pub retry: Option<RetrySettings>,
     /// What happens to calls that need a person's approval.
     pub approvals: ApprovalMode,
-    /// The whole history, oldest first, in place of `text` and `images`. System messages at its start replace the configured
-    /// system prompt for this turn. Every tool call has exactly one result, and the last message is of the user or a tool.
-    /// What the conversation already has of it stays, what differs is superseded, the rest is added.
+    /// The complete history, oldest first, instead of `text` and `images`. Leading system messages replace the configured
+    /// system prompt for this turn. Every tool call needs exactly one result, and the last message must come from the user
+    /// or a tool. Messages that the conversation already has are kept, differing ones are superseded, the rest is added.
     pub history: Option<Vec<Message>>,
-    /// Tools that the caller runs, offered in place of the orchestrator's. A call of one ends the turn and is told in its
-    /// `done` event; the next request brings the result in its history.
+    /// Tools that the caller runs, offered instead of the orchestrator's. A call of one ends the turn and is reported in its
+    /// `done` event; the next request carries the result in its history.
     pub tools: Option<Vec<CallerTool>>,
-    /// What is passed on to the model's API. A turn is refused if a target lacks one of them.
+    /// Parameters passed to the model's API. The turn is refused if a target does not support one of them.
     pub parameters: Parameters,
-    /// Whether the conversation is only for this request: it is in no list, and [`Orchestrator::drop_ephemeral`] removes it.
+    /// Whether the conversation exists for this request only: it is not listed, and [`Orchestrator::drop_ephemeral`] removes it.
     pub ephemeral: bool,
-    /// The same request with the same key is the same turn: it is begun once, also across a restart. Keys are per
-    /// conversation; those of requests that name none are for all.
+    /// Idempotency key: a repeated request with the same key returns the same turn, even after a restart. Keys are scoped to
+    /// the conversation, or global if the request names none.
     pub idempotency_key: Option<String>,
-    /// The report that the turn must end with; else that of its route, or of all turns ([`Builder::final_report`]).
+    /// The report that the turn must end with. Default: that of its route, else of all turns ([`Builder::final_report`]).
     ///
     /// [`Builder::final_report`]: crate::Builder::final_report
     pub final_report: Option<RequiredReport>,
 }
 
 impl StartTurn {
-    /// A turn of a new conversation, with the default model.
+    /// Starts a turn in a new conversation, with the default model.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// In this conversation, which is made when there is none of that id yet.
+    /// Sets the conversation, which is created if it does not exist.
     #[must_use]
     pub fn conversation(self, id: impl Into<ConversationId>) -> Self {
         Self { conversation_id: Some(id.into()), ..self }
     }
 
-    /// Ends with a report that fits this schema, or with a failure that says why there is none.
+    /// Requires a final report that matches this schema; otherwise the turn ends with a failure that says why.
     #[must_use]
     pub fn final_report(self, report: RequiredReport) -> Self {
         Self { final_report: Some(report), ..self }
     }
 
-    /// With these images.
+    /// Attaches images.
     #[must_use]
     pub fn images(self, images: Vec<Image>) -> Self {
         Self { images, ..self }
     }
 
-    /// Asks this model, as `credential/model`.
+    /// Sets the model, as `credential/model`.
     #[must_use]
     pub fn model(self, model: impl Into<String>) -> Self {
         Self { model: Some(model.into()), ..self }
     }
 
-    /// How hard the model should think, in the provider's words.
+    /// Reasoning effort, in the provider's terms.
     #[must_use]
     pub fn reasoning_effort(self, effort: impl Into<String>) -> Self {
         Self { reasoning_effort: Some(effort.into()), ..self }
     }
 
-    /// With these retry settings, for this turn alone.
+    /// Sets retry settings for this turn.
     #[must_use]
     pub fn retry(self, settings: RetrySettings) -> Self {
         Self { retry: Some(settings), ..self }
     }
 
-    /// A turn over a history that comes whole with it.
+    /// Starts a turn over a complete history.
     pub fn over(history: Vec<Message>) -> Self {
         Self { history: Some(history), ..Self::default() }
     }
 
-    /// With tools that the caller runs.
+    /// Offers tools that the caller runs.
     #[must_use]
     pub fn tools(self, tools: Vec<CallerTool>) -> Self {
         Self { tools: Some(tools), ..self }
     }
 
-    /// With parameters for the model's API.
+    /// Sets parameters for the model's API.
     #[must_use]
     pub fn parameters(self, parameters: Parameters) -> Self {
         Self { parameters, ..self }
     }
 
-    /// In a conversation of its own that is in no list and is removed some time after the turn.
+    /// Uses a separate conversation that is not listed and is removed some time after the turn.
     #[must_use]
     pub fn ephemeral(self) -> Self {
         Self { ephemeral: true, ..self }
     }
 
-    /// With this idempotency key.
+    /// Sets the idempotency key.
     #[must_use]
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         Self { idempotency_key: Some(key.into()), ..self }
     }
 
-    /// With nobody there to approve tool calls: those that need approval are denied at once.
+    /// Denies calls that need approval at once, because nobody is there to answer.
     #[must_use]
     pub fn unattended(self) -> Self {
         Self { approvals: ApprovalMode::Deny, ..self }
     }
 }
 
-/// A turn that has begun, durably.
+/// A started turn. Its beginning is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Started {
@@ -160,9 +160,9 @@ pub struct Started {
     pub conversation_id: ConversationId,
     /// The turn.
     pub turn_id: TurnId,
-    /// Where its first event begins: subscribe from here to see all of it.
+    /// The position of its first event: subscribe from here to receive all of it.
     pub from: Cursor,
-    /// Whether this request began it; otherwise one with the same idempotency key did.
+    /// Whether this request started it; false if an earlier request with the same idempotency key did.
     pub is_new: bool,
 }
 
@@ -189,8 +189,8 @@ impl Orchestrator {
         Self { hidden: hidden.map(Arc::new), ..self }
     }
 
-    /// The conversations in which a model reviews tool calls, which people do not see among their own: those under way, and
-    /// some of the latest. `None` where no model does. They are there to be read.
+    /// Returns the hidden conversations in which a model reviews tool calls: those in progress and some recent ones. They are
+    /// read-only. `None` if no model reviews.
     pub fn hidden(&self) -> Option<&Self> {
         self.hidden.as_deref()
     }
@@ -200,7 +200,7 @@ impl Orchestrator {
         &self.registry
     }
 
-    /// Told of every status change from now on. A listener that falls far behind misses some.
+    /// Subscribes to status changes. A receiver that falls far behind misses some.
     pub fn status_changes(&self) -> broadcast::Receiver<StatusChange> {
         self.ports.status.subscribe()
     }

@@ -1,4 +1,4 @@
-//! The port for what all conversations share.
+//! The port for state outside the journal.
 
 mod saver;
 
@@ -12,39 +12,38 @@ use async_trait::async_trait;
 use crate::JournalError;
 pub(crate) use saver::save_changes;
 
-/// Keeps small documents by name, which a later process finds again: what all conversations share, and what belongs to one
-/// of them and is not in its journal. The latter have names that begin with `conversation/ID/`: who deletes a conversation
-/// deletes them, too.
+/// Durable storage of small named documents: state shared by all conversations, and state of one conversation that is not in
+/// its journal. Names of the latter begin with `conversation/ID/`; delete them together with the conversation.
 #[async_trait]
 pub trait StateStore: Send + Sync {
-    /// Returns the document of that name, if there is one.
+    /// Returns a document, if it exists.
     ///
     /// # Errors
     /// When the store fails.
     async fn read(&self, name: &str) -> Result<Option<String>, JournalError>;
 
-    /// Puts a document in the place of the one of that name. Durable when it returns.
+    /// Replaces a document. Durable when it returns.
     ///
     /// # Errors
-    /// When the store fails; then the old one is still there.
+    /// When the store fails; the old document is then kept.
     async fn write(&self, name: &str, json: String) -> Result<(), JournalError>;
 
-    /// Drops the document of that name, if there is one. Durable when it returns.
+    /// Removes a document, if it exists. Durable when it returns.
     ///
     /// # Errors
-    /// When the store fails; then it is still there.
+    /// When the store fails; the document is then kept.
     async fn delete(&self, name: &str) -> Result<(), JournalError>;
 }
 
-/// Documents that a [`MemoryState`] takes.
+/// Maximum number of documents in a [`MemoryState`].
 const MAX_DOCUMENTS: usize = 10_000;
 
-/// A store that lasts as long as the process. Takes at most 10,000 documents.
+/// An in-memory store of at most 10,000 documents.
 #[derive(Debug, Default)]
 pub struct MemoryState(Mutex<BTreeMap<String, String>>);
 
 impl MemoryState {
-    /// An empty one.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }

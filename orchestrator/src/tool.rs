@@ -1,4 +1,4 @@
-//! Tools: what the model may have done on its behalf.
+//! Tools that a model can call.
 
 mod excerpt;
 mod output;
@@ -16,29 +16,29 @@ pub use output::Output;
 pub use policy::Policy;
 pub use source::{SourceState, ToolSource};
 
-/// Something that the model may have done.
+/// A tool that the model can call.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// How the model sees it.
+    /// Returns the description of the tool for the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Whether it may run again when a crash left a call without its result. When in doubt: no.
+    /// Whether a call may run again after a crash left it without a result. Default: no.
     fn is_idempotent(&self) -> bool {
         false
     }
 
-    /// What may be done with its calls where no configured rule names the tool ([`Policy`]).
+    /// The policy for its calls if no configured rule matches ([`Policy`]).
     fn policy(&self) -> Policy {
         Policy::Allow
     }
 
-    /// What whoever offers it claims about it. Shown to people; nothing follows from it.
+    /// Claims by the tool's provider. Shown to people; they have no effect.
     fn annotations(&self) -> Option<ToolAnnotations> {
         None
     }
 
-    /// Does it. The future is dropped when the turn is stopped; a panic ends the turn. Of a result longer than
-    /// [`Builder::max_tool_result`](crate::Builder::max_tool_result), the beginning and the end are kept.
+    /// Runs a call. The future is dropped when the turn is stopped; a panic ends the turn. Results longer than
+    /// [`Builder::max_tool_result`](crate::Builder::max_tool_result) keep their beginning and end.
     async fn run(&self, call: Invocation) -> ToolAnswer;
 }
 
@@ -56,11 +56,11 @@ pub struct Invocation {
     pub call_id: String,
     /// The arguments.
     pub input: Value,
-    /// Where live output goes.
+    /// Publishes live output.
     pub output: Output,
 }
 
-/// The tools that turns are offered, by name. Cheap to clone.
+/// The tools offered to turns, by name. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ToolSet {
     tools: Arc<BTreeMap<String, Arc<dyn Tool>>>,
@@ -68,19 +68,19 @@ pub(crate) struct ToolSet {
 }
 
 impl ToolSet {
-    /// A later tool replaces an earlier one of its name.
+    /// Creates a set. A later tool replaces an earlier one with the same name.
     pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let tools: BTreeMap<_, _> = tools.into_iter().map(|tool| (tool.spec().name, tool)).collect();
         let specs = tools.values().map(|tool| tool.spec()).collect();
         Self { tools: Arc::new(tools), specs }
     }
 
-    /// Tools of which only the specs are here: whoever asked runs them.
+    /// Tools that the caller runs: only their specs are known here.
     pub(crate) fn of_caller(specs: Arc<[ToolSpec]>) -> Self {
         Self { tools: Arc::default(), specs }
     }
 
-    /// Those of them with these names.
+    /// Returns the tools with these names.
     pub(crate) fn only(&self, names: &[String]) -> Self {
         if self.tools.keys().eq(names) {
             return self.clone();
@@ -92,7 +92,7 @@ impl ToolSet {
         self.tools.get(name).cloned()
     }
 
-    /// Whether that is the same one, not only one with the same tools.
+    /// Whether both are the same set, by identity.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tools, &other.tools)
     }

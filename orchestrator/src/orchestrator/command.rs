@@ -1,4 +1,4 @@
-//! What the orchestrator is told to do.
+//! Commands to conversations.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::{
     new_id, session,
 };
 
-/// The longest user message that an orchestrator takes, in bytes.
+/// Maximum length of a user message, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
-/// Most images of a message.
+/// Maximum number of images in a message.
 const MAX_IMAGES: usize = 16;
-/// Longest name that a client may give a queued message, in bytes.
+/// Maximum length of a queued message's id, in bytes.
 const MAX_MESSAGE_ID: usize = 128;
 
 impl Orchestrator {
-    /// Queues a user message: it is injected at the running turn's next tool-result boundary, else it is the next
-    /// turn. When nothing runs it starts a turn at once. Returns when it is durable.
+    /// Queues a user message. It is injected at the running turn's next tool-result boundary, or becomes the next turn. If no
+    /// turn is running, it starts one at once. Returns when the message is durable.
     ///
     /// # Errors
-    /// When there is no such conversation, the message is no good, or the queue is full.
+    /// When the conversation does not exist, the message is invalid, or the queue is full.
     pub async fn enqueue(
         &self,
         id: &ConversationId,
@@ -60,10 +60,10 @@ impl Orchestrator {
         Ok(Queued { conversation_id: id.clone(), started_turn, queue })
     }
 
-    /// Takes a queued message back.
+    /// Removes a queued message.
     ///
     /// # Errors
-    /// When there is no such conversation.
+    /// When the conversation does not exist.
     pub async fn cancel_queued(
         &self,
         id: &ConversationId,
@@ -82,42 +82,42 @@ impl Orchestrator {
         Ok(QueueCancelled { conversation_id: id.clone(), cancelled, queue })
     }
 
-    /// Ends the running turn. Says whether there was one. Queued messages then start the next turn.
+    /// Stops the running turn. Returns whether there was one. Queued messages then start the next turn.
     ///
     /// # Errors
-    /// When there is no such conversation.
+    /// When the conversation does not exist.
     pub async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         conversation.settled().await;
         self.order(&conversation, Input::Abort)
     }
 
-    /// Ends the running turn if its step is being retried: it waits, or was asked again and has shown nothing yet. Says
-    /// whether it was.
+    /// Stops the running turn if its step is being retried: it is waiting, or its retry has shown nothing yet. Returns whether
+    /// it was stopped.
     ///
     /// # Errors
-    /// When there is no such conversation.
+    /// When the conversation does not exist.
     pub async fn abort_retry(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         Ok(conversation.is_retrying() && self.order(&conversation, Input::AbortRetry)?)
     }
 
-    /// Skips the wait for a retry, or asks a silent provider again of whose answer nothing was shown. Says whether there
-    /// was either.
+    /// Skips the wait for a retry, or repeats the call to a silent provider whose answer has shown nothing yet. Returns whether
+    /// either applied.
     ///
     /// # Errors
-    /// When there is no such conversation.
+    /// When the conversation does not exist.
     pub async fn retry_now(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         Ok(conversation.takes_retry_now() && self.order(&conversation, Input::RetryNow)?)
     }
 
-    /// As [`Self::retry_now`], and goes on with this model or route, by its id. A turn on a route goes to that target of it,
-    /// if it is one, and stays with it. Otherwise the turn is sealed as aborted, and one that repeats it takes its place in
-    /// the same commit.
+    /// Like [`Self::retry_now`], but continues with the given model or route. A turn on a route moves to that target, if the
+    /// route has it, and stays there. Otherwise the turn is sealed as aborted and a turn that repeats it begins in the same
+    /// commit.
     ///
     /// # Errors
-    /// When there is no such conversation, model or route.
+    /// When the conversation, model or route does not exist.
     pub async fn retry_now_with(&self, id: &ConversationId, model: &str) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         self.ports.models.choose(Some(model), None)?;
@@ -125,11 +125,11 @@ impl Orchestrator {
         Ok(conversation.takes_retry_now() && self.send(&conversation, control)?)
     }
 
-    /// Closes a conversation: ends its running turn and drops its queue. A new message opens it again, also one that comes
-    /// before all that is done. Says whether a turn was running.
+    /// Closes a conversation: stops its running turn and drops its queue. A new message reopens it, even one that arrives
+    /// while it is closing. Returns whether a turn was running.
     ///
     /// # Errors
-    /// When there is no such conversation, or the journal fails.
+    /// When the conversation does not exist, or the journal fails.
     pub async fn close(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         loop {
@@ -151,13 +151,13 @@ impl Orchestrator {
         }
     }
 
-    /// Sends a command to the running turn without waiting for it; wakes a parked one. `false` when there is none.
+    /// Sends a command to the running turn without waiting; wakes a parked turn. Returns false if there is none.
     fn order(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         self.send(conversation, Control::from(input))
     }
 
-    /// Sends a command to the running turn and waits until it was taken in. `false` when it was not: there is none, or
-    /// the conversation is being closed.
+    /// Sends a command to the running turn and waits until it is handled. Returns false if there is no turn, or the
+    /// conversation is closing.
     async fn tell(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
         let (taken, answer) = oneshot::channel();
         let sent = self.send(conversation, Control { taken: Some(taken), ..Control::from(input) })?;

@@ -1,4 +1,4 @@
-//! Ending in good order.
+//! Graceful shutdown.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::Orchestrator;
 use crate::{conversation::Control, shutdown::Stage};
 
 impl Orchestrator {
-    /// Shuts down: from now on no turn begins ([`crate::Error::ShuttingDown`]). Turns that stream or run tools may go on
-    /// for so long; turns that wait, and those between two steps, are left at once. What is still there after the grace
-    /// is checkpointed: what was streamed so far is saved, nothing is sealed, and [`resume`](Self::resume) in the next
-    /// process goes on with it. Then every subscription ends with [`crate::Error::ShuttingDown`], after what it has yet
-    /// to be told. What is read can still be read.
+    /// Shuts down gracefully. New turns are refused ([`crate::Error::ShuttingDown`]). Turns that stream or run tools get the
+    /// grace period; turns that wait, or are between two steps, are left at once. Turns that still run afterwards are
+    /// checkpointed: streamed text is saved, nothing is sealed, and [`resume`](Self::resume) in the next process continues
+    /// them. Then every subscription delivers its remaining events and ends with [`crate::Error::ShuttingDown`]. Queries keep
+    /// working.
     ///
-    /// Commands for turns that still run are taken until then. Returns when everything is saved: how long that takes
-    /// after the grace is up to the journal. May be dropped, which stops nothing but the waiting.
+    /// Running turns accept commands until then. Returns when everything is saved; after the grace period that depends on the
+    /// journal. Dropping the future does not cancel the shutdown.
     pub async fn shutdown(&self, grace: Duration) {
         let shutdown = &self.ports.shutdown;
         shutdown.enter(Stage::Draining);
@@ -34,12 +34,12 @@ impl Orchestrator {
         }
     }
 
-    /// Returns when [`shutdown`](Self::shutdown) has: for transports, which then end their connections.
+    /// Completes when [`shutdown`](Self::shutdown) has: transports then close their connections.
     pub async fn down(&self) {
         self.ports.shutdown.down().await;
     }
 
-    /// Has every running turn look up: it is saved, and sees whether it is to be left.
+    /// Makes every running turn save itself and check whether to stop.
     fn checkpoint(&self) {
         for conversation in self.registry.all() {
             // One without a turn has nothing to save; one whose inbox is full looks up anyway.

@@ -1,4 +1,4 @@
-//! What the orchestrator is asked.
+//! Queries about conversations, models and tools.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::{
 };
 
 impl Orchestrator {
-    /// Watches a conversation: what follows `cursor`; without one, the running turn from its start, else what comes
-    /// next. A cursor beyond the end counts as the end.
+    /// Subscribes to a conversation from `cursor` on. Without a cursor: from the start of the running turn, or from now if
+    /// none runs. A cursor beyond the end counts as the end.
     ///
     /// # Errors
-    /// When there is no such conversation.
+    /// When the conversation does not exist.
     pub async fn subscribe(
         &self,
         id: &ConversationId,
@@ -42,11 +42,11 @@ impl Orchestrator {
         Ok(Subscription::new(conversation, source, from, extensions))
     }
 
-    /// A window of a conversation's history, and the figures of the sealed turns that it shows something of. Says
-    /// whether there is more after a window of the oldest chunks.
+    /// Returns a window of a conversation's history with the figures of the sealed turns in it, and whether more follows a
+    /// window of the oldest chunks.
     ///
     /// # Errors
-    /// When there is no such conversation, or the journal fails.
+    /// When the conversation does not exist, or the journal fails.
     pub async fn history(&self, id: &ConversationId, window: Window) -> Result<HistoryWindow, Error> {
         self.registry.check(id).await?;
         let journal = &self.ports.journal;
@@ -76,10 +76,10 @@ impl Orchestrator {
         })
     }
 
-    /// What a conversation does right now.
+    /// Returns the current state of a conversation.
     ///
     /// # Errors
-    /// When there is no such conversation.
+    /// When the conversation does not exist.
     pub async fn status(&self, id: &ConversationId) -> Result<ConversationState, Error> {
         let conversation = self.registry.get(id).await?;
         let (retry, global) = (conversation.retry.clone(), self.ports.retry.global.clone());
@@ -97,19 +97,19 @@ impl Orchestrator {
         })
     }
 
-    /// The figures of a conversation's sealed turns, oldest first.
+    /// Returns the figures of a conversation's sealed turns, oldest first.
     ///
     /// # Errors
-    /// When there is no such conversation, or the journal fails.
+    /// When the conversation does not exist, or the journal fails.
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
         self.registry.check(id).await?;
         Ok(self.ports.journal.metrics(id).await?)
     }
 
-    /// One turn: its figures, and its final report if it had to end with one. Of the running turn only its id is known.
+    /// Returns one turn: its figures, and its final report if one was required. For the running turn only its id is known.
     ///
     /// # Errors
-    /// When there is no such conversation or turn, or the journal fails.
+    /// When the conversation or turn does not exist, or the journal fails.
     pub async fn turn(&self, id: &ConversationId, turn_id: &TurnId) -> Result<TurnMetrics, Error> {
         self.registry.check(id).await?;
         // Before the sealed ones are read: it may become one of them in between.
@@ -121,11 +121,11 @@ impl Orchestrator {
         sealed.or(running).ok_or_else(|| Error::UnknownTurn { id: id.clone(), turn_id: turn_id.clone() })
     }
 
-    /// The failed attempts of a conversation's turns, or of one of them: the newest `limit`, oldest first. Of the running
-    /// turn they are read from its events, of a sealed one they are kept with its figures.
+    /// Returns the newest `limit` failed attempts of a conversation, or of one of its turns, oldest first. Those of the
+    /// running turn are read from its events; those of sealed turns are stored with their figures.
     ///
     /// # Errors
-    /// When there is no such conversation, or the journal fails.
+    /// When the conversation does not exist, or the journal fails.
     pub async fn attempts(
         &self,
         id: &ConversationId,
@@ -152,7 +152,7 @@ impl Orchestrator {
         Ok(everturn_wire::Attempts { attempts, more: (surplus > 0).then_some(true) })
     }
 
-    /// A page of all conversations, newest activity first; and, where there are more, the cursor for the next page.
+    /// Returns a page of conversations, most recent activity first, and the cursor of the next page if there is one.
     ///
     /// # Errors
     /// When the journal fails.
@@ -179,14 +179,13 @@ impl Orchestrator {
         Ok((all.into_iter().map(summary).collect(), next))
     }
 
-    /// The models there are, each as `credential/model`, of which the first is the default; then the routes, each as
-    /// `route/name`.
+    /// Returns the ids of all models (`credential/model`, the default first), then of all routes (`route/name`).
     pub fn models(&self) -> Vec<String> {
         self.ports.models.ids()
     }
 
-    /// All models by all credentials, in the order in which they were added, each with what is known against it now: of
-    /// several failures the one that holds longest.
+    /// Returns all targets in the order in which they were added, each with its current problem, if any: of several failures
+    /// the one that lasts longest.
     pub fn targets(&self) -> Vec<TargetState> {
         let (now, health) = (self.ports.clock.now(), self.ports.health.copy());
         let targets = self.ports.models.models.iter().map(|model| model.target.clone());
@@ -201,7 +200,7 @@ impl Orchestrator {
         targets.map(state).collect()
     }
 
-    /// The tools that turns which begin now are offered, and the sources that they come from.
+    /// Returns the tools that a turn would be offered now, and their sources.
     pub fn tools(&self) -> Tools {
         self.ports.tools.told(&|name, tool| self.ports.permissions.policy(name, tool))
     }

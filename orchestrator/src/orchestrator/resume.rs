@@ -1,4 +1,4 @@
-//! Taking up again what an earlier process left unsealed.
+//! Resuming turns of an earlier process.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use super::Orchestrator;
 use crate::{Error, conversation::Conversation, session, timer};
 
 impl Orchestrator {
-    /// Goes on with every turn that an earlier process left unsealed: one that waited keeps what is left of its wait,
-    /// one that streamed asks again. Many that are due at once are taken up one after the other, at the pace of the
-    /// timer. One that waits for a person waits on. Says how many go on. To be called once, before anything else.
+    /// Resumes every turn that an earlier process left unsealed. A waiting turn keeps the rest of its wait, a streaming turn
+    /// repeats its call, a turn that waits for a person keeps waiting. Turns that are due at once are resumed at the pace of
+    /// the timer. Returns the number of resumed turns. Call it once, before anything else.
     ///
     /// # Errors
     /// When the journal fails.
