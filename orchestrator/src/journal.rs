@@ -1,4 +1,4 @@
-//! The journal: what a conversation is made of, durably.
+//! The journal: durable storage of conversations.
 //!
 //! One primitive writes: [`Journal::append`], compare-and-append for one conversation. The rest reads.
 
@@ -25,17 +25,17 @@ pub use page::{ListCursor, Page};
 pub use scope::RequestScope;
 pub use window::{Room, Take, Window};
 
-/// How often a conversation was appended to; 0 = it does not exist.
+/// Number of appends to a conversation; 0 = it does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64);
 
 /// Durable storage of conversations.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Adds the entries, all or none, if the conversation is still at `expected`. Durable when it returns.
+    /// Atomically adds the entries if the conversation is still at version `expected`. Durable when it returns.
     ///
     /// # Errors
-    /// [`JournalError::Stale`] when someone else wrote in between; then nothing was written.
+    /// [`JournalError::Stale`] if someone else wrote in between; nothing is written then.
     async fn append(
         &self,
         id: &ConversationId,
@@ -43,17 +43,17 @@ pub trait Journal: Send + Sync + 'static {
         entries: Vec<Entry>,
     ) -> Result<Version, JournalError>;
 
-    /// What is needed to go on with a conversation; `None` when there is none of that id.
+    /// Loads what is needed to continue a conversation; `None` if it does not exist.
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError>;
 
-    /// A window of its history, ascending.
+    /// Returns a window of its history, in ascending order.
     async fn chunks(
         &self,
         id: &ConversationId,
         window: Window,
     ) -> Result<Vec<Arc<StoredChunk>>, JournalError>;
 
-    /// Its events that end after `after`, ascending, at most `limit`.
+    /// Returns up to `limit` events that end after `after`, in ascending order.
     async fn events(
         &self,
         id: &ConversationId,
@@ -61,48 +61,48 @@ pub trait Journal: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<StoredEvent>, JournalError>;
 
-    /// The figures of its sealed turns, oldest first.
+    /// Returns the figures of its sealed turns, oldest first.
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError>;
 
-    /// A page of all conversations but ephemeral ones ([`ConversationId::is_ephemeral`]), newest activity first, those of one
-    /// moment by id.
+    /// Returns a page of the conversations that are not ephemeral ([`ConversationId::is_ephemeral`]), most recent activity
+    /// first, then by id.
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError>;
 
-    /// Removes the ephemeral conversations without an unsealed turn whose last activity is before `idle_since`, and returns
-    /// how many there were. Default: none, so that they are kept for ever.
+    /// Removes ephemeral conversations whose last activity was before `idle_since` and that have no unsealed turn. Returns
+    /// their number. Default: removes none.
     ///
     /// # Errors
-    /// When the storage fails; calling it again goes on.
+    /// When the storage fails; another call continues.
     async fn drop_ephemeral(&self, _idle_since: Millis) -> Result<usize, JournalError> {
         Ok(0)
     }
 
-    /// Conversations with an unsealed turn that must go on before `before` ([`Wait::due_at`]), the earliest first, those
-    /// of one moment by id; with what it waits for. One that goes on now comes first, and before any moment but 0. One
-    /// that waits for a person, and for no moment, is not listed.
+    /// Returns conversations with an unsealed turn that is due before `before` ([`Wait::due_at`]), and what each waits for,
+    /// earliest first, then by id. A turn that must continue now comes first and is due before any time except 0. A turn that
+    /// waits for a person without a deadline is not listed.
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError>;
 }
 
-/// One thing that an append adds or replaces.
+/// One entry of an append.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// Adds a chunk to the history. Its `seq` is the last one plus 1.
+    /// Adds a chunk to the history. Its `seq` is the previous one plus 1.
     Chunk(Arc<StoredChunk>),
     /// Adds an event to the event stream.
     Event(StoredEvent),
     /// Replaces the running turn.
     Turn(Box<TurnRecord>),
-    /// The running turn is sealed: drops it and adds its figures. Events before this are of it, those behind of the turn
-    /// that follows.
+    /// Seals the running turn: removes it and adds its figures. Events before this entry belong to it, later ones to the next
+    /// turn.
     Sealed(Box<TurnMetrics>),
-    /// Replaces what is known of the conversation as a whole.
+    /// Replaces the head of the conversation.
     Head(Head),
 }
 
-/// What is known of a conversation as a whole.
+/// The head of a conversation: what lists and readers need without its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// When it was made.
+    /// When it was created.
     pub created_at: Millis,
     /// When its latest chunk was added.
     pub last_activity_at: Millis,
@@ -118,44 +118,44 @@ pub struct Head {
     pub last_seq: u64,
 }
 
-/// A running turn at rest.
+/// A running turn as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnRecord {
     /// The turn.
     pub snapshot: Snapshot,
-    /// What it waits for before it goes on.
+    /// What it waits for before it continues.
     pub wait: Wait,
     /// Where its first event begins.
     pub from: Cursor,
     /// The `seq` of its first chunk.
     pub first_seq: u64,
-    /// What defines it beside its state.
+    /// What defines it besides its state.
     pub definition: Definition,
 }
 
-/// An event as it left the process.
+/// An event as it was published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
     /// Where it begins.
     pub start: Cursor,
-    /// Where it ends: the cursor of those who have seen it.
+    /// Where it ends: the cursor of subscribers that have received it.
     pub end: Cursor,
     /// Its JSON.
     pub json: Bytes,
 }
 
-/// What is needed to go on with a conversation.
+/// What is needed to continue a conversation.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// How often it was appended to.
+    /// Its version.
     pub version: Version,
-    /// What is known of it as a whole.
+    /// Its head.
     pub head: Head,
     /// Its unsealed turn.
     pub turn: Option<TurnRecord>,
 }
 
-/// Why the journal did not do it.
+/// An error of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -164,15 +164,15 @@ pub enum JournalError {
     Stale {
         /// The conversation.
         id: ConversationId,
-        /// What the writer thought.
+        /// The version that the writer expected.
         expected: Version,
-        /// What it is.
+        /// The actual version.
         found: Version,
     },
-    /// The storage failed; the same append may pass later.
+    /// The storage failed; the same append may succeed later.
     #[error("the journal failed: {0}")]
     Storage(String),
-    /// This append will be refused however often it is tried: it is too large, or not of a form that can be kept.
+    /// The append can never succeed: it is too large, or its form cannot be stored.
     #[error("the journal refuses this: {0}")]
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! A subscription: one watcher's way through a conversation's event stream.
+//! A subscription: one subscriber's position in a conversation's event stream.
 
 use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
@@ -7,14 +7,14 @@ use crate::{
     registry::Registry, shutdown::Shutdown, telemetry::GaugeGuard,
 };
 
-/// Events taken over at once: what a subscriber holds is bounded by so many.
+/// Maximum number of events that a subscriber holds.
 const TAKEN_AT_ONCE: usize = 64;
 
 /// Delay before rechecking a conversation after a journal failure.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// One watcher's way through a conversation's event stream. Costs a running turn nothing: it reads at its own pace,
-/// from the live tail or, when it is further behind, from the journal.
+/// One subscriber's position in a conversation's event stream. It costs a running turn nothing: it reads at its own pace, from
+/// the live tail or, further behind, from the journal.
 pub struct Subscription {
     conversation: Arc<Conversation>,
     source: Source,
@@ -59,24 +59,24 @@ impl Subscription {
         }
     }
 
-    /// Goes on from there instead. A cursor beyond the end counts as the end.
+    /// Moves to another cursor. A cursor beyond the end counts as the end.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
         let next = cursor.min(self.conversation.state().live.log.end());
         Self { next, taken: VecDeque::new(), has_shown: true, ..self }
     }
 
-    /// The place right after the last event that was handed out.
+    /// Returns the cursor after the last delivered event.
     pub fn cursor(&self) -> Cursor {
         self.next
     }
 
-    /// The next event. Pending until there is one; a conversation has no end. May be dropped at any time.
+    /// Returns the next event. Pending until there is one; a conversation has no end. Cancel-safe.
     ///
     /// # Errors
-    /// When the journal fails while catching up. [`Error::NotSaved`], once, when it failed under the conversation: nothing
-    /// that was told is taken back by that, and the turn is not over; asked again, it goes on when the turn does.
-    /// [`Error::ShuttingDown`] after the last event when the orchestrator has shut down.
+    /// When the journal fails while catching up. [`Error::NotSaved`], once, if the journal failed during the turn: delivered
+    /// events remain valid and the turn is not over; the next call continues when the turn does.
+    /// [`Error::ShuttingDown`] after the last event, once the orchestrator has shut down.
     pub async fn next(&mut self) -> Result<Frame, Error> {
         if self.lost {
             self.follow().await?;
@@ -113,7 +113,7 @@ impl Subscription {
         }
     }
 
-    /// Waits until there is something after the cursor.
+    /// Waits until there is an event after the cursor.
     async fn growth(&self) {
         let mut grew = pin!(self.conversation.grew.notified());
         // Listens before it looks, so that nothing falls in between.

@@ -1,4 +1,4 @@
-//! A journal that lasts as long as the process.
+//! An in-memory journal.
 
 mod events;
 
@@ -15,7 +15,7 @@ use super::{Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnR
 use crate::Cursor;
 use events::Events;
 
-/// A journal that lasts as long as the process.
+/// An in-memory journal. Its content is lost with the process.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     /// Boxed, as a table has room for twice as many records as there are.
@@ -34,7 +34,7 @@ struct Record {
 }
 
 impl MemoryJournal {
-    /// An empty one.
+    /// Creates an empty journal.
     pub fn new() -> Self {
         Self::default()
     }

@@ -8,16 +8,16 @@ use everturn_wire::ConversationId;
 use super::Head;
 use crate::cursor::InvalidCursor;
 
-/// Which conversations: those after a place in the order of the list, at most so many.
+/// A page of the conversation list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Only those that come after this place.
+    /// Start after this cursor.
     pub after: Option<ListCursor>,
-    /// At most so many.
+    /// Maximum number of conversations.
     pub limit: Option<usize>,
 }
 
-/// The conversation of a list that was seen last. As text it is `<milliseconds>-<id>`.
+/// The last conversation of the previous page, as `<milliseconds>-<id>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListCursor {
     /// When its latest chunk was added.

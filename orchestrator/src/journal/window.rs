@@ -6,33 +6,33 @@ use everturn_wire::StoredChunk;
 
 use crate::json;
 
-/// Which chunks: `since < seq < before`, and of those at one end as many as the limits let through.
+/// Selects chunks with `since < seq < before`, up to the limits, from one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Only those after this.
+    /// Exclusive lower bound.
     pub since_seq: Option<u64>,
-    /// Only those before this.
+    /// Exclusive upper bound.
     pub before_seq: Option<u64>,
-    /// At most so many.
+    /// Maximum number of chunks.
     pub limit: Option<usize>,
-    /// No more once these many bytes are reached, as JSON of [`StoredChunk::chunk`]; but always one.
+    /// Maximum total size, in bytes of JSON of [`StoredChunk::chunk`]; at least one chunk is returned.
     pub max_bytes: Option<usize>,
-    /// Which of them where a limit leaves some out.
+    /// Which end to take when a limit applies.
     pub take: Take,
 }
 
-/// Which chunks are taken where a limit leaves some out.
+/// Which end of a window to take when a limit applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Take {
-    /// Those at the end.
+    /// The newest chunks.
     #[default]
     Newest,
-    /// Those at the beginning.
+    /// The oldest chunks.
     Oldest,
 }
 
 impl Window {
-    /// The chunks of the window: of all that a conversation has, ascending.
+    /// Applies the window to all chunks of a conversation, in ascending order.
     pub(super) fn of(self, all: &[Arc<StoredChunk>]) -> Vec<Arc<StoredChunk>> {
         let from = all.partition_point(|chunk| chunk.seq <= self.since_seq.unwrap_or(0));
         let to = all.partition_point(|chunk| self.before_seq.is_none_or(|before| chunk.seq < before));

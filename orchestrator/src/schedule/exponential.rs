@@ -1,4 +1,4 @@
-//! Doubling waits, for someone who watches.
+//! Exponential backoff, for interactive use.
 
 use std::time::Duration;
 
@@ -6,21 +6,19 @@ use everturn_kernel::{Jitter, Retry, Schedule};
 use everturn_wire::Value;
 use serde_json::json;
 
-/// `base`, 2 x `base`, 4 x `base` ... up to `max_delay`, `max_retries` times.
+/// Exponential backoff: `base`, 2 x `base`, 4 x `base` ... up to `max_delay`, for `max_retries` retries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponential {
     /// The first wait.
     pub base: Duration,
     /// The longest wait; `None` = no cap.
     pub max_delay: Option<Duration>,
-    /// How many retries a step has.
+    /// Maximum number of retries per step.
     pub max_retries: u32,
-    /// How far a wait may be off, as a part of it (0.1 = up to 10 % shorter or longer), so that many turns do not come
-    /// back at the same moment. A wait that the provider asked for only becomes longer: by up to this part of it, and by
-    /// 2 % and 1 s at most. 0 = exact.
+    /// Relative jitter (0.1 = up to 10 % shorter or longer), so that many turns do not return at the same moment. A wait that
+    /// the provider asked for is only lengthened: by up to this share, and at most by 2 % and 1 s. 0 = exact.
     pub jitter: f64,
-    /// What the jitter is drawn from, together with the turn and the attempt: the same seed gives the same turn the same
-    /// waits.
+    /// Seed of the jitter. Together with the turn and the attempt it determines each wait.
     pub seed: u64,
 }
 
