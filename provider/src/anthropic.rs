@@ -27,7 +27,7 @@ const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 /// What the origin of its echoes begins with.
 const API: &str = "anthropic";
 
-/// How to speak to one endpoint of the Messages API.
+/// Configuration of an endpoint of the Messages API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnthropicConfig {
     /// Where it is, up to and without `/messages`, e.g. `https://api.anthropic.com/v1`. The key is sent as `x-api-key`.
@@ -36,7 +36,7 @@ pub struct AnthropicConfig {
     pub max_tokens: u32,
     /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
-    /// How much an answer may have.
+    /// Limits on the answer.
     pub limits: AnswerLimits,
 }
 
@@ -59,17 +59,17 @@ pub struct Anthropic {
 }
 
 impl AnthropicConfig {
-    /// An endpoint with everything else as usual.
+    /// Creates a configuration with defaults.
     pub fn new(endpoint: EndpointConfig) -> Self {
         Self { endpoint, max_tokens: 8192, extra_body: Map::new(), limits: AnswerLimits::default() }
     }
 }
 
 impl Anthropic {
-    /// Makes the adapter; connects to nothing yet.
+    /// Creates the adapter. It does not connect yet.
     ///
     /// # Errors
-    /// When the address, the key or a header cannot be used.
+    /// When the address, the key or a header is invalid.
     pub fn new(http: HttpClient, config: AnthropicConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-api-key"), &[VERSION])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })

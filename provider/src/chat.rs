@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API, which most servers speak.
+//! OpenAI's Chat Completions API, supported by most servers.
 
 mod detail;
 mod frame;
@@ -24,67 +24,66 @@ use reader::ChatReader;
 /// The API, as the origin of echoes names it.
 const API: &str = "openai-chat";
 
-/// How to speak to one endpoint of the Chat Completions API.
+/// Configuration of a Chat Completions endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatConfig {
-    /// Where it is, up to and without `/chat/completions`. The key is sent as a bearer token.
+    /// The endpoint, without `/chat/completions`. The key is sent as a bearer token.
     pub endpoint: EndpointConfig,
-    /// What the field is called that bounds an answer's tokens.
+    /// Name of the field for the output token limit.
     pub output_limit: OutputLimit,
-    /// Whether token counts are asked for. Yes unless set; some servers refuse the field.
+    /// Whether to request token counts. Default: yes; some servers reject the field.
     pub include_usage: bool,
-    /// Whether the model is given its reasoning back, and how. Not, unless set: some servers refuse the fields.
+    /// Whether and how reasoning is sent back to the model. Default: not at all; some servers reject the fields.
     pub return_reasoning: ReturnReasoning,
-    /// How past messages are written. As OpenAI takes them, unless set.
+    /// Format of past messages. Default: OpenAI's.
     pub history: HistoryForm,
-    /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
+    /// Additional request fields. They replace the adapter's own, except `stream`.
     pub extra_body: Map<String, Value>,
-    /// How much an answer may have.
+    /// Limits on the answer.
     pub limits: AnswerLimits,
 }
 
-/// The name of the field that bounds an answer's tokens.
+/// Name of the field for the output token limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputLimit {
-    /// `max_completion_tokens`, as OpenAI calls it.
+    /// `max_completion_tokens`: OpenAI.
     #[default]
     MaxCompletionTokens,
-    /// `max_tokens`, as most others do.
+    /// `max_tokens`: most others.
     MaxTokens,
 }
 
-/// How a model is given back the reasoning of its earlier answers.
+/// How reasoning of earlier answers is sent back to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReturnReasoning {
-    /// Not at all, as OpenAI has it.
+    /// Not at all: OpenAI.
     #[default]
     Never,
-    /// As text in `reasoning_content`: DeepSeek and Moonshot refuse calls of tools without, once a model thinks.
+    /// As text in `reasoning_content`: DeepSeek and Moonshot reject tool calls of reasoning models without it.
     Content,
-    /// As it came in `reasoning_details`, signatures and all: OpenRouter.
+    /// As received in `reasoning_details`, including signatures: OpenRouter.
     Details,
 }
 
-/// How past messages are written.
+/// Format of past messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HistoryForm {
-    /// As OpenAI takes them, and most others.
+    /// OpenAI's, accepted by most others.
     #[default]
     Usual,
-    /// As Mistral and the chat templates of its models insist: ids of calls have nine letters and digits, and a person
-    /// does not speak right after tool results, as they do after a step was stopped or to steer it.
+    /// Mistral's, and that of its models' chat templates: call ids are nine alphanumeric characters, and no user message
+    /// directly follows tool results, as it would after a stop or a steering message.
     Mistral,
 }
 
 /// An endpoint of the Chat Completions API.
 ///
-/// A call succeeds when a `finish_reason` came **and** the stream then ended with `[DONE]` or in good order; tool
-/// calls (unless they were asked for early: then each as the next one begins) and token counts are told at that moment, text
-/// and reasoning as they come. Everything else is a failure: an
-/// error at any place of the stream, an end without a `finish_reason`, an empty answer.
+/// A call succeeds if a `finish_reason` arrived **and** the stream then ended with `[DONE]` or cleanly. Text and reasoning are
+/// yielded as they arrive, tool calls and token counts at the end (eager calls: as soon as the next one begins). Everything
+/// else is a failure: an error anywhere in the stream, an end without `finish_reason`, an empty answer.
 #[derive(Clone, Debug)]
 pub struct ChatCompletions {
     endpoint: Arc<Endpoint>,
@@ -92,7 +91,7 @@ pub struct ChatCompletions {
 }
 
 impl ChatConfig {
-    /// An endpoint with everything else as most servers want it.
+    /// Creates a configuration with defaults that suit most servers.
     pub fn new(endpoint: EndpointConfig) -> Self {
         Self {
             endpoint,
@@ -116,10 +115,10 @@ impl OutputLimit {
 }
 
 impl ChatCompletions {
-    /// Makes the adapter; connects to nothing yet.
+    /// Creates the adapter. It does not connect yet.
     ///
     /// # Errors
-    /// When the address, the key or a header cannot be used.
+    /// When the address, the key or a header is invalid.
     pub fn new(http: HttpClient, config: ChatConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })

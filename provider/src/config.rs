@@ -1,22 +1,22 @@
-//! What an embedder says about an endpoint, and what can be wrong with it.
+//! Configuration of an endpoint, and its errors.
 
 use std::fmt;
 
 use crate::{Secret, SseDecoder};
 
-/// Where an API is and how to be let in.
+/// Address and credential of an endpoint.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointConfig {
-    /// The address that the API's own paths are appended to, e.g. `https://api.openai.com/v1`. A query is kept.
+    /// Base URL; the API's paths are appended to it, e.g. `https://api.openai.com/v1`. A query is kept.
     pub base_url: String,
-    /// The credential, where the endpoint wants one.
+    /// The credential, if the endpoint requires one.
     pub api_key: Option<Secret>,
-    /// Further headers of every request. They replace the adapter's own of the same name.
+    /// Additional headers of every request. They replace the adapter's headers of the same name.
     pub headers: Vec<(String, Secret)>,
 }
 
 impl EndpointConfig {
-    /// An endpoint without credential and further headers.
+    /// Creates a configuration without credential or additional headers.
     pub fn new(base_url: impl Into<String>) -> Self {
         Self { base_url: base_url.into(), api_key: None, headers: Vec::new() }
     }
@@ -35,12 +35,12 @@ impl fmt::Debug for EndpointConfig {
     }
 }
 
-/// How much a provider may send in one call before the call is given up.
+/// Limits on what a provider may send in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// Bytes of one event. 16 MiB unless set.
+    /// Maximum size of one event, in bytes. Default: 16 MiB.
     pub event: usize,
-    /// Bytes of text, reasoning and tool arguments together. 64 MiB unless set.
+    /// Maximum total size of text, reasoning and tool arguments, in bytes. Default: 64 MiB.
     pub answer: usize,
 }
 
@@ -50,19 +50,19 @@ impl Default for AnswerLimits {
     }
 }
 
-/// A configuration that no request can be made with.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The base URL cannot be used.
     #[error("the base URL cannot be used: {0}; write it like https://api.example.com/v1")]
     BaseUrl(String),
-    /// The API key has characters that no header can carry.
+    /// The API key has characters that are not allowed in a header.
     #[error(
         "the API key has characters that a header cannot carry: look for line breaks or quotes pasted with it"
     )]
     ApiKey,
-    /// A header's name or value cannot be sent.
+    /// A header's name or value is invalid.
     #[error("the header {name:?} cannot be sent: its {part} has characters that a header cannot carry")]
     Header {
         /// The header.
@@ -70,7 +70,7 @@ pub enum ConfigError {
         /// Its `name` or its `value`.
         part: &'static str,
     },
-    /// The HTTP client could not be made.
+    /// The HTTP client could not be created.
     #[error("the HTTP client could not be made: {0}")]
     Client(String),
 }

@@ -27,7 +27,7 @@ use reader::GeminiReader;
 /// The API, as an echo's origin names it.
 const API: &str = "gemini";
 
-/// How to speak to one endpoint of the Gemini API.
+/// Configuration of an endpoint of the Gemini API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeminiConfig {
     /// Where it is, up to and without `/models`, e.g. `https://generativelanguage.googleapis.com/v1beta`. The key is
@@ -36,7 +36,7 @@ pub struct GeminiConfig {
     /// Fields that every request has besides, or instead of, the adapter's own, at any depth: a temperature is
     /// `{"generationConfig": {"temperature": 0.2}}`.
     pub extra_body: Map<String, Value>,
-    /// How much an answer may have.
+    /// Limits on the answer.
     pub limits: AnswerLimits,
 }
 
@@ -56,17 +56,17 @@ pub struct Gemini {
 }
 
 impl GeminiConfig {
-    /// An endpoint with everything else as usual.
+    /// Creates a configuration with defaults.
     pub fn new(endpoint: EndpointConfig) -> Self {
         Self { endpoint, extra_body: Map::new(), limits: AnswerLimits::default() }
     }
 }
 
 impl Gemini {
-    /// Makes the adapter; connects to nothing yet.
+    /// Creates the adapter. It does not connect yet.
     ///
     /// # Errors
-    /// When the address, the key or a header cannot be used.
+    /// When the address, the key or a header is invalid.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), non_thinking: Arc::default() })

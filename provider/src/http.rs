@@ -1,4 +1,4 @@
-//! HTTP: one request out, one response in, every wait bounded.
+//! The HTTP client: one request, one response, every wait bounded.
 
 mod error;
 mod response;
@@ -15,37 +15,35 @@ pub(crate) use error::ConnectionError;
 pub(crate) use response::{BODY_LIMIT, Response};
 pub(crate) use watch::{Notice, Watch};
 
-/// How long a connection on which nothing comes is left alone before the peer's system is asked for a sign, and how long
-/// until it is asked again.
+/// TCP keepalive: idle time before the first probe, and time between probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// How long what was sent, or such a question, may stay unacknowledged by the peer's system. It says nothing about how long
-/// a living server may think.
+/// TCP user timeout: how long sent data or a probe may stay unacknowledged by the peer's system. It does not limit how long
+/// a live server may think.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// How long a call waits for its peer. Nothing bounds a whole call unless set: a healthy answer may take an hour.
+/// Timeouts of a provider call. By default nothing limits a whole call: a healthy answer may take an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For name, connection and TLS handshake. 10 s unless set.
+    /// Limit on name resolution, connection and TLS handshake together. Default: 10 s.
     pub connect: Duration,
-    /// From the start of a call to the head of its response. 120 s unless set.
+    /// Limit from the start of a call to the response headers. Default: 120 s.
     pub first_byte: Duration,
-    /// Between any two pieces of a response's body, comments included. 300 s unless set: models that think in secret
-    /// are silent for minutes, and a call that is cut off then would be again.
+    /// Limit between two pieces of the response body, comments included. Default: 300 s, because models with hidden reasoning
+    /// are silent for minutes, and a repeated call would be cut off again.
     pub idle: Duration,
-    /// Between any two words of an answer, and from the head of its response to the first one, whatever else arrives:
-    /// comments, pings and events without content show that the peer lives, not that it gets on. 600 s unless set; never
-    /// shorter than `idle`.
+    /// Limit between two pieces of content, and from the response headers to the first one. Comments, pings and events without
+    /// content do not count: they show that the peer is alive, not that it makes progress. Default: 600 s; never less than
+    /// `idle`.
     pub progress: Duration,
-    /// How long nothing of an answer comes before those who watch are told, and then again every minute. 20 s unless set;
-    /// zero = never.
+    /// Silence after which subscribers are told, and again every minute. Default: 20 s; zero = never.
     pub silence: Duration,
-    /// For a whole call, however well it goes. `None` unless set.
+    /// Limit on the whole call. Default: none.
     pub total: Option<Duration>,
 }
 
 impl Timeouts {
-    /// The bound on a call that shows signs of life alone.
+    /// Limit on a call that makes no progress.
     pub(crate) fn progress(&self) -> Duration {
         self.progress.max(self.idle)
     }
@@ -64,12 +62,12 @@ impl Default for Timeouts {
     }
 }
 
-/// How connections are made.
+/// Configuration of an [`HttpClient`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// How long to wait for a peer.
+    /// The timeouts of its calls.
     pub timeouts: Timeouts,
-    /// Whether the proxies that the environment names (`HTTPS_PROXY` and so on) are used. They are unless set.
+    /// Whether to use the proxies from the environment (`HTTPS_PROXY` and so on). Default: yes.
     pub system_proxy: bool,
 }
 
@@ -79,10 +77,10 @@ impl Default for HttpConfig {
     }
 }
 
-/// A pool of connections, shared by its clones and by all adapters made with it.
+/// A connection pool, shared by its clones and by all adapters created with it.
 ///
-/// It sends what it is given once: it neither retries nor follows redirects, which would carry a credential to
-/// another host. It never asks for a compressed answer, which a proxy would hold back to compress.
+/// It sends each request once: it neither retries nor follows redirects, which would send credentials to another host. It
+/// does not accept compressed responses, because proxies buffer streams to compress them.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     client: reqwest::Client,
@@ -90,10 +88,10 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// Makes a pool without connections.
+    /// Creates a pool without connections.
     ///
     /// # Errors
-    /// When the system offers no usable TLS or the environment names a proxy that is none.
+    /// When the system has no usable TLS configuration, or a proxy in the environment is invalid.
     pub fn new(config: HttpConfig) -> Result<Self, ConfigError> {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::config()?)
@@ -118,12 +116,12 @@ impl HttpClient {
         Ok(Self { client, timeouts: config.timeouts })
     }
 
-    /// How long its calls wait.
+    /// Returns its timeouts.
     pub(crate) fn timeouts(&self) -> Timeouts {
         self.timeouts
     }
 
-    /// Sends a request once it is polled; waits for the head of its response, without any bound but that of connecting.
+    /// Sends a request when first polled and waits for the response headers. Only connecting has a timeout here.
     pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, ConnectionError>> {
         let (client, idle) = (self.client.clone(), self.timeouts.idle);
         Box::pin(async move { Ok(Response::new(client.execute(request).await?, idle)) })

@@ -1,8 +1,8 @@
 //! Adapters from model APIs to the kernel's provider contract.
 //!
-//! An adapter makes one HTTP request per call, reads its stream, and tells facts. It bounds what a peer may send and
-//! how long it may be silent. This crate does *not* retry, wait, pick targets or judge failures: it hands what it
-//! knows of a failure to `everturn-diagnosis`.
+//! An adapter makes one HTTP request per call, reads the response stream and yields facts. It bounds the size of the response
+//! and the length of silences. This crate does *not* retry, wait, choose targets or classify failures: `everturn-diagnosis`
+//! does the latter.
 
 mod answer;
 mod anthropic;

@@ -25,7 +25,7 @@ use crate::{
 use reader::ResponsesReader;
 use refused::Refused;
 
-/// How to speak to one endpoint of the Responses API.
+/// Configuration of an endpoint of the Responses API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponsesConfig {
     /// Where it is, up to and without `/responses`, e.g. `https://api.openai.com/v1`.
@@ -36,7 +36,7 @@ pub struct ResponsesConfig {
     /// Fields that every request has besides, or instead of, the adapter's own: `include` as an empty list for a model
     /// that does not reason, for instance. `stream` cannot be replaced.
     pub extra_body: Map<String, Value>,
-    /// How much an answer may have.
+    /// Limits on the answer.
     pub limits: AnswerLimits,
 }
 
@@ -56,17 +56,17 @@ pub struct Responses {
 }
 
 impl ResponsesConfig {
-    /// An endpoint with everything else as usual.
+    /// Creates a configuration with defaults.
     pub fn new(endpoint: EndpointConfig) -> Self {
         Self { endpoint, strict_tools: false, extra_body: Map::new(), limits: AnswerLimits::default() }
     }
 }
 
 impl Responses {
-    /// Makes the adapter; connects to nothing yet.
+    /// Creates the adapter. It does not connect yet.
     ///
     /// # Errors
-    /// When the address, the key or a header cannot be used.
+    /// When the address, the key or a header is invalid.
     pub fn new(http: HttpClient, config: ResponsesConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), refused: Arc::default() })

@@ -1,30 +1,29 @@
-//! What a client may cost.
+//! Limits on clients.
 
 use std::time::Duration;
 
-/// What a client may cost.
+/// Limits on clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Longest request body, in bytes: a long message with some photos inside. A longer one is a 413.
+    /// Maximum size of a request body, in bytes: a long message with a few photos. Larger bodies get a 413.
     pub body: usize,
-    /// Request bodies together that have not come whole, in bytes, without the first 16 KiB of each; what comes beyond
-    /// that is refused with a 503. Together they hold at most this and 16 KiB for each connection.
+    /// Maximum total size of incomplete request bodies, in bytes, not counting the first 16 KiB of each. Requests beyond it get
+    /// a 503. Bodies thus hold at most this, plus 16 KiB per connection.
     pub bodies: usize,
-    /// How long a request body may pause; then it is refused with a 408.
+    /// Maximum pause within a request body; then it gets a 408.
     pub body_pause: Duration,
-    /// How long all of a request body may take; then it is refused with a 408.
+    /// Maximum time for a whole request body; then it gets a 408.
     pub body_time: Duration,
-    /// Chunks in one answer with history, unless the client asks for another number.
+    /// Number of chunks in a history response, unless the client asks for another number.
     pub chunks: usize,
-    /// Bytes of chunks in one answer with history; four times as many where the client asks for a number of chunks. One
-    /// chunk is given however large it is.
+    /// Maximum bytes of chunks in a history response, four times as many if the client asks for a number of chunks. At least
+    /// one chunk is returned.
     pub window: usize,
-    /// Conversations in one answer with their list; a client may ask for fewer.
+    /// Maximum number of conversations in a list response; clients may ask for fewer.
     pub list: usize,
-    /// Event streams at once (`POST /chat` and `GET .../events`); one more is refused with a 503.
+    /// Maximum number of event streams (`POST /chat` and `GET .../events`). Further ones get a 503.
     pub streams: usize,
-    /// How long a server-sent event stream may be silent before it carries a comment, so that nothing on the way takes
-    /// it for dead.
+    /// Silence after which an event stream sends a comment, so that intermediaries keep the connection open.
     pub heartbeat: Duration,
 }
 

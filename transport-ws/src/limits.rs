@@ -1,23 +1,23 @@
-//! What a peer may cost.
+//! Limits on peers.
 
 use std::time::Duration;
 
-/// What a peer may cost.
+/// Limits on peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketLimits {
-    /// Sockets at once; one more is refused with a 503.
+    /// Maximum number of sockets. Further ones get a 503.
     pub sockets: usize,
-    /// Conversations that one socket may watch at once.
+    /// Maximum number of conversations that one socket may watch.
     pub subscriptions: usize,
-    /// Longest command, in bytes. A longer one ends the socket with the code 1009. The usual 4 MiB hold the longest
-    /// message with some pictures; larger ones go by `POST /chat`.
+    /// Maximum size of a command, in bytes. A larger one closes the socket with code 1009. The default of 4 MiB fits the
+    /// longest message with a few images; use `POST /chat` for more.
     pub command: usize,
-    /// Commands of one socket that may be under way at once. No further one is read until one is done; after a second, a
-    /// further one is refused.
+    /// Maximum number of concurrent commands per socket. At the limit nothing is read until one completes; after a second,
+    /// further commands are refused.
     pub commands: usize,
-    /// How long the peer may take for what it was sent; then the socket ends.
+    /// Maximum time for the peer to accept a message; then the socket is closed.
     pub send_timeout: Duration,
-    /// How long the peer may be silent before it is pinged, and then before it counts as dead.
+    /// Silence after which the peer is pinged, and then after which it counts as dead.
     pub ping_every: Duration,
 }
 
