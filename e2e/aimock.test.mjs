@@ -147,7 +147,9 @@ beforeEach(() => {
   mock.reset();
   keys = [];
   mock.on({ userMessage: 'Roll', hasToolResult: false }, { toolCalls: [call], ...usage(11, 7) });
-  mock.on({ userMessage: 'Roll', hasToolResult: true }, { content: 'They fell off the table.', ...usage(23, 5) });
+  // A pause before each piece, as from a real model: text that arrives at once is told as one.
+  const answer = { content: 'They fell off the table.', ...usage(23, 5) };
+  mock.on({ userMessage: 'Roll', hasToolResult: true }, answer, { latency: 20 });
 });
 
 /** Runs one turn and reads its events as they are streamed. */
