@@ -31,6 +31,8 @@ pub(crate) enum Stage {
     Draining,
     /// What runs is left as it is.
     Leaving,
+    /// The process is about to end: nothing is saved any more.
+    Abandoned,
 }
 
 impl Shutdown {
@@ -38,7 +40,8 @@ impl Shutdown {
         match self.stage.load(Ordering::Acquire) {
             0 => Stage::Open,
             1 => Stage::Draining,
-            _ => Stage::Leaving,
+            2 => Stage::Leaving,
+            _ => Stage::Abandoned,
         }
     }
 

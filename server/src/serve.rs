@@ -77,7 +77,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
             tokio::select! {
                 () = ended => {}
                 // Somebody is in a hurry: what runs is as after a crash.
-                () = interrupt.next() => {}
+                () = interrupt.next() => orchestrator.abandon(),
             }
         }
     }
@@ -90,6 +90,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
 async fn save(orchestrator: &Orchestrator) {
     if timeout(GRACE + SAVING, orchestrator.shutdown(GRACE)).await.is_err() {
         tracing::warn!("the journal did not take everything in time: some turns go on from an earlier place");
+        orchestrator.abandon();
     }
 }
 

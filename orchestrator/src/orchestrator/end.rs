@@ -34,6 +34,13 @@ impl Orchestrator {
         }
     }
 
+    /// Saves nothing from now on, for a process that is about to end without a [`shutdown`](Self::shutdown): its turns are
+    /// left as after a crash. Without this, tasks end in any order as the runtime goes, and a turn that sees its connection
+    /// close could still be sealed with that failure. Calls that wait for a save do not return.
+    pub fn abandon(&self) {
+        self.ports.shutdown.enter(Stage::Abandoned);
+    }
+
     /// Completes when [`shutdown`](Self::shutdown) has: transports then close their connections.
     pub async fn down(&self) {
         self.ports.shutdown.down().await;

@@ -18,7 +18,7 @@ use crate::{
     reviewer::Reviewer,
     route::{Route, on_route},
     schedule::Informed,
-    shutdown::Shutdown,
+    shutdown::{Shutdown, Stage},
     state::StateStore,
     status::StatusChanges,
     timer::Timers,
@@ -128,6 +128,10 @@ impl Ports {
         expected: Version,
         entries: Vec<Entry>,
     ) -> Result<Version, JournalError> {
+        if self.shutdown.stage() == Stage::Abandoned {
+            // What would be saved may come of the end of the process alone.
+            return std::future::pending().await;
+        }
         let appended = self.journal.append(id, expected, entries).await;
         self.timers.journal_fails(matches!(appended, Err(JournalError::Storage(_))));
         appended

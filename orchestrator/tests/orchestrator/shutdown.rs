@@ -13,7 +13,7 @@ use async_trait::async_trait;
 
 use everturn_orchestrator::{
     Cursor, Error, Exponential, Fault, Invocation, Journal as _, MemoryJournal, SystemClock, Tool,
-    kernel::{ToolAnswer, ToolSpec},
+    kernel::{StreamEvent, ToolAnswer, ToolSpec},
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::Value;
@@ -24,7 +24,7 @@ use tokio::{
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{Watcher, World, answer, ask, builder, finish, ms_since, refused_with_hint, text},
+    support::{Watcher, World, answer, ask, builder, failure, finish, ms_since, refused_with_hint, text},
     tool::{Gated, Stuck},
 };
 
@@ -328,4 +328,23 @@ async fn a_turn_that_begins_with_a_seal_asks_nobody_any_more() {
         let (took, ()) = tokio::join!(shut_down(&world, grace), sealed);
         assert_eq!((took, provider.calls()), (100, 1), "with a grace of {grace:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_process_ends_at_once_is_not_sealed_by_that() {
+    let pause = Duration::from_secs(60);
+    let life = Life::new([
+        vec![text("half"), Cue::Pause(pause), StreamEvent::Failed(failure()).into()],
+        answer("the whole"),
+    ]);
+    let world = life.process().await;
+    let mut watcher = world.say("hi").await;
+    watcher.until("text-delta half").await;
+    world.orchestrator.abandon();
+    // The provider fails, as it does when the runtime goes.
+    sleep(2 * pause).await;
+    let stored = life.journal.load(&world.id).await.unwrap().unwrap();
+    assert!(stored.turn.is_some(), "nothing came of the failure");
+    let next = life.process().await;
+    assert!(next.watch(None).await.until("status idle").await.contains(&"text-delta the whole".to_owned()));
 }
