@@ -80,7 +80,7 @@ async fn first_events(place: &Path) -> Result<[f64; 3]> {
         all[1].push(first_event(&memory).await?);
         all[2].push(first_event(&durable).await?);
     }
-    Ok(all.map(median))
+    Ok(all.map(crate::median))
 }
 
 /// The least that is durable: a page at the end of a file, then an fsync, which is what the journal flushes with.
@@ -166,9 +166,4 @@ fn written() -> Result<usize> {
     let line =
         io.lines().find_map(|line| line.strip_prefix("wchar: ")).context("no wchar in /proc/self/io")?;
     Ok(line.parse()?)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

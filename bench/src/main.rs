@@ -159,7 +159,8 @@ fn turns(base: &str, table: &mut Table) -> Result<String> {
     Ok(said)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle of some figures.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

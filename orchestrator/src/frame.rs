@@ -68,21 +68,17 @@ impl Frame {
         turn_id: Option<&TurnId>,
         body: EventBody,
     ) -> Self {
-        if let (Some(delta), Some(turn_id)) = (body.delta(), turn_id) {
+        if let Some(delta) = body.delta() {
             let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
             return Self::of_delta(start, conversation_id, turn_id, delta, reasoning);
         }
-        let length = body.delta().map_or(1, |delta| delta.len().max(1)) as u64;
         let (extension, ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
-        let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
-        let is_delta = body.delta().is_some();
         let event = AgentEvent { body, conversation_id: conversation_id.clone(), turn_id: turn_id.cloned() };
-        let mut frame = Self::envelope(start, Cursor(start.0 + length), length as usize, |bytes| {
+        let mut frame = Self::envelope(start, Cursor(start.0 + 1), 0, |bytes| {
             // A wire type has string keys and finite numbers, and memory takes all that is written: it cannot fail.
             let _ = serde_json::to_writer(bytes, &event);
         });
         (frame.extension, frame.ends_turn) = (extension, ends_turn);
-        frame.delta = is_delta.then(|| delta_at(frame.json(), reasoning)).flatten();
         frame
     }
 
@@ -90,7 +86,7 @@ impl Frame {
     fn of_delta(
         start: Cursor,
         conversation_id: &ConversationId,
-        turn_id: &TurnId,
+        turn_id: Option<&TurnId>,
         delta: &str,
         reasoning: bool,
     ) -> Self {
@@ -105,8 +101,10 @@ impl Frame {
             to = (bytes.len() - event_at) as u32 - 1;
             bytes.extend_from_slice(br#","conversationId":"#);
             let _ = serde_json::to_writer(&mut *bytes, conversation_id);
-            bytes.extend_from_slice(br#","turnId":"#);
-            let _ = serde_json::to_writer(&mut *bytes, turn_id);
+            if let Some(turn_id) = turn_id {
+                bytes.extend_from_slice(br#","turnId":"#);
+                let _ = serde_json::to_writer(&mut *bytes, turn_id);
+            }
             bytes.push(b'}');
         });
         frame.delta = Some(Delta { reasoning, from, to });
@@ -147,8 +145,8 @@ impl Frame {
 
     /// The text of a delta as JSON writes it, without the quotes, and whether it is reasoning. `None`: another event.
     pub fn delta(&self) -> Option<(Bytes, bool)> {
-        let Delta { reasoning, from, to } = self.delta?;
-        Some((self.event().slice(from as usize..to as usize), reasoning))
+        let delta = self.delta?;
+        Some((self.event().slice(delta.range()), delta.reasoning))
     }
 
     /// The `chat.delta` frame of the WebSocket.
@@ -364,10 +362,12 @@ mod tests {
                     true => EventBody::ReasoningDelta { delta },
                     false => EventBody::TextDelta { delta },
                 };
-                let frame = Frame::new(Cursor(7), &"c\"".into(), Some(&"t\n".into()), body.clone());
-                let event = AgentEvent { body, conversation_id: "c\"".into(), turn_id: Some("t\n".into()) };
-                assert_eq!(frame.event(), serde_json::to_vec(&event).unwrap());
-                assert_eq!(frame.delta, delta_at(&frame.event(), reasoning));
+                for turn_id in [None, Some("t\n".into())] {
+                    let frame = Frame::new(Cursor(7), &"c\"".into(), turn_id.as_ref(), body.clone());
+                    let event = AgentEvent { body: body.clone(), conversation_id: "c\"".into(), turn_id };
+                    assert_eq!(frame.event(), serde_json::to_vec(&event).unwrap());
+                    assert_eq!(frame.delta, delta_at(&frame.event(), reasoning));
+                }
             }
         }
     }

@@ -69,13 +69,7 @@ impl EventLog {
         if cursor < self.start() {
             return None;
         }
-        // Mostly it is the last one that is new.
-        let newest = self.frames.len().saturating_sub(1);
-        let from = match self.frames.back() {
-            Some(last) if last.start() <= cursor => newest + usize::from(last.end() <= cursor),
-            _ => self.frames.partition_point(|frame| frame.end() <= cursor),
-        };
-        let mut frames: Vec<_> = self.frames.range(from..).take(limit).cloned().collect();
+        let mut frames: Vec<_> = self.frames.range(self.index_after(cursor)..).take(limit).cloned().collect();
         if let Some(first) = frames.first_mut()
             && first.start() < cursor
         {
@@ -84,13 +78,22 @@ impl EventLog {
         Some(frames)
     }
 
+    /// The index of the first event that ends after `cursor`.
+    fn index_after(&self, cursor: Cursor) -> usize {
+        match self.frames.back() {
+            // Mostly it is the last one that is new: each subscriber asks after each delta.
+            Some(last) if last.start() <= cursor => self.frames.len() - usize::from(cursor < last.end()),
+            _ => self.frames.partition_point(|frame| frame.end() <= cursor),
+        }
+    }
+
     /// The same for a subscriber: where it is behind by more than one delta, they come as one event, made once for all
     /// subscribers. Nothing waits for more to come.
     pub(crate) fn ready(&mut self, cursor: Cursor, limit: usize) -> Option<Vec<Frame>> {
         if let Some(joined) = self.joined.as_ref().filter(|joined| joined.start() == cursor) {
             return Some(vec![joined.clone()]);
         }
-        let from = self.frames.partition_point(|frame| frame.end() <= cursor);
+        let from = self.index_after(cursor);
         let is_whole = self.frames.get(from).is_some_and(|frame| frame.start() == cursor);
         let run = || self.frames.range(from..).take(JOINED_AT_ONCE);
         let count = if is_whole { Frame::run(run()) } else { 1 };
