@@ -1,10 +1,12 @@
 // A provider of the Chat Completions API on loopback that answers what a test says, and remembers what it was asked.
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later, or
- * `{ breaks: text }` for one whose connection is cut after that text, or `{ calls: [{ name, input }] }` for calls of tools,
- * or `{ status, headers, body }`. With a `limit`, requests of more tokens are refused; a token has four characters.
+ * `{ breaks: text, once }` for one whose connection is cut after that text, once that promise resolves (or after 100 ms),
+ * or `{ calls: [{ name, input }] }` for calls of tools, or `{ status, headers, body }`. With a `limit`, requests of more
+ * tokens are refused; a token has four characters.
  */
 export async function startProvider() {
   const answers = [];
@@ -36,7 +38,7 @@ export async function startProvider() {
       return { index, id: `call-${(callsMade += 1)}`, type: 'function', function: called };
     });
     chunk({ role: 'assistant', ...(calls ? { tool_calls: calls } : { content: answer.breaks ?? answer }) });
-    if (answer.breaks) return setTimeout(() => response.destroy(), 100);
+    if (answer.breaks) return (answer.once ?? sleep(100)).then(() => response.destroy());
     chunk({}, calls ? 'tool_calls' : 'stop');
     response.end('data: [DONE]\n\n');
   });

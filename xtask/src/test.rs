@@ -21,6 +21,9 @@ use crate::{
 /// A hanging end-to-end test fails after this long, in milliseconds.
 const E2E_TIMEOUT: &str = "--test-timeout=300000";
 
+/// Files at a time: each has its own server, and waits for a browser most of the time.
+const E2E_AT_ONCE: &str = "--test-concurrency=2";
+
 /// The tests of the binary that plain `cargo test` leaves out, so that it needs nothing but Rust.
 const WITH_NODE: [&str; 10] = [
     "test",
@@ -105,7 +108,7 @@ fn end_to_end(root: &Path) -> Result<()> {
     cargo(root, &["build", "--locked", "--workspace", "--bins", "--tests"])?;
     let mut command = Command::new("node");
     command
-        .args(["--test", "--test-reporter=spec", E2E_TIMEOUT])
+        .args(["--test", "--test-reporter=spec", E2E_AT_ONCE, E2E_TIMEOUT])
         .args(end_to_end_files(root)?)
         .current_dir(root);
     command.env("EVERTURN_BIN", built(&metadata(root)?).join("everturn"));
