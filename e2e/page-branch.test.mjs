@@ -76,7 +76,8 @@ test('an answer in the middle is regenerated, with another model too, and people
   await page.locator('.choice-of-model:visible').last().selectOption('sim/two');
   await shows('C1');
   await settled();
-  assert.deepEqual(provider.requests.at(-1), { model: 'two', said: ['Q1'] });
+  const { model, said } = provider.requests.at(-1);
+  assert.deepEqual({ model, said }, { model: 'two', said: ['Q1'] });
   assert.deepEqual((await seen()).filter((line) => line !== 'Earlier version'), ['Q1', 'C1']);
   await isSame();
 

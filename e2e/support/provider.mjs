@@ -16,7 +16,7 @@ export async function startProvider() {
     const parts = [];
     for await (const part of request) parts.push(part);
     const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
-    requests.push({ model, said: messages.map(({ content }) => content) });
+    requests.push({ model, said: messages.map(({ content }) => content), headers: request.headers });
     if (messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0) / 4 > provider.limit) {
       response.writeHead(400, { 'content-type': 'application/json' });
       return response.end('{"error":{"code":"context_length_exceeded","message":"Too many tokens."}}');

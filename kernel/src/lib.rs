@@ -54,7 +54,8 @@ pub use op::Op;
 pub use phase::Outcome;
 pub use preset::{Cycling, Handover, Interactive, Walls};
 pub use provider::{
-    Arguments, FinishReason, Hold, Provider, Request, RequestQuota, Silence, StreamEvent, ToolCall, ToolSpec,
+    Arguments, FinishReason, Hold, Provider, ProviderInfo, Request, RequestQuota, Silence, StreamEvent,
+    ToolCall, ToolSpec,
 };
 pub use report::{FINAL_REPORT, ReportRule};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};

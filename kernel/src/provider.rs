@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
-use everturn_wire::{Echo, Failure, Message, Parameters, Usage, Value};
+use everturn_wire::{Echo, Failure, Message, Parameters, TraceContext, Usage, Value};
 use futures_core::stream::BoxStream;
 
 use crate::{CheckedCall, Op, Summary};
@@ -20,6 +20,28 @@ pub trait Provider: Send + Sync + 'static {
     /// is refused before it begins. Default: all but `maxOutputTokens`, as an unknown API has none of them.
     fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
         parameters.names()
+    }
+
+    /// Describes the API for traces and logs. Default: nothing is known.
+    fn about(&self) -> ProviderInfo {
+        ProviderInfo::default()
+    }
+}
+
+/// What traces and logs say of a model API. Free of secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProviderInfo {
+    /// The vendor or API, by OpenTelemetry's names for `gen_ai.provider.name`, e.g. `openai`.
+    pub name: Option<&'static str>,
+    /// The base URL without user information, query and fragment.
+    pub url: Option<Arc<str>>,
+}
+
+impl ProviderInfo {
+    /// An API of that name at that base URL.
+    pub fn new(name: &'static str, url: impl Into<Arc<str>>) -> Self {
+        Self { name: Some(name), url: Some(url.into()) }
     }
 }
 
@@ -44,6 +66,8 @@ pub struct Request {
     /// Whether to yield a tool call as soon as its arguments are complete, if the API marks that. Otherwise calls are
     /// yielded at the end of the stream, so that an interrupted answer yields none.
     pub eager_calls: bool,
+    /// The trace that the call belongs to, sent to the API as `traceparent` and `tracestate`.
+    pub trace: Option<TraceContext>,
 }
 
 /// A tool as the model sees it.

@@ -55,7 +55,7 @@ pub use journal::{
     Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page,
     RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
-pub use observer::{CallEnd, Observer, ProviderCall};
+pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer};

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::{Millis, Op, StreamEvent};
-use everturn_wire::{AgentEvent, ConversationId, Failure, TurnId};
+use everturn_kernel::{Millis, Op, ProviderInfo, StreamEvent, Turn};
+use everturn_wire::{AgentEvent, ConversationId, Failure, TraceContext, TurnId};
 use futures_util::{Stream, StreamExt as _};
 
 use crate::{Frame, panic::panic_text};
@@ -19,15 +19,52 @@ pub trait Observer: Send + Sync {
         let _ = event;
     }
 
+    /// Whether [`event`](Self::event) is called for streamed text and reasoning, too. Default: yes. An observer that does not
+    /// need them says no, as each costs a parse.
+    fn wants_text(&self) -> bool {
+        true
+    }
+
     /// Called when a provider call begins.
     fn call_begins(&self, call: &ProviderCall) {
         let _ = call;
+    }
+
+    /// Returns the trace context that is sent to the provider with this call. Default: that of the turn's request, unchanged.
+    fn trace_of(&self, call: &ProviderCall) -> Option<TraceContext> {
+        call.trace.clone()
+    }
+
+    /// Called when the first content of a call arrives.
+    fn call_answers(&self, call: &ProviderCall, at: Millis) {
+        let _ = (call, at);
     }
 
     /// Called when a provider call ends.
     fn call_ended(&self, call: &ProviderCall, at: Millis, end: CallEnd<'_>) {
         let _ = (call, at, end);
     }
+
+    /// Called when a turn is sealed, after its last event.
+    fn turn_ended(&self, end: &TurnEnd<'_>) {
+        let _ = end;
+    }
+}
+
+/// A turn that is sealed.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TurnEnd<'a> {
+    /// The conversation.
+    pub conversation_id: &'a ConversationId,
+    /// The turn in its final state.
+    pub turn: &'a Turn,
+    /// Its model or route, as `credential/model`.
+    pub model: &'a str,
+    /// The trace that its request belongs to.
+    pub trace: Option<&'a TraceContext>,
+    /// When it was sealed.
+    pub at: Millis,
 }
 
 /// A provider call: one attempt of a step.
@@ -42,6 +79,12 @@ pub struct ProviderCall {
     pub op: Op,
     /// The target, as `credential/model`.
     pub model: String,
+    /// The model, by the provider's name.
+    pub model_name: String,
+    /// What is known of the API.
+    pub provider: ProviderInfo,
+    /// The trace that the turn's request belongs to.
+    pub trace: Option<TraceContext>,
     /// When it began.
     pub begun_at: Millis,
 }
@@ -71,14 +114,31 @@ impl Observers {
         self.0.is_some()
     }
 
+    /// Whether this event is reported.
+    pub(crate) fn wants(&self, frame: &Frame) -> bool {
+        self.0.as_ref().is_some_and(|observer| !frame.is_delta() || observer.wants_text())
+    }
+
     /// Reports published events.
     pub(crate) fn published(&self, frames: &[Frame]) {
-        for frame in frames {
+        for frame in frames.iter().filter(|frame| self.wants(frame)) {
             // It was serialized from that type.
-            if let (true, Ok(event)) = (self.is_any(), serde_json::from_slice(&frame.event())) {
+            if let Ok(event) = serde_json::from_slice(&frame.event()) {
                 self.tell(|observer| observer.event(&event));
             }
         }
+    }
+
+    /// The trace context that goes to the provider with a call.
+    pub(crate) fn trace_of(&self, call: &ProviderCall) -> Option<TraceContext> {
+        let mut trace = call.trace.clone();
+        self.tell(|observer| trace = observer.trace_of(call));
+        trace
+    }
+
+    /// Reports a sealed turn.
+    pub(crate) fn ended(&self, end: &TurnEnd<'_>) {
+        self.tell(|observer| observer.turn_ended(end));
     }
 
     /// Passes on the events of a call and reports its beginning and end.
@@ -92,8 +152,9 @@ impl Observers {
         S: Stream<Item = StreamEvent> + Send + 'static,
     {
         self.tell(|observer| observer.call_begins(&call));
-        let mut open = OpenCall { observers: self, call, now, is_over: false };
+        let mut open = OpenCall { observers: self, call, now, has_content: false, is_over: false };
         events.inspect(move |event| match event {
+            StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::ToolCall(_) => open.answers(),
             StreamEvent::Finished(_) => open.end(CallEnd::Answered),
             StreamEvent::Failed(failure) => open.end(CallEnd::Failed(failure)),
             _ => {}
@@ -113,10 +174,18 @@ struct OpenCall<N: Fn() -> Millis> {
     observers: Observers,
     call: ProviderCall,
     now: N,
+    has_content: bool,
     is_over: bool,
 }
 
 impl<N: Fn() -> Millis> OpenCall<N> {
+    fn answers(&mut self) {
+        if !std::mem::replace(&mut self.has_content, true) {
+            let at = (self.now)();
+            self.observers.tell(|observer| observer.call_answers(&self.call, at));
+        }
+    }
+
     fn end(&mut self, end: CallEnd<'_>) {
         if !std::mem::replace(&mut self.is_over, true) {
             let at = (self.now)();

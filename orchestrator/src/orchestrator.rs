@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use everturn_wire::{
     ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport, RetrySettings,
-    TurnId,
+    TraceContext, TurnId,
 };
 use tokio::sync::broadcast;
 
@@ -72,6 +72,8 @@ pub struct StartTurn {
     ///
     /// [`Builder::final_report`]: crate::Builder::final_report
     pub final_report: Option<RequiredReport>,
+    /// The trace that the request belongs to. It is kept with the turn and sent on to providers.
+    pub trace: Option<TraceContext>,
 }
 
 impl StartTurn {
@@ -90,6 +92,12 @@ impl StartTurn {
     #[must_use]
     pub fn final_report(self, report: RequiredReport) -> Self {
         Self { final_report: Some(report), ..self }
+    }
+
+    /// Sets the trace that the request belongs to.
+    #[must_use]
+    pub fn trace(self, trace: Option<TraceContext>) -> Self {
+        Self { trace, ..self }
     }
 
     /// Attaches images.

@@ -1,9 +1,11 @@
 //! Figures of what runs, for whatever recorder of the `metrics` crate the process has; without one they cost next to
 //! nothing.
 
-use everturn_wire::{Category, DoneReason, EventBody};
+use std::time::Duration;
+
+use everturn_wire::{Category, DoneReason, EventBody, Usage};
 use metrics::{
-    SharedString, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+    SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
 const STARTED: &str = "everturn_turns_started_total";
@@ -14,7 +16,10 @@ const FAILED: &str = "everturn_provider_calls_failed_total";
 const LATENCY: &str = "everturn_provider_call_seconds";
 const NO_REPORT: &str = "everturn_replies_without_report_total";
 const COLLAPSED: &str = "everturn_steps_collapsed_total";
-const WAITS: &str = "everturn_retry_wait_seconds_total";
+const WAITS: &str = "everturn_retry_wait_seconds";
+const TURNS: &str = "everturn_turn_seconds";
+const TOOLS: &str = "everturn_tool_seconds";
+const TOKENS: &str = "everturn_tokens_total";
 const HELD: &str = "everturn_calls_held_total";
 const ACTIVE: &str = "everturn_turns_active";
 const WAITING: &str = "everturn_turns_waiting";
@@ -29,11 +34,23 @@ pub(crate) fn describe() {
     describe_counter!(FAILED, "Provider calls that failed, by model and category");
     describe_histogram!(
         LATENCY,
+        Unit::Seconds,
         "Time to the first content or to the failure of a provider call, by model and outcome"
     );
     describe_counter!(NO_REPORT, "Replies that came to nothing in turns that must end with a report");
     describe_counter!(COLLAPSED, "Turns whose remaining steps were cut to one by an attempt to report");
-    describe_counter!(WAITS, "Sum of the waits that were scheduled before retries");
+    describe_histogram!(
+        WAITS,
+        Unit::Seconds,
+        "Scheduled waits before retries, by the category of the failure; shared: put off because of another turn"
+    );
+    describe_histogram!(
+        TURNS,
+        Unit::Seconds,
+        "Time from the start of a turn to its end, waits included, by reason"
+    );
+    describe_histogram!(TOOLS, Unit::Seconds, "Time that tools ran, by tool and outcome");
+    describe_counter!(TOKENS, "Tokens by model and type: input (cached ones included) and output");
     describe_counter!(HELD, "Calls that were put off because of what others found out, by model");
     describe_gauge!(ACTIVE, "Turns that run or wait");
     describe_gauge!(WAITING, "Turns that wait for a retry");
@@ -47,7 +64,15 @@ pub(crate) enum Count {
     Retry(Category, u64),
     /// A wait that another turn learnt of.
     Hold(u64),
-    Sealed(String),
+    Sealed(String, Option<u64>),
+    /// A tool ran for so many milliseconds.
+    Tool {
+        name: String,
+        is_error: bool,
+        ran_ms: u64,
+    },
+    /// A call to that target took so many tokens.
+    Tokens(String, Usage),
     /// A reply came to nothing, where a report is required.
     NoReport,
     /// An attempt to report took the other steps.
@@ -64,8 +89,16 @@ impl Count {
                 Self::Retry(category.unwrap_or(Category::Unknown), *delay_ms)
             }
             // A provider's own words are without number.
-            EventBody::Done { reason: DoneReason::Other(_), .. } => Self::Sealed("other".to_owned()),
-            EventBody::Done { reason, .. } => Self::Sealed(reason.as_str().to_owned()),
+            EventBody::Done { reason: DoneReason::Other(_), duration_ms, .. } => {
+                Self::Sealed("other".to_owned(), *duration_ms)
+            }
+            EventBody::Done { reason, duration_ms, .. } => {
+                Self::Sealed(reason.as_str().to_owned(), *duration_ms)
+            }
+            // A model can make up names of tools without number; only those that exist ran.
+            EventBody::ToolResult { tool_name, is_error, duration_ms: Some(ran_ms), .. } => {
+                Self::Tool { name: tool_name.clone(), is_error: *is_error, ran_ms: *ran_ms }
+            }
             EventBody::ReportMissing { .. } => Self::NoReport,
             EventBody::StepsCollapsed { .. } => Self::Collapsed,
             _ => return None,
@@ -77,11 +110,27 @@ impl Count {
         match self {
             Self::Started => counter!(STARTED),
             Self::Retry(category, wait_ms) => {
-                waited(wait_ms);
-                counter!(RETRIES, "category" => word(category))
+                waited(category.as_str(), wait_ms);
+                counter!(RETRIES, "category" => category.as_str())
             }
-            Self::Hold(wait_ms) => return waited(wait_ms),
-            Self::Sealed(reason) => counter!(SEALED, "reason" => reason),
+            Self::Hold(wait_ms) => return waited("shared", wait_ms),
+            Self::Sealed(reason, ran_ms) => {
+                if let Some(ran_ms) = ran_ms {
+                    histogram!(TURNS, "reason" => reason.clone()).record(Duration::from_millis(ran_ms));
+                }
+                counter!(SEALED, "reason" => reason)
+            }
+            Self::Tool { name, is_error, ran_ms } => {
+                let outcome = if is_error { "failed" } else { "done" };
+                let ran = Duration::from_millis(ran_ms);
+                return histogram!(TOOLS, "tool" => name, "outcome" => outcome).record(ran);
+            }
+            Self::Tokens(model, usage) => {
+                for (kind, count) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
+                    counter!(TOKENS, "model" => model.clone(), "type" => kind).increment(count);
+                }
+                return;
+            }
             Self::NoReport => counter!(NO_REPORT),
             Self::Collapsed => counter!(COLLAPSED),
         }
@@ -89,18 +138,18 @@ impl Count {
     }
 }
 
-/// Counters count whole seconds: of a shorter wait none, of a longer one what is over.
-fn waited(wait_ms: u64) {
-    counter!(WAITS).increment(wait_ms / 1_000);
+fn waited(category: &'static str, wait_ms: u64) {
+    histogram!(WAITS, "category" => category).record(Duration::from_millis(wait_ms));
 }
 
 /// The first content of a call came after so many milliseconds, or its failure.
 pub(crate) fn provider_answered(model: &str, failure: Option<Category>, after_ms: u64) {
-    let outcome = failure.map_or(SharedString::const_str("answered"), |failure| word(failure).into());
+    let outcome = failure
+        .map_or(SharedString::const_str("answered"), |failure| SharedString::const_str(failure.as_str()));
     if failure.is_some() {
         counter!(FAILED, "model" => model.to_owned(), "category" => outcome.clone()).increment(1);
     }
-    let after = std::time::Duration::from_millis(after_ms);
+    let after = Duration::from_millis(after_ms);
     histogram!(LATENCY, "model" => model.to_owned(), "outcome" => outcome).record(after);
 }
 
@@ -166,9 +215,4 @@ impl Drop for GaugeGuard {
     fn drop(&mut self) {
         gauge!(self.0.name()).decrement(1.0);
     }
-}
-
-/// A category in its word on the wire.
-fn word(category: Category) -> String {
-    serde_json::to_value(category).ok().and_then(|word| Some(word.as_str()?.to_owned())).unwrap_or_default()
 }

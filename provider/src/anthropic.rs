@@ -7,7 +7,7 @@ mod thinking;
 
 use std::sync::Arc;
 
-use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_kernel::{Provider, ProviderInfo, Request, StreamEvent};
 use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use serde_json::Map;
@@ -81,10 +81,14 @@ impl Provider for Anthropic {
         request::refuses(parameters)
     }
 
+    fn about(&self) -> ProviderInfo {
+        self.endpoint.about("anthropic")
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let origin = self.endpoint.origin(API);
         let body = request::body(&self.config, &origin, &request);
-        let post = self.endpoint.post(&["messages"], &body);
+        let post = self.endpoint.post(&["messages"], &body, request.trace.as_ref());
         let answer = Answer::new(format!("toolu_{:x}", clock::now()), self.config.limits.answer);
         let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
         exchange::run(Arc::clone(&self.endpoint), post, body)

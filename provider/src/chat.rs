@@ -7,7 +7,7 @@ mod request;
 
 use std::sync::Arc;
 
-use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_kernel::{Provider, ProviderInfo, Request, StreamEvent};
 use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use serde_json::Map;
@@ -130,10 +130,14 @@ impl Provider for ChatCompletions {
         Vec::new()
     }
 
+    fn about(&self) -> ProviderInfo {
+        self.endpoint.about("openai_compatible")
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let origin = self.endpoint.origin(API);
         let body = request::body(&self.config, &origin, &request);
-        let post = self.endpoint.post(&["chat", "completions"], &body);
+        let post = self.endpoint.post(&["chat", "completions"], &body, request.trace.as_ref());
         let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
         let answer = answer.eager(request.eager_calls);
         let details = (self.config.return_reasoning == ReturnReasoning::Details).then_some(origin);

@@ -1,10 +1,12 @@
 //! An endpoint: makes its requests, and tells its failures without its secrets.
 
-use std::{borrow::Cow, fmt, mem};
+mod vendor;
+
+use std::{borrow::Cow, fmt, mem, sync::Arc};
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
-use everturn_kernel::RequestQuota;
-use everturn_wire::{Failure, Value};
+use everturn_kernel::{ProviderInfo, RequestQuota};
+use everturn_wire::{Failure, TraceContext, Value};
 use reqwest::{
     Method, Request, Url,
     header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -31,6 +33,9 @@ const HARMLESS_HEADERS: &[&str] = &[
 
 /// The same, of the fields of an address' query.
 const HARMLESS_FIELDS: &[&str] = &["alt", "api-version", "version"];
+
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// How an API takes its credential.
 #[derive(Clone, Copy, Debug)]
@@ -117,14 +122,24 @@ impl Endpoint {
         format!("{api} {}", self.authority())
     }
 
-    /// A request to a path below the base URL.
-    pub(crate) fn post(&self, path: &[&str], body: &Value) -> Request {
+    /// What traces say of it; `other` is its vendor where the host is unknown.
+    pub(crate) fn about(&self, other: &'static str) -> ProviderInfo {
+        ProviderInfo::new(vendor::of(&self.base, other), Arc::from(vendor::shown(&self.base)))
+    }
+
+    /// A request to a path below the base URL, as part of a trace.
+    pub(crate) fn post(&self, path: &[&str], body: &Value, trace: Option<&TraceContext>) -> Request {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
         let mut request = Request::new(Method::POST, url);
         *request.headers_mut() = self.headers.clone();
+        if let Some(trace) = trace {
+            let values = [(TRACE_PARENT, Some(trace.parent())), (TRACE_STATE, trace.state())];
+            let header = |(name, value): (_, Option<&str>)| Some((name, HeaderValue::from_str(value?).ok()?));
+            request.headers_mut().extend(values.into_iter().filter_map(header));
+        }
         *request.body_mut() = Some(body.to_string().into());
         request
     }

@@ -8,7 +8,7 @@ mod request;
 
 use std::sync::Arc;
 
-use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_kernel::{Provider, ProviderInfo, Request, StreamEvent};
 use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
@@ -78,6 +78,10 @@ impl Provider for Gemini {
         parameters.names_beyond(&request::PARAMETERS)
     }
 
+    fn about(&self) -> ProviderInfo {
+        self.endpoint.about("gcp.gemini")
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         // A signature is the model's: another one, of the same API, refuses it.
         let origin = format!("{} {}", self.endpoint.origin(API), request.model);
@@ -85,7 +89,7 @@ impl Provider for Gemini {
         let asks_for_thoughts = self.non_thinking.leave_out(&request.model, &mut body);
         let path = request::path(&request.model);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let mut post = self.endpoint.post(&path, &body);
+        let mut post = self.endpoint.post(&path, &body, request.trace.as_ref());
         // Otherwise the answer is one JSON array.
         post.url_mut().query_pairs_mut().append_pair("alt", "sse");
         let answer = Answer::new(format!("gemini_{:x}", clock::now()), self.config.limits.answer);

@@ -116,6 +116,11 @@ impl HttpClient {
         Ok(Self { client, timeouts: config.timeouts })
     }
 
+    /// Returns the pool itself, for requests other than model calls.
+    pub fn reqwest(&self) -> &reqwest::Client {
+        &self.client
+    }
+
     /// Returns its timeouts.
     pub(crate) fn timeouts(&self) -> Timeouts {
         self.timeouts

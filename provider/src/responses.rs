@@ -9,7 +9,7 @@ mod request;
 
 use std::sync::Arc;
 
-use everturn_kernel::{Provider, Request, StreamEvent};
+use everturn_kernel::{Provider, ProviderInfo, Request, StreamEvent};
 use everturn_wire::{Parameters, Value};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
@@ -78,12 +78,16 @@ impl Provider for Responses {
         parameters.names_beyond(&request::PARAMETERS)
     }
 
+    fn about(&self) -> ProviderInfo {
+        self.endpoint.about("openai_compatible")
+    }
+
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         // Behind one address a gateway may have models of many makers.
         let origin = format!("{} {}", self.endpoint.origin("openai-responses"), request.model);
         let mut body = request::body(&self.config, &origin, &request);
         let (refused, sent) = (Arc::clone(&self.refused), self.refused.leave_out(&mut body));
-        let post = self.endpoint.post(&["responses"], &body);
+        let post = self.endpoint.post(&["responses"], &body, request.trace.as_ref());
         let answer = Answer::new(format!("call_{:x}", clock::now()), self.config.limits.answer);
         let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
         let learn = move |mut fact| {

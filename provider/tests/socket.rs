@@ -44,6 +44,7 @@ async fn a_dead_peer_is_noticed_within_a_minute() {
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
+        trace: None,
     });
     tokio::select! {
         fact = call.next() => panic!("the server was silent: {fact:?}"),

@@ -7,6 +7,7 @@ use everturn_kernel::Provider as ModelApi;
 use everturn_orchestrator::{Builder, Orchestrator};
 use everturn_provider::{Anthropic, ChatCompletions, Demo, Gemini, HttpClient, Responses};
 use everturn_store_sqlite::SqliteJournal;
+use everturn_telemetry::Traces;
 
 use crate::{
     config::{Api, Compaction, Config, Provider, Route},
@@ -19,8 +20,12 @@ pub(crate) fn orchestrator(
     config: &Config,
     journal: Option<Arc<SqliteJournal>>,
     servers: &McpServers,
+    traces: Option<Arc<Traces>>,
 ) -> Result<Orchestrator> {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
+    if let Some(traces) = traces {
+        builder = builder.observer(traces);
+    }
     if let Some(journal) = journal {
         builder = builder.journal(journal.clone()).state(journal);
     }

@@ -9,6 +9,7 @@ use everturn_terminal::source_state;
 use crate::{
     config::{Config, Route},
     permission,
+    traces::Exporting,
 };
 
 /// The most models that are named.
@@ -21,6 +22,7 @@ pub(crate) fn of(
     orchestrator: &Orchestrator,
     resumed: usize,
     program: &str,
+    exporting: Option<&Exporting>,
 ) -> String {
     let models = &orchestrator.models();
     let near = match address.ip().is_unspecified() {
@@ -54,6 +56,9 @@ pub(crate) fn of(
     }
     if let Some(file) = &config.file {
         say("config", &file.display().to_string());
+    }
+    if let Some(exporting) = exporting {
+        say("traces", &format!("sent to {}", exporting.settings.endpoint));
     }
     config.off.iter().for_each(|line| say("off", line));
     permission::warnings(config).iter().for_each(|line| say("warning", line));

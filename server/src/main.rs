@@ -14,6 +14,7 @@ mod permission;
 mod retention;
 mod router;
 mod serve;
+mod traces;
 
 use std::{
     io::{self, Write as _},

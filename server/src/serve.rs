@@ -28,6 +28,7 @@ use crate::{
     greeting,
     mcp::McpServers,
     retention, router,
+    traces::Exporting,
 };
 
 /// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
@@ -48,18 +49,21 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let address = listener.local_addr()?;
     let journal = config.data.as_deref().map(assembly::journal).transpose()?;
     let servers = McpServers::start(&config.mcp)?;
-    let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers)?;
+    let exporting = Exporting::start()?;
+    let traces = exporting.as_ref().map(|exporting| exporting.traces.clone());
+    let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers, traces)?;
     let capacity = Capacity::of_process();
+    let upkeep = tokio::spawn(metrics.clone().keep_up());
     let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
     servers.settled().await;
-    let resumed = orchestrator.resume().await.context("going on with the turns of before")?;
+    let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
     if let Some(journal) = journal {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
     }
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
-    let greeting = greeting::of(&config, address, &orchestrator, resumed, &program);
+    let greeting = greeting::of(&config, address, &orchestrator, resumed, &program, exporting.as_ref());
     // Whoever started this may have closed the terminal; it serves all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (close, closed) = oneshot::channel::<()>();
@@ -82,6 +86,10 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         }
     }
     sweeping.abort();
+    upkeep.abort();
+    if let Some(exporting) = exporting {
+        exporting.finish().await;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -108,7 +116,7 @@ pub(crate) async fn private(config: Config) -> Result<Private> {
     let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
     let config = Config { token: Some(token.clone()), data: None, ..config };
     let servers = McpServers::start(&config.mcp)?;
-    let orchestrator = assembly::orchestrator(&config, None, &servers)?;
+    let orchestrator = assembly::orchestrator(&config, None, &servers, None)?;
     let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
     let address = listener.local_addr()?;
     let capacity = Capacity::of_process();

@@ -20,7 +20,7 @@ use everturn_orchestrator::{Orchestrator, Started};
 use crate::{
     api::Api,
     body::Unread,
-    call::chat::{CONVERSATION_ID, idempotency_key, start},
+    call::chat::{CONVERSATION_ID, idempotency_key, start, trace},
 };
 use answer::Answer;
 pub(crate) use error::refused;
@@ -61,7 +61,7 @@ async fn chat(State(api): State<Api>, request: Request) -> Response {
 
 async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
     let key = idempotency_key(request.headers()).map_err(error::of_call)?;
-    let named = conversation(request.headers())?;
+    let (named, trace) = (conversation(request.headers())?, trace(request.headers()));
     // The room that the body takes is free when it was read.
     let body = Unread::of(request, api).await.map_err(error::of_call)?;
     let mut asked = ChatRequest::read(&body.bytes, named.as_deref())?;
@@ -71,7 +71,8 @@ async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
     let ChatRequest { send, stream, include_usage, holds_text, .. } = asked;
     // Before the turn: who is refused has started nothing.
     let place = api.stream_place().map_err(error::of_call)?;
-    let started = api.orchestrator.start(start(send, key)).await.map_err(error::of_orchestrator)?;
+    let start = start(send, key).trace(trace);
+    let started = api.orchestrator.start(start).await.map_err(error::of_orchestrator)?;
     let leaving = Leaving::of(&api.orchestrator, &started, stops);
     let id = &started.conversation_id;
     let events =

@@ -55,7 +55,7 @@ async fn turns_waits_and_watchers_are_counted() {
         r#"everturn_provider_calls_failed_total{model="test/small",category="overloaded"} 1"#,
         r#"everturn_provider_call_seconds_count{model="test/small",outcome="answered"} 1"#,
         r#"everturn_provider_call_seconds_count{model="test/small",outcome="overloaded"} 1"#,
-        "everturn_retry_wait_seconds_total 5",
+        r#"everturn_retry_wait_seconds_sum{category="overloaded"} 5"#,
         "everturn_turns_active 0",
         "everturn_turns_waiting 0",
         "everturn_subscribers 0",

@@ -45,6 +45,30 @@ pub enum Category {
     Unknown,
 }
 
+impl Category {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
+            Self::ServerError => "server_error",
+            Self::Network => "network",
+            Self::Timeout => "timeout",
+            Self::InvalidResponse => "invalid_response",
+            Self::QuotaExhausted => "quota_exhausted",
+            Self::ContextOverflow => "context_overflow",
+            Self::InvalidRequest => "invalid_request",
+            Self::NotFound => "not_found",
+            Self::ContentPolicy => "content_policy",
+            Self::Auth => "auth",
+            Self::Permission => "permission",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// A diagnosed provider error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

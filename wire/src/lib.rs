@@ -29,6 +29,7 @@ mod request;
 mod retry_settings;
 #[cfg(feature = "schema")]
 mod schema;
+mod trace;
 
 pub use approval::{
     Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Decider, Decision,
@@ -59,3 +60,4 @@ pub use retry_settings::{
 #[cfg(feature = "schema")]
 pub use schema::{asyncapi, generated, json_schema, openapi, typescript};
 pub use serde_json::Value;
+pub use trace::TraceContext;

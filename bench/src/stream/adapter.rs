@@ -35,5 +35,6 @@ pub(super) fn request() -> Request {
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
+        trace: None,
     }
 }

@@ -115,6 +115,10 @@ impl Batch {
                     EventBody::ReportMissing { reason, attempt, max_attempts, .. } => {
                         tracing::warn!(turn = %turn_id, reason, attempt, max_attempts, "a reply without a final report");
                     }
+                    EventBody::Usage { usage, .. } => {
+                        let target = self.called.as_ref().map(|call| call.target.clone());
+                        self.counts.extend(target.map(|target| Count::Tokens(target, *usage)));
+                    }
                     EventBody::Error(report) => self.ended_by = self.failed(report, turn_id, now),
                     _ => {}
                 }

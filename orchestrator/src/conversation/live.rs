@@ -88,7 +88,7 @@ impl Conversation {
                 (turn.retry, turn.takes_retry_now) = (None, false);
             }
             let frame = Frame::new(state.live.log.end(), &self.id, Some(turn_id), body);
-            if self.home.observers.is_any() {
+            if self.home.observers.wants(&frame) {
                 told.push(frame.clone());
             }
             state.live.log.push(frame);

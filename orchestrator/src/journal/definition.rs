@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_wire::{ApprovalMode, RequiredReport, Value};
+use everturn_wire::{ApprovalMode, RequiredReport, TraceContext, Value};
 use serde::{Deserialize, Serialize};
 
 use super::RequestScope;
@@ -39,6 +39,9 @@ pub struct Definition {
     /// The report that the turn must end with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_report: Option<Arc<RequiredReport>>,
+    /// The trace that the turn's request belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Arc<TraceContext>>,
     /// What the orchestrator was configured with. Shared by the turns that it began.
     #[serde(flatten)]
     pub configured: Arc<Configured>,
@@ -81,6 +84,7 @@ impl Default for Definition {
             approvals: ApprovalMode::Ask,
             request: None,
             final_report: None,
+            trace: None,
             configured: Arc::default(),
         }
     }

@@ -104,6 +104,7 @@ impl Orchestrator {
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
         };
         settings.definition.approvals = start.approvals;
+        settings.definition.trace = start.trace.clone().map(Arc::new);
         if let Some(report) = &start.final_report {
             settings.definition.final_report = Some(Arc::new(report.clone()));
         }

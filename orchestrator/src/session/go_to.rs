@@ -47,6 +47,7 @@ pub(super) fn successor(
     let effort = old.definition.reasoning_effort.clone();
     let mut settings = TurnSettings::new(ports, conversation, choice, effort, supersedes);
     settings.definition.approvals = old.definition.approvals;
+    settings.definition.trace = old.definition.trace.clone();
     // It was asked for with the message; else that of the new model or route holds.
     if let Some(report) = &old.definition.final_report {
         settings.definition.final_report = Some(report.clone());

@@ -31,6 +31,7 @@ use crate::{
     Invocation, JournalError, Output,
     conversation::{Batch, Called, Control, Conversation, Inbox, LeftoverMessages},
     model::{Choice, Model},
+    observer::TurnEnd,
     panic::panic_text,
     shutdown::Stage,
     tool::excerpt,
@@ -212,6 +213,13 @@ impl Host for TurnHost<'_> {
         }
         if turn.outcome().is_some() {
             self.answer();
+            self.conversation.observers().ended(&TurnEnd {
+                conversation_id: id,
+                turn,
+                model: self.settings.model.id(),
+                trace: self.settings.definition.trace.as_deref(),
+                at: now,
+            });
         }
         if status != was {
             self.shared.status.tell(id, status);

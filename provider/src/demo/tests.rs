@@ -17,6 +17,7 @@ fn request(said: &[&str], step: u32, attempt: u32) -> Request {
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
+        trace: None,
     }
 }
 

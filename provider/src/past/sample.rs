@@ -14,6 +14,7 @@ pub(crate) fn asking(messages: Vec<Message>) -> Request {
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
+        trace: None,
     }
 }
 

@@ -16,6 +16,7 @@ fn request(attempt: u32) -> Request {
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
+        trace: None,
     }
 }
 

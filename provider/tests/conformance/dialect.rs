@@ -134,6 +134,7 @@ pub(crate) fn request() -> Request {
         max_output_tokens: None,
         reasoning_effort: None,
         eager_calls: false,
+        trace: None,
     }
 }
 

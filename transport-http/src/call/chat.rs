@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use everturn_orchestrator::{Cursor, Error, StartTurn};
-use everturn_wire::SendRequest;
+use everturn_wire::{SendRequest, TraceContext};
 
 use crate::{
     api::Api,
@@ -42,7 +42,7 @@ pub(crate) async fn send(
     let extensions = parameters.flag("extensions")?.or(request.extensions).unwrap_or(false);
     // Before the turn: who is refused has started nothing.
     let place = api.stream_place()?;
-    let started = api.orchestrator.start(start(request, key)).await?;
+    let started = api.orchestrator.start(start(request, key).trace(trace(&headers))).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;
     let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-store"), UNBUFFERED];
@@ -78,6 +78,12 @@ fn check_fields(request: &Named<SendRequest>) -> Result<(), Refusal> {
         }
         None => Ok(()),
     }
+}
+
+/// The trace that a request belongs to.
+pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    TraceContext::read(text("traceparent")?, text("tracestate"))
 }
 
 /// The orchestrator says what a key may be.

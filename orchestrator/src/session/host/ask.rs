@@ -53,11 +53,15 @@ impl TurnHost<'_> {
         }
         telemetry::provider_called(&model.id);
         self.called = Some(Called { target: model.id.clone(), at: self.shared.clock.now() });
-        let call = self.call(turn, op, &model.id);
+        let call = self.call(turn, op, &model);
         let pass = self.pass(turn, &model, shares_limits);
-        let request = match &summary {
+        let mut request = match &summary {
             Some(cut) => self.summary_request(op, &model, cut),
             None => self.request(turn, op, &model),
+        };
+        request.trace = match &call {
+            Some(call) => self.conversation.observers().trace_of(call),
+            None => self.settings.definition.trace.as_deref().cloned(),
         };
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
         let started = started
@@ -117,6 +121,7 @@ impl TurnHost<'_> {
             parameters,
             reasoning_effort: definition.reasoning_effort.clone(),
             eager_calls: turn.settings().eager_tools,
+            trace: None,
         }
     }
 
@@ -177,12 +182,15 @@ impl TurnHost<'_> {
     }
 
     /// A call, as it is observed; none if nobody observes.
-    fn call(&self, turn: &Turn, op: Op, model: &str) -> Option<ProviderCall> {
+    fn call(&self, turn: &Turn, op: Op, model: &Model) -> Option<ProviderCall> {
         self.conversation.observers().is_any().then(|| ProviderCall {
             conversation_id: self.conversation.id.clone(),
             turn_id: turn.id().clone(),
             op,
-            model: model.to_owned(),
+            model: model.id.clone(),
+            model_name: model.name.clone(),
+            provider: model.provider.about(),
+            trace: self.settings.definition.trace.as_deref().cloned(),
             begun_at: self.shared.clock.now(),
         })
     }

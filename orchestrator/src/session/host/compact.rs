@@ -58,6 +58,7 @@ impl TurnHost<'_> {
             max_output_tokens: self.settings.definition.configured.max_output_tokens,
             reasoning_effort: None,
             eager_calls: false,
+            trace: None,
             parameters: Arc::default(),
         }
     }

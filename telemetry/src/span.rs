@@ -1,0 +1,241 @@
+//! From what happened to spans.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use everturn_kernel::{Millis, Turn};
+use everturn_orchestrator::{CallEnd, ProviderCall, TurnEnd};
+use everturn_wire::{Category, EventBody, Usage};
+use opentelemetry::{
+    KeyValue, Value,
+    trace::{Event, SpanKind, Status},
+};
+
+use crate::name;
+
+/// Waits of a step that are kept for its span; later ones are counted.
+const MAX_EVENTS: usize = 64;
+
+/// A span without its ids.
+#[derive(Debug)]
+pub(crate) struct Span {
+    pub(crate) name: String,
+    pub(crate) kind: SpanKind,
+    pub(crate) begun: SystemTime,
+    pub(crate) ended: SystemTime,
+    pub(crate) attributes: Vec<KeyValue>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) dropped_events: u32,
+    pub(crate) status: Status,
+}
+
+impl Span {
+    fn new(name: String, kind: SpanKind, begun: SystemTime, ended: SystemTime) -> Self {
+        let (attributes, events) = (Vec::new(), Vec::new());
+        // A clock that was set back must not make a span end before it begins.
+        let ended = ended.max(begun);
+        Self { name, kind, begun, ended, attributes, events, dropped_events: 0, status: Status::Unset }
+    }
+
+    fn set(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.attributes.push(KeyValue::new(name, value));
+    }
+
+    fn set_if(&mut self, name: &'static str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    fn fail(&mut self, kind: impl Into<Value>) {
+        self.set(name::ERROR_TYPE, kind);
+        // What providers say may quote the conversation: the type is all that is told.
+        self.status = Status::error("");
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.set(name::INPUT_TOKENS, int(usage.input_tokens));
+        self.set(name::OUTPUT_TOKENS, int(usage.output_tokens));
+        self.set_if(name::CACHE_READ_TOKENS, usage.cache_read_tokens.map(int));
+        self.set_if(name::CACHE_CREATION_TOKENS, usage.cache_write_tokens.map(int));
+    }
+}
+
+/// A step under way.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) number: u32,
+    /// The first of its calls that this process made.
+    begun: Millis,
+    /// The latest call.
+    call: ProviderCall,
+    first_content: Option<Millis>,
+    usage: Option<Usage>,
+    failure: Option<Category>,
+    waits: Vec<Event>,
+    more_waits: u32,
+}
+
+impl Step {
+    pub(crate) fn new(call: &ProviderCall) -> Self {
+        Self {
+            number: call.op.step,
+            begun: call.begun_at,
+            call: call.clone(),
+            first_content: None,
+            usage: None,
+            failure: None,
+            waits: Vec::new(),
+            more_waits: 0,
+        }
+    }
+
+    /// Another attempt begins.
+    pub(crate) fn again(&mut self, call: &ProviderCall) {
+        (self.call, self.failure) = (call.clone(), None);
+    }
+
+    pub(crate) fn answers(&mut self, at: Millis) {
+        self.first_content.get_or_insert(at);
+    }
+
+    pub(crate) fn fails(&mut self, category: Category) {
+        self.failure = Some(category);
+    }
+
+    pub(crate) fn uses(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+
+    /// A wait was decided.
+    pub(crate) fn waits(&mut self, at: SystemTime, event: &EventBody) {
+        let EventBody::ProviderRetry { attempt, delay_ms, category, target, failed_target, shared, .. } =
+            event
+        else {
+            return;
+        };
+        if self.waits.len() == MAX_EVENTS {
+            self.more_waits += 1;
+            return;
+        }
+        let mut attributes = vec![
+            KeyValue::new(name::RETRY_ATTEMPT, i64::from(*attempt)),
+            KeyValue::new(name::RETRY_DELAY, int(*delay_ms)),
+        ];
+        let texts = [
+            (name::RETRY_CATEGORY, category.map(|category| category.as_str().to_owned())),
+            (name::RETRY_TARGET, target.clone()),
+            (name::RETRY_FAILED_TARGET, failed_target.clone()),
+        ];
+        attributes.extend(texts.into_iter().filter_map(|(name, text)| Some(KeyValue::new(name, text?))));
+        attributes.extend(shared.map(|shared| KeyValue::new(name::RETRY_SHARED, shared)));
+        self.waits.push(Event::new(name::RETRY_EVENT, at, attributes, 0));
+    }
+
+    /// The step ended: with the failure of its last attempt, if it failed, or because its turn was stopped.
+    pub(crate) fn end(self, at: SystemTime, is_stopped: bool) -> Span {
+        let call = &self.call;
+        let mut span = Span::new(format!("chat {}", call.model_name), SpanKind::Client, time(self.begun), at);
+        span.set(name::OPERATION, "chat");
+        asked(&mut span, call);
+        span.set(name::REQUEST_STREAM, true);
+        let first = self.first_content.map(|first| first.since(self.begun));
+        span.set_if(name::FIRST_CHUNK, first.map(|ms| Duration::from_millis(ms).as_secs_f64()));
+        if let Some(usage) = &self.usage {
+            span.count(usage);
+        }
+        match self.failure {
+            Some(category) => span.fail(category.as_str()),
+            None if is_stopped => span.fail("cancelled"),
+            None => {}
+        }
+        (span.events, span.dropped_events) = (self.waits, self.more_waits);
+        span
+    }
+}
+
+/// What a call and its step have in common.
+fn asked(span: &mut Span, call: &ProviderCall) {
+    span.set(name::PROVIDER, call.provider.name.unwrap_or("unknown"));
+    span.set(name::REQUEST_MODEL, call.model_name.clone());
+    span.set(name::CONVERSATION, call.conversation_id.to_string());
+    span.set(name::TARGET, call.model.clone());
+    let Some(url) = call.provider.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok()) else {
+        return;
+    };
+    span.set_if(name::SERVER_ADDRESS, url.host_str().map(str::to_owned));
+    span.set_if(name::SERVER_PORT, url.port_or_known_default().map(i64::from));
+}
+
+/// One attempt: a request to the provider.
+pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Span {
+    let mut span = Span::new("POST".to_owned(), SpanKind::Client, time(call.begun_at), time(at));
+    asked(&mut span, call);
+    span.set(name::METHOD, "POST");
+    span.set_if(name::URL, call.provider.url.as_deref().map(str::to_owned));
+    if call.op.attempt > 0 {
+        span.set(name::RESEND_COUNT, i64::from(call.op.attempt));
+    }
+    match end {
+        CallEnd::Answered => span.set(name::STATUS_CODE, 200),
+        CallEnd::Failed(failure) => {
+            let code = failure.code.as_deref().and_then(|code| code.parse::<i64>().ok());
+            span.set_if(name::STATUS_CODE, code);
+            let is_refusal = code.is_some_and(|code| code >= 400);
+            match failure.code.clone().filter(|_| is_refusal) {
+                Some(code) => span.fail(code),
+                None => span.fail(failure.category.as_str()),
+            }
+        }
+        _ => span.fail("cancelled"),
+    }
+    span
+}
+
+/// A tool call, as its result was told.
+pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, took_ms: Option<u64>) -> Span {
+    let begun = at - Duration::from_millis(took_ms.unwrap_or(0));
+    let mut span = Span::new(format!("execute_tool {name}"), SpanKind::Internal, begun, at);
+    span.set(name::OPERATION, "execute_tool");
+    span.set(name::TOOL_NAME, name.to_owned());
+    span.set(name::TOOL_CALL, id.to_owned());
+    span.set(name::TOOL_TYPE, "function");
+    if is_error {
+        span.fail("tool_error");
+    }
+    span
+}
+
+/// A turn.
+pub(crate) fn turn(end: &TurnEnd<'_>, provider: Option<&'static str>) -> Span {
+    let turn: &Turn = end.turn;
+    let mut span =
+        Span::new("invoke_agent".to_owned(), SpanKind::Internal, time(turn.started_at()), time(end.at));
+    span.set(name::OPERATION, "invoke_agent");
+    span.set(name::PROVIDER, provider.unwrap_or("unknown"));
+    span.set(name::CONVERSATION, end.conversation_id.to_string());
+    span.set(name::REQUEST_MODEL, end.model.to_owned());
+    span.set(name::TURN, turn.id().to_string());
+    span.set(name::TURN_STEPS, i64::from(turn.steps()));
+    span.set(name::TURN_RETRIES, i64::from(turn.retries()));
+    span.set(name::TURN_WAITED, int(turn.waited_ms()));
+    if let Some(usage) = turn.usage() {
+        span.count(&usage);
+    }
+    if let Some(outcome) = turn.outcome() {
+        let reasons = vec![outcome.reason.as_str().to_owned().into()];
+        span.set(name::FINISH_REASONS, Value::Array(opentelemetry::Array::String(reasons)));
+        if let Some(failure) = &outcome.failure {
+            span.fail(failure.category.as_str());
+        }
+    }
+    span
+}
+
+/// Times of turns are epoch milliseconds.
+fn time(at: Millis) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(at.0)
+}
+
+fn int(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
