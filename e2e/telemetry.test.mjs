@@ -99,7 +99,8 @@ const one = (spans, name) => {
 test('a turn is a trace of its steps, attempts, waits and tools, within that of its caller', async () => {
   collector = await startCollector();
   await start();
-  provider.says(BUSY, BUSY, { calls: [{ name: 'roll_dice', input: { dice: 1, sides: 6 } }] }, 'A six.');
+  provider.usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 };
+  provider.says(BUSY, BUSY, { calls: [{ name: 'roll_dice', input: { count: 1, sides: 6 } }] }, 'A six.');
   await (await ask({ message: `Roll, ${SECRET}` }, { traceparent: PARENT, tracestate: 'vendor=1' })).text();
   const spans = await collector.spans(8);
   assert.equal(spans.length, 8);
@@ -110,6 +111,8 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
   assert.deepEqual([turn.parent, turn.kind, turn.status], [PARENT.split('-')[2], 'SPAN_KIND_INTERNAL', 'STATUS_CODE_UNSET']);
   assert.equal(turn.attributes['gen_ai.operation.name'], 'invoke_agent');
   assert.deepEqual(turn.attributes['gen_ai.response.finish_reasons'], ['stop']);
+  const tokens = ({ attributes }) => ['input', 'output'].map((kind) => attributes[`gen_ai.usage.${kind}_tokens`]);
+  assert.deepEqual(tokens(turn), [24, 68]);
   assert.deepEqual(
     ['steps', 'retries', 'waited_ms'].map((name) => turn.attributes[`everturn.turn.${name}`]),
     [2, 2, 60],
@@ -123,6 +126,7 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
     steps[0].events.map(({ name, attributes }) => [name, attributes['everturn.retry.delay_ms'], attributes['everturn.retry.category']]),
     [['everturn.retry', 20, 'overloaded'], ['everturn.retry', 40, 'overloaded']],
   );
+  assert.deepEqual(steps.map(tokens), [[12, 34], [12, 34]]);
   assert.deepEqual(steps[1].events, []);
   const { attributes } = steps[0];
   assert.equal(attributes['gen_ai.provider.name'], 'openai_compatible');
@@ -153,7 +157,7 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
   );
 
   const tool = one(spans, 'execute_tool roll_dice');
-  assert.deepEqual([tool.parent, tool.attributes['gen_ai.tool.name']], [turn.id, 'roll_dice']);
+  assert.deepEqual([tool.parent, tool.attributes['gen_ai.tool.name'], tool.status], [turn.id, 'roll_dice', 'STATUS_CODE_UNSET']);
   assert.ok(!JSON.stringify(spans).includes(SECRET), 'no content leaves');
   assert.ok(!JSON.stringify(spans).includes('A six'), 'no content leaves');
 });
@@ -180,11 +184,13 @@ test('a turn that another process finishes stays one trace', async () => {
   const data = join(folder, 'everturn.db');
   await start(2_000, {}, { data });
   provider.says(BUSY, 'Survived.');
-  const asking = ask({ message: 'hi', conversationId: 'c' }, { traceparent: PARENT }).then((answer) => answer.text());
+  const asking = ask({ message: 'hi', conversationId: 'c' }, { traceparent: PARENT })
+    .then((answer) => answer.text())
+    .catch(() => 'the connection was lost');
   const [first] = await collector.spans(1);
   assert.equal(first.name, 'POST');
   await server.stop('SIGKILL');
-  await asking.catch(() => {});
+  await asking;
   await start(2_000, {}, { data });
   const spans = await collector.spans(4);
   const [turn, step] = [one(spans, 'invoke_agent'), one(spans, 'chat one')];

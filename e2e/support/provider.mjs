@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later, or
  * `{ breaks: text, once }` for one whose connection is cut after that text, once that promise resolves (or after 100 ms),
  * or `{ calls: [{ name, input }] }` for calls of tools, or `{ status, headers, body }`. With a `limit`, requests of more
- * tokens are refused; a token has four characters.
+ * tokens are refused; a token has four characters. `usage` is what answers say they took.
  */
 export async function startProvider() {
   const answers = [];
@@ -40,6 +40,7 @@ export async function startProvider() {
     chunk({ role: 'assistant', ...(calls ? { tool_calls: calls } : { content: answer.breaks ?? answer }) });
     if (answer.breaks) return (answer.once ?? sleep(100)).then(() => response.destroy());
     chunk({}, calls ? 'tool_calls' : 'stop');
+    if (provider.usage) response.write(`data: ${JSON.stringify({ choices: [], usage: provider.usage })}\n\n`);
     response.end('data: [DONE]\n\n');
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -47,6 +48,7 @@ export async function startProvider() {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     requests,
     limit: Infinity,
+    usage: undefined,
     says: (...more) => answers.push(...more),
     stop: () => {
       server.closeAllConnections();

@@ -55,6 +55,10 @@ pub(crate) fn describe() {
     describe_gauge!(ACTIVE, "Turns that run or wait");
     describe_gauge!(WAITING, "Turns that wait for a retry");
     describe_gauge!(SUBSCRIBERS, "Subscriptions to conversations");
+    // Shown from the start: a dashboard would take a figure that is missing for a mistake.
+    for name in [ACTIVE, WAITING, SUBSCRIBERS] {
+        gauge!(name).increment(0.0);
+    }
 }
 
 /// Something to count, once what tells it is durable.

@@ -5,7 +5,7 @@
 
 use everturn_kernel::Op;
 use everturn_wire::{ConversationId, TraceContext, TurnId};
-use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId};
 use sha2::{Digest as _, Sha256};
 
 /// What a span stands for.
@@ -35,11 +35,12 @@ impl Trace {
             seed.update(id);
         }
         let caller = caller.and_then(remote);
-        let id = caller.as_ref().map(SpanContext::trace_id).unwrap_or_else(|| {
+        let derived = || {
             let (digest, mut id) = (seed.clone().chain_update(b"trace").finalize(), [0; 16]);
             id.copy_from_slice(&digest[..16]);
             TraceId::from_bytes(id)
-        });
+        };
+        let id = caller.as_ref().map_or_else(derived, SpanContext::trace_id);
         Self { id, caller, seed }
     }
 
@@ -70,6 +71,6 @@ fn remote(context: &TraceContext) -> Option<SpanContext> {
     let trace = TraceId::from_hex(fields.next()?).ok()?;
     let span = SpanId::from_hex(fields.next()?).ok()?;
     let flags = TraceFlags::new(u8::from_str_radix(fields.next()?, 16).ok()?);
-    let state = context.state().and_then(|state| state.parse().ok()).unwrap_or_else(TraceState::default);
+    let state = context.state().and_then(|state| state.parse().ok()).unwrap_or_default();
     Some(SpanContext::new(trace, span, flags, true, state))
 }

@@ -191,9 +191,9 @@ pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Spa
     span
 }
 
-/// A tool call, as its result was told.
-pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, took_ms: Option<u64>) -> Span {
-    let begun = at - Duration::from_millis(took_ms.unwrap_or(0));
+/// A tool that ran, as its result was told.
+pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, ran_ms: u64) -> Span {
+    let begun = at - Duration::from_millis(ran_ms);
     let mut span = Span::new(format!("execute_tool {name}"), SpanKind::Internal, begun, at);
     span.set(name::OPERATION, "execute_tool");
     span.set(name::TOOL_NAME, name.to_owned());

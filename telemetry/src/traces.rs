@@ -134,10 +134,18 @@ impl Observer for Traces {
                 let part = Part::Step(step.number);
                 self.export(&open.trace, part, Some(Part::Turn), step.end(now, false));
             }
-            (EventBody::ToolResult { step_id, tool_call_id, tool_name, is_error, duration_ms, .. }, _)
-                if open.is_sampled =>
-            {
-                let span = span::tool(now, tool_name, tool_call_id, *is_error, *duration_ms);
+            (
+                EventBody::ToolResult {
+                    step_id,
+                    tool_call_id,
+                    tool_name,
+                    is_error,
+                    duration_ms: Some(ran_ms),
+                    ..
+                },
+                _,
+            ) if open.is_sampled => {
+                let span = span::tool(now, tool_name, tool_call_id, *is_error, *ran_ms);
                 let part = Part::Tool(number(step_id), tool_call_id);
                 self.export(&open.trace, part, Some(Part::Turn), span);
             }

@@ -57,6 +57,8 @@ impl Sockets {
     /// None yet.
     pub fn new(orchestrator: Orchestrator, limits: SocketLimits) -> Self {
         describe_gauge!(OPEN, "Open WebSockets");
+        // Shown from the start: a dashboard would take a figure that is missing for a mistake.
+        gauge!(OPEN).increment(0.0);
         describe_counter!(REFUSED, "WebSockets refused as there were too many");
         describe_counter!(DROPPED, "WebSockets ended as the peer was slow or dead, by reason");
         let most = u32::try_from(limits.sockets.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);

@@ -130,3 +130,19 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_category_is_named_as_on_the_wire() {
+        let words = ["rate_limited", "overloaded", "server_error", "network", "timeout", "invalid_response"];
+        let more = ["quota_exhausted", "context_overflow", "invalid_request", "not_found", "content_policy"];
+        let last = ["auth", "permission", "cancelled", "internal", "unknown"];
+        for word in words.into_iter().chain(more).chain(last) {
+            let category: Category = serde_json::from_value(word.into()).expect("a category");
+            assert_eq!(category.as_str(), word);
+        }
+    }
+}

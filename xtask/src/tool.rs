@@ -11,12 +11,13 @@ use anyhow::{Context, Result, bail};
 use crate::step::run;
 
 /// Debian package, and the programs of which it brings one.
-const PACKAGES: [(&str, &[&str]); 5] = [
+const PACKAGES: [(&str, &[&str]); 6] = [
     ("nodejs", &["node"]),
     ("npm", &["npm"]),
     ("chromium", &CHROMIUM),
     ("tmux", &["tmux"]),
     ("python3", &["python3"]),
+    ("prometheus", &["prometheus", "promtool"]),
 ];
 
 /// Debian has what makes virtual environments in a package of its own.

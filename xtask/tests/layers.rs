@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The packages of the workspace that each one may use. What tests alone use is not asked.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     // For tests alone: what ships must not use it, so it is in no other list.
@@ -44,6 +44,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         ],
     ),
     ("everturn-page", &[]),
+    // An observer: it sees turns, and no provider.
+    ("everturn-telemetry", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     (
         "everturn",
         &[
@@ -55,6 +57,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "everturn-page",
             "everturn-provider",
             "everturn-store-sqlite",
+            "everturn-telemetry",
             "everturn-terminal",
             "everturn-transport-http",
             "everturn-transport-ws",

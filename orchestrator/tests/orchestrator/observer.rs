@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use everturn_orchestrator::{CallEnd, Observer, Orchestrator, ProviderCall, kernel::Millis};
+use everturn_orchestrator::{CallEnd, Observer, Orchestrator, ProviderCall, TurnEnd, kernel::Millis};
 use everturn_provider::Scripted;
-use everturn_wire::{AgentEvent, EventBody};
+use everturn_wire::{AgentEvent, EventBody, TraceContext};
 
 use crate::support::{World, answer, lines, refused_with_hint};
 
@@ -77,4 +77,71 @@ async fn a_call_that_is_stopped_is_dropped() {
     assert!(world.stop().await);
     watcher.until("turn-sealed").await;
     assert_eq!(*notes.calls.lock().unwrap(), ["a/m 0.0 begins", "a/m 0.0 Dropped after 0 ms"]);
+}
+
+/// Takes part in traces, and has no use for text.
+#[derive(Default)]
+struct Tracer(Mutex<Vec<String>>);
+
+impl Observer for Tracer {
+    fn wants_text(&self) -> bool {
+        false
+    }
+
+    fn event(&self, event: &AgentEvent) {
+        assert!(event.body.delta().is_none());
+    }
+
+    fn trace_of(&self, call: &ProviderCall) -> Option<TraceContext> {
+        let caller = call.trace.as_ref()?;
+        let own = caller.parent().replace("00f067aa0ba902b7", "000000000000000a");
+        TraceContext::read(&own, caller.state())
+    }
+
+    fn call_answers(&self, call: &ProviderCall, at: Millis) {
+        self.0.lock().unwrap().push(format!("{} answers after {} ms", call.op, at.since(call.begun_at)));
+    }
+
+    fn turn_ended(&self, end: &TurnEnd<'_>) {
+        let reason = &end.turn.outcome().unwrap().reason;
+        let trace = end.trace.map_or("none", TraceContext::parent);
+        self.0.lock().unwrap().push(format!("{} of {} in {trace}", reason.as_str(), end.model));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_trace_of_a_request_reaches_the_provider_and_observers_may_add_to_it() {
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let trace = TraceContext::read(parent, Some("vendor=1"));
+    for is_observed in [false, true] {
+        let script = Scripted::new([refused_with_hint(20_000), answer("hello"), answer("and")]);
+        let tracer = Arc::<Tracer>::default();
+        let mut builder = Orchestrator::builder().model("a", "m", Arc::new(script.clone()));
+        if is_observed {
+            builder = builder.observer(tracer.clone());
+        }
+        let world = World::of(builder);
+        let begun = world.orchestrator.start(world.message("hi").trace(trace.clone())).await.unwrap();
+        let mut watcher = world.watch(Some(begun.from)).await;
+        watcher.until("provider-retry").await;
+        // A message that comes later is not part of that request.
+        world.enqueue("more").await;
+        watcher.turn().await;
+        watcher.turn().await;
+        let asked: Vec<_> = script.requests().into_iter().map(|request| request.trace).collect();
+        let sent = match is_observed {
+            false => trace.clone(),
+            true => {
+                TraceContext::read(&parent.replace("00f067aa0ba902b7", "000000000000000a"), Some("vendor=1"))
+            }
+        };
+        assert_eq!(asked, [sent.clone(), sent, None]);
+        let noted = [
+            "0.1 answers after 0 ms".to_owned(),
+            format!("stop of a/m in {parent}"),
+            "0.0 answers after 0 ms".to_owned(),
+            "stop of a/m in none".to_owned(),
+        ];
+        assert_eq!(*tracer.0.lock().unwrap(), if is_observed { &noted[..] } else { &[] });
+    }
 }
