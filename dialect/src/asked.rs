@@ -19,6 +19,11 @@ impl Asked {
         self.0.is_empty()
     }
 
+    /// Whether a call is among them, by its key.
+    pub(crate) fn has(&self, call: &str) -> bool {
+        self.0.contains(call)
+    }
+
     /// Takes in what an event says of them.
     pub(crate) fn take(&mut self, event: &EventBody) {
         match event {

@@ -3,6 +3,7 @@
 //! This crate does *not* do I/O, spawn, read a clock, start turns or decide anything about them: whoever has the
 //! connection passes in what arrives and sends what comes out.
 
+pub mod ag_ui;
 pub mod ai_sdk;
 mod asked;
 mod conversation;

@@ -243,7 +243,7 @@ fn version(parameters: &Parameters) -> Result<Version, Refusal> {
 }
 
 /// The model that is asked for, by its id.
-fn model(orchestrator: &Orchestrator, asked: Option<String>) -> Result<Option<String>, Refusal> {
+pub(crate) fn model(orchestrator: &Orchestrator, asked: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(asked) = asked else { return Ok(None) };
     let models = orchestrator.models();
     match resolve(&asked, &models) {

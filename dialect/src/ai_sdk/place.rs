@@ -14,6 +14,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// The place of the last message of a whole history: the last answer before it with the number of the user's messages
+    /// since, and their number from the start.
+    pub(crate) fn at(after: Option<(String, usize)>, nth: usize) -> Self {
+        Self { answer: None, after, nth: Some(nth) }
+    }
+
     /// The `seq` of the message that is meant. `turns`: the sealed ones. `messages`: the `seq` of each user message that was not
     /// superseded, ascending. None: the conversation does not have it.
     pub fn find(&self, turns: &[TurnMetrics], messages: &[u64]) -> Option<u64> {

@@ -49,7 +49,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 35] = [
+const CALLS: [Call; 41] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -249,6 +249,52 @@ const CALLS: [Call; 35] = [
         takes: None,
         answer: Answer::Body("Stopped"),
     },
+    Call {
+        name: "POST /ag-ui",
+        id: "runAgent",
+        summary: "A run of AG-UI: takes a `RunAgentInput` with a new message, one that is answered again or edited, or answers to interrupts; answered with AG-UI's events. Both are described by AG-UI. A message to a running turn is queued.",
+        parameters: &["idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /ag-ui/{threadId}/stop",
+        id: "stopThread",
+        summary: "End the running turn of a thread. Idempotent. Closing the connection of a run does not.",
+        parameters: &["threadId"],
+        takes: None,
+        answer: Answer::Body("Stopped"),
+    },
+    get(
+        "GET /copilotkit/info",
+        "readCopilotKitInfo",
+        "What CopilotKit asks its runtime for: the agents that there are.",
+        Answer::Document,
+    ),
+    Call {
+        name: "POST /copilotkit/agent/{agentId}/run",
+        id: "runCopilotKitAgent",
+        summary: "The same as `POST /ag-ui`, where CopilotKit asks for it.",
+        parameters: &["agentId", "idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /copilotkit/agent/{agentId}/connect",
+        id: "connectCopilotKitAgent",
+        summary: "The messages of a thread and its running turn from its start, as AG-UI's events.",
+        parameters: &["agentId"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /copilotkit/agent/{agentId}/stop/{threadId}",
+        id: "stopCopilotKitAgent",
+        summary: "End the running turn of a thread, as CopilotKit asks for it. Idempotent.",
+        parameters: &["agentId", "threadId"],
+        takes: None,
+        answer: Answer::Document,
+    },
     get(
         "GET /targets",
         "listTargets",
@@ -324,7 +370,7 @@ fn operation(call: &Call) -> Value {
     }
     let error = if call.name.contains(" /v1/") {
         json!({ "application/json": { "schema": { "type": "object" } } })
-    } else if call.name.contains(" /api/chat") {
+    } else if [" /api/chat", " /ag-ui", " /copilotkit"].iter().any(|base| call.name.contains(base)) {
         json!({ "text/plain": { "schema": { "type": "string" } } })
     } else {
         content("application/json", "ErrorBody")
@@ -384,6 +430,14 @@ fn parameters() -> Value {
         "chatId": {
             "name": "chatId", "in": "path", "required": true, "description": "The chat, by the client's own id, percent-encoded.",
             "schema": { "type": "string" },
+        },
+        "threadId": {
+            "name": "threadId", "in": "path", "required": true, "description": "The thread, by the client's own id, percent-encoded.",
+            "schema": { "type": "string" },
+        },
+        "agentId": {
+            "name": "agentId", "in": "path", "required": true, "description": "The agent: there is one.",
+            "schema": { "enum": ["default"] },
         },
         "ui": {
             "name": "ui", "in": "query", "description": "The major version of the client's `ai` package; 7 if absent.",
