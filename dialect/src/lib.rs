@@ -3,4 +3,17 @@
 //! This crate does *not* do I/O, spawn, read a clock, start turns or decide anything about them: whoever has the
 //! connection passes in what arrives and sends what comes out.
 
+pub mod ag_ui;
+pub mod ai_sdk;
+mod asked;
+mod conversation;
+mod event;
+mod failure;
+mod few;
 pub mod openai;
+mod translator;
+
+pub use asked::{Asked, call_key};
+pub use conversation::conversation_of;
+pub use event::Event;
+pub use translator::Translator;

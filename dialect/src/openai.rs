@@ -6,7 +6,6 @@
 mod chunks;
 mod completion;
 mod ending;
-mod event;
 mod model;
 mod refusal;
 mod request;
@@ -14,7 +13,6 @@ mod wait;
 
 pub use chunks::Chunks;
 pub use completion::Completion;
-pub use event::Event;
 pub use model::{list, one, resolve};
 pub use refusal::Refusal;
 pub use request::{ChatRequest, OnDisconnect};

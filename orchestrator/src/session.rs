@@ -31,7 +31,7 @@ use crate::{
 use host::TurnHost;
 use turn_task::PendingReplies;
 
-pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing};
+pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing, user_messages};
 pub(crate) use enter::{begin, go_on_if_due, send};
 pub(crate) use ports::Ports;
 pub(crate) use settle::close_idle;

@@ -13,7 +13,7 @@ use everturn_orchestrator::Orchestrator;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
-    CallLimits, Metrics,
+    CallLimits, Metrics, ag_ui, ai_sdk,
     call::{chat, control, document, query, retry_settings},
     openai,
     refusal::Refusal,
@@ -68,6 +68,8 @@ pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) 
         .route("/schema.json", get(document::schema))
         .route("/metrics", get(document::metrics))
         .merge(openai::routes())
+        .merge(ai_sdk::routes())
+        .merge(ag_ui::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(limits.body))

@@ -4,14 +4,19 @@
 //! the client takes them. A client that goes away never touches a turn. [`Guard`] decides who is let in at all, for this
 //! router and whatever else the server puts beside it. [`serve`] accepts the connections, and ends those that do nothing.
 //!
-//! Below `/v1` it speaks OpenAI's Chat Completions API.
+//! Below `/v1` it speaks OpenAI's Chat Completions API, below `/api/chat` that of the AI SDK's
+//! `useChat`, at `/ag-ui` AG-UI, and below `/copilotkit` what CopilotKit asks its runtime for.
 //!
 //! This crate does *not* decide anything about a turn, serve the page or terminate TLS.
 
+mod ag_ui;
+mod ai_sdk;
+mod answer;
 mod api;
 mod body;
 mod call;
 mod connection;
+mod events;
 mod guard;
 mod limits;
 mod metrics;

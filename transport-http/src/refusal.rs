@@ -12,7 +12,7 @@ use axum::{
 use everturn_orchestrator::{Error, Fault};
 use everturn_wire::ErrorBody;
 
-use crate::openai;
+use crate::{ag_ui, ai_sdk, openai};
 
 /// Longest explanation, in bytes: the client's own words may be in it, and they may be megabytes.
 const MAX_EXPLANATION: usize = 1024;
@@ -72,20 +72,28 @@ impl Refusal {
 
     /// The answer as the clients of this path read it.
     pub(crate) fn at(self, path: &str) -> Response {
-        match openai::is_path(path) {
-            true => openai::refused(self),
-            false => self.into_response(),
+        if openai::is_path(path) {
+            openai::refused(self)
+        } else if ai_sdk::is_path(path) || ag_ui::is_path(path) {
+            ai_sdk::Plain::from(self).into_response()
+        } else {
+            self.into_response()
         }
     }
 }
 
+/// An explanation of a bounded length.
+pub(crate) fn shortened(mut why: String) -> String {
+    if why.len() > MAX_EXPLANATION {
+        why.truncate(why.floor_char_boundary(MAX_EXPLANATION));
+        why.push('…');
+    }
+    why
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut error = self.why;
-        if error.len() > MAX_EXPLANATION {
-            error.truncate(error.floor_char_boundary(MAX_EXPLANATION));
-            error.push('…');
-        }
+        let error = shortened(self.why);
         let mut response = (self.status, Json(ErrorBody { error })).into_response();
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

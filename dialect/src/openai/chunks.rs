@@ -9,14 +9,14 @@ use everturn_wire::EventBody;
 use serde_json::{Value, json};
 
 use super::{
-    Event, Head, Refusal,
+    Head, Refusal,
     ending::{Ending, counts},
-    event::{STEP_GAP, escaped},
     wait,
 };
-
-/// What is shown between an answer that broke off and the same answer from its start.
-const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
+use crate::{
+    Event,
+    event::{STARTS_AGAIN, STEP_GAP, escaped},
+};
 
 /// A streamed answer.
 #[derive(Debug)]

@@ -4,8 +4,11 @@ use everturn_wire::EventBody;
 use serde_json::json;
 
 use super::{
-    Event, Head, Refusal,
+    Head, Refusal,
     ending::{Ending, counts},
+};
+use crate::{
+    Event,
     event::{STEP_GAP, escaped},
 };
 

@@ -1,10 +1,9 @@
 //! Errors in the API's own form.
 
-use everturn_wire::{Category, ErrorReport, RetryOutcome};
+use everturn_wire::{Category, ErrorReport};
 use serde_json::{Value, json};
 
-/// Longest explanation, in bytes: the client's or the provider's own words may be in it, and they may be megabytes.
-const MAX_EXPLANATION: usize = 1024;
+use crate::failure::{brief, explanation};
 
 const INVALID: &str = "invalid_request_error";
 const SERVER: &str = "server_error";
@@ -34,11 +33,7 @@ impl Refusal {
             500.. => (SERVER, None),
             _ => (INVALID, None),
         };
-        let mut message = message.into();
-        if message.len() > MAX_EXPLANATION {
-            message.truncate(message.floor_char_boundary(MAX_EXPLANATION));
-            message.push('…');
-        }
+        let message = brief(message.into());
         Self { status, message, kind, param: None, code }
     }
 
@@ -70,13 +65,7 @@ impl Refusal {
     /// The failure that ended a turn.
     pub fn of_failure(report: &ErrorReport) -> Self {
         let (status, code) = status(report.category.unwrap_or(Category::Unknown));
-        let mut message = report.message.clone();
-        if let Some(RetryOutcome::Exhausted | RetryOutcome::TooLong) = report.outcome {
-            let waited = report.waited_ms.unwrap_or(0) / 1000;
-            let retries = report.retries.unwrap_or(0);
-            message = format!("gave up after {retries} retries over {waited} s: {message}");
-        }
-        let refusal = Self::new(status, message);
+        let refusal = Self::new(status, explanation(report));
         Self { code: Some(code), ..refusal }
     }
 

@@ -1,6 +1,5 @@
 //! A request, understood.
 
-mod few;
 mod field;
 mod history;
 mod mild;

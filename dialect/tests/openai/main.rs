@@ -6,7 +6,10 @@ mod reader;
 mod request;
 mod transcript;
 
-use everturn_dialect::openai::{Chunks, Completion, Event, Head};
+use everturn_dialect::{
+    Event,
+    openai::{Chunks, Completion, Head},
+};
 use everturn_wire::{EventBody, Value};
 use serde_json::json;
 

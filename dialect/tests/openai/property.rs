@@ -1,6 +1,9 @@
 //! Whatever comes in whatever order, what goes out is read by a strict client.
 
-use everturn_dialect::openai::{Chunks, Completion, Event};
+use everturn_dialect::{
+    Event,
+    openai::{Chunks, Completion},
+};
 use everturn_wire::{EventBody, Value};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;

@@ -10,7 +10,7 @@ use everturn_wire::{
 
 use super::Orchestrator;
 use crate::{
-    Cursor, Error, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, layer::Switch,
+    Cursor, Error, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, layer::Switch, session,
     subscription::Source,
 };
 
@@ -104,6 +104,18 @@ impl Orchestrator {
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
         self.registry.check(id).await?;
         Ok(self.ports.journal.metrics(id).await?)
+    }
+
+    /// Returns the `seq` of each user message that no later branch superseded, oldest first: what
+    /// [`RetryTurn::message`](crate::RetryTurn::message) takes.
+    ///
+    /// # Errors
+    /// When the conversation does not exist, or the journal fails.
+    pub async fn user_messages(&self, id: &ConversationId) -> Result<Vec<u64>, Error> {
+        let conversation = self.registry.get(id).await?;
+        let turns = self.ports.journal.metrics(id).await?;
+        let chunks = conversation.state().record.chunks.clone();
+        Ok(session::user_messages(&chunks, &turns))
     }
 
     /// Returns one turn: its figures, and its final report if one was required. For the running turn only its id is known.

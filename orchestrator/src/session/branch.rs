@@ -74,6 +74,20 @@ pub(crate) fn fork(chunks: &[Arc<StoredChunk>], turns: &[TurnMetrics], seq: u64)
     })
 }
 
+/// The `seq` of the first chunk of each user message that stands, ascending. `turns`: those that are known.
+pub(crate) fn user_messages(chunks: &[Arc<StoredChunk>], turns: &[TurnMetrics]) -> Vec<u64> {
+    let standing = standing(chunks, None);
+    let (mut messages, mut at) = (Vec::new(), 0);
+    while let Some(stored) = standing.get(at) {
+        if stored.role == Role::User {
+            messages.push(stored.seq);
+            at = *message(&standing, turns, at).end();
+        }
+        at += 1;
+    }
+    messages
+}
+
 /// The places of the chunks of the message that this chunk is of. A message is images, then at most one text; a turn or a
 /// branch begins with another one.
 fn message(standing: &[&Arc<StoredChunk>], turns: &[TurnMetrics], at: usize) -> RangeInclusive<usize> {

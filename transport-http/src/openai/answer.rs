@@ -8,25 +8,23 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
-use everturn_dialect::openai::{Chunks, Event, Refusal};
+use everturn_dialect::openai::{Chunks, Refusal};
 use everturn_orchestrator::{Error, Frame, Subscription};
-use everturn_wire::AgentEvent;
-use futures_util::{
-    FutureExt as _, StreamExt as _,
-    stream::{self, BoxStream},
-};
+use futures_util::stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use super::{Leaving, error};
-use crate::call::chat::UNBUFFERED;
+use crate::{
+    call::chat::UNBUFFERED,
+    events::{Events, translate},
+};
 
 /// What is there already goes out together, up to so many bytes; none is held back to wait for more.
 const GATHERED: usize = 16 << 10;
 
 /// A streamed answer. The client sets the pace: an event is taken when there is room for it.
 pub(super) struct Answer {
-    /// Waiting for the next one may be given up without losing what was read for it already.
-    events: BoxStream<'static, Result<Frame, Error>>,
+    events: Events,
     chunks: Chunks,
     leaving: Leaving,
     heartbeat: Duration,
@@ -41,7 +39,7 @@ impl Answer {
         place: OwnedSemaphorePermit,
         heartbeat: Duration,
     ) -> Self {
-        Self { events: stream(events), chunks, leaving, heartbeat, _place: place }
+        Self { events: Events::of(events), chunks, leaving, heartbeat, _place: place }
     }
 
     /// The response. Its status is that of the turn where that fails before there is anything to show; else the stream
@@ -68,14 +66,14 @@ impl Answer {
     async fn gather(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.is_empty() && !self.chunks.is_over() {
-            let Ok(first) = timeout(self.heartbeat, next(&mut self.events)).await else {
+            let Ok(first) = timeout(self.heartbeat, self.events.next()).await else {
                 self.chunks.keep_alive(&mut bytes);
                 break;
             };
             self.take(first, &mut bytes);
             while !self.chunks.is_over()
                 && bytes.len() < GATHERED
-                && let Some(more) = next(&mut self.events).now_or_never()
+                && let Some(more) = self.events.ready()
             {
                 self.take(more, &mut bytes);
             }
@@ -95,32 +93,6 @@ impl Answer {
                 }
             }
         }
-    }
-}
-
-/// The events of a subscription.
-pub(super) fn stream(events: Subscription) -> BoxStream<'static, Result<Frame, Error>> {
-    let events = stream::unfold(events, async |mut events| {
-        let event = events.next().await;
-        Some((event, events))
-    });
-    events.boxed()
-}
-
-pub(super) async fn next(events: &mut BoxStream<'static, Result<Frame, Error>>) -> Result<Frame, Error> {
-    // A subscription has no end but an error.
-    events.next().await.unwrap_or(Err(Error::ShuttingDown))
-}
-
-/// Hands a frame on as the event that it is.
-pub(super) fn translate(frame: &Frame, push: impl FnOnce(&Event<'_>)) {
-    if let Some((text, is_reasoning)) = frame.delta() {
-        let Ok(text) = str::from_utf8(&text) else { return };
-        return push(&if is_reasoning { Event::Reasoning(text) } else { Event::Text(text) });
-    }
-    match serde_json::from_slice::<AgentEvent>(&frame.event()) {
-        Ok(event) => push(&Event::Other(&event.body)),
-        Err(error) => tracing::error!(%error, "an event cannot be read"),
     }
 }
 

@@ -7,10 +7,8 @@ use axum::{
 use everturn_dialect::openai::{Completion, Refusal};
 use everturn_orchestrator::Subscription;
 
-use super::{
-    Leaving,
-    answer::{ends, next, stream, translate},
-};
+use super::{Leaving, answer::ends};
+use crate::events::{Events, translate};
 
 /// Waits until the turn has ended, however long that takes.
 pub(super) async fn answer(
@@ -18,9 +16,9 @@ pub(super) async fn answer(
     mut completion: Completion,
     mut leaving: Leaving,
 ) -> Result<Response, Refusal> {
-    let mut events = stream(events);
+    let mut events = Events::of(events);
     while !completion.is_over() {
-        match next(&mut events).await {
+        match events.next().await {
             Ok(frame) => translate(&frame, |event| completion.push(event)),
             Err(error) => {
                 if let Some(why) = ends(error) {

@@ -1,6 +1,8 @@
 //! The HTTP transport over real connections.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ag_ui;
+mod ai_sdk;
 mod approval;
 mod branch;
 mod catch_up;

@@ -12,6 +12,8 @@ enum Answer {
     Body(&'static str),
     /// A stream of events in this media type.
     Events(&'static str),
+    /// A stream of another product's events.
+    Stream,
     /// A generated JSON document.
     Document,
     /// Prometheus text.
@@ -47,7 +49,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 32] = [
+const CALLS: [Call; 41] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -223,6 +225,76 @@ const CALLS: [Call; 32] = [
         "The same models, as OpenAI's API lists them.",
         Answer::Document,
     ),
+    Call {
+        name: "POST /api/chat",
+        id: "createUiMessage",
+        summary: "What `useChat` of Vercel's AI SDK sends: a new message, one that is answered again or edited, or answers to requests for approval; answered with a UI message stream. Both are described by the AI SDK. A message to a running turn is queued.",
+        parameters: &["ui", "idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "GET /api/chat/{chatId}/stream",
+        id: "resumeUiMessage",
+        summary: "The running turn of a chat from its start, as a UI message stream. 204 where none runs.",
+        parameters: &["chatId", "ui"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /api/chat/{chatId}/stop",
+        id: "stopUiMessage",
+        summary: "End the running turn of a chat. Idempotent. Closing the connection of a stream does not.",
+        parameters: &["chatId"],
+        takes: None,
+        answer: Answer::Body("Stopped"),
+    },
+    Call {
+        name: "POST /ag-ui",
+        id: "runAgent",
+        summary: "A run of AG-UI: takes a `RunAgentInput` with a new message, one that is answered again or edited, or answers to interrupts; answered with AG-UI's events. Both are described by AG-UI. A message to a running turn is queued.",
+        parameters: &["idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /ag-ui/{threadId}/stop",
+        id: "stopThread",
+        summary: "End the running turn of a thread. Idempotent. Closing the connection of a run does not.",
+        parameters: &["threadId"],
+        takes: None,
+        answer: Answer::Body("Stopped"),
+    },
+    get(
+        "GET /copilotkit/info",
+        "readCopilotKitInfo",
+        "What CopilotKit asks its runtime for: the agents that there are.",
+        Answer::Document,
+    ),
+    Call {
+        name: "POST /copilotkit/agent/{agentId}/run",
+        id: "runCopilotKitAgent",
+        summary: "The same as `POST /ag-ui`, where CopilotKit asks for it.",
+        parameters: &["agentId", "idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /copilotkit/agent/{agentId}/connect",
+        id: "connectCopilotKitAgent",
+        summary: "The messages of a thread and its running turn from its start, as AG-UI's events.",
+        parameters: &["agentId"],
+        takes: None,
+        answer: Answer::Stream,
+    },
+    Call {
+        name: "POST /copilotkit/agent/{agentId}/stop/{threadId}",
+        id: "stopCopilotKitAgent",
+        summary: "End the running turn of a thread, as CopilotKit asks for it. Idempotent.",
+        parameters: &["agentId", "threadId"],
+        takes: None,
+        answer: Answer::Document,
+    },
     get(
         "GET /targets",
         "listTargets",
@@ -272,7 +344,7 @@ fn types() -> impl Iterator<Item = &'static str> {
     let answered = CALLS.iter().filter_map(|call| match call.answer {
         Answer::Body(name) => Some(name),
         Answer::Events(_) => Some("AgentEvent"),
-        Answer::Document | Answer::Metrics => None,
+        Answer::Stream | Answer::Document | Answer::Metrics => None,
     });
     let taken = CALLS.iter().filter_map(|call| call.takes);
     answered.chain(taken).chain(["ErrorBody", "ConversationId"])
@@ -296,9 +368,12 @@ fn operation(call: &Call) -> Value {
         operation["requestBody"] =
             json!({ "required": body != OPTIONAL, "content": content("application/json", body) });
     }
-    let error = match call.name.contains(" /v1/") {
-        true => json!({ "application/json": { "schema": { "type": "object" } } }),
-        false => content("application/json", "ErrorBody"),
+    let error = if call.name.contains(" /v1/") {
+        json!({ "application/json": { "schema": { "type": "object" } } })
+    } else if [" /api/chat", " /ag-ui", " /copilotkit"].iter().any(|base| call.name.contains(base)) {
+        json!({ "text/plain": { "schema": { "type": "string" } } })
+    } else {
+        content("application/json", "ErrorBody")
     };
     operation["responses"]["default"] =
         json!({ "description": "What is wrong and what to do.", "content": error });
@@ -322,6 +397,9 @@ fn answer(answer: &Answer) -> Value {
                     json!({ "description": "The conversation.", "schema": schema("ConversationId") });
             }
             response
+        }
+        Answer::Stream => {
+            json!({ "description": "Events, one after another.", "content": { "text/event-stream": { "schema": { "type": "string" } } } })
         }
         Answer::Document => {
             json!({ "description": "The document.", "content": { "application/json": { "schema": { "type": "object" } } } })
@@ -348,6 +426,22 @@ fn parameters() -> Value {
         "id": {
             "name": "id", "in": "path", "required": true, "description": "The conversation.",
             "schema": { "type": "string", "pattern": "^(?!\\.{1,2}$)[A-Za-z0-9._:-]{1,128}$" },
+        },
+        "chatId": {
+            "name": "chatId", "in": "path", "required": true, "description": "The chat, by the client's own id, percent-encoded.",
+            "schema": { "type": "string" },
+        },
+        "threadId": {
+            "name": "threadId", "in": "path", "required": true, "description": "The thread, by the client's own id, percent-encoded.",
+            "schema": { "type": "string" },
+        },
+        "agentId": {
+            "name": "agentId", "in": "path", "required": true, "description": "The agent: there is one.",
+            "schema": { "enum": ["default"] },
+        },
+        "ui": {
+            "name": "ui", "in": "query", "description": "The major version of the client's `ai` package; 7 if absent.",
+            "schema": { "enum": [5, 6, 7] },
         },
         "turn": {
             "name": "turnId", "in": "path", "required": true, "description": "The turn.",

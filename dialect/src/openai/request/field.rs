@@ -10,11 +10,11 @@ use serde::{
 
 use super::{
     OnDisconnect,
-    few::Few,
     history::Spoken,
     mild::Mild,
     tool::{Choice, Format, Tool},
 };
+use crate::few::Few;
 
 /// What the API knows and this server does not, by name. With a value that asks for nothing it is taken.
 const REFUSED: [&str; 19] = [

@@ -8,7 +8,7 @@ use serde::{
     de::{SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
 
-use super::few::Few;
+use crate::few::Few;
 use crate::openai::Refusal;
 
 /// A message as it is written.

@@ -11,7 +11,7 @@ use serde::{
 const MOST: usize = 10_000;
 
 /// A list that is refused before it takes more memory than its text is worth.
-pub(super) struct Few<T>(pub(super) Vec<T>);
+pub(crate) struct Few<T>(pub(crate) Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -15,16 +15,19 @@ pub enum Event<'a> {
 
 impl Event<'_> {
     /// Whether the turn is over with this.
-    pub(super) fn is_seal(&self) -> bool {
+    pub(crate) fn is_seal(&self) -> bool {
         matches!(self, Self::Other(EventBody::TurnSealed))
     }
 }
 
+/// What is shown between an answer that broke off and the same answer from its start.
+pub(crate) const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
+
 /// What stands between the texts of two steps: a model writes each without a thought of the other.
-pub(super) const STEP_GAP: &str = r"\n\n";
+pub(crate) const STEP_GAP: &str = r"\n\n";
 
 /// A text as JSON writes it, without the quotes.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     // A string can always be written.
     let quoted = serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned());
     quoted[1..quoted.len() - 1].to_owned()

@@ -1,0 +1,14 @@
+//! AG-UI, as an agent speaks it to `HttpAgent` and CopilotKit: the lines 0.0.x and 1.x.
+//!
+//! [`RunRequest::read`] understands a `RunAgentInput`. The events of its turn go into [`Run`]. [`history`] is what a client that
+//! connects anew is shown first.
+
+mod history;
+mod kept;
+mod request;
+mod run;
+
+pub use history::history;
+pub use kept::Kept;
+pub use request::{Resume, RunRequest};
+pub use run::{Head, Run, queued};

@@ -1,0 +1,97 @@
+//! A conversation as a client that connects anew is shown it.
+
+use everturn_wire::{Chunk, Role, StepId, StoredChunk, TurnId, TurnMetrics, Value};
+use serde_json::json;
+
+use crate::call_key;
+
+/// The messages of these chunks, with the ids that they had when they were streamed. `turns`: those that the chunks belong to.
+pub fn history(chunks: &[StoredChunk], turns: &[TurnMetrics]) -> Value {
+    let mut standing: Vec<&StoredChunk> = Vec::new();
+    for stored in chunks {
+        if let Some(from) = stored.supersedes {
+            standing.retain(|earlier| earlier.seq < from);
+        }
+        standing.push(stored);
+    }
+    let mut messages = Messages::default();
+    for stored in standing {
+        messages.add(stored, turns);
+    }
+    messages.list.into()
+}
+
+#[derive(Default)]
+struct Messages {
+    list: Vec<Value>,
+    turn: Option<TurnId>,
+    step: u32,
+    users: u32,
+    /// Whether the last chunk was a tool's result: what follows is of the next step.
+    after_result: bool,
+}
+
+impl Messages {
+    fn add(&mut self, stored: &StoredChunk, turns: &[TurnMetrics]) {
+        let has = |turn: &&TurnMetrics| {
+            turn.first_seq
+                .zip(turn.last_seq)
+                .is_some_and(|(first, last)| (first..=last).contains(&stored.seq))
+        };
+        let turn = turns.iter().find(has).map(|turn| turn.turn_id.clone());
+        if turn != self.turn {
+            *self = Self { list: std::mem::take(&mut self.list), turn, ..Self::default() };
+        }
+        // A chunk of a turn that is no longer known has an id of its own.
+        let turn = self.turn.clone().unwrap_or_else(|| format!("seq-{}", stored.seq).as_str().into());
+        let is_result = stored.role == Role::Tool;
+        if self.after_result && !is_result && stored.role == Role::Assistant {
+            self.step += 1;
+        }
+        self.after_result = is_result;
+        let step = StepId::new(&turn, self.step);
+        match &*stored.chunk {
+            Chunk::Text { text } if stored.role == Role::User => {
+                let id = format!("{turn}:u{}", self.users);
+                self.users += 1;
+                self.list.push(json!({ "id": id, "role": "user", "content": text }));
+            }
+            Chunk::Text { text } => {
+                let message = self.message(&format!("{step}:m"), "assistant");
+                let so_far = message["content"].as_str().unwrap_or_default();
+                message["content"] = format!("{so_far}{text}").into();
+            }
+            Chunk::Thinking { text, .. } if !text.is_empty() => {
+                let message = self.message(&format!("{step}:r"), "reasoning");
+                let so_far = message["content"].as_str().unwrap_or_default();
+                message["content"] = format!("{so_far}{text}").into();
+            }
+            Chunk::ToolCall { tool_call_id, tool_name, input, .. } => {
+                let arguments = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+                let function = json!({ "name": tool_name, "arguments": arguments });
+                let call =
+                    json!({ "id": call_key(&step, tool_call_id), "type": "function", "function": function });
+                let message = self.message(&format!("{step}:m"), "assistant");
+                match message["toolCalls"].as_array_mut() {
+                    Some(calls) => calls.push(call),
+                    None => message["toolCalls"] = json!([call]),
+                }
+            }
+            Chunk::ToolResult { tool_call_id, content, .. } => {
+                let call = call_key(&step, tool_call_id);
+                let id = format!("{call}:result");
+                self.list.push(json!({ "id": id, "role": "tool", "toolCallId": call, "content": content }));
+            }
+            _ => {}
+        }
+    }
+
+    /// The message of this id, which may be a new one.
+    fn message(&mut self, id: &str, role: &str) -> &mut Value {
+        let at = self.list.iter().rposition(|message| message["id"] == id).unwrap_or_else(|| {
+            self.list.push(json!({ "id": id, "role": role, "content": "" }));
+            self.list.len() - 1
+        });
+        &mut self.list[at]
+    }
+}

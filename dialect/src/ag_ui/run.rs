@@ -1,0 +1,475 @@
+//! A run: events in, AG-UI's events out.
+//!
+//! ```text
+//!   RUN_STARTED  (text | reasoning | call | result | MESSAGES_SNAPSHOT | CUSTOM)*  (RUN_FINISHED | RUN_ERROR)
+//! ```
+//!
+//! Every step has one message of the assistant and one of reasoning, which may be left and taken up again.
+
+use std::collections::BTreeSet;
+
+use everturn_wire::{ApprovalRequest, DoneReason, EventBody, Queued, StepId, TurnId, Usage};
+use serde_json::{Value, json};
+
+use super::Kept;
+use crate::{
+    Asked, Event, Translator, call_key,
+    event::{STARTS_AGAIN, escaped},
+    failure::{brief, explanation},
+};
+
+/// Which run a client asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The client's id of the conversation.
+    pub thread_id: String,
+    /// The client's id of the run.
+    pub run_id: String,
+    /// The protocol that the client speaks; none says that it is 0.0.x.
+    pub protocol: Option<String>,
+}
+
+impl Head {
+    /// Whether it knows what was added with 1.0.
+    fn is_one(&self) -> bool {
+        self.protocol.is_some()
+    }
+
+    fn started(&self, out: &mut Vec<u8>) {
+        let mut event = json!({ "type": "RUN_STARTED", "threadId": self.thread_id, "runId": self.run_id });
+        if self.is_one() {
+            event["protocolVersion"] = "1.0".into();
+        }
+        put(&event, out);
+    }
+
+    fn finished(&self, outcome: Option<Value>, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        let mut event = json!({ "type": "RUN_FINISHED", "threadId": self.thread_id, "runId": self.run_id });
+        if let Some(outcome) = outcome {
+            event["outcome"] = outcome;
+        }
+        if let Some(usage) = usage {
+            event["usage"] = json!([counts(usage, self.is_one())]);
+        }
+        put(&event, out);
+    }
+}
+
+/// What of a step is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Text,
+    Reasoning,
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct Run {
+    head: Head,
+    turn_id: TurnId,
+    /// Whether the client is to be told what the user said: one that connected anew.
+    tells_user: bool,
+    /// The number of the current step.
+    step: u32,
+    part: Option<Part>,
+    kept: Kept,
+    asked: Asked,
+    /// The requests for approval, as interrupts, with the keys of their calls.
+    interrupts: Vec<(String, Value)>,
+    /// Whether the step has visible text, and whether any before it has.
+    has_text: (bool, bool),
+    /// Whether anything of the step was shown.
+    has_shown: bool,
+    users: u32,
+    /// The calls whose results the client has.
+    results: BTreeSet<String>,
+    is_over: bool,
+    has_ended: bool,
+}
+
+impl Run {
+    /// The run of a turn from its start. `kept`: the messages that the client has.
+    pub fn new(head: Head, turn_id: &TurnId, kept: Kept, out: &mut Vec<u8>) -> Self {
+        head.started(out);
+        Self {
+            head,
+            turn_id: turn_id.clone(),
+            tells_user: false,
+            step: 0,
+            part: None,
+            kept,
+            asked: Asked::default(),
+            interrupts: Vec::new(),
+            has_text: (false, false),
+            has_shown: false,
+            users: 0,
+            results: BTreeSet::new(),
+            is_over: false,
+            has_ended: false,
+        }
+    }
+
+    /// The rest of a turn, for which these requests for approval were open.
+    pub fn continued(
+        head: Head,
+        turn_id: &TurnId,
+        pending: &[ApprovalRequest],
+        kept: Kept,
+        out: &mut Vec<u8>,
+    ) -> Self {
+        let step = pending.iter().filter_map(|asked| asked.step_id.step()).max();
+        let mut run = Self::new(head, turn_id, kept, out);
+        run.step = step.map_or(0, |step| step + 1);
+        run.asked = Asked::of(pending);
+        for asked in pending {
+            let call = call_key(&asked.step_id, &asked.tool_call_id);
+            run.interrupt(call, &asked.tool_name, asked.reason.as_deref());
+        }
+        run
+    }
+
+    /// Tells the client all that it has to know of the conversation, and what the user says: it connected anew.
+    pub fn connected(head: Head, turn_id: &TurnId, messages: &Value, out: &mut Vec<u8>) -> Self {
+        let kept = Kept::of(&messages.to_string());
+        let mut run = Self::new(head, turn_id, kept, out);
+        run.tells_user = true;
+        put(&json!({ "type": "MESSAGES_SNAPSHOT", "messages": messages }), out);
+        run
+    }
+
+    /// Ends a run to which nothing is to be added.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.close_part(out);
+        self.end(Some(json!({ "type": "success" })), None, out);
+        self.is_over = true;
+    }
+
+    fn event(&mut self, event: &EventBody, out: &mut Vec<u8>) {
+        self.asked.take(event);
+        match event {
+            EventBody::UserMessage { text } | EventBody::Steering { text } if self.tells_user => {
+                self.user(text, out);
+            }
+            EventBody::ToolCall { step_id, tool_call_id, tool_name, input } => {
+                self.call(step_id, tool_call_id, tool_name, input, out);
+            }
+            EventBody::ToolResult { step_id, tool_call_id, content, .. } => {
+                self.result(&call_key(step_id, tool_call_id), content, out);
+            }
+            EventBody::ApprovalRequested { step_id, tool_call_id, tool_name, reason, .. } => {
+                self.interrupt(call_key(step_id, tool_call_id), tool_name, reason.as_deref());
+                custom(event, out);
+            }
+            EventBody::StepComplete { .. } => self.finish_step(out),
+            EventBody::StepRewound { .. } => self.rewind(event, out),
+            EventBody::FinalReport(report) => {
+                if let (Some(report), (false, false)) = (&report.report, self.has_text) {
+                    self.delta(Part::Text, &escaped(&report.to_string()), out);
+                }
+                custom(event, out);
+            }
+            EventBody::Error(report) => {
+                let code = report.category.and_then(|category| match json!(category) {
+                    Value::String(word) => Some(word),
+                    _ => None,
+                });
+                self.error(&explanation(report), code.as_deref(), out);
+            }
+            EventBody::Done { reason, usage, .. } => self.done(reason, usage.as_ref(), event, out),
+            EventBody::TurnSealed => {
+                if !self.has_ended {
+                    self.error("the turn ended without a reason", None, out);
+                }
+                self.is_over = true;
+            }
+            EventBody::Status { .. }
+            | EventBody::UserMessage { .. }
+            | EventBody::TurnStart { .. }
+            | EventBody::Usage { .. } => {}
+            event => custom(event, out),
+        }
+    }
+
+    /// The id of the step's message of this kind.
+    fn message_id(&self, part: Part) -> String {
+        let step = StepId::new(&self.turn_id, self.step);
+        match part {
+            Part::Text => format!("{step}:m"),
+            Part::Reasoning => format!("{step}:r"),
+        }
+    }
+
+    fn delta(&mut self, part: Part, json: &str, out: &mut Vec<u8>) {
+        if json.is_empty() {
+            return;
+        }
+        let id = self.message_id(part);
+        if self.part != Some(part) {
+            self.close_part(out);
+            self.open_part(part, &id, out);
+        }
+        self.has_shown = true;
+        let kind = match part {
+            Part::Text => "TEXT_MESSAGE_CONTENT",
+            Part::Reasoning => "REASONING_MESSAGE_CONTENT",
+        };
+        for piece in [
+            r#"data: {"type":""#,
+            kind,
+            r#"","messageId":""#,
+            &escaped(&id),
+            r#"","delta":""#,
+            json,
+            "\"}\n\n",
+        ] {
+            out.extend_from_slice(piece.as_bytes());
+        }
+        match part {
+            Part::Text => {
+                self.has_text.0 = true;
+                self.kept.text(&id, json);
+            }
+            Part::Reasoning => self.kept.reasoning(&id, json),
+        }
+    }
+
+    fn open_part(&mut self, part: Part, id: &str, out: &mut Vec<u8>) {
+        match part {
+            Part::Text => {
+                put(&json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant" }), out);
+            }
+            Part::Reasoning => {
+                put(&json!({ "type": "REASONING_START", "messageId": id }), out);
+                put(&json!({ "type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning" }), out);
+            }
+        }
+        self.part = Some(part);
+    }
+
+    fn close_part(&mut self, out: &mut Vec<u8>) {
+        // After the end, nothing is open that could be closed.
+        let Some(part) = self.part.take().filter(|_| !self.has_ended) else { return };
+        let id = self.message_id(part);
+        match part {
+            Part::Text => put(&json!({ "type": "TEXT_MESSAGE_END", "messageId": id }), out),
+            Part::Reasoning => {
+                put(&json!({ "type": "REASONING_MESSAGE_END", "messageId": id }), out);
+                put(&json!({ "type": "REASONING_END", "messageId": id }), out);
+            }
+        }
+    }
+
+    fn finish_step(&mut self, out: &mut Vec<u8>) {
+        self.close_part(out);
+        self.kept.commit();
+        self.step += 1;
+        self.has_text.1 |= std::mem::take(&mut self.has_text.0);
+        self.has_shown = false;
+    }
+
+    fn user(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.close_part(out);
+        let id = format!("{}:u{}", self.turn_id, self.users);
+        self.users += 1;
+        put(&json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "user" }), out);
+        if !text.is_empty() {
+            put(&json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": text }), out);
+        }
+        put(&json!({ "type": "TEXT_MESSAGE_END", "messageId": id }), out);
+        self.kept.message(json!({ "id": id, "role": "user", "content": text }), text.len());
+        if !self.has_shown {
+            self.kept.commit();
+        }
+    }
+
+    fn call(&mut self, step_id: &StepId, id: &str, name: &str, input: &Value, out: &mut Vec<u8>) {
+        self.close_part(out);
+        let (call, parent) = (call_key(step_id, id), self.message_id(Part::Text));
+        let arguments = match input {
+            // They did not parse: the client gets what the model wrote.
+            Value::String(raw) => raw.clone(),
+            input => input.to_string(),
+        };
+        put(
+            &json!({ "type": "TOOL_CALL_START", "toolCallId": call, "toolCallName": name, "parentMessageId": parent }),
+            out,
+        );
+        if !arguments.is_empty() {
+            put(&json!({ "type": "TOOL_CALL_ARGS", "toolCallId": call, "delta": arguments }), out);
+        }
+        put(&json!({ "type": "TOOL_CALL_END", "toolCallId": call }), out);
+        self.kept.call(&parent, &call, name, &arguments);
+        self.has_shown = true;
+    }
+
+    fn result(&mut self, call: &str, content: &str, out: &mut Vec<u8>) {
+        self.interrupts.retain(|(key, _)| key != call);
+        if !self.results.insert(call.to_owned()) {
+            return;
+        }
+        self.close_part(out);
+        let id = format!("{call}:result");
+        put(
+            &json!({ "type": "TOOL_CALL_RESULT", "messageId": id, "toolCallId": call, "content": content, "role": "tool" }),
+            out,
+        );
+        self.kept.message(
+            json!({ "id": id, "role": "tool", "toolCallId": call, "content": content }),
+            content.len(),
+        );
+        // The step of the call is over: no rewind takes it back.
+        if !self.has_shown {
+            self.kept.commit();
+        }
+    }
+
+    fn interrupt(&mut self, call: String, name: &str, reason: Option<&str>) {
+        let message = match reason {
+            Some(reason) => format!("{name} needs approval: {reason}"),
+            None => format!("{name} needs approval"),
+        };
+        let schema = json!({
+            "type": "object", "required": ["approved"],
+            "properties": { "approved": { "type": "boolean" }, "reason": { "type": "string" } },
+        });
+        let interrupt = json!({
+            "id": call, "reason": "tool_call", "toolCallId": call, "message": brief(message), "responseSchema": schema,
+        });
+        self.interrupts.retain(|(key, _)| *key != call);
+        self.interrupts.push((call, interrupt));
+    }
+
+    /// What was shown of the step will come again.
+    fn rewind(&mut self, event: &EventBody, out: &mut Vec<u8>) {
+        self.close_part(out);
+        custom(event, out);
+        if std::mem::take(&mut self.has_shown) {
+            match self.kept.rewind() {
+                Some(messages) => {
+                    let snapshot =
+                        format!("data: {{\"type\":\"MESSAGES_SNAPSHOT\",\"messages\":{messages}}}\n\n");
+                    out.extend_from_slice(snapshot.as_bytes());
+                    self.has_text.0 = false;
+                }
+                // Which messages stay is not known: the text says that it starts again.
+                None => self.delta(Part::Text, &escaped(STARTS_AGAIN), out),
+            }
+        }
+    }
+
+    fn done(&mut self, reason: &DoneReason, usage: Option<&Usage>, event: &EventBody, out: &mut Vec<u8>) {
+        self.close_part(out);
+        let outcome = match reason {
+            DoneReason::Error => return self.error("the turn failed", None, out),
+            DoneReason::Aborted => {
+                custom(event, out);
+                // Older clients know of no such outcome, and it is no error.
+                self.head.is_one().then(|| json!({ "type": "cancelled" }))
+            }
+            DoneReason::Stop | DoneReason::ToolCalls => Some(json!({ "type": "success" })),
+            _ => {
+                custom(event, out);
+                Some(json!({ "type": "success" }))
+            }
+        };
+        self.end(outcome, usage, out);
+    }
+
+    fn end(&mut self, outcome: Option<Value>, usage: Option<&Usage>, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.head.finished(outcome, usage, out);
+        }
+    }
+
+    fn error(&mut self, message: &str, code: Option<&str>, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
+        let mut event = json!({ "type": "RUN_ERROR", "message": message });
+        if let Some(code) = code {
+            event["code"] = code.into();
+        }
+        put(&event, out);
+    }
+}
+
+impl Translator for Run {
+    fn push(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        if self.is_over || (self.has_ended && !event.is_seal()) {
+            return;
+        }
+        match event {
+            Event::Text(json) => self.delta(Part::Text, json, out),
+            Event::Reasoning(json) => self.delta(Part::Reasoning, json, out),
+            Event::Other(EventBody::TextDelta { delta }) => self.delta(Part::Text, &escaped(delta), out),
+            Event::Other(EventBody::ReasoningDelta { delta }) => {
+                self.delta(Part::Reasoning, &escaped(delta), out);
+            }
+            Event::Other(event) => self.event(event, out),
+        }
+    }
+
+    fn keep_alive(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b":\n\n");
+    }
+
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn hand_over(&mut self, out: &mut Vec<u8>) {
+        if self.is_over {
+            return;
+        }
+        self.close_part(out);
+        let interrupts: Vec<Value> = std::mem::take(&mut self.interrupts)
+            .into_iter()
+            .filter_map(|(call, interrupt)| self.asked.has(&call).then_some(interrupt))
+            .collect();
+        self.end(Some(json!({ "type": "interrupt", "interrupts": interrupts })), None, out);
+        self.is_over = true;
+    }
+
+    fn fail(&mut self, why: &str, out: &mut Vec<u8>) {
+        if !self.is_over {
+            self.error(&brief(why.to_owned()), None, out);
+            self.is_over = true;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+/// The run of a message that waits behind the running turn.
+pub fn queued(head: &Head, queued: &Queued) -> Vec<u8> {
+    let mut out = Vec::new();
+    head.started(&mut out);
+    put(&json!({ "type": "CUSTOM", "name": "everturn.queued", "value": queued }), &mut out);
+    head.finished(Some(json!({ "type": "success" })), None, &mut out);
+    out
+}
+
+/// An event that is passed on as it is, for an app that listens to it.
+fn custom(event: &EventBody, out: &mut Vec<u8>) {
+    let Ok(Value::Object(mut value)) = serde_json::to_value(event) else { return };
+    let Some(Value::String(name)) = value.remove("type") else { return };
+    put(&json!({ "type": "CUSTOM", "name": format!("everturn.{name}"), "value": value }), out);
+}
+
+fn counts(usage: &Usage, is_one: bool) -> Value {
+    let total = usage.input_tokens.saturating_add(usage.output_tokens);
+    let mut counts = json!({ "inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens, "totalTokens": total });
+    if let Some(cached) = usage.cache_read_tokens {
+        counts["cachedInputTokens"] = cached.into();
+    }
+    if let Some(written) = usage.cache_write_tokens.filter(|_| is_one) {
+        counts["cacheWriteInputTokens"] = written.into();
+    }
+    counts
+}
+
+fn put(event: &Value, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("data: {event}\n\n").as_bytes());
+}

@@ -1,0 +1,77 @@
+//! Which message of a conversation a client means that answers one again, or edits it.
+
+use everturn_wire::TurnMetrics;
+
+/// A place in a conversation, as a client knows it: by the ids of its answers, which are those of turns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The answer that is to be replaced.
+    pub(super) answer: Option<String>,
+    /// The last answer before the message, and the number of the user's messages since, this one included.
+    pub(super) after: Option<(String, usize)>,
+    /// The number of the user's messages from the start on, this one included; absent if the client sent only the last ones.
+    pub(super) nth: Option<usize>,
+}
+
+impl Place {
+    /// The place of the last message of a whole history: the last answer before it with the number of the user's messages
+    /// since, and their number from the start.
+    pub(crate) fn at(after: Option<(String, usize)>, nth: usize) -> Self {
+        Self { answer: None, after, nth: Some(nth) }
+    }
+
+    /// The `seq` of the message that is meant. `turns`: the sealed ones. `messages`: the `seq` of each user message that was not
+    /// superseded, ascending. None: the conversation does not have it.
+    pub fn find(&self, turns: &[TurnMetrics], messages: &[u64]) -> Option<u64> {
+        let turn = |id: &str| turns.iter().find(|turn| turn.turn_id.as_str() == id);
+        if let Some(first) = self.answer.as_deref().and_then(turn).and_then(|turn| turn.first_seq) {
+            return messages.iter().rev().find(|seq| **seq <= first).copied();
+        }
+        if let Some((id, count)) = &self.after
+            && let Some(last) = turn(id).and_then(|turn| turn.last_seq)
+        {
+            return messages.iter().filter(|seq| **seq > last).nth(count.checked_sub(1)?).copied();
+        }
+        match self.nth {
+            Some(nth) => messages.get(nth.checked_sub(1)?).copied(),
+            None => messages.last().copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns() -> Vec<TurnMetrics> {
+        let turn = |id: &str, first, last| TurnMetrics {
+            first_seq: Some(first),
+            last_seq: Some(last),
+            ..TurnMetrics::new(id.into())
+        };
+        // The second failed, and was repeated by the third.
+        vec![turn("a", 1, 2), turn("b", 3, 4), turn("c", 5, 5), turn("d", 6, 9)]
+    }
+
+    #[test]
+    fn a_message_is_found_by_the_answers_around_it() {
+        let messages = [1, 3, 6, 8];
+        let find = |answer: Option<&str>, after: Option<(&str, usize)>, nth| {
+            let place = Place {
+                answer: answer.map(str::to_owned),
+                after: after.map(|(id, count)| (id.to_owned(), count)),
+                nth,
+            };
+            place.find(&turns(), &messages)
+        };
+        assert_eq!(find(Some("d"), None, None), Some(6));
+        assert_eq!(find(Some("c"), None, Some(1)), Some(3), "a repeated turn has no message of its own");
+        assert_eq!(find(Some("?"), Some(("a", 1)), None), Some(3));
+        assert_eq!(find(None, Some(("c", 2)), None), Some(8));
+        assert_eq!(find(None, Some(("d", 1)), None), None, "it never arrived");
+        assert_eq!(find(None, Some(("?", 1)), Some(2)), Some(3), "other ids: it is counted");
+        assert_eq!(find(None, None, Some(1)), Some(1));
+        assert_eq!(find(None, None, Some(5)), None);
+        assert_eq!(find(None, None, None), Some(8));
+    }
+}

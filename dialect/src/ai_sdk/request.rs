@@ -1,0 +1,158 @@
+//! A request, understood.
+
+use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings, Value};
+use serde::Deserialize;
+
+use super::{
+    Place, message,
+    spoken::{Role, Spoken, Spokens},
+};
+use crate::{conversation_of, failure::brief};
+
+/// A request of `POST /api/chat`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatRequest {
+    /// The conversation that its chat is.
+    pub conversation_id: ConversationId,
+    /// The model, as the client names it.
+    pub model: Option<String>,
+    /// Reasoning effort, in the provider's terms.
+    pub reasoning_effort: Option<String>,
+    /// Retry settings of the turn alone.
+    pub retry: Option<RetrySettings>,
+    /// What happens to calls that need a person's approval.
+    pub approvals: Option<ApprovalMode>,
+    /// Answers to requests for approval.
+    pub responses: Vec<Response>,
+    /// The calls of the message that is continued.
+    pub known_calls: Vec<String>,
+    /// What is asked for.
+    pub ask: Ask,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// An answer to a new message.
+    Message {
+        /// Its text.
+        text: String,
+        /// Its images.
+        images: Vec<Image>,
+    },
+    /// Another answer to a message; to a new one if the conversation does not have it.
+    Again {
+        /// Which message.
+        place: Place,
+        /// Whether its text is a new one.
+        is_edited: bool,
+        /// Its text.
+        text: String,
+        /// Its images.
+        images: Vec<Image>,
+    },
+    /// The rest of the answer: the turn waited for the approvals.
+    Continue,
+}
+
+/// A person's answer to a request for approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Which request.
+    pub id: String,
+    /// Whether the call may run.
+    pub approved: bool,
+    /// Why, or why not.
+    pub reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Body {
+    id: String,
+    messages: Option<Spokens>,
+    message: Option<Spoken>,
+    trigger: Option<String>,
+    message_id: Option<String>,
+    /// Apps have fields of their own: one that is no text is none of ours.
+    model: Option<Value>,
+    everturn: Option<Options>,
+}
+
+/// What only this server knows.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Options {
+    reasoning_effort: Option<String>,
+    retry: Option<RetrySettings>,
+    approvals: Option<ApprovalMode>,
+}
+
+impl ChatRequest {
+    /// Understands a request body.
+    ///
+    /// # Errors
+    /// When it is no such request: what is wrong with it.
+    pub fn read(body: &[u8]) -> Result<Self, String> {
+        let body: Body = serde_json::from_slice(body)
+            .map_err(|error| brief(format!("the request body is not one of the AI SDK's: {error}")))?;
+        let is_whole = body.messages.is_some();
+        let mut spoken = body.messages.unwrap_or_default();
+        if let (None, Some(message)) = (&spoken.last, body.message) {
+            spoken.push(message);
+        }
+        let Some(last) = spoken.last.take() else { return Err("messages is empty".to_owned()) };
+        let from = if last.role == Role::Assistant { Some(&last) } else { spoken.assistant.as_ref() };
+        let responses = from.map(message::responses).unwrap_or_default();
+        let known_calls = from.map(message::calls).unwrap_or_default();
+        let message_id = body.message_id.as_deref();
+        let is_again = body.trigger.as_deref() == Some("regenerate-message");
+        let ask = match last.role {
+            Role::Assistant if responses.is_empty() => {
+                return Err(
+                    "the last message must be the user's, or answer a request for approval".to_owned()
+                );
+            }
+            Role::Assistant => Ask::Continue,
+            Role::Other => return Err("the last message must be the user's".to_owned()),
+            Role::User => {
+                let (text, images) = message::content(&last)?;
+                let is_edited = !is_again && message_id.is_some_and(|id| id == last.id);
+                if is_edited && !is_whole {
+                    return Err(
+                        "send messages, not message alone, so that the edited one can be found".to_owned()
+                    );
+                }
+                if is_again || is_edited {
+                    let place = place(&spoken.trail, message_id.filter(|_| is_again), is_whole);
+                    Ask::Again { place, is_edited, text, images }
+                } else {
+                    Ask::Message { text, images }
+                }
+            }
+        };
+        let Options { reasoning_effort, retry, approvals } = body.everturn.unwrap_or_default();
+        Ok(Self {
+            conversation_id: conversation_of(&body.id),
+            model: body.model.and_then(|model| Some(model.as_str()?.to_owned())),
+            reasoning_effort,
+            retry,
+            approvals,
+            responses,
+            known_calls,
+            ask,
+        })
+    }
+}
+
+/// Where the last of these messages stands.
+fn place(trail: &[(Role, String)], answer: Option<&str>, is_whole: bool) -> Place {
+    let of_user =
+        |messages: &[(Role, String)]| messages.iter().filter(|(role, _)| *role == Role::User).count();
+    let before = trail.iter().rposition(|(role, _)| *role == Role::Assistant);
+    Place {
+        answer: answer.map(str::to_owned),
+        after: before.map(|at| (trail[at].1.clone(), of_user(&trail[at..]))),
+        nth: is_whole.then(|| of_user(trail)),
+    }
+}

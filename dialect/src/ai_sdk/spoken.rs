@@ -1,0 +1,110 @@
+//! The messages of a request, as they are written; of all but the last ones only who said them is kept.
+
+use std::fmt;
+
+use everturn_wire::{Image, Value};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, SeqAccess, Visitor},
+};
+
+use crate::few::Few;
+
+/// Most messages: no conversation has more chunks.
+const MOST: usize = 10_000;
+
+/// A message as it is written.
+#[derive(Deserialize)]
+pub(super) struct Spoken {
+    #[serde(default)]
+    pub(super) id: String,
+    pub(super) role: Role,
+    pub(super) parts: Option<Few<Part>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Role {
+    User,
+    Assistant,
+    #[serde(other)]
+    Other,
+}
+
+/// A part of a message; which field counts depends on its type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) text: Option<Value>,
+    pub(super) url: Option<String>,
+    pub(super) media_type: Option<String>,
+    pub(super) state: Option<String>,
+    pub(super) tool_call_id: Option<String>,
+    pub(super) approval: Option<Approval>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Approval {
+    pub(super) id: String,
+    pub(super) approved: Option<bool>,
+    pub(super) reason: Option<String>,
+}
+
+/// What is kept of a list of messages.
+#[derive(Default)]
+pub(super) struct Spokens {
+    /// Who said each of them, and its id if that was the assistant.
+    pub(super) trail: Vec<(Role, String)>,
+    /// The last message.
+    pub(super) last: Option<Spoken>,
+    /// The last message of the assistant, if it is not the last of all.
+    pub(super) assistant: Option<Spoken>,
+}
+
+impl Spokens {
+    pub(super) fn push(&mut self, message: Spoken) {
+        let id = if message.role == Role::Assistant { message.id.clone() } else { String::new() };
+        self.trail.push((message.role, id));
+        if let Some(before) = self.last.replace(message)
+            && before.role == Role::Assistant
+        {
+            self.assistant = Some(before);
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Spokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Messages;
+        impl<'de> Visitor<'de> for Messages {
+            type Value = Spokens;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Spokens, A::Error> {
+                let mut spokens = Spokens::default();
+                while let Some(message) = list.next_element()? {
+                    if spokens.trail.len() == MOST {
+                        return Err(A::Error::custom(format!("more than {MOST} messages")));
+                    }
+                    spokens.push(message);
+                }
+                Ok(spokens)
+            }
+        }
+        deserializer.deserialize_seq(Messages)
+    }
+}
+
+impl Part {
+    /// An image that the user attached.
+    pub(super) fn image(&self) -> Option<Image> {
+        let is_image = self.media_type.as_deref().is_some_and(|kind| kind.starts_with("image/"));
+        let url = self.url.clone().filter(|_| is_image)?;
+        Some(Image { url, mime_type: self.media_type.clone() })
+    }
+}

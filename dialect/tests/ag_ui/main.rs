@@ -1,0 +1,36 @@
+//! AG-UI: requests as `HttpAgent` sends them, and runs as its strict reader takes them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod property;
+mod reader;
+mod request;
+mod transcript;
+
+#[path = "../ai_sdk/any_event.rs"]
+mod any_event;
+
+use everturn_dialect::{
+    Event, Translator as _,
+    ag_ui::{Head, Kept, Run},
+};
+use everturn_wire::{EventBody, Value};
+
+/// A run of a client of line 1.x, or of 0.0.x.
+fn head(is_one: bool) -> Head {
+    Head { thread_id: "th".into(), run_id: "r".into(), protocol: is_one.then(|| "1.0".into()) }
+}
+
+/// Events, as they are written.
+fn events(written: Value) -> Vec<EventBody> {
+    serde_json::from_value(written).unwrap()
+}
+
+/// What a client is sent for a turn from its start, which had these messages.
+fn streamed(events: &[EventBody], is_one: bool, had: &str) -> String {
+    let mut out = Vec::new();
+    let mut run = Run::new(head(is_one), &"t".into(), Kept::of(had), &mut out);
+    for event in events {
+        run.push(&Event::Other(event), &mut out);
+    }
+    String::from_utf8(out).unwrap()
+}

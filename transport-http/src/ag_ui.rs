@@ -1,0 +1,292 @@
+//! AG-UI at `/ag-ui`, and the routes that CopilotKit asks its runtime for below `/copilotkit`.
+
+use axum::{
+    Json, Router,
+    extract::{RawPathParams, Request, State},
+    http::{
+        HeaderValue, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE},
+    },
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use everturn_dialect::{
+    ag_ui::{Head, Kept, Run, RunRequest, history, queued},
+    call_key, conversation_of,
+};
+use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started, Take, Window};
+use everturn_wire::{ApprovalAnswer, ApprovalRequest, Chunk, ConversationId, Role, Stopped, Value, Verdict};
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{
+    ai_sdk::{Plain, model},
+    answer::Answer,
+    api::Api,
+    body::Unread,
+    call::chat::{CONVERSATION_ID, UNBUFFERED, idempotency_key},
+    events::Events,
+    refusal::Refusal,
+};
+
+/// The agent that CopilotKit is offered: every thread is a conversation with the default model.
+const AGENT: &str = "default";
+
+/// The version of CopilotKit's runtime whose routes these are.
+const RUNTIME: &str = "1.75.0";
+
+/// How a person answered, as it is kept with the decision.
+const VIA: &str = "ag-ui";
+
+/// Chunks of a message that are searched for its text: more images than that no message has.
+const MESSAGE: usize = 32;
+
+/// Whether these clients are answered at this path.
+pub(crate) fn is_path(path: &str) -> bool {
+    ["/ag-ui", "/copilotkit"]
+        .iter()
+        .any(|base| path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+pub(crate) fn routes() -> Router<Api> {
+    Router::new()
+        .route("/ag-ui", post(run))
+        .route("/ag-ui/{threadId}/stop", post(stop))
+        .route("/copilotkit/info", get(info))
+        .route("/copilotkit/agent/{agentId}/run", post(run_agent))
+        .route("/copilotkit/agent/{agentId}/connect", post(connect))
+        .route("/copilotkit/agent/{agentId}/stop/{threadId}", post(stop_agent))
+}
+
+/// `GET /copilotkit/info`
+async fn info() -> Json<Value> {
+    let agent = json!({ "name": AGENT, "description": "Answers, whatever its provider does." });
+    Json(json!({
+        "version": RUNTIME, "mode": "sse", "agents": { AGENT: agent }, "audioFileTranscriptionEnabled": false,
+    }))
+}
+
+/// `POST /copilotkit/agent/{agentId}/run`
+async fn run_agent(State(api): State<Api>, path: RawPathParams, request: Request) -> Result<Response, Plain> {
+    check_agent(&path)?;
+    run(State(api), request).await
+}
+
+/// `POST /ag-ui`: a message, the same again, or answers to requests for approval.
+async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
+    let key = idempotency_key(request.headers())?;
+    let body = Unread::of(request, &api).await?;
+    let mut asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
+    drop(body);
+    asked.model = model(&api.orchestrator, asked.model.take())?;
+    // Before the turn: who is refused has started nothing.
+    let place = api.stream_place()?;
+    let call = Call { api: &api, place };
+    if !asked.resume.is_empty() {
+        return Ok(call.resume(asked).await?);
+    }
+    let Some((text, images)) = asked.message.take() else {
+        return Err(Refusal::bad(
+            "the last message must be the user's, or resume must answer the interrupts",
+        )
+        .into());
+    };
+    if let Some(seq) = call.stands(&asked, &text).await? {
+        let mut what = RetryTurn::message(seq).text(text);
+        (what.model, what.retry, what.approvals) =
+            (asked.model.clone(), asked.retry.clone(), asked.approvals);
+        let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
+        return Ok(call.follow(asked, started).await?);
+    }
+    let mut start = StartTurn::new(text.clone()).images(images).conversation(asked.conversation_id.clone());
+    (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
+    (start.retry, start.idempotency_key) = (asked.retry.clone(), key);
+    start.approvals = asked.approvals.unwrap_or_default();
+    let has_images = !start.images.is_empty();
+    match api.orchestrator.start(start).await {
+        Ok(started) => Ok(call.follow(asked, started).await?),
+        Err(Error::Busy { .. }) if !has_images => Ok(call.queue(asked, text).await?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /copilotkit/agent/{agentId}/connect`: the conversation so far, and the running turn from its start.
+async fn connect(State(api): State<Api>, path: RawPathParams, request: Request) -> Result<Response, Plain> {
+    check_agent(&path)?;
+    let body = Unread::of(request, &api).await?;
+    let asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
+    drop(body);
+    let place = api.stream_place()?;
+    Ok(Call { api: &api, place }.connect(asked.head, &asked.conversation_id).await?)
+}
+
+/// `POST /ag-ui/{threadId}/stop`: ends the running turn. Closing the connection does not.
+async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
+    let conversation_id = conversation_of(parameter(&path, "threadId"));
+    let aborted_turn = end_turn(&api, &conversation_id).await?;
+    Ok(Json(Stopped { conversation_id, aborted_turn }))
+}
+
+/// `POST /copilotkit/agent/{agentId}/stop/{threadId}`: the same, as CopilotKit asks for it.
+async fn stop_agent(State(api): State<Api>, path: RawPathParams) -> Result<Json<Value>, Plain> {
+    check_agent(&path)?;
+    let stopped = end_turn(&api, &conversation_of(parameter(&path, "threadId"))).await?;
+    Ok(Json(match stopped {
+        true => json!({ "stopped": true }),
+        false => json!({ "stopped": false, "message": "no turn is running" }),
+    }))
+}
+
+async fn end_turn(api: &Api, id: &ConversationId) -> Result<bool, Error> {
+    match api.orchestrator.stop(id).await {
+        Err(Error::UnknownConversation { .. }) => Ok(false),
+        stopped => stopped,
+    }
+}
+
+/// A call that is answered with a stream.
+struct Call<'a> {
+    api: &'a Api,
+    place: OwnedSemaphorePermit,
+}
+
+impl Call<'_> {
+    /// The `seq` of the message if the conversation has one in its place: then it is answered again, or edited.
+    async fn stands(&self, asked: &RunRequest, text: &str) -> Result<Option<u64>, Error> {
+        let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
+        let turns = match orchestrator.metrics(id).await {
+            Err(Error::UnknownConversation { .. }) => return Ok(None),
+            turns => turns?,
+        };
+        let Some(seq) = asked.place.find(&turns, &orchestrator.user_messages(id).await?) else {
+            return Ok(None);
+        };
+        if asked.has_answer_before {
+            return Ok(Some(seq));
+        }
+        // It may come from a client that sends its last message only.
+        let window = Window {
+            since_seq: Some(seq - 1),
+            limit: Some(MESSAGE),
+            take: Take::Oldest,
+            ..Window::default()
+        };
+        let chunks = orchestrator.history(id, window).await?.chunks;
+        let mut said = chunks.iter().filter_map(|stored| match &*stored.chunk {
+            Chunk::Text { text } if stored.role == Role::User => Some(text),
+            _ => None,
+        });
+        Ok((said.next().is_some_and(|said| said == text)).then_some(seq))
+    }
+
+    /// A turn from its start.
+    async fn follow(self, asked: RunRequest, started: Started) -> Result<Response, Error> {
+        let id = started.conversation_id;
+        let events = self.api.orchestrator.subscribe(&id, Some(started.from), true).await?;
+        let mut bytes = Vec::new();
+        let run = Run::new(asked.head, &started.turn_id, asked.kept, &mut bytes);
+        Ok(self.answer(&id, Events::of(events), run, bytes))
+    }
+
+    /// The message waits behind the running turn, unless that has ended meanwhile.
+    async fn queue(self, asked: RunRequest, text: String) -> Result<Response, Error> {
+        let id = &asked.conversation_id;
+        let told = self.api.orchestrator.enqueue(id, text, None).await?;
+        let running = match told.started_turn {
+            true => Events::of_running(&self.api.orchestrator, id).await?,
+            false => None,
+        };
+        let Some((turn_id, events)) = running else { return Ok(response(id, queued(&asked.head, &told))) };
+        let mut bytes = Vec::new();
+        let run = Run::new(asked.head, &turn_id, asked.kept, &mut bytes);
+        Ok(self.answer(&asked.conversation_id, events, run, bytes))
+    }
+
+    /// Answers the requests for approval, and what comes of it.
+    async fn resume(self, asked: RunRequest) -> Result<Response, Error> {
+        let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
+        // Before it is answered: what comes of it is still to come.
+        let events = orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await?;
+        let pending = orchestrator.approvals(id).await?.pending;
+        let mut has_answered = false;
+        for entry in &asked.resume {
+            let is_it = |open: &&ApprovalRequest| call_key(&open.step_id, &open.tool_call_id) == entry.id;
+            let Some(open) = pending.iter().find(is_it) else { continue };
+            let answer = ApprovalAnswer {
+                turn_id: open.turn_id.clone(),
+                step_id: open.step_id.clone(),
+                tool_call_id: open.tool_call_id.clone(),
+                verdict: if entry.approved { Verdict::Allowed } else { Verdict::Denied },
+                scope: None,
+                reason: entry.reason.clone(),
+                name: None,
+                via: Some(VIA.to_owned()),
+            };
+            has_answered |= orchestrator.answer_approval(id, answer).await?;
+        }
+        let turn_id =
+            pending.first().map_or_else(|| asked.head.run_id.as_str().into(), |open| open.turn_id.clone());
+        let mut bytes = Vec::new();
+        let is_active = orchestrator.status(id).await?.is_active;
+        let mut run = Run::continued(asked.head, &turn_id, &pending, asked.kept, &mut bytes);
+        if !has_answered && !is_active {
+            run.finish(&mut bytes);
+        }
+        Ok(self.answer(&asked.conversation_id, Events::of(events), run, bytes))
+    }
+
+    async fn connect(self, head: Head, id: &ConversationId) -> Result<Response, Error> {
+        let orchestrator = &self.api.orchestrator;
+        let mut bytes = Vec::new();
+        let running = match Events::of_running(orchestrator, id).await {
+            Err(Error::UnknownConversation { .. }) => {
+                let mut run = Run::new(head, &"none".into(), Kept::none(), &mut bytes);
+                run.finish(&mut bytes);
+                return Ok(response(id, bytes));
+            }
+            running => running?,
+        };
+        let before_seq = orchestrator.status(id).await?.turn_seq.filter(|_| running.is_some());
+        let limits = &self.api.limits;
+        let window = Window {
+            before_seq,
+            limit: Some(limits.chunks),
+            max_bytes: Some(limits.window.saturating_mul(4)),
+            ..Window::default()
+        };
+        let told = orchestrator.history(id, window).await?;
+        let messages = history(&told.chunks, &told.turns.unwrap_or_default());
+        let Some((turn_id, events)) = running else {
+            let mut run = Run::connected(head, &"none".into(), &messages, &mut bytes);
+            run.finish(&mut bytes);
+            return Ok(response(id, bytes));
+        };
+        let run = Run::connected(head, &turn_id, &messages, &mut bytes);
+        Ok(self.answer(id, events, run, bytes))
+    }
+
+    fn answer(self, id: &ConversationId, events: Events, run: Run, bytes: Vec<u8>) -> Response {
+        response(id, Answer::new(self.api, id.clone(), events, run, bytes, self.place).body())
+    }
+}
+
+fn response(id: &ConversationId, body: impl Into<axum::body::Body>) -> Response {
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), UNBUFFERED];
+    let mut response = (headers, body.into()).into_response();
+    response.headers_mut().extend(HeaderValue::from_str(id.as_str()).ok().map(|id| (CONVERSATION_ID, id)));
+    response
+}
+
+fn parameter<'p>(path: &'p RawPathParams, name: &str) -> &'p str {
+    path.iter().find(|(parameter, _)| *parameter == name).map_or("", |(_, value)| value)
+}
+
+fn check_agent(path: &RawPathParams) -> Result<(), Refusal> {
+    match parameter(path, "agentId") {
+        AGENT => Ok(()),
+        other => {
+            let why = format!("there is no agent {other:?}: the only one is {AGENT:?}");
+            Err(Refusal::new(StatusCode::NOT_FOUND, why))
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The events of a turn as the answer of a dialect: one that ends when the turn does, or when it waits for people alone.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use everturn_dialect::{Asked, Event, Translator};
+use everturn_orchestrator::{Error, Frame};
+use everturn_wire::{ConversationId, ConversationStatus, EventBody};
+use futures_util::stream;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+
+use crate::{
+    api::Api,
+    events::{Events, translate},
+};
+
+/// What is there already goes out together, up to so many bytes; none is held back to wait for more.
+const GATHERED: usize = 16 << 10;
+
+/// An answer that is being sent. The client sets the pace: an event is taken when there is room for it.
+pub(crate) struct Answer<T> {
+    api: Api,
+    id: ConversationId,
+    events: Events,
+    translator: T,
+    heartbeat: Duration,
+    /// What was written and not sent.
+    bytes: Vec<u8>,
+    /// Whether the turn may wait for people alone.
+    may_wait: bool,
+    /// Why nothing more can be sent.
+    cut: Option<Error>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl<T: Translator + 'static> Answer<T> {
+    /// `bytes`: what comes first.
+    pub(crate) fn new(
+        api: &Api,
+        id: ConversationId,
+        events: Events,
+        translator: T,
+        bytes: Vec<u8>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let heartbeat = api.limits.heartbeat;
+        Self {
+            api: api.clone(),
+            id,
+            events,
+            translator,
+            heartbeat,
+            bytes,
+            may_wait: true,
+            cut: None,
+            _place: place,
+        }
+    }
+
+    /// All of it. A shutdown cuts it off, so that the client sees that there is more, and comes back for it.
+    pub(crate) fn body(self) -> Body {
+        Body::from_stream(stream::unfold(self, async |mut answer| {
+            if let Some(error) = answer.cut.take() {
+                return Some((Err(error), answer));
+            }
+            match answer.gather().await {
+                bytes if bytes.is_empty() && answer.cut.is_none() => None,
+                bytes => Some((Ok(bytes), answer)),
+            }
+        }))
+    }
+
+    /// What comes next; a comment where nothing does for a while, nothing at the end.
+    async fn gather(&mut self) -> Bytes {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        loop {
+            while self.goes_on()
+                && bytes.len() < GATHERED
+                && let Some(next) = self.events.ready()
+            {
+                self.take(next, &mut bytes);
+            }
+            // Not before all is told that came with what it waits for.
+            if bytes.len() < GATHERED && std::mem::take(&mut self.may_wait) {
+                self.look(&mut bytes).await;
+            }
+            if !bytes.is_empty() || !self.goes_on() {
+                return bytes.into();
+            }
+            match timeout(self.heartbeat, self.events.next()).await {
+                Ok(next) => self.take(next, &mut bytes),
+                Err(_) => self.translator.keep_alive(&mut bytes),
+            }
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.translator.is_over() && self.cut.is_none()
+    }
+
+    fn take(&mut self, next: Result<Frame, Error>, bytes: &mut Vec<u8>) {
+        match next {
+            Ok(frame) => translate(&frame, |event| {
+                self.translator.push(event, bytes);
+                self.may_wait |= may_begin_to_wait(event);
+            }),
+            // The turn is not over: it goes on when it can be saved again.
+            Err(Error::NotSaved { .. }) => {}
+            Err(Error::ShuttingDown) => self.cut = Some(Error::ShuttingDown),
+            Err(error) => self.translator.fail(&error.to_string(), bytes),
+        }
+    }
+
+    /// Ends it if the turn waits for people alone: they answer with another request. Where old events are told again, an
+    /// earlier wait is known by the requests that were open then.
+    async fn look(&mut self, bytes: &mut Vec<u8>) {
+        let asked = self.translator.asked();
+        if asked.is_empty() || self.translator.is_over() {
+            return;
+        }
+        let Ok(state) = self.api.orchestrator.status(&self.id).await else { return };
+        let waits = state.status == ConversationStatus::Queued
+            && state.approvals.is_some_and(|pending| Asked::of(&pending) == *asked);
+        if waits {
+            self.translator.hand_over(bytes);
+        }
+    }
+}
+
+/// Whether a turn may wait for people alone from this event on.
+fn may_begin_to_wait(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::Other(
+            EventBody::Status { status: ConversationStatus::Queued, .. } | EventBody::ToolResult { .. }
+        )
+    )
+}

@@ -1,0 +1,71 @@
+//! The events of a subscription, as dialects take them.
+
+use everturn_dialect::Event;
+use everturn_orchestrator::{Error, Frame, Orchestrator, Subscription};
+use everturn_wire::{AgentEvent, ConversationId, TurnId};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    stream::{self, BoxStream},
+};
+
+/// The events of a subscription. Waiting for the next one may be given up without losing what was read for it already.
+pub(crate) struct Events {
+    rest: BoxStream<'static, Result<Frame, Error>>,
+    /// What was taken and put back.
+    first: Option<Frame>,
+}
+
+impl Events {
+    pub(crate) fn of(subscription: Subscription) -> Self {
+        let rest = stream::unfold(subscription, async |mut subscription| {
+            let event = subscription.next().await;
+            Some((event, subscription))
+        });
+        Self { rest: rest.boxed(), first: None }
+    }
+
+    /// The running turn from its start; `None`: there is none.
+    pub(crate) async fn of_running(
+        orchestrator: &Orchestrator,
+        id: &ConversationId,
+    ) -> Result<Option<(TurnId, Self)>, Error> {
+        let mut events = Self::of(orchestrator.subscribe(id, None, true).await?);
+        // Afterwards: the events of a turn that began in between are among those to come.
+        if !orchestrator.status(id).await?.is_active {
+            return Ok(None);
+        }
+        loop {
+            let frame = events.next().await?;
+            let event = serde_json::from_slice::<AgentEvent>(&frame.event()).ok();
+            if let Some(turn_id) = event.and_then(|event| event.turn_id) {
+                events.first = Some(frame);
+                return Ok(Some((turn_id, events)));
+            }
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Frame, Error> {
+        match self.first.take() {
+            Some(first) => Ok(first),
+            // A subscription has no end but an error.
+            None => self.rest.next().await.unwrap_or(Err(Error::ShuttingDown)),
+        }
+    }
+
+    /// The next one, if it is there already.
+    pub(crate) fn ready(&mut self) -> Option<Result<Frame, Error>> {
+        self.next().now_or_never()
+    }
+}
+
+/// Hands a frame on as the event that it is.
+pub(crate) fn translate(frame: &Frame, push: impl FnOnce(&Event<'_>)) {
+    if let Some((text, is_reasoning)) = frame.delta() {
+        let Ok(text) = str::from_utf8(&text) else { return };
+        return push(&if is_reasoning { Event::Reasoning(text) } else { Event::Text(text) });
+    }
+    match serde_json::from_slice::<AgentEvent>(&frame.event()) {
+        Ok(event) => push(&Event::Other(&event.body)),
+        Err(error) => tracing::error!(%error, "an event cannot be read"),
+    }
+}

@@ -1,0 +1,241 @@
+//! AG-UI at `/ag-ui`, and what CopilotKit asks for below `/copilotkit`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Invocation, Policy, Tool,
+    kernel::{Arguments, FinishReason, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
+};
+use everturn_transport_http::{CallLimits, Metrics, router};
+use everturn_wire::Value;
+use hyper::StatusCode;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::{
+    client::{Answer, get, post},
+    world,
+    world::World,
+};
+
+const RUN: &str = "/ag-ui";
+
+fn user(text: &str) -> Value {
+    json!({ "id": text, "role": "user", "content": text })
+}
+
+fn input(messages: &Value) -> Value {
+    json!({ "threadId": "my thread", "runId": "r", "protocolVersion": "1.0", "messages": messages, "tools": [], "context": [] })
+}
+
+/// Asks, in a task of its own: the answer may wait for the test.
+fn ask(world: &World, path: &'static str, body: Value) -> JoinHandle<Answer> {
+    let address = world.address;
+    tokio::spawn(async move { post(address, path, body).await })
+}
+
+/// The events of a whole run.
+async fn events(answer: Answer) -> Vec<Value> {
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(answer.header("content-type"), "text/event-stream");
+    let stream = answer.text().await;
+    let data = stream.split_terminator("\n\n").filter_map(|event| event.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+fn text(events: &[Value]) -> String {
+    let deltas = events.iter().filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT");
+    deltas.filter_map(|event| event["delta"].as_str()).collect()
+}
+
+async fn refused(answer: Answer) -> (u16, String) {
+    assert!(answer.header("content-type").starts_with("text/plain"));
+    (answer.status.as_u16(), answer.text().await)
+}
+
+#[tokio::test]
+async fn a_message_is_answered_and_kept_under_the_clients_own_id() {
+    let mut world = world().await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    let asked = world.call().await;
+    assert_eq!(asked.said(), ["User hi"]);
+    asked.reasoning("Hm");
+    asked.answer("Hello");
+    let told = events(asking.await.unwrap()).await;
+    let wanted = [
+        "RUN_STARTED",
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ];
+    assert_eq!(types(&told), wanted);
+    let answer = json!({ "id": told[6]["messageId"], "role": "assistant", "content": "I never said this." });
+    let asking = ask(&world, RUN, input(&json!([user("hi"), answer, user("more")])));
+    let asked = world.call().await;
+    assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User more"]);
+    asked.answer("More.");
+    assert_eq!(text(&events(asking.await.unwrap()).await), "More.");
+    // The message after that answer is known: it is answered again, with other words if it has some.
+    let asking = ask(&world, RUN, input(&json!([user("hi"), answer, user("less")])));
+    let asked = world.call().await;
+    assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User less"]);
+    asked.answer("Less.");
+    assert_eq!(text(&events(asking.await.unwrap()).await), "Less.");
+    // A client that sends its last message alone adds to the conversation.
+    let asking = ask(&world, RUN, input(&json!([user("alone")])));
+    let asked = world.call().await;
+    assert_eq!(asked.said().len(), 5);
+    asked.answer("Yes.");
+    events(asking.await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_wait_is_told_and_leaving_is_no_stop() {
+    let mut world = world().await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    world.call().await.overloaded();
+    let mut stream = asking.await.unwrap();
+    while !stream.until("\n\n").await.unwrap().contains("everturn.provider-retry") {}
+    drop(stream);
+    let queued = events(post(world.address, RUN, input(&json!([user("hi"), user("more")]))).await).await;
+    assert_eq!(types(&queued), ["RUN_STARTED", "CUSTOM", "RUN_FINISHED"]);
+    assert_eq!(queued[1]["value"]["queue"][0]["text"], "more");
+    let connected = ask(&world, "/copilotkit/agent/default/connect", input(&json!([])));
+    let mut connected = connected.await.unwrap();
+    while !connected.until("\n\n").await.unwrap().contains("everturn.provider-retry") {}
+    world.clock.advance(Duration::from_secs(5));
+    let asked = world.call().await;
+    let stop = "/copilotkit/agent/default/stop/my%20thread";
+    assert_eq!(post(world.address, stop, Value::Null).await.json().await, json!({ "stopped": true }));
+    asked.is_dropped().await;
+    let rest = connected.text().await;
+    assert!(rest.contains(r#"{"type":"cancelled"}"#), "{rest}");
+    // The queued message begins the next turn.
+    world.call().await;
+    assert_eq!(
+        post(world.address, "/ag-ui/my%20thread/stop", Value::Null).await.json().await["abortedTurn"],
+        true
+    );
+    let none = post(world.address, "/copilotkit/agent/default/stop/none", Value::Null).await.json().await;
+    assert_eq!(none["stopped"], false);
+}
+
+#[tokio::test]
+async fn a_client_that_connects_is_told_all() {
+    let mut world = world().await;
+    let connect = "/copilotkit/agent/default/connect";
+    let empty = events(post(world.address, connect, input(&json!([]))).await).await;
+    assert_eq!(types(&empty), ["RUN_STARTED", "RUN_FINISHED"]);
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    world.call().await.answer("Hello");
+    let first = events(asking.await.unwrap()).await;
+    let idle = events(post(world.address, connect, input(&json!([]))).await).await;
+    assert_eq!(types(&idle), ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
+    assert_eq!(idle[1]["messages"][1]["id"], first[1]["messageId"]);
+    let asking = ask(&world, RUN, input(&json!([user("hi"), idle[1]["messages"][1], user("more")])));
+    let asked = world.call().await;
+    let connected = ask(&world, connect, input(&json!([]))).await.unwrap();
+    asked.answer("More.");
+    let told = events(connected).await;
+    assert_eq!(told[1]["messages"], idle[1]["messages"], "what the turn adds is streamed");
+    let users: Vec<_> = told.iter().filter(|event| event["role"] == "user").collect();
+    assert_eq!((users.len(), text(&told)), (1, "moreMore.".to_owned()));
+    let run = events(asking.await.unwrap()).await;
+    assert_eq!(run.last().unwrap()["usage"], told.last().unwrap()["usage"]);
+}
+
+struct Shell;
+
+#[async_trait]
+impl Tool for Shell {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "sh".to_owned(),
+            description: String::new(),
+            parameters: json!({ "type": "object" }),
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        Policy::Ask
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        ToolAnswer::ok(format!("ran {}", call.input["command"]))
+    }
+}
+
+#[tokio::test]
+async fn interrupts_are_answered_by_another_run() {
+    let mut world = World::serve_built(
+        |builder| builder.tool(Shell),
+        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
+    )
+    .await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    let asked = world.call().await;
+    for id in ["a", "b"] {
+        let arguments = Arguments::Parsed(json!({ "command": id }));
+        let made = ToolCall { id: id.to_owned(), name: "sh".to_owned(), arguments, echo: None };
+        asked.tell(StreamEvent::ToolCall(made));
+    }
+    asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    let told = events(asking.await.unwrap()).await;
+    let outcome = &told.last().unwrap()["outcome"];
+    let ids: Vec<&Value> =
+        outcome["interrupts"].as_array().unwrap().iter().map(|asked| &asked["id"]).collect();
+    let resume = |answers: &[(&Value, bool)]| {
+        let entry = |(id, approved): &(&Value, bool)| json!({ "interruptId": id, "status": "resolved", "payload": { "approved": approved } });
+        let mut body = input(&json!([user("hi"), { "id": "m", "role": "assistant", "content": "" }]));
+        body["resume"] = answers.iter().map(entry).collect();
+        body
+    };
+    // One is denied: the turn still waits for the other, and an unknown one changes nothing.
+    let told =
+        events(post(world.address, RUN, resume(&[(ids[0], false), (&json!("none"), true)])).await).await;
+    let results: Vec<_> = told.iter().filter(|event| event["type"] == "TOOL_CALL_RESULT").collect();
+    assert_eq!((results.len(), &results[0]["toolCallId"]), (1, ids[0]));
+    assert_eq!(told.last().unwrap()["outcome"]["interrupts"][0]["id"], *ids[1]);
+    let asking = ask(&world, RUN, resume(&[(ids[0], true), (ids[1], true)]));
+    world.call().await.answer("Done.");
+    let told = events(asking.await.unwrap()).await;
+    let result = told.iter().find(|event| event["type"] == "TOOL_CALL_RESULT").unwrap();
+    assert_eq!((&result["content"], text(&told)), (&json!("ran \"b\""), "Done.".to_owned()));
+    let late = events(post(world.address, RUN, resume(&[(ids[1], true)])).await).await;
+    assert_eq!(types(&late), ["RUN_STARTED", "RUN_FINISHED"]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said_in_words() {
+    let world = world().await;
+    let mut unclear = input(&json!([user("hi")]));
+    unclear["resume"] = json!([{ "interruptId": "i", "status": "resolved" }]);
+    let mut unknown = input(&json!([user("hi")]));
+    unknown["forwardedProps"] = json!({ "everturn": { "model": "gpt-9" } });
+    let answered = json!({ "id": "m", "role": "assistant", "content": "Hello" });
+    for (path, body, status, why) in [
+        (RUN, json!({}), 400, "RunAgentInput"),
+        (RUN, input(&json!([user(" ")])), 400, "empty"),
+        (RUN, input(&json!([user("hi"), answered])), 400, "user's"),
+        (RUN, unclear, 400, "approved"),
+        (RUN, unknown, 400, "test/small"),
+        ("/copilotkit/agent/other/run", input(&json!([user("hi")])), 404, "default"),
+        ("/copilotkit/threads", Value::Null, 404, "/openapi.json"),
+    ] {
+        let (found, told) = refused(post(world.address, path, body).await).await;
+        assert!(found == status && told.contains(why), "{found} {told}");
+    }
+    let info = get(world.address, "/copilotkit/info").await.json().await;
+    assert_eq!((&info["mode"], &info["agents"]["default"]["name"]), (&json!("sse"), &json!("default")));
+}
