@@ -48,68 +48,6 @@ const commanded = (type) =>
   });
 const step = (turn, number) => `${turn.id}#${number}`;
 
-test('Markdown becomes nodes, and nothing in it becomes markup', async () => {
-  await open();
-  const turn = await begin();
-  turn.say(
-    '# Title\n\nA **bold *and slanted* word**, `<b>code</b>`, snake_case_name, 2 * 3 * 4, and <img src=x onerror=alert(1)>.\n',
-    '[bad](javascript:alert(1)) [good](https://example.org/a_(b)) https://example.org/c.\n\n',
-    '1. one\n   - nested\n   ```html\n   <script>alert(1)</script>\n     kept\n   ```\n2. two\n\n> said\n> twice\n\n',
-    '| a | b |\n|---|---|\n| 1 | **2** |\n\n***\n\nunclosed **mark',
-  );
-  turn.end();
-  await sealed();
-  const html = await page.locator('.answer').evaluate((node) => {
-    node.querySelectorAll('.code-label').forEach((label) => label.remove());
-    node.querySelectorAll('[tabindex]').forEach((each) => each.removeAttribute('tabindex'));
-    return node.innerHTML;
-  });
-  const link = (url, text) => `<a href="${url}" target="_blank" rel="noopener noreferrer">${text}</a>`;
-  assert.equal(
-    html,
-    '<h3>Title</h3>' +
-      '<p>A <strong>bold <em>and slanted</em> word</strong>, <code>&lt;b&gt;code&lt;/b&gt;</code>, snake_case_name, ' +
-      '2 * 3 * 4, and &lt;img src=x onerror=alert(1)&gt;.\n' +
-      `[bad](javascript:alert(1)) ${link('https://example.org/a_(b)', 'good')} ` +
-      `${link('https://example.org/c', 'https://example.org/c')}.</p>` +
-      '<ol><li><p>one</p><ul><li><p>nested</p></li></ul>' +
-      '<div class="code"><pre><code data-language="html">&lt;script&gt;alert(1)&lt;/script&gt;\n  kept</code></pre></div></li>' +
-      '<li><p>two</p></li></ol>' +
-      '<blockquote><p>said\ntwice</p></blockquote>' +
-      '<div class="table"><table><tbody><tr><th scope="col">a</th><th scope="col">b</th></tr>' +
-      '<tr><td>1</td><td><strong>2</strong></td></tr></tbody></table></div>' +
-      '<hr><p>unclosed **mark</p>',
-  );
-  assert.deepEqual(page.wrongs, []);
-});
-
-test('Markdown reads the same however the text is cut', async () => {
-  await open();
-  const different = await page.evaluate(async () => {
-    const { Markdown } = await import('/page/markdown.js');
-    const text =
-      '# Head\npara **bold** `code` *it* **a `b` c** [l](https://x.org/y) https://z.org/?q=1, end\nnext line\n\n' +
-      '- a\n  - b **c\n- d**\n\n  more of d\n  ~~~\n  x\n  ``` not the end\n  ~~~\n10. ten\n11. eleven\n\n' +
-      '> q\n>\n> r\n\n| h | i |\n|:-|-:|\n| `a|` | b |\n\n```rust\nfn main() {\n\n}\n```\nafter ** and __x__ *\n---\n**';
-    const render = (parts) => {
-      const root = document.createElement('div');
-      const markdown = new Markdown(root);
-      for (const part of parts) {
-        markdown.push(part);
-        markdown.flush();
-      }
-      markdown.end();
-      return root.innerHTML;
-    };
-    const whole = render([text]);
-    const cuts = [[...text]];
-    for (let at = 1; at < text.length; at += 1) cuts.push([text.slice(0, at), text.slice(at)]);
-    for (let size = 2; size < 12; size += 1) cuts.push(text.match(new RegExp(`[^]{1,${size}}`, 'g')));
-    return cuts.map(render).filter((html) => html !== whole).map((html) => `${html}\n is not \n${whole}`)[0];
-  });
-  assert.equal(different, undefined);
-});
-
 test('a tool call shows its input, its live output and its result', async () => {
   await open();
   const turn = await begin();

@@ -9,8 +9,10 @@ import { accept, decode, encode } from './frame.mjs';
 import { Conversation } from './scripted-conversation.mjs';
 
 const PAGE = new URL('../../page/asset/', import.meta.url);
-const TYPES = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
-const POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const TYPES = { html: 'text/html', js: 'text/javascript', mjs: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const POLICY =
+  "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+  "require-trusted-types-for 'script'; trusted-types dompurify";
 
 export class ScriptedServer {
   /** Called with each new turn: `(turn) => {}`. The default leaves the turn to the test. */
@@ -76,7 +78,7 @@ export class ScriptedServer {
       response.writeHead(status, { 'content-type': type, 'content-security-policy': POLICY });
       response.end(type === 'application/json' ? JSON.stringify(body) : body);
     };
-    const file = pathname === '/' ? 'index.html' : /^\/page\/([\w-]+\.\w+)$/.exec(pathname)?.[1];
+    const file = pathname === '/' ? 'index.html' : /^\/page\/((?:[\w-]+\/)*[\w.-]+\.\w+)$/.exec(pathname)?.[1];
     if (file) {
       const body = await readFile(new URL(file, PAGE)).catch(() => null);
       return body ? reply(200, body, TYPES[file.split('.').at(-1)]) : reply(404, { error: 'no such file' });
@@ -90,6 +92,11 @@ export class ScriptedServer {
     if (pathname === '/conversations') {
       const all = [...this.conversations.values()].map((each) => each.summary);
       return reply(200, all.sort((a, b) => b.lastActivityAt - a.lastActivityAt));
+    }
+    const turn = /^\/conversations\/([^/]+)\/turns\/([^/]+)$/.exec(pathname);
+    if (turn) {
+      const known = this.conversations.get(turn[1])?.metrics.find(({ turnId }) => turnId === turn[2]);
+      return known ? reply(200, known) : reply(404, { error: 'no such turn' });
     }
     const [, id, part] = /^\/conversations\/([^/]+)(?:\/(\w+))?$/.exec(pathname) ?? [];
     const conversation = this.conversations.get(id);

@@ -89,6 +89,8 @@ pub(crate) enum Loss {
     Unsaved(JournalError),
     /// Whoever drove it broke.
     Broken,
+    /// It was deleted.
+    Deleted,
 }
 
 impl Conversation {
@@ -145,6 +147,7 @@ impl Conversation {
         match self.loss.get() {
             Some(Loss::Unsaved(why)) => Err(Error::NotSaved { id: id(), why: why.clone() }),
             Some(Loss::Broken) => Err(Error::Broken { id: id() }),
+            Some(Loss::Deleted) => Err(Error::UnknownConversation { id: id() }),
             None => Ok(()),
         }
     }
@@ -198,7 +201,8 @@ impl Conversation {
     /// asks for it again has it from the journal; its turn goes on when that can be.
     fn lose(&self, loss: Loss) {
         self.home.shelf.remove(self);
-        let is_known = self.state().record.version > Version::default();
+        let is_deleted = matches!(loss, Loss::Deleted);
+        let is_known = self.state().record.version > Version::default() && !is_deleted;
         // Before the seat: who finds that lost must find out why.
         let _ = self.loss.set(loss);
         self.seat.lose();

@@ -37,6 +37,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A title that a conversation cannot have.
+    #[error("a title has 1 to {most} characters, on one line")]
+    BadTitle {
+        /// The most characters.
+        most: usize,
+    },
     /// Parameters that a target's API does not have.
     #[error(
         "{target} does not support {}: leave it out, or choose another model",
@@ -188,6 +194,7 @@ impl Error {
             Self::UnknownConversation { .. } | Self::UnknownTurn { .. } => Fault::Missing,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }
+            | Self::BadTitle { .. }
             | Self::UnsupportedParameter { .. }
             | Self::BadAnswer { .. }
             | Self::BadRetrySettings(_)

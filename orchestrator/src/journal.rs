@@ -68,6 +68,17 @@ pub trait Journal: Send + Sync + 'static {
     /// first, then by id.
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError>;
 
+    /// Replaces the title of a conversation, which the heads of later appends leave as it is. Returns false if the
+    /// conversation does not exist. Default: refuses.
+    async fn rename(&self, _id: &ConversationId, _title: String) -> Result<bool, JournalError> {
+        Err(JournalError::Refused("this journal cannot rename conversations".to_owned()))
+    }
+
+    /// Removes a conversation with everything in it. Returns false if it does not exist. Default: refuses.
+    async fn remove(&self, _id: &ConversationId) -> Result<bool, JournalError> {
+        Err(JournalError::Refused("this journal cannot delete conversations".to_owned()))
+    }
+
     /// Removes ephemeral conversations whose last activity was before `idle_since` and that have no unsealed turn. Returns
     /// their number. Default: removes none.
     ///
@@ -95,7 +106,7 @@ pub enum Entry {
     /// Seals the running turn: removes it and adds its figures. Events before this entry belong to it, later ones to the next
     /// turn.
     Sealed(Box<TurnMetrics>),
-    /// Replaces the head of the conversation.
+    /// Replaces the head of the conversation, but not a title that it has.
     Head(Head),
 }
 

@@ -3,6 +3,7 @@
 mod again;
 mod approval;
 mod command;
+mod delete;
 mod end;
 mod query;
 mod request_key;

@@ -39,6 +39,11 @@ impl Registry {
         self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
     }
 
+    /// A conversation, if it is in memory.
+    pub(crate) fn held(&self, id: &ConversationId) -> Option<Arc<Conversation>> {
+        self.home.shelf.get(id)
+    }
+
     /// A conversation, made if there is none of that id.
     pub(crate) async fn get_or_make(
         &self,

@@ -53,6 +53,9 @@ export async function getAttempts(id, turnId) {
   return attempts;
 }
 
+/** The figures of a sealed turn. */
+export const getTurn = (id, turnId) => get(`${conversation(id)}/turns/${encodeURIComponent(turnId)}`);
+
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
 /** What models are offered, and the servers that it comes from. */
@@ -66,6 +69,12 @@ const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`)
 export const getRetrySettings = (id) => get(retry(id));
 /** Changes some of them; null resets one. */
 export const setRetrySettings = (id, change) => call('PATCH', retry(id), change);
+
+export const renameConversation = (id, title) => call('PATCH', conversation(id), { title });
+export const deleteConversation = (id) => call('DELETE', conversation(id));
+
+/** The oldest chunks after that one; `more` where there are others behind them. */
+export const getChunksAfter = (id, seq) => get(`${conversation(id)}?sinceSeq=${seq}`);
 
 /** The newest `limit` chunks, of those before `beforeSeq` when it is given. */
 export function getHistory(id, limit, beforeSeq) {

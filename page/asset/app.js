@@ -1,6 +1,7 @@
 // The page: wires the list, the open conversation, the composer and the socket together.
 import { Allowed } from './allowed.js';
-import { answerApproval, clockAhead, getAttempts } from './api.js';
+import * as answered from './answered.js';
+import { answerApproval, clockAhead, getAttempts, getTurn } from './api.js';
 import * as approval from './approval.js';
 import { provide } from './attempts.js';
 import { Banner } from './banner.js';
@@ -11,6 +12,8 @@ import { keepDraft, takeDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
 import { ConversationList } from './list.js';
+import { actions } from './manage.js';
+import { isMenuOpen, opensMenu } from './menu.js';
 import { listen } from './revise.js';
 import { Settings } from './settings.js';
 import { Silence } from './silence.js';
@@ -22,12 +25,23 @@ import * as transcript from './transcript.js';
 
 const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
-const list = new ConversationList({ onLoad: render });
+const manageable = actions({
+  onRenamed: (id, title) => {
+    list.renamed(id, title);
+    render();
+  },
+  onDeleted: (id) => {
+    list.deleted(id);
+    if (id === open.id) location.hash = '#/';
+  },
+});
+const list = new ConversationList({ onLoad: render, actions: manageable });
+opensMenu(byId('conversation-button'), () => list.find(open.id) ?? { id: open.id, title: open.prompt ?? '' }, manageable);
 const targets = new Targets();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
 const tools = new Tools();
-const composer = new Composer({ onSubmit: submit, onStop: stop });
+const composer = new Composer({ onSubmit: submit, onStop: stop, onModel: (model) => models.set(open.id, model) });
 const banner = new Banner({
   onRetryNow: (model) => {
     if (model) composer.follow(model);
@@ -35,6 +49,7 @@ const banner = new Banner({
   },
   onCancel: () => open.press('retry.abort'),
   clockAhead: () => clockAhead,
+  onTick: tellTitle,
 });
 const silence = new Silence({ onAskAgain: () => open.press('retry.now'), clockAhead: () => clockAhead });
 const queue = new Queue({ onCancel: unqueue });
@@ -45,8 +60,11 @@ listen((what) => {
   open.revise(what);
 });
 approval.listen(async (answer) => (await answerApproval(open.id, answer)).answered);
+answered.provide((turnId) => getTurn(open.id, turnId));
 provide((turnId) => getAttempts(open.id, turnId));
 let open = null; // the conversation that is shown
+const models = new Map(); // by conversation: the model that was chosen for it here
+let modelOf = null; // the conversation of which the model is shown
 let wasTried = false; // to connect the socket
 
 /** `#/c/<id>` is a conversation, anything else a new one. */
@@ -75,13 +93,33 @@ function render() {
   if (!socket.isOpen && wasTried) tellConnection();
   byId('transcript').classList.toggle('settled', !open.isRunning);
   byId('welcome').hidden = !open.isEmpty;
+  byId('conversation-button').hidden = open.id === undefined || open.isGone;
+  if (open.id) list.waits(open.id, open.waitsUntil);
   const known = open.id && (list.titleOf(open.id) || open.prompt);
   const title = known || (open.isGone ? 'Conversation not found' : 'New conversation');
   if (byId('title').textContent !== title) byId('title').textContent = title;
+  showModel();
+  tellTitle();
+}
+
+/** The model of the conversation's last turn is the one for its next, unless another was chosen. */
+function showModel() {
+  if (modelOf === open || !composer.model) return;
+  const model = (open.id && models.get(open.id)) ?? list.find(open.id)?.model;
+  if (open.id !== undefined && model === undefined) return; // not known yet
+  composer.pick(model);
+  modelOf = open;
+}
+
+/** The title of the tab: who calls, how long it still waits, what it is about. */
+function tellTitle() {
+  if (!open) return;
+  const title = byId('title').textContent;
   const needy = list.needy;
   const call = open.needsYou ? 'Needs you · ' : needy > 0 ? `(${needy}) ` : '';
   document.body.classList.toggle('needs-you', needy > 0);
-  const page = call + (open.id ? `${title} · Everturn` : 'Everturn');
+  const left = open.left === undefined ? '' : `${open.left} · `;
+  const page = call + left + (open.id ? `${title} · Everturn` : 'Everturn');
   if (document.title !== page) document.title = page;
 }
 
@@ -171,7 +209,7 @@ function tellConnection() {
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
-  if (settings.isOpen || allowed.isOpen || tools.isOpen) return; // Escape closes it
+  if (settings.isOpen || allowed.isOpen || tools.isOpen || isMenuOpen() || document.querySelector('dialog[open]')) return; // Escape closes it
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });

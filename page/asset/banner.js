@@ -2,11 +2,14 @@
 import { modelChoice } from './choice.js';
 import { byId } from './element.js';
 import { passFocus } from './focus.js';
+import * as notify from './notify.js';
 import { readable } from './readable.js';
-import { failure, later, wait } from './wording.js';
+import { clock, failure, later, wait } from './wording.js';
 
 /** A wait that is longer is told by its end, in milliseconds. */
 const LONG_MS = 3_600_000;
+/** From this on its end is told as well. */
+const CLOCK_MS = 120_000;
 
 const banner = byId('banner');
 const line = byId('wait-line');
@@ -33,9 +36,10 @@ export class Banner {
   #choice; // of another model
   #until = 0; // epoch milliseconds of this machine's clock
 
-  /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. */
-  constructor({ onRetryNow, onCancel, clockAhead }) {
+  /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. `onTick()`: the time left changed. */
+  constructor({ onRetryNow, onCancel, clockAhead, onTick }) {
     this.clockAhead = clockAhead;
+    this.onTick = onTick;
     retryNow.addEventListener('click', () => onRetryNow());
     this.#choice = modelChoice('Retry with …', onRetryNow);
     this.#choice.id = 'retry-with';
@@ -48,6 +52,18 @@ export class Banner {
     return this.#retry?.phase === 'waiting';
   }
 
+  /** When the wait ends, by the server's clock; undefined without one. */
+  get waitsUntil() {
+    return this.isWaiting ? this.#until + this.clockAhead() : undefined;
+  }
+
+  /** What is left of the wait, in a few characters; undefined without one. */
+  get left() {
+    const left = this.#until - Date.now();
+    if (!this.isWaiting || left <= 0) return undefined;
+    return left > LONG_MS ? later(this.#until) : wait(Math.ceil(left / 1000));
+  }
+
   /** Names the retry that is shown and where it is; nothing when none is. */
   get stage() {
     return this.#retry && `${this.#retry.phase} ${this.#retry.attempt}`;
@@ -58,7 +74,10 @@ export class Banner {
     if (event.type === 'compaction-completed' || BEGINS.has(event.type)) this.#forSummary = false;
     if (event.type === 'provider-retry') this.#show({ ...event, phase: 'waiting' });
     else if (event.type === 'status' && event.retry) this.#show({ ...this.#known(event.retry), ...event.retry });
-    else if (this.#retry && (ENDS.has(event.type) || (BEGINS.has(event.type) && !this.#isAhead))) this.#clear();
+    else if (this.#retry && (ENDS.has(event.type) || (BEGINS.has(event.type) && !this.#isAhead))) {
+      notify.ended(outcome(event));
+      this.#clear();
+    }
   }
 
   /** As the status has it, for who comes later. */
@@ -74,6 +93,7 @@ export class Banner {
   }
 
   hide() {
+    notify.ended();
     this.#forSummary = false;
     this.#clear();
   }
@@ -84,11 +104,12 @@ export class Banner {
     clearInterval(this.#timer);
     passFocus(banner);
     banner.hidden = true;
+    this.onTick();
   }
 
   /** What is known of a retry only from when it was scheduled. */
   #known({ attempt }) {
-    return this.#retry?.attempt === attempt ? { target: this.#retry.target, hinted: this.#retry.hinted } : {};
+    return this.#retry?.attempt === attempt ? { target: this.#retry.target, hinted: this.#retry.hinted, budgetLeftMs: this.#retry.budgetLeftMs } : {};
   }
 
   #show(retry) {
@@ -104,6 +125,7 @@ export class Banner {
       retry.target,
       this.isWaiting && retry.hinted && 'the provider asked for this wait',
       this.isWaiting && retry.shared && 'another turn was refused, this one has not asked',
+      ...(this.isWaiting ? this.#times(delayMs, retry.budgetLeftMs) : []),
     ]
       .filter(Boolean)
       .join(' · ');
@@ -116,7 +138,16 @@ export class Banner {
     clearInterval(this.#timer);
     if (this.isWaiting) this.#timer = setInterval(() => this.#tick(), 250);
     this.#tick();
+    notify.offer(this.isWaiting ? delayMs : 0);
     byId('announcer').textContent = line.textContent; // said once, not every second
+  }
+
+  /** The ends of a long wait and of all that is left of them. */
+  #times(delayMs, budgetLeftMs) {
+    return [
+      delayMs >= CLOCK_MS && delayMs <= LONG_MS && `next at ${clock(this.#until)}`,
+      budgetLeftMs !== undefined && delayMs + budgetLeftMs >= CLOCK_MS && `gives up at ${later(this.#until + budgetLeftMs)}`,
+    ];
   }
 
   #tick() {
@@ -142,7 +173,15 @@ export class Banner {
     ring.classList.toggle('asking', !this.isWaiting);
     ring.style.setProperty('--left', this.#retry.delayMs > 0 ? left / this.#retry.delayMs : 0);
     if (left === 0) clearInterval(this.#timer);
+    this.onTick();
   }
+}
+
+/** How the retries ended, for who was not looking. */
+function outcome({ type, outcome: ended, reason }) {
+  if (type === 'error' || reason === 'error' || ['exhausted', 'too-long', 'not-retryable'].includes(ended)) return 'failed';
+  const isAnswer = ['text-delta', 'reasoning-delta', 'tool-call'].includes(type) || ended === 'recovered';
+  return isAnswer ? 'answering' : undefined;
 }
 
 /** `retry 2 of 21` */

@@ -11,8 +11,8 @@ const stop = byId('stop');
 const picker = byId('model');
 
 export class Composer {
-  /** `onSubmit(text)` returns whether the text was sent. */
-  constructor({ onSubmit, onStop }) {
+  /** `onSubmit(text)` returns whether the text was sent; `onModel(model)`: the person chose one. */
+  constructor({ onSubmit, onStop, onModel }) {
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       const text = field.value.trim();
@@ -25,7 +25,10 @@ export class Composer {
     });
     field.addEventListener('input', fit);
     stop.addEventListener('click', onStop);
-    picker.addEventListener('change', () => localStorage.setItem(MODEL_KEY, picker.value));
+    picker.addEventListener('change', () => {
+      localStorage.setItem(MODEL_KEY, picker.value);
+      onModel(picker.value);
+    });
   }
 
   get text() {
@@ -57,6 +60,13 @@ export class Composer {
     if (field.placeholder !== hint) field.placeholder = hint;
   }
 
+  /** Shows a model as the one chosen, as far as there is such a one; without one, the last that was chosen anywhere. */
+  pick(model) {
+    const names = [...picker.options].map(({ value }) => value);
+    const wanted = [model, localStorage.getItem(MODEL_KEY)].find((name) => names.includes(name));
+    picker.value = wanted ?? names[0] ?? '';
+  }
+
   /** A model was chosen elsewhere, and the conversation stays with it; not where a route goes to one of its targets. */
   follow(model) {
     if (picker.value.startsWith('route/') && !model.startsWith('route/')) return;
@@ -70,9 +80,8 @@ export class Composer {
   async loadModels() {
     const { models } = await getModels();
     setModels(models);
-    const remembered = localStorage.getItem(MODEL_KEY);
     picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
-    if (models.includes(remembered)) picker.value = remembered;
+    this.pick();
     picker.disabled = models.length < 2;
   }
 }

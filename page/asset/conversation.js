@@ -80,6 +80,16 @@ export class Conversation {
     return this.#status === 'queued';
   }
 
+  /** When its wait ends, by the server's clock; undefined when it does not wait. */
+  get waitsUntil() {
+    return this.#dock.waitsUntil;
+  }
+
+  /** What is left of its wait, in a few characters; undefined without one. */
+  get left() {
+    return this.#dock.left;
+  }
+
   /** What it is about, as far as is known here: the last prompt. */
   get prompt() {
     return this.#story.prompt;

@@ -40,6 +40,16 @@ export class Dock {
     return this.#banner.isWaiting;
   }
 
+  /** What is left of the wait, in a few characters; undefined without one. */
+  get left() {
+    return this.#banner.left;
+  }
+
+  /** When that is, by the server's clock. */
+  get waitsUntil() {
+    return this.#banner.waitsUntil;
+  }
+
   /** Where the retries of the running step are; null when there are none. */
   get retry() {
     return this.#banner.stage;

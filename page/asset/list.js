@@ -1,14 +1,19 @@
-// The list of conversations, with a status dot each.
-import { getConversations } from './api.js';
+// The list of conversations: what each is doing, a search in their titles, a menu for each.
+import { clockAhead, getConversations } from './api.js';
 import { byId, element } from './element.js';
 import { perFrame } from './frame.js';
-import { ago } from './wording.js';
+import { opensMenu } from './menu.js';
+import { ago, later, wait } from './wording.js';
 
 const list = byId('list');
-const DOTS = { active: 'answering', queued: 'needs you', idle: '', closed: 'closed' };
+const search = byId('search');
+const DOTS = { active: 'answering', waiting: 'waiting for the provider', queued: 'needs you', idle: '', closed: 'closed' };
 /** The status of a conversation whose turn waits for people alone. */
 const NEEDS_YOU = 'queued';
 const GATHER_MS = 300;
+/** A turn that runs may begin to wait, which is told only to those who watch it. */
+const LOOK_AGAIN_MS = 10_000;
+const LONG_MS = 3_600_000;
 
 /** The most that are listed. */
 const MOST = 500;
@@ -17,18 +22,23 @@ export class ConversationList {
   #items = null; // as long as they were never fetched
   #current = null;
   #timer = 0;
-  #rows = new Map(); // by id: { row, link, dot, name, time }
+  #again = 0;
+  #rows = new Map(); // by id: the parts of a row
   #render = perFrame(() => this.#show());
 
-  /** `onLoad()` each time the list was fetched. */
-  constructor({ onLoad }) {
+  /** `onLoad()` each time the list was fetched. `actions`: the entries of the menus. */
+  constructor({ onLoad, actions }) {
     this.onLoad = onLoad;
-    // "5 min" gets old.
+    this.actions = actions;
+    search.addEventListener('input', () => this.#render());
+    // "5 min" gets old, and a wait shorter.
+    setInterval(() => this.#items?.some(isWaiting) && this.#render(), 1000);
     setInterval(() => this.#render(), 60_000);
   }
 
   /** Fetches the list anew. Nothing happens when the server cannot be reached. */
   async load() {
+    clearTimeout(this.#again);
     try {
       this.#items = await getConversations();
       this.#render();
@@ -36,6 +46,7 @@ export class ConversationList {
     } catch {
       // The bar that says "reconnecting" says enough.
     }
+    if (this.#items?.some(({ status }) => status === 'active')) this.#again = setTimeout(() => this.load(), LOOK_AGAIN_MS);
   }
 
   /** Fetches the list anew, once for many calls in a row. */
@@ -46,8 +57,20 @@ export class ConversationList {
     }, GATHER_MS);
   }
 
+  /** What is known of a conversation. */
+  find(id) {
+    return this.#items?.find((item) => item.id === id);
+  }
+
   titleOf(id) {
-    return this.#items?.find((item) => item.id === id)?.title;
+    return this.find(id)?.title;
+  }
+
+  /** The conversation after this one in the list, or before it. */
+  next(id, step) {
+    const shown = this.#matching();
+    const at = shown.findIndex((item) => item.id === id);
+    return at < 0 ? shown[step > 0 ? 0 : shown.length - 1]?.id : shown[at + step]?.id;
   }
 
   /** How many conversations need a person, beside the one that is shown. */
@@ -61,18 +84,46 @@ export class ConversationList {
   }
 
   statusChanged(id, status) {
-    const item = this.#items?.find((each) => each.id === id);
-    if (item) item.status = status;
-    this.#render();
+    this.#change(id, { status, ...(status !== 'active' && { waitsUntil: undefined }) });
     this.reload(); // its title and its place may have changed too
+  }
+
+  /** When the wait of a conversation ends, by the server's clock; undefined when it does not wait. */
+  waits(id, waitsUntil) {
+    if (this.find(id)?.waitsUntil !== waitsUntil) this.#change(id, { waitsUntil });
+  }
+
+  renamed(id, title) {
+    this.#change(id, { title });
+  }
+
+  deleted(id) {
+    this.#items = this.#items?.filter((item) => item.id !== id) ?? null;
+    this.#rows.delete(id);
+    this.#render();
+  }
+
+  #change(id, facts) {
+    const item = this.find(id);
+    if (item) Object.assign(item, facts);
+    this.#render();
+  }
+
+  #matching() {
+    const words = search.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    const has = ({ title }) => words.every((word) => title.toLocaleLowerCase().includes(word));
+    return (this.#items ?? []).filter(has).slice(0, MOST);
   }
 
   #show() {
     if (!this.#items) return;
-    const rows = this.#items.slice(0, MOST).map((item) => this.#row(item));
-    const more = this.#items.length - rows.length;
-    if (rows.length === 0) rows.push(element('li', { className: 'none' }, 'No conversations yet'));
+    const shown = this.#matching();
+    const rows = shown.map((item) => this.#row(item));
+    const isSearch = search.value.trim() !== '';
+    const more = isSearch ? 0 : this.#items.length - rows.length;
+    if (rows.length === 0) rows.push(element('li', { className: 'none' }, isSearch ? 'No matching titles' : 'No conversations yet'));
     if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older conversations`));
+    search.parentElement.hidden = this.#items.length === 0;
     // Moves only what moved: the focus stays where it is.
     rows.forEach((row, index) => {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
@@ -80,23 +131,48 @@ export class ConversationList {
     while (list.children.length > rows.length) list.lastChild.remove();
   }
 
-  #row({ id, title, status, lastActivityAt }) {
-    let known = this.#rows.get(id);
-    if (!known) {
-      const dot = element('span', { className: 'dot', role: 'img' });
-      const name = element('span', { className: 'name' });
-      const time = element('time');
-      const link = element('a', { href: `#/c/${id}` }, dot, name, time);
-      known = { row: element('li', {}, link), link, dot, name, time };
-      this.#rows.set(id, known);
-    }
-    known.name.textContent = title || 'Untitled';
-    known.time.textContent = status === NEEDS_YOU ? 'Needs you' : ago(lastActivityAt);
+  #row(item) {
+    const { id, title, status } = item;
+    const known = this.#rows.get(id) ?? this.#make(id);
+    const state = isWaiting(item) ? 'waiting' : status;
+    set(known.name, title || 'Untitled');
+    set(known.time, aside(item));
     known.row.classList.toggle('needs-you', status === NEEDS_YOU);
-    known.dot.className = `dot ${status}`;
-    known.dot.ariaLabel = DOTS[status] ?? status;
+    known.dot.className = `dot ${state}`;
+    known.dot.ariaLabel = DOTS[state] ?? state;
+    known.dot.ariaHidden = String(!known.dot.ariaLabel);
+    known.menu.ariaLabel = `Actions for ${title || 'Untitled'}`;
     if (id === this.#current) known.link.setAttribute('aria-current', 'page');
     else known.link.removeAttribute('aria-current');
     return known.row;
   }
+
+  #make(id) {
+    const dot = element('span', { className: 'dot', role: 'img' });
+    const name = element('span', { className: 'name' });
+    const time = element('time');
+    const link = element('a', { href: `#/c/${id}` }, dot, name, time);
+    const menu = element('button', { type: 'button', className: 'quiet icon more' }, '⋯');
+    opensMenu(menu, () => this.find(id), this.actions);
+    const made = { row: element('li', {}, link, menu), link, dot, name, time, menu };
+    this.#rows.set(id, made);
+    return made;
+  }
+}
+
+const isWaiting = ({ status, waitsUntil }) => status === 'active' && waitsUntil !== undefined;
+
+function set(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** What is said beside the title. */
+function aside(item) {
+  if (item.status === NEEDS_YOU) return 'Needs you';
+  if (item.status === 'active' && !isWaiting(item)) return 'Answering';
+  if (!isWaiting(item)) return ago(item.lastActivityAt);
+  const until = item.waitsUntil - clockAhead;
+  const left = until - Date.now();
+  if (left <= 0) return 'Retrying';
+  return left > LONG_MS ? `Until ${later(until)}` : wait(Math.ceil(left / 1000));
 }

@@ -48,12 +48,13 @@ export class Section {
     if (why) this.note(why);
   }
 
-  /** Nothing more comes: its figures are shown. */
-  seal(facts) {
+  /** Nothing more comes: its figures are shown. `model`: resolves to the one that answered, where that is not known. */
+  seal(facts, model) {
     this.node.ariaBusy = 'false';
     this.#foot.classList.remove('working', 'resting');
     this.#foot.textContent = figures(facts);
     this.#foot.after(...attemptsOf(facts));
+    model?.then((found) => found && (this.#foot.textContent = figures({ ...facts, model: found })));
   }
 
   /** Folds what came after the last message, tool result or summary, and how it ended: a new try replaced it. */

@@ -1,4 +1,5 @@
 // A turn as it runs: events in, transcript out.
+import { modelOf } from './answered.js';
 import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
 import { forced, missing, reportCard } from './report.js';
@@ -151,6 +152,6 @@ export class Turn {
     this.#passage?.end();
     this.#compaction?.end();
     this.#cards.forEach((card) => card.end());
-    this.#section.seal({ turnId: this.id, ...this.#figures });
+    this.#section.seal({ turnId: this.id, ...this.#figures }, modelOf(this.id));
   }
 }

@@ -135,10 +135,11 @@ export function ago(then, now = Date.now()) {
 }
 
 /** The figures of a turn in one line. */
-export function figures({ reason, durationMs, firstTokenMs, usage, contextSize, retries, steps }) {
+export function figures({ model, reason, durationMs, firstTokenMs, usage, contextSize, retries, steps }) {
   const count = (n) => n.toLocaleString('en');
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
   return [
+    model,
     durationMs !== undefined && took(durationMs),
     firstTokenMs !== undefined && `first token ${took(firstTokenMs)}`,
     reason !== 'aborted' && steps > 1 && plural(steps, 'step'), // whether a stopped stream counts is not told live

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use axum::{
     Router,
-    extract::Path,
+    extract::Path as Name,
     http::{
         HeaderMap, StatusCode,
         header::{
@@ -20,7 +20,8 @@ use axum::{
 
 /// Its own files and its own server, nothing else: whatever a model writes, the page loads nothing for it.
 const POLICY: &str = "default-src 'self'; connect-src 'self'; img-src 'self' data:; object-src 'none'; \
-                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      trusted-types dompurify";
 
 const INDEX: &str = "index.html";
 
@@ -32,19 +33,32 @@ macro_rules! files {
 }
 
 files! {
-    "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "attempts.js" "banner.js" "block.js" "choice.js" "compaction.js" "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js"
-    "draft.js" "drawer.js" "element.js" "fallback.js" "focus.js" "fold.js" "frame.js" "history.js" "icon.svg" "index.html" "inline.js"
-    "list.js" "markdown.js" "outgoing.js" "passage.js" "permission.js" "press.js" "readable.js" "report.js" "revise.js" "section.js"
-    "settings.js" "silence.js"
-    "snapshot.js" "socket.js" "stored.js" "story.js" "style.css" "targets.js" "toast.js" "token.js" "tool.js" "tools.js"
-    "transcript.js" "turn.js" "visible.js" "watchdog.js" "wording.js"
+    "again.js" "allowed.js" "answered.js" "api.js" "app.js" "approval.js" "arguments.js" "ask.js" "attempts.js" "banner.js" "choice.js" "clean.js" "code.js" "compaction.js"
+    "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js" "draft.js" "drawer.js" "element.js" "export.js" "fallback.js" "focus.js" "fold.js"
+    "frame.js" "history.js" "icon.svg" "index.html" "list.js" "manage.js" "markdown.js" "maths.js" "menu.js" "notify.js" "outgoing.js" "passage.js" "patch.js" "permission.js"
+    "press.js" "readable.js" "render.js" "report.js" "revise.js" "section.js" "settings.js" "silence.js" "snapshot.js" "socket.js" "stored.js"
+    "story.js" "style.css" "syntax.js" "targets.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "unfinished.js"
+    "visible.js" "watchdog.js" "wording.js"
+
+    // Copied by e2e/vendor.mjs.
+    "vendor/dompurify/LICENSE.txt" "vendor/dompurify/purify.es.mjs"
+    "vendor/marked/LICENSE.txt" "vendor/marked/marked.esm.js"
+    "vendor/highlight/LICENSE.txt" "vendor/highlight/core.min.js"
+    "vendor/highlight/bash.min.js" "vendor/highlight/c.min.js" "vendor/highlight/cpp.min.js" "vendor/highlight/csharp.min.js"
+    "vendor/highlight/css.min.js" "vendor/highlight/diff.min.js" "vendor/highlight/dockerfile.min.js" "vendor/highlight/go.min.js"
+    "vendor/highlight/graphql.min.js" "vendor/highlight/ini.min.js" "vendor/highlight/java.min.js" "vendor/highlight/javascript.min.js"
+    "vendor/highlight/json.min.js" "vendor/highlight/kotlin.min.js" "vendor/highlight/lua.min.js" "vendor/highlight/makefile.min.js"
+    "vendor/highlight/markdown.min.js" "vendor/highlight/php.min.js" "vendor/highlight/powershell.min.js" "vendor/highlight/python.min.js"
+    "vendor/highlight/r.min.js" "vendor/highlight/ruby.min.js" "vendor/highlight/rust.min.js" "vendor/highlight/scala.min.js"
+    "vendor/highlight/shell.min.js" "vendor/highlight/sql.min.js" "vendor/highlight/swift.min.js" "vendor/highlight/typescript.min.js"
+    "vendor/highlight/xml.min.js" "vendor/highlight/yaml.min.js"
 }
 
 /// `/page/...`: what the page is made of.
 pub fn router() -> Router {
     Router::new().route(
-        "/page/{name}",
-        get(async |Path(name): Path<String>, headers: HeaderMap| file(&name, &headers)),
+        "/page/{*name}",
+        get(async |Name(name): Name<String>, headers: HeaderMap| file(&name, &headers)),
     )
 }
 
@@ -84,16 +98,17 @@ fn file(name: &str, asked: &HeaderMap) -> Response {
 fn content_type(name: &str) -> &'static str {
     match name.rsplit_once('.').map(|(_, ending)| ending) {
         Some("html") => "text/html; charset=utf-8",
-        Some("js") => "text/javascript; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("txt") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs};
+    use std::{collections::BTreeSet, fs, path::Path};
 
     use axum::http::HeaderValue;
 
@@ -101,12 +116,26 @@ mod tests {
 
     #[test]
     fn every_file_of_the_page_is_in_the_binary_with_its_type() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/asset");
-        let names =
-            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/asset"));
+        let mut there = BTreeSet::new();
+        list(folder, folder, &mut there);
         let known: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
-        assert_eq!(names.collect::<BTreeSet<_>>(), known);
+        assert_eq!(there, known);
         assert!(known.iter().all(|name| content_type(name) != "application/octet-stream"));
+    }
+
+    /// Adds the files below `folder`, as they are named from `root`.
+    fn list(root: &Path, folder: &Path, names: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => list(root, &path, names),
+                false => {
+                    let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+                    names.insert(name.replace('\\', "/"));
+                }
+            }
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
     read::lists_figures_in_the_order_of_the_turns(&*make().await).await;
     index::lists_conversations_by_activity(&*make().await).await;
     index::lists_conversations_page_by_page(&*make().await).await;
+    index::renames_for_good(&*make().await).await;
+    index::removes_all_of_a_conversation(&*make().await).await;
     index::lists_unsealed_turns_by_their_time(&*make().await).await;
     index::lists_no_turn_that_waits_for_a_person_alone(&*make().await).await;
 }

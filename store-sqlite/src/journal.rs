@@ -191,6 +191,16 @@ impl Journal for SqliteJournal {
         self.reader.read(move |connection| query::conversations(connection, &page)).await
     }
 
+    async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
+        let id = id.clone();
+        let sql = "UPDATE conversation SET title = ?2 WHERE id = ?1";
+        self.alone(move |connection| Ok(connection.execute(sql, [id.as_str(), &title])? > 0)).await
+    }
+
+    async fn remove(&self, id: &ConversationId) -> Result<bool, JournalError> {
+        self.delete(id).await
+    }
+
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         self.remove_ephemeral(idle_since).await
     }

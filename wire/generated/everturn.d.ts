@@ -545,6 +545,10 @@ export interface ConversationSummary {
   status: ConversationStatus;
   /** The workspace it belongs to. */
   workspaceId: string;
+  /** The model or route of its last turn; absent if none was chosen. */
+  model?: string;
+  /** When the wait of its running turn ends, in epoch milliseconds; absent if it does not wait for a moment. */
+  waitsUntil?: number;
 }
 
 /** Who decides whether a tool call may run. */
@@ -988,6 +992,20 @@ export interface ReasoningDeltaEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+}
+
+/** Request body of `PATCH /conversations/:id`. */
+export interface RenameRequest {
+  /** Its new title: 1 to 200 characters, on one line. */
+  title: string;
+}
+
+/** Response of `PATCH /conversations/:id`. */
+export interface Renamed {
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** Its title now. */
+  title: string;
 }
 
 /** Extension: the model is asked for its final report and offered nothing else. */
@@ -1505,7 +1523,7 @@ export interface StepsCollapsedEvent {
   turnId: TurnId;
 }
 
-/** Response of `POST /conversations/:id/stop` and `/close`. */
+/** Response of `POST /conversations/:id/stop` and `/close`, and of `DELETE /conversations/:id`. */
 export interface Stopped {
   /** The conversation. */
   conversationId: ConversationId;

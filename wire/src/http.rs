@@ -35,6 +35,32 @@ pub struct ConversationSummary {
     pub status: ConversationStatus,
     /// The workspace it belongs to.
     pub workspace_id: String,
+    /// The model or route of its last turn; absent if none was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// When the wait of its running turn ends, in epoch milliseconds; absent if it does not wait for a moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<u64>,
+}
+
+/// Request body of `PATCH /conversations/:id`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RenameRequest {
+    /// Its new title: 1 to 200 characters, on one line.
+    pub title: String,
+}
+
+/// Response of `PATCH /conversations/:id`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Renamed {
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Its title now.
+    pub title: String,
 }
 
 /// Response of `GET /conversations`: most recent activity first.
@@ -175,7 +201,7 @@ pub struct TurnMetricsList {
     pub turns: Vec<TurnMetrics>,
 }
 
-/// Response of `POST /conversations/:id/stop` and `/close`.
+/// Response of `POST /conversations/:id/stop` and `/close`, and of `DELETE /conversations/:id`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

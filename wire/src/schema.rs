@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, Chunk, Command, ConversationList,
     ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message, Models,
-    QueueCancelled, QueueRequest, Queued, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest,
-    RetrySettingsState, Revoked, SendRequest, ServerMessage, Stopped, Targets, Tools, TurnMetricsList,
+    QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl, RetryNowRequest,
+    RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest, ServerMessage, Stopped, Targets,
+    Tools, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -112,6 +113,7 @@ fn definitions() -> Map<String, Value> {
     define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
         &mut generator,
     );
+    define::<(RenameRequest, Renamed)>(&mut generator);
     define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,
     );

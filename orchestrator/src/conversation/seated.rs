@@ -158,6 +158,12 @@ impl Seated {
         rest
     }
 
+    /// The conversation is no longer in the journal.
+    pub(crate) fn delete(mut self) {
+        self.left = true;
+        self.conversation.lose(Loss::Deleted);
+    }
+
     /// The journal failed.
     pub(crate) fn lose(mut self, why: JournalError) {
         self.left = true;

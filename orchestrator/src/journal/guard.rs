@@ -59,6 +59,14 @@ impl Journal for Guarded {
         guard(async { self.0.conversations(page).await }).await
     }
 
+    async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
+        guard(async { self.0.rename(id, title).await }).await
+    }
+
+    async fn remove(&self, id: &ConversationId) -> Result<bool, JournalError> {
+        guard(async { self.0.remove(id).await }).await
+    }
+
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         guard(async { self.0.drop_ephemeral(idle_since).await }).await
     }

@@ -77,7 +77,12 @@ impl Journal for MemoryJournal {
                     record.turn = None;
                     record.metrics.push(*metrics);
                 }
-                Entry::Head(head) => record.head = Some(head),
+                Entry::Head(mut head) => {
+                    if let Some(known) = record.head.take().filter(|known| !known.title.is_empty()) {
+                        head.title = known.title;
+                    }
+                    record.head = Some(head);
+                }
             }
         }
         record.events.extend(&events);
@@ -124,6 +129,16 @@ impl Journal for MemoryJournal {
         all.sort_by(|a, b| b.1.last_activity_at.cmp(&a.1.last_activity_at).then_with(|| a.0.cmp(&b.0)));
         all.truncate(page.limit.unwrap_or(usize::MAX));
         Ok(all)
+    }
+
+    async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
+        let mut conversations = self.lock();
+        let head = conversations.get_mut(id).and_then(|record| record.head.as_mut());
+        Ok(head.map(|head| head.title = title).is_some())
+    }
+
+    async fn remove(&self, id: &ConversationId) -> Result<bool, JournalError> {
+        Ok(self.lock().remove(id).is_some())
     }
 
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {

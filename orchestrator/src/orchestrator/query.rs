@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use everturn_kernel::Target;
 use everturn_wire::{
-    ConversationId, ConversationState, ConversationSummary, DEFAULT_WORKSPACE, FailedAttempt, HistoryWindow,
-    TargetState, Tools, TurnId, TurnMetrics,
+    ConversationId, ConversationState, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE,
+    FailedAttempt, HistoryWindow, TargetState, Tools, TurnId, TurnMetrics,
 };
 
 use super::Orchestrator;
 use crate::{
-    Cursor, Error, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, layer::Switch, session,
-    subscription::Source,
+    Cursor, Error, Head, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, layer::Switch,
+    session, subscription::Source,
 };
 
 impl Orchestrator {
@@ -180,15 +180,25 @@ impl Orchestrator {
         let last = all.last().filter(|_| is_cut);
         let next =
             last.map(|(id, head)| ListCursor { last_activity_at: head.last_activity_at, id: id.clone() });
-        let summary = |(id, head): (ConversationId, crate::Head)| ConversationSummary {
-            id,
-            created_at: head.created_at.0,
-            last_activity_at: head.last_activity_at.0,
-            title: head.title,
-            status: head.status,
-            workspace_id: DEFAULT_WORKSPACE.to_owned(),
-        };
-        Ok((all.into_iter().map(summary).collect(), next))
+        let mut list = Vec::with_capacity(all.len());
+        for (id, head) in all {
+            let waits_until = self.waits_until(&id, &head).await?;
+            list.push(summary(id, head, waits_until));
+        }
+        Ok((list, next))
+    }
+
+    /// When the wait of a conversation's running turn ends.
+    async fn waits_until(&self, id: &ConversationId, head: &Head) -> Result<Option<u64>, Error> {
+        if head.status != ConversationStatus::Active {
+            return Ok(None);
+        }
+        if let Some(held) = self.registry.held(id) {
+            let state = held.state();
+            return Ok(state.live.running.as_ref().and_then(|turn| turn.retry.as_ref()?.next_at));
+        }
+        let turn = self.ports.journal.load(id).await?.and_then(|stored| stored.turn);
+        Ok(turn.and_then(|turn| turn.wait.due_at()).filter(|at| at.0 > 0).map(|at| at.0))
     }
 
     /// Returns the ids of all models (`credential/model`, the default first), then of all routes (`route/name`).
@@ -215,5 +225,18 @@ impl Orchestrator {
     /// Returns the tools that a turn would be offered now, and their sources.
     pub fn tools(&self) -> Tools {
         self.ports.tools.told(&|name, tool| self.ports.permissions.policy(name, tool))
+    }
+}
+
+fn summary(id: ConversationId, head: Head, waits_until: Option<u64>) -> ConversationSummary {
+    ConversationSummary {
+        id,
+        created_at: head.created_at.0,
+        last_activity_at: head.last_activity_at.0,
+        title: head.title,
+        status: head.status,
+        workspace_id: DEFAULT_WORKSPACE.to_owned(),
+        model: head.model,
+        waits_until,
     }
 }

@@ -104,6 +104,17 @@ impl GrantStore {
         Ok(true)
     }
 
+    /// Forgets all of a conversation's.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn forget(&self, id: &ConversationId, grants: &Grants) -> Result<(), JournalError> {
+        let _changing = grants.changing.lock().await;
+        self.0.delete(&name_of(id)).await?;
+        grants.set(BTreeSet::new());
+        Ok(())
+    }
+
     async fn stored(&self, id: &ConversationId) -> Result<BTreeSet<String>, JournalError> {
         let Some(json) = self.0.read(&name_of(id)).await? else { return Ok(BTreeSet::new()) };
         // Of another version, or damaged: people are asked again.

@@ -8,6 +8,7 @@ mod branch;
 mod chains;
 mod command;
 mod compaction;
+mod deletion;
 mod figures;
 mod journal;
 mod moving;

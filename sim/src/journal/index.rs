@@ -1,8 +1,9 @@
 //! What is asked of all conversations together.
 
-use everturn_orchestrator::{Entry, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
+use everturn_orchestrator::{Entry, Head, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
+use everturn_wire::{Chunk, Role};
 
-use super::sample::{add, figures, head, id, load, moment, turn, until};
+use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, moment, turn, until};
 
 pub(super) async fn lists_conversations_by_activity(journal: &dyn Journal) {
     for (name, activity) in [("old", 10), ("newest", 30), ("middle", 20)] {
@@ -41,6 +42,42 @@ async fn on(journal: &dyn Journal, page: Page) -> Vec<(String, u64)> {
 
 async fn listed(journal: &dyn Journal) -> Vec<(String, u64)> {
     on(journal, Page::default()).await
+}
+
+pub(super) async fn renames_for_good(journal: &dyn Journal) {
+    let titled = |title: &str| Head { title: title.to_owned(), ..head(10) };
+    let title = async || load(journal, &id("c")).await.head.title;
+    assert!(!journal.rename(&id("c"), "x".to_owned()).await.expect("it answers"), "there is none");
+    add(journal, &id("c"), Version(0), vec![Entry::Head(titled(""))]).await;
+    add(journal, &id("c"), Version(1), vec![Entry::Head(titled("first"))]).await;
+    assert_eq!(title().await, "first");
+    assert!(journal.rename(&id("c"), "renamed".to_owned()).await.expect("it is renamed"));
+    assert_eq!(title().await, "renamed");
+    // Whoever writes to it goes on with the title that they know, at the version that they know.
+    add(journal, &id("c"), Version(2), vec![Entry::Head(titled("first"))]).await;
+    assert_eq!(title().await, "renamed");
+}
+
+pub(super) async fn removes_all_of_a_conversation(journal: &dyn Journal) {
+    for name in ["gone", "stays"] {
+        let entries = vec![
+            Entry::Chunk(chunk(1, Role::User, Chunk::Text { text: "hi".to_owned() })),
+            Entry::Event(event(0, 10)),
+            Entry::Turn(Box::new(turn(until(100)))),
+            Entry::Head(head(10)),
+        ];
+        add(journal, &id(name), Version(0), entries).await;
+    }
+    assert!(journal.remove(&id("gone")).await.expect("it is removed"));
+    assert!(!journal.remove(&id("gone")).await.expect("it answers"), "it is gone already");
+    assert!(journal.load(&id("gone")).await.expect("loading succeeds").is_none());
+    assert!(chunks(journal, &id("gone")).await.is_empty());
+    assert!(events(journal, &id("gone"), 0, 10).await.is_empty());
+    assert_eq!(journal.unsealed(Millis(u64::MAX)).await.expect("listing succeeds").len(), 1);
+    assert_eq!(chunks(journal, &id("stays")).await.len(), 1);
+    // Another of the same name begins anew.
+    add(journal, &id("gone"), Version(0), vec![Entry::Head(head(20))]).await;
+    assert!(chunks(journal, &id("gone")).await.is_empty());
 }
 
 pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {

@@ -9,7 +9,7 @@ use crate::record::{integer, status_code, to_json};
 
 macro_rules! head {
     () => {
-        ", created_at = ?, last_activity_at = ?, title = ?, status = ?, model = ?, ends = ?, last_seq = ?"
+        ", created_at = ?, last_activity_at = ?, title = coalesce(nullif(title, ''), ?), status = ?, model = ?, ends = ?, last_seq = ?"
     };
 }
 

@@ -64,6 +64,8 @@ impl Listed {
             title: head.title.clone(),
             status: head.status,
             workspace_id: DEFAULT_WORKSPACE.to_owned(),
+            model: None,
+            waits_until: None,
         };
         let retry = turn.and_then(pending::wait);
         Ok(Self { summary, model: head.model.clone(), latest_seq: head.last_seq, retry })

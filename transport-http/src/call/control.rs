@@ -3,8 +3,8 @@
 use axum::{Json as Answer, extract::State};
 use everturn_orchestrator::RetryTurn;
 use everturn_wire::{
-    Answered, ApprovalAnswer, Approvals, QueueCancelled, QueueRequest, Queued, Retried, RetryControl,
-    RetryNowRequest, RetryRequest, Revoked, Stopped,
+    Answered, ApprovalAnswer, Approvals, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed,
+    Retried, RetryControl, RetryNowRequest, RetryRequest, Revoked, Stopped,
 };
 
 use crate::{
@@ -13,6 +13,25 @@ use crate::{
     path::{Conversation, MessageId, Tool},
     refusal::Refusal,
 };
+
+/// `PATCH /conversations/{id}`
+pub(crate) async fn rename(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+    Json(request): Json<RenameRequest>,
+) -> Result<Answer<Renamed>, Refusal> {
+    let title = api.orchestrator.rename(&id, &request.title).await?;
+    Ok(Answer(Renamed { conversation_id: id, title }))
+}
+
+/// `DELETE /conversations/{id}`
+pub(crate) async fn remove(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<Stopped>, Refusal> {
+    let aborted_turn = api.orchestrator.delete(&id).await?;
+    Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
+}
 
 /// `POST /conversations/{id}/stop`
 pub(crate) async fn stop(

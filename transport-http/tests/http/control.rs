@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use serde_json::json;
 
 use crate::{
-    client::{Answer, delete, get, post},
+    client::{Answer, delete, get, patch, post},
     world,
     world::World,
 };
@@ -131,4 +131,25 @@ async fn messages_are_queued_and_taken_back() {
     let third = post(world.address, queue, json!({ "text": "three" })).await.json().await;
     assert_eq!(third, json!({ "conversationId": "c", "startedTurn": true, "queue": [] }));
     world.call().await.answer("Yes");
+}
+
+#[tokio::test]
+async fn a_conversation_is_renamed_and_deleted_in_the_middle_of_a_turn() {
+    let mut world = world().await;
+    let stream = waiting(&mut world).await;
+    let renamed = patch(world.address, "/conversations/c", json!({ "title": " The storm " })).await;
+    assert_eq!(renamed.json().await, json!({ "conversationId": "c", "title": "The storm" }));
+    let listed = get(world.address, "/conversations").await.json().await;
+    assert_eq!((&listed[0]["title"], &listed[0]["waitsUntil"]), (&json!("The storm"), &json!(5000)));
+    let refused = patch(world.address, "/conversations/c", json!({ "title": "" })).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    let deleted = delete(world.address, "/conversations/c").await.json().await;
+    assert_eq!(deleted, json!({ "conversationId": "c", "abortedTurn": true }));
+    let told = stream.text().await;
+    assert!(told.contains(r#""reason":"aborted""#) && told.contains("turn-sealed"), "{told}");
+    for path in ["/conversations/c", "/conversations/c/status"] {
+        assert_eq!(get(world.address, path).await.status, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(delete(world.address, "/conversations/c").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(get(world.address, "/conversations").await.json().await, json!([]));
 }

@@ -49,7 +49,7 @@ const fn of_conversation(
 /// The body that may be absent.
 const OPTIONAL: &str = "RetryNowRequest";
 
-const CALLS: [Call; 41] = [
+const CALLS: [Call; 43] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -74,6 +74,20 @@ const CALLS: [Call; 41] = [
         takes: None,
         answer: Answer::Body("HistoryWindow"),
     },
+    Call {
+        name: "PATCH /conversations/{id}",
+        id: "renameConversation",
+        summary: "Give the conversation another title, durably, whether a turn runs or not.",
+        parameters: &["id"],
+        takes: Some("RenameRequest"),
+        answer: Answer::Body("Renamed"),
+    },
+    of_conversation(
+        "DELETE /conversations/{id}",
+        "deleteConversation",
+        "Delete the conversation for good. A running turn is stopped first, and its end is told as that of any other.",
+        "Stopped",
+    ),
     of_conversation(
         "GET /conversations/{id}/status",
         "readStatus",

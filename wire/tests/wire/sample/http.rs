@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use everturn_wire::{
     ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ConversationState, ConversationStatus,
     ConversationSummary, DoneReason, FailedAttempt, FinalReport, HistoryWindow, Message, ModelInfo, Models,
-    QueueCancelled, QueueRequest, Queued, QueuedMessage, RequiredReport, ResponseFormat, Retried,
-    RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
-    Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
-    TurnMetrics, TurnMetricsList, Value,
+    QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport,
+    ResponseFormat, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped,
+    StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo,
+    ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -80,6 +80,14 @@ pub(crate) fn conversation() -> [Family; 5] {
         title: "Hi".into(),
         status: ConversationStatus::Idle,
         workspace_id: "default".into(),
+        model: None,
+        waits_until: None,
+    };
+    let waiting = ConversationSummary {
+        model: Some("route/main".into()),
+        waits_until: Some(1_790_000_060_000),
+        status: ConversationStatus::Active,
+        ..summary.clone()
     };
     let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello").into(), supersedes: None };
     let windows = [
@@ -87,7 +95,7 @@ pub(crate) fn conversation() -> [Family; 5] {
         HistoryWindow { chunks: vec![chunk], latest_seq: 9, more: Some(true), turns: Some(turns()) },
     ];
     [
-        Family::new("ConversationList", &[vec![], vec![summary]]),
+        Family::new("ConversationList", &[vec![], vec![summary, waiting]]),
         Family::new("HistoryWindow", &windows),
         Family::new("ConversationState", &states()),
         Family::new(
@@ -186,7 +194,7 @@ fn attempts() -> [FailedAttempt; 2] {
 }
 
 /// What is asked of conversations, and what is answered.
-pub(crate) fn control() -> [Family; 9] {
+pub(crate) fn control() -> [Family; 11] {
     let queue = || vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }];
     let id = || "c1".into();
     let again = Retried { conversation_id: id(), turn_id: "t2".into(), cursor: "17".into() };
@@ -196,6 +204,8 @@ pub(crate) fn control() -> [Family; 9] {
         [None, Some("m1".into())].map(|message_id| QueueRequest { text: "faster".into(), message_id });
     [
         Family::new("SendRequest", &sends()),
+        Family::new("RenameRequest", &[RenameRequest { title: "The storm".into() }]),
+        Family::new("Renamed", &[Renamed { conversation_id: id(), title: "The storm".into() }]),
         Family::new("Stopped", &[Stopped { conversation_id: id(), aborted_turn: true }]),
         Family::new("RetryControl", &[RetryControl { conversation_id: id(), was_retrying: false }]),
         Family::new(

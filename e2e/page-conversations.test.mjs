@@ -1,0 +1,132 @@
+// The list of conversations: their states, search, renaming, exporting and deleting, against the server itself.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { beforeEach, test } from 'node:test';
+import { openPage, send } from './support/browser.mjs';
+import { served } from './support/served.mjs';
+
+const config = (url) => `
+[retry]
+schedule = "exponential"
+base_ms = 600000
+jitter = 0.0
+
+[[provider]]
+name = "sim"
+base_url = "${url}"
+models = ["one", "two"]
+`;
+
+const stage = served(config, 2, { isKept: true });
+const { settled, shows } = stage;
+let provider;
+let server;
+let page;
+beforeEach(() => ({ provider, server, page } = stage));
+
+const row = (title, on = page) => on.locator('#list li', { has: on.locator('.name', { hasText: title }) });
+const titles = () => page.locator('#list .name').allTextContents();
+const id = () => new URL(page.url()).hash.slice(4);
+const listed = async () => (await fetch(`${server.url}/conversations`)).json();
+
+/** Opens the menu of a conversation and picks an entry. */
+async function pick(title, entry) {
+  await row(title).hover();
+  await row(title).locator('.more').click();
+  await page.locator('#conversation-menu button', { hasText: entry }).click();
+}
+
+async function say(text, answer) {
+  await page.locator('#new').click();
+  await page.locator('#welcome').waitFor();
+  if (answer) provider.says(answer);
+  await send(page, text);
+  if (answer) await shows(answer);
+  else await page.locator('#banner').waitFor();
+}
+
+test('a conversation is renamed, found by its title, and keeps it', async () => {
+  await say('About the storm', 'It passed.');
+  await say('About the calm', 'It came.');
+  await pick('About the storm', 'Rename');
+  await page.locator('.ask input').fill('The great gale');
+  await page.keyboard.press('Enter');
+  await row('The great gale').waitFor();
+  await page.locator('#search').fill('great');
+  await page.waitForFunction(() => document.querySelectorAll('#list .name').length === 1);
+  assert.deepEqual(await titles(), ['The great gale']);
+  await page.locator('#search').fill('nothing like it');
+  await page.locator('#list .none', { hasText: 'No matching titles' }).waitFor();
+  await page.locator('#search').fill('');
+  await row('The great gale').locator('a').click();
+  await shows('It passed.');
+  assert.equal(await page.locator('#title').textContent(), 'The great gale');
+  provider.says('Still so.');
+  await send(page, 'Another message');
+  await shows('Still so.');
+  await stage.crash();
+  await page.reload();
+  await row('The great gale').waitFor();
+  assert.deepEqual(page.wrongs.filter((wrong) => !/WebSocket|ERR_CONNECTION/.test(wrong)), []);
+});
+
+test('each conversation tells its state, also one that waits out of sight', async () => {
+  await say('This one waits');
+  await row('This one waits').locator('.dot.waiting').waitFor();
+  assert.match(await row('This one waits').locator('time').textContent(), /^(10 min 00|9 min \d\d) s$/);
+  await say('This one is done', 'Here.');
+  await settled();
+  const other = await openPage(stage.browser, server.url);
+  await row('This one waits', other).locator('.dot.waiting').waitFor();
+  assert.match(await row('This one waits', other).locator('time').textContent(), /^(10 min 00|9 min \d\d) s$/);
+  assert.equal(await row('This one is done', other).locator('.dot.idle').count(), 1);
+  await other.context().close();
+});
+
+test('a conversation is deleted in the middle of a wait, after a question', async () => {
+  await say('Keep me', 'Kept.');
+  await say('Delete me');
+  const deleted = id();
+  const other = await openPage(stage.browser, `${server.url}/#/c/${deleted}`);
+  await other.locator('#banner').waitFor();
+  await page.locator('#conversation-button').click();
+  await page.locator('#conversation-menu button', { hasText: 'Delete' }).click();
+  assert.match(await page.locator('.ask p').textContent(), /^“Delete me” will be deleted for good. Its running answer will be stopped.$/);
+  await page.locator('.ask button', { hasText: 'Cancel' }).click();
+  assert.equal((await listed()).length, 2, 'nothing happens without the answer');
+  await page.locator('#conversation-button').click();
+  await page.keyboard.press('End');
+  await page.keyboard.press('Enter');
+  await page.locator('.ask .danger').click();
+  await row('Delete me').waitFor({ state: 'detached' });
+  await page.locator('#welcome').waitFor();
+  assert.deepEqual((await listed()).map(({ title }) => title), ['Keep me']);
+  await other.locator('.notice', { hasText: 'Conversation not found.' }).waitFor();
+  await row('Delete me', other).waitFor({ state: 'detached' });
+  await other.context().close();
+  assert.equal(provider.requests.length, 2);
+});
+
+test('a conversation is exported as JSON and as Markdown', async () => {
+  await say('What is **two** and two?', 'It is `4`.\n\n```js\n2 + 2\n```');
+  await settled();
+  const exported = async (entry) => {
+    const coming = page.waitForEvent('download');
+    await pick('What is', entry);
+    const download = await coming;
+    return { name: download.suggestedFilename(), text: await readFile(await download.path(), 'utf8') };
+  };
+  const markdown = await exported('Export as Markdown');
+  assert.equal(markdown.name, 'What-is-two-and-two.md');
+  assert.equal(
+    markdown.text,
+    '# What is **two** and two?\n\n## You\n\nWhat is **two** and two?\n\n## Assistant\n\nIt is `4`.\n\n```js\n2 + 2\n```\n',
+  );
+  const json = await exported('Export as JSON');
+  assert.equal(json.name, 'What-is-two-and-two.json');
+  const { conversation, chunks, turns } = JSON.parse(json.text);
+  assert.equal(conversation.id, id());
+  assert.deepEqual(chunks.map(({ seq, role }) => [seq, role]), [[1, 'user'], [2, 'assistant']]);
+  assert.equal(turns[0].model, 'sim/one');
+  assert.deepEqual(page.wrongs, []);
+});

@@ -1,0 +1,28 @@
+// Extensions of marked that leave maths as it was typed: Markdown would read its backslashes, stars and underscores.
+
+/** From `$$`, `\[` or `\begin{…}` at the beginning of a line to its end, at most to the next blank line. */
+const BLOCK = /^ {0,3}(?:\$\$|\\\[|\\begin\{[a-z]+\*?\})(?:(?!\n[ \t]*(?:\n|$))[^])*/;
+const BLOCK_START = /(?<=\n {0,3})(?:\$\$|\\\[|\\begin\{)/;
+
+/** `$x$` as in TeX, but `$5 and $6` are prices. */
+const INLINE = /^(?:\$\$[^]+?\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|\$(?![\s\d.,]*\s)(?:\\[^]|[^$\\\n])+?(?<!\s)\$(?!\w))/;
+const INLINE_START = /\$|\\[([]/;
+
+const token = (type, pattern, start) => ({
+  name: type,
+  level: type === 'mathBlock' ? 'block' : 'inline',
+  start: (text) => {
+    const at = text.search(start);
+    return at < 0 ? undefined : at;
+  },
+  tokenizer: (text) => {
+    const raw = pattern.exec(text)?.[0];
+    return raw && { type, raw, text: raw };
+  },
+});
+
+/** `verbatim(text)`: that text as HTML. */
+export const maths = (verbatim) => [
+  { ...token('mathBlock', BLOCK, BLOCK_START), renderer: ({ text }) => `<p class="math">${verbatim(text.trim())}</p>\n` },
+  { ...token('math', INLINE, INLINE_START), renderer: ({ text }) => verbatim(text) },
+];

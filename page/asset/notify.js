@@ -1,0 +1,48 @@
+// A notification of the browser when a long wait ends, for who asked for it.
+import { byId } from './element.js';
+import { toast } from './toast.js';
+
+const button = byId('notify');
+
+/** A shorter wait is not worth one. */
+const LONG_MS = 30_000;
+
+const SAYS = {
+  answering: 'The provider answers again.',
+  failed: 'The provider could not be reached. The turn gave up.',
+};
+
+let wanted = false;
+
+button.addEventListener('click', async () => {
+  if (!wanted && Notification.permission === 'default') await Notification.requestPermission();
+  if (Notification.permission !== 'granted') {
+    toast('This browser does not allow notifications for this page.', 'message');
+    return;
+  }
+  set(!wanted);
+});
+
+/** Offers it during a wait of that length. */
+export function offer(delayMs) {
+  button.hidden = !wanted && !(delayMs >= LONG_MS && 'Notification' in window);
+}
+
+/** The retries are over: `outcome` is `answering`, `failed`, or nothing where a person ended them. */
+export function ended(outcome) {
+  const says = wanted && SAYS[outcome];
+  set(false);
+  button.hidden = true;
+  if (!says) return;
+  const note = new Notification(byId('title').textContent, { body: says, icon: 'page/icon.svg', tag: 'everturn' });
+  note.onclick = () => {
+    window.focus();
+    note.close();
+  };
+}
+
+function set(on) {
+  wanted = on;
+  button.setAttribute('aria-pressed', String(on));
+  button.textContent = on ? 'Will notify' : 'Notify me';
+}
