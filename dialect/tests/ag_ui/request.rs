@@ -28,7 +28,7 @@ fn a_message_is_the_last_one() {
     assert_eq!(asked.head.protocol.as_deref(), Some("1.0"));
     assert!(asked.has_answer_before && asked.resume.is_empty());
     let turn = TurnMetrics { first_seq: Some(1), last_seq: Some(2), ..TurnMetrics::new("t".into()) };
-    assert_eq!(asked.place.find(&[turn.clone()], &[1, 3]), Some(3), "it was said before");
+    assert_eq!(asked.place.find(std::slice::from_ref(&turn), &[1, 3]), Some(3), "it was said before");
     assert_eq!(asked.place.find(&[turn], &[1]), None, "it is new");
 }
 
