@@ -30,7 +30,7 @@ const WRITE: usize = 32 << 10;
 /// Serves until the process is ended; prints its base URL first.
 ///
 /// The path says what is wanted: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
-/// and then silence, and the loads of [`crate::turns`]; its end says in which API.
+/// and then silence, and the loads of [`mod@crate::turns`]; its end says in which API.
 pub(crate) fn serve() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;

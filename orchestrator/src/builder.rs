@@ -325,7 +325,7 @@ impl Builder {
         self
     }
 
-    /// Makes turns wait until usage limits reset, whatever their schedule: see [`Walls`]. Default: such a failure ends the
+    /// Makes turns wait until usage limits reset, whatever their schedule: see [`everturn_kernel::Walls`]. Default: such a failure ends the
     /// turn, unless the schedule waits for it.
     #[must_use]
     pub fn sit_out_usage_limits(mut self) -> Self {

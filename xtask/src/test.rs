@@ -24,6 +24,9 @@ const E2E_TIMEOUT: &str = "--test-timeout=300000";
 /// Files at a time: each has its own server, and waits for a browser most of the time.
 const E2E_AT_ONCE: &str = "--test-concurrency=2";
 
+/// What is for development alone.
+const UNPUBLISHED: [&str; 4] = ["everturn-sim", "everturn-bench", "everturn-examples", "xtask"];
+
 /// The tests of the binary that plain `cargo test` leaves out, so that it needs nothing but Rust.
 const WITH_NODE: [&str; 10] = [
     "test",
@@ -49,6 +52,8 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     })?;
     step("Rust tests", || cargo(root, &["test", "--locked", "--workspace"]))?;
     step("Rust tests that need Node", || cargo(root, &WITH_NODE))?;
+    step("documentation", || documentation(root))?;
+    step("packages", || packages(root))?;
     step("examples", || examples(root))?;
     step("TypeScript", || typescript(root))?;
     step("end to end", || end_to_end(root))?;
@@ -62,6 +67,20 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
 
 fn cargo_path() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Builds the documentation; a warning, such as a dead link, fails it.
+fn documentation(root: &Path) -> Result<()> {
+    let mut command = Command::new(cargo_path());
+    command.args(["doc", "--locked", "--workspace", "--no-deps", "--quiet"]).current_dir(root);
+    run(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Packs what is published. Compiling the packages again would take as long as everything else.
+fn packages(root: &Path) -> Result<()> {
+    let mut arguments = vec!["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
+    arguments.extend(UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]));
+    cargo(root, &arguments)
 }
 
 /// What cargo knows about the workspace.

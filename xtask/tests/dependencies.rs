@@ -63,7 +63,9 @@ fn every_dependency_comes_from_the_registry_and_none_is_banned() {
         let name = package["name"].as_str().unwrap();
         match package["source"].as_str() {
             Some(source) => assert!(source.starts_with("registry+"), "{name} comes from {source}"),
-            None => assert!(name == "xtask" || name.starts_with("everturn"), "{name} is not of this workspace"),
+            None => {
+                assert!(name == "xtask" || name.starts_with("everturn"), "{name} is not of this workspace")
+            }
         }
         assert!(!banned.contains(&name), "{name} is banned in deny.toml");
     }
