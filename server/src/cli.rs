@@ -5,6 +5,7 @@ mod conversations;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use everturn_terminal::Running;
 
 use crate::config::Flags;
@@ -71,6 +72,16 @@ pub(crate) enum Command {
     /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client
     /// says of a failure can be explained, too: a traceback, a line of a log.
     Explain(Explain),
+    /// Print completions for a shell, e.g. for ~/.bashrc: source <(everturn completions bash)
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write manual pages into a directory, e.g. ~/.local/share/man/man1
+    Man {
+        /// The directory; created if it is not there
+        directory: PathBuf,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -138,6 +149,7 @@ Environment:
   EVERTURN_LISTEN         where to listen
   EVERTURN_DATA           the file that conversations are kept in
   EVERTURN_TOKEN          the access token that clients must have
+  OTEL_EXPORTER_OTLP_ENDPOINT  where serve sends traces, e.g. http://127.0.0.1:4318
   EVERTURN_LOG            what is logged to standard error, e.g. debug
 
 A configuration file is TOML; the least that it needs for an endpoint of OpenAI's kind:

@@ -9,6 +9,7 @@ mod explain;
 mod greeting;
 mod host;
 mod logging;
+mod manual;
 mod mcp;
 mod permission;
 mod retention;
@@ -63,6 +64,8 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Tools(args) => {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { directory } => manual::pages(&directory),
         Command::Conversations(args) => {
             everturn_terminal::conversations(&args.action, &Config::data(&args.flags(), &environment)?).await
         }

@@ -22,6 +22,7 @@ mod history;
 mod home;
 #[cfg(target_os = "linux")]
 mod kill;
+mod manual;
 mod page;
 mod permission;
 mod pipe;

@@ -1,0 +1,54 @@
+//! Completions and manual pages.
+
+use std::{fs, process::Command};
+
+use tempfile::tempdir;
+
+fn everturn(arguments: &[&str]) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_everturn")).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_shell_completes_commands_and_options() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let printed = everturn(&["completions", shell]);
+        assert!(printed.status.success(), "{shell}");
+        let script = String::from_utf8(printed.stdout).unwrap();
+        for word in ["serve", "chat", "conversations", "explain", "listen"] {
+            assert!(script.contains(word), "{shell} does not know {word}");
+        }
+    }
+    // As a person would use it: the words that bash offers after `everturn conv`.
+    let asks = r#"
+        source /dev/stdin
+        COMP_WORDS=(everturn conv) COMP_CWORD=1
+        _everturn everturn conv everturn
+        echo "${COMPREPLY[@]}"
+    "#;
+    let mut bash = Command::new("bash");
+    bash.args(["-c", asks]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut bash = bash.spawn().unwrap();
+    std::io::Write::write_all(&mut bash.stdin.take().unwrap(), &everturn(&["completions", "bash"]).stdout).unwrap();
+    let offered = bash.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(offered.stdout).unwrap().trim(), "conversations");
+    let refused = everturn(&["completions", "cmd"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn there_is_a_manual_page_for_each_command() {
+    let directory = tempdir().unwrap();
+    let place = directory.path().join("man1");
+    assert!(everturn(&["man", place.to_str().unwrap()]).status.success());
+    for name in ["everturn", "everturn-serve", "everturn-chat", "everturn-conversations", "everturn-explain"] {
+        let page = fs::read_to_string(place.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")), "{name}: {}", &page[..200]);
+    }
+    let page = fs::read_to_string(place.join("everturn.1")).unwrap();
+    assert!(page.contains("OPENAI_API_KEY"), "the environment is described");
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let refused = everturn(&["man", file.to_str().unwrap()]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("cannot write manual pages to") && refused.status.code() == Some(1), "{said}");
+}
