@@ -72,6 +72,8 @@ pub(crate) enum Command {
     /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client
     /// says of a failure can be explained, too: a traceback, a line of a log.
     Explain(Explain),
+    /// Check that a server answers, e.g. as the health check of a container; exits with 1 if it does not
+    Health(Running),
     /// Print completions for a shell, e.g. for ~/.bashrc: source <(everturn completions bash)
     Completions {
         /// The shell

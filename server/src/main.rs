@@ -64,6 +64,9 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Tools(args) => {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }
+        Command::Health(args) => {
+            everturn_terminal::health(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
+        }
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
         Command::Conversations(args) => {

@@ -1,8 +1,11 @@
-//! Completions and manual pages.
+//! Completions, manual pages, the health check.
 
 use std::{fs, process::Command};
 
+use everturn_sim::ClosedPort;
 use tempfile::tempdir;
+
+use crate::home::{Home, stderr, stdout};
 
 fn everturn(arguments: &[&str]) -> std::process::Output {
     Command::new(env!("CARGO_BIN_EXE_everturn")).args(arguments).output().unwrap()
@@ -28,7 +31,8 @@ fn a_shell_completes_commands_and_options() {
     let mut bash = Command::new("bash");
     bash.args(["-c", asks]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut bash = bash.spawn().unwrap();
-    std::io::Write::write_all(&mut bash.stdin.take().unwrap(), &everturn(&["completions", "bash"]).stdout).unwrap();
+    std::io::Write::write_all(&mut bash.stdin.take().unwrap(), &everturn(&["completions", "bash"]).stdout)
+        .unwrap();
     let offered = bash.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(offered.stdout).unwrap().trim(), "conversations");
     let refused = everturn(&["completions", "cmd"]);
@@ -40,7 +44,8 @@ fn there_is_a_manual_page_for_each_command() {
     let directory = tempdir().unwrap();
     let place = directory.path().join("man1");
     assert!(everturn(&["man", place.to_str().unwrap()]).status.success());
-    for name in ["everturn", "everturn-serve", "everturn-chat", "everturn-conversations", "everturn-explain"] {
+    for name in ["everturn", "everturn-serve", "everturn-chat", "everturn-conversations", "everturn-explain"]
+    {
         let page = fs::read_to_string(place.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(&format!(".TH {name} 1")), "{name}: {}", &page[..200]);
     }
@@ -51,4 +56,14 @@ fn there_is_a_manual_page_for_each_command() {
     let refused = everturn(&["man", file.to_str().unwrap()]);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("cannot write manual pages to") && refused.status.code() == Some(1), "{said}");
+}
+
+#[tokio::test]
+async fn health_is_an_exit_code() {
+    let home = Home::with("[server]\ntoken = \"of-server-s3cret\"");
+    let (server, closed) = (home.serve().await, ClosedPort::reserve().unwrap());
+    let well = home.run(&["health", "--server", &server.url]).await;
+    assert_eq!((well.status.code(), stdout(&well).trim()), (Some(0), "ok"), "{}", stderr(&well));
+    let gone = home.run(&["health", "--server", &closed.base_url()]).await;
+    assert_eq!((gone.status.code(), stdout(&gone).as_str()), (Some(1), ""));
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// The words of `everturn targets` and `everturn tools`.
+/// Arguments of the commands that ask a running server: `targets`, `tools` and `health`.
 #[derive(Args, Debug)]
 pub struct Running {
     /// The running server
