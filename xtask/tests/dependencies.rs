@@ -64,7 +64,7 @@ fn every_dependency_comes_from_the_registry_and_none_is_banned() {
         match package["source"].as_str() {
             Some(source) => assert!(source.starts_with("registry+"), "{name} comes from {source}"),
             None => {
-                assert!(name == "xtask" || name.starts_with("everturn"), "{name} is not of this workspace")
+                assert!(name == "xtask" || name.starts_with("everturn"), "{name} is not of this workspace");
             }
         }
         assert!(!banned.contains(&name), "{name} is banned in deny.toml");
