@@ -28,7 +28,7 @@ fn a_message_is_the_last_one() {
     assert_eq!(asked.head.protocol.as_deref(), Some("1.0"));
     assert!(asked.has_answer_before && asked.resume.is_empty());
     let turn = TurnMetrics { first_seq: Some(1), last_seq: Some(2), ..TurnMetrics::new("t".into()) };
-    assert_eq!(asked.place.find(&[turn.clone()], &[1, 3]), Some(3), "it was said before");
+    assert_eq!(asked.place.find(std::slice::from_ref(&turn), &[1, 3]), Some(3), "it was said before");
     assert_eq!(asked.place.find(&[turn], &[1]), None, "it is new");
 }
 
@@ -82,6 +82,10 @@ fn answers_say_yes_or_no() {
 fn what_is_no_request_is_refused_in_words() {
     let mut with_props = run(&json!([user("hi")]));
     with_props["forwardedProps"]["everturn"] = json!({ "colour": 1 });
+    // What is another's is passed over, whatever it is.
+    let mut odd = run(&json!([{ "id": "a", "role": "activity", "content": { "x": 1 } }, user("hi")]));
+    odd["forwardedProps"] = json!(["theirs"]);
+    assert!(read(&odd).unwrap().message.is_some());
     for (body, why) in [
         (json!({ "messages": [] }), "threadId"),
         (run(&json!({ "id": 1 })), "list"),

@@ -82,7 +82,7 @@ fn an_approval_is_an_interrupt_and_another_run() {
     for event in &before {
         first.push(&Event::Other(event), &mut out);
     }
-    first.hand_over(&mut out);
+    first.wait_for_people(&mut out);
     let first_run = String::from_utf8(std::mem::take(&mut out)).unwrap();
     read(&first_run, false, HAD).unwrap();
     let asked =
