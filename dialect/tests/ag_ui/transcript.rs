@@ -138,6 +138,18 @@ fn a_rewind_is_a_snapshot_of_what_stays() {
 }
 
 #[test]
+fn a_run_that_grew_too_long_is_not_kept() {
+    let long: Vec<Value> = (0..40).map(|_| text(&"x".repeat(8 << 10))).collect();
+    let mut written = vec![text("I look."), step("step-complete")];
+    written.extend(long);
+    written.extend([step("step-rewound"), text("Short."), step("step-complete"), done("stop"), sealed()]);
+    let stream = check(Value::Array(written), true);
+    let told = read(&stream, true, HAD).unwrap().text("assistant");
+    assert!(!stream.contains("MESSAGES_SNAPSHOT"));
+    assert!(told.contains("The answer broke off here") && told.ends_with("Short."));
+}
+
+#[test]
 fn a_run_ends_as_its_turn_does() {
     let error = json!({ "type": "error", "message": "HTTP 429: slow down", "category": "rate_limited", "retries": 21, "waitedMs": 27_105_000, "outcome": "exhausted" });
     let failed = json!([text("Onc"), error, step("step-complete"), done("error"), sealed(), text("late")]);
