@@ -85,6 +85,11 @@ fn report() -> Result<()> {
         native,
         1.3,
     );
+    for (name, path) in [("useChat", "/api/chat"), ("AG-UI", "/ag-ui")] {
+        let cost = measure(&["posted", &base, path])?;
+        let row = format!("a stream to {name}, as a multiple of POST /chat, CPU per delta");
+        table.ratio(&row, cost, native, 1.3);
+    }
     let chat = measure(&["adapter", "chat", &base])?;
     table.ratio("the adapter of Chat Completions alone, CPU per delta", chat, bare, 2.0);
     for (api, name) in [("responses", "Responses"), ("messages", "Messages"), ("gemini", "Gemini")] {

@@ -10,6 +10,7 @@ mod conversation;
 mod event;
 mod failure;
 mod few;
+mod lenient;
 pub mod openai;
 mod translator;
 

@@ -14,7 +14,7 @@ pub trait Translator: Send {
     fn asked(&self) -> &Asked;
 
     /// Ends the answer because the turn waits for people alone: they answer with another request.
-    fn hand_over(&mut self, out: &mut Vec<u8>);
+    fn wait_for_people(&mut self, out: &mut Vec<u8>);
 
     /// Ends the answer for a reason that the turn does not know of.
     fn fail(&mut self, why: &str, out: &mut Vec<u8>);

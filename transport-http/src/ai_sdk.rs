@@ -172,7 +172,11 @@ impl Call<'_> {
             return Ok(None);
         }
         // Before it is answered: what comes of it is still to come.
-        let events = orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await?;
+        let events = match orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await {
+            // They are of a conversation that is gone: the message begins it anew.
+            Err(Error::UnknownConversation { .. }) if asked.ask != Ask::Continue => return Ok(None),
+            events => events?,
+        };
         let pending = orchestrator.approvals(id).await?.pending;
         let mut bytes = Vec::new();
         let known = asked.known_calls.iter().cloned();

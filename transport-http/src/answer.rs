@@ -123,7 +123,7 @@ impl<T: Translator + 'static> Answer<T> {
         let waits = state.status == ConversationStatus::Queued
             && state.approvals.is_some_and(|pending| Asked::of(&pending) == *asked);
         if waits {
-            self.translator.hand_over(bytes);
+            self.translator.wait_for_people(bytes);
         }
     }
 }

@@ -32,6 +32,10 @@ pub(crate) fn served(base: &str, path: &str) -> Result<()> {
 pub(crate) fn client(host: &str, path: &str) -> Result<()> {
     let body = match path {
         "/chat" => r#"{"message":"Go"}"#,
+        "/api/chat" => {
+            r#"{"id":"c","messages":[{"id":"u","role":"user","parts":[{"type":"text","text":"Go"}]}]}"#
+        }
+        "/ag-ui" => r#"{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Go"}]}"#,
         _ => r#"{"model":"bench/m","stream":true,"messages":[{"role":"user","content":"Go"}]}"#,
     };
     block_on(async {
@@ -49,7 +53,9 @@ pub(crate) fn client(host: &str, path: &str) -> Result<()> {
             last = data;
         }
         let last = String::from_utf8_lossy(&last);
-        ensure!(last.contains("turn-sealed") || last.ends_with("data: [DONE]\n\n"), "it ended with {last}");
+        let is_whole =
+            ["turn-sealed", "data: [DONE]\n\n", "RUN_FINISHED"].iter().any(|end| last.contains(end));
+        ensure!(is_whole, "it ended with {last}");
         println!("{bytes}");
         Ok(())
     })

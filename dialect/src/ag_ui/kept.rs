@@ -11,8 +11,9 @@ const MOST: usize = 256 << 10;
 pub struct Kept {
     /// As they are written in a list, without its brackets; `None`: there were too many.
     told: Option<String>,
-    /// The messages of the current step.
+    /// The messages of the current step, but for the text that is being streamed.
     step: Vec<Message>,
+    open: String,
     size: usize,
 }
 
@@ -28,7 +29,7 @@ impl Kept {
     pub fn of(list: &str) -> Self {
         let inner = list.trim().strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or_default();
         let told = Some(inner.trim().to_owned()).filter(|inner| inner.len() <= MOST);
-        Self { size: inner.len(), told, step: Vec::new() }
+        Self { size: inner.len(), told, step: Vec::new(), open: String::new() }
     }
 
     /// No messages.
@@ -40,31 +41,40 @@ impl Kept {
     fn has_room(&mut self, more: usize) -> bool {
         self.size += more;
         if self.size > MOST {
-            (self.told, self.step) = (None, Vec::new());
+            (self.told, self.step, self.open) = (None, Vec::new(), String::new());
         }
         self.told.is_some()
     }
 
-    /// Adds text to the step's message of the assistant. `json`: as JSON writes it, without the quotes.
-    pub(super) fn text(&mut self, id: &str, json: &str) {
+    /// Adds to what is being streamed. `json`: as JSON writes it, without the quotes.
+    pub(super) fn append(&mut self, json: &str) {
         if self.has_room(json.len()) {
-            self.assistant(id, |content, _| content.push_str(json));
+            self.open.push_str(json);
         }
     }
 
-    /// Adds to the step's reasoning, likewise.
-    pub(super) fn reasoning(&mut self, of: &str, json: &str) {
-        if !self.has_room(json.len()) {
+    /// What was streamed is text of the step's message of the assistant.
+    pub(super) fn close_text(&mut self, id: &str) {
+        let text = std::mem::take(&mut self.open);
+        if self.told.is_some() {
+            self.assistant(id, |content, _| content.push_str(&text));
+        }
+    }
+
+    /// What was streamed is the step's reasoning.
+    pub(super) fn close_reasoning(&mut self, of: &str) {
+        let text = std::mem::take(&mut self.open);
+        if self.told.is_none() {
             return;
         }
-        let found = self.step.iter_mut().find_map(|message| match message {
-            Message::Reasoning { id, content } if id == of => Some(content),
-            _ => None,
-        });
-        match found {
-            Some(content) => content.push_str(json),
-            None => self.step.push(Message::Reasoning { id: of.to_owned(), content: json.to_owned() }),
+        for message in &mut self.step {
+            if let Message::Reasoning { id, content } = message
+                && id == of
+            {
+                return content.push_str(&text);
+            }
         }
+        self.step.push(Message::Reasoning { id: of.to_owned(), content: text });
     }
 
     /// Adds a call to the step's message of the assistant.

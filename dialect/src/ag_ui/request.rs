@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings, Value};
+use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings};
 use serde::{
     Deserialize, Deserializer,
-    de::{Error as _, SeqAccess, Visitor},
+    de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
 use serde_json::value::RawValue;
 
 use super::{Head, Kept};
-use crate::{ai_sdk::Place, conversation_of, failure::brief, few::Few};
+use crate::{ai_sdk::Place, conversation_of, failure::brief, few::Few, lenient};
 
 /// Most messages: no conversation has more chunks.
 const MOST: usize = 10_000;
@@ -61,7 +61,8 @@ struct Body<'a> {
     protocol_version: Option<String>,
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    forwarded_props: Option<Value>,
+    #[serde(borrow)]
+    forwarded_props: Option<&'a RawValue>,
     resume: Option<Few<Entry>>,
 }
 
@@ -70,7 +71,21 @@ struct Body<'a> {
 struct Entry {
     interrupt_id: String,
     status: String,
-    payload: Option<Value>,
+    payload: Option<Box<RawValue>>,
+}
+
+/// What an answer says.
+#[derive(Default, Deserialize)]
+struct Payload {
+    approved: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    reason: Option<String>,
+}
+
+/// Whatever else is there, is another's.
+#[derive(Default, Deserialize)]
+struct Props {
+    everturn: Option<Box<RawValue>>,
 }
 
 /// What only this server knows.
@@ -91,12 +106,43 @@ struct Spoken {
     content: Option<Content>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
+/// What a message says.
 enum Content {
     Text(String),
     Parts(Few<Part>),
-    Other(serde::de::IgnoredAny),
+    /// An activity, which is the client's own.
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Contents;
+        impl<'de> Visitor<'de> for Contents {
+            type Value = Content;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of parts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Text(text.to_owned()))
+            }
+
+            fn visit_string<E>(self, text: String) -> Result<Content, E> {
+                Ok(Content::Text(text))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Content, A::Error> {
+                Few::deserialize(SeqAccessDeserializer::new(list)).map(Content::Parts)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Content::Other)
+            }
+        }
+        deserializer.deserialize_any(Contents)
+    }
 }
 
 #[derive(Deserialize)]
@@ -131,9 +177,9 @@ impl RunRequest {
             last.filter(|last| last.role == "user").map(|last| content(last.content)).transpose()?;
         let resume = body.resume.map_or_else(Vec::new, |entries| entries.0);
         let resume = resume.into_iter().map(answer).collect::<Result<_, _>>()?;
-        let mut props = body.forwarded_props;
-        let options = props.as_mut().and_then(|props| props.get_mut("everturn")).map(Value::take);
-        let options = options.map_or_else(|| Ok(Options::default()), serde_json::from_value);
+        let props = lenient::object::<Props>(body.forwarded_props).unwrap_or_default();
+        let options = props.everturn.as_deref().map(|options| serde_json::from_str(options.get()));
+        let options = options.unwrap_or_else(|| Ok(Options::default()));
         let Options { model, reasoning_effort, retry, approvals } =
             options.map_err(|error| brief(format!("forwardedProps.everturn: {error}")))?;
         Ok(Self {
@@ -154,9 +200,9 @@ impl RunRequest {
 
 fn answer(entry: Entry) -> Result<Resume, String> {
     let Entry { interrupt_id: id, status, payload } = entry;
-    let payload = payload.unwrap_or_default();
-    let reason = payload["reason"].as_str().filter(|reason| !reason.is_empty()).map(str::to_owned);
-    let approved = match (status.as_str(), payload["approved"].as_bool()) {
+    let payload = lenient::object::<Payload>(payload.as_deref()).unwrap_or_default();
+    let reason = payload.reason.filter(|reason| !reason.is_empty());
+    let approved = match (status.as_str(), payload.approved) {
         ("cancelled", _) => false,
         ("resolved", Some(approved)) => approved,
         _ => {
@@ -171,7 +217,7 @@ fn content(content: Option<Content>) -> Result<(String, Vec<Image>), String> {
     let parts = match content {
         Some(Content::Text(text)) => return Ok((text, Vec::new())),
         Some(Content::Parts(parts)) => parts.0,
-        Some(Content::Other(_)) | None => return Ok((String::new(), Vec::new())),
+        Some(Content::Other) | None => return Ok((String::new(), Vec::new())),
     };
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {

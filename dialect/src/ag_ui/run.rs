@@ -71,7 +71,8 @@ pub struct Run {
     tells_user: bool,
     /// The number of the current step.
     step: u32,
-    part: Option<Part>,
+    /// What is open, and how its deltas begin.
+    part: Option<(Part, String)>,
     kept: Kept,
     asked: Asked,
     /// The requests for approval, as interrupts, with the keys of their calls.
@@ -203,58 +204,49 @@ impl Run {
         if json.is_empty() {
             return;
         }
-        let id = self.message_id(part);
-        if self.part != Some(part) {
+        if self.part.as_ref().is_none_or(|(open, _)| *open != part) {
             self.close_part(out);
-            self.open_part(part, &id, out);
+            self.open_part(part, out);
         }
         self.has_shown = true;
-        let kind = match part {
-            Part::Text => "TEXT_MESSAGE_CONTENT",
-            Part::Reasoning => "REASONING_MESSAGE_CONTENT",
-        };
-        for piece in [
-            r#"data: {"type":""#,
-            kind,
-            r#"","messageId":""#,
-            &escaped(&id),
-            r#"","delta":""#,
-            json,
-            "\"}\n\n",
-        ] {
+        self.has_text.0 |= part == Part::Text;
+        self.kept.append(json);
+        let Some((_, head)) = &self.part else { return };
+        for piece in [head, json, "\"}\n\n"] {
             out.extend_from_slice(piece.as_bytes());
-        }
-        match part {
-            Part::Text => {
-                self.has_text.0 = true;
-                self.kept.text(&id, json);
-            }
-            Part::Reasoning => self.kept.reasoning(&id, json),
         }
     }
 
-    fn open_part(&mut self, part: Part, id: &str, out: &mut Vec<u8>) {
-        match part {
+    fn open_part(&mut self, part: Part, out: &mut Vec<u8>) {
+        let id = self.message_id(part);
+        let kind = match part {
             Part::Text => {
                 put(&json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant" }), out);
+                "TEXT_MESSAGE_CONTENT"
             }
             Part::Reasoning => {
                 put(&json!({ "type": "REASONING_START", "messageId": id }), out);
                 put(&json!({ "type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning" }), out);
+                "REASONING_MESSAGE_CONTENT"
             }
-        }
-        self.part = Some(part);
+        };
+        let id = escaped(&id);
+        self.part = Some((part, format!(r#"data: {{"type":"{kind}","messageId":"{id}","delta":""#)));
     }
 
     fn close_part(&mut self, out: &mut Vec<u8>) {
         // After the end, nothing is open that could be closed.
-        let Some(part) = self.part.take().filter(|_| !self.has_ended) else { return };
+        let Some((part, _)) = self.part.take().filter(|_| !self.has_ended) else { return };
         let id = self.message_id(part);
         match part {
-            Part::Text => put(&json!({ "type": "TEXT_MESSAGE_END", "messageId": id }), out),
+            Part::Text => {
+                put(&json!({ "type": "TEXT_MESSAGE_END", "messageId": id }), out);
+                self.kept.close_text(&id);
+            }
             Part::Reasoning => {
                 put(&json!({ "type": "REASONING_MESSAGE_END", "messageId": id }), out);
                 put(&json!({ "type": "REASONING_END", "messageId": id }), out);
+                self.kept.close_reasoning(&id);
             }
         }
     }
@@ -417,7 +409,7 @@ impl Translator for Run {
         &self.asked
     }
 
-    fn hand_over(&mut self, out: &mut Vec<u8>) {
+    fn wait_for_people(&mut self, out: &mut Vec<u8>) {
         if self.is_over {
             return;
         }

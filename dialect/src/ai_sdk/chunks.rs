@@ -29,8 +29,8 @@ pub struct Chunks {
     version: Version,
     /// Whether a step was begun and not finished.
     in_step: bool,
-    /// What kind of text is open.
-    part: Option<&'static str>,
+    /// What kind of text is open, and how its deltas begin.
+    part: Option<(&'static str, String)>,
     /// How many texts were begun: they are numbered.
     parts: u32,
     /// The calls that the client knows, and those of them that the current step made.
@@ -164,21 +164,21 @@ impl Chunks {
             return;
         }
         self.start_step(out);
-        if self.part != Some(kind) {
+        if self.part.as_ref().is_none_or(|(open, _)| *open != kind) {
             self.close_part(out);
-            put(&json!({ "type": format!("{kind}-start"), "id": self.parts.to_string() }), out);
-            self.part = Some(kind);
+            let id = self.parts;
+            put(&json!({ "type": format!("{kind}-start"), "id": id.to_string() }), out);
+            self.part = Some((kind, format!(r#"data: {{"type":"{kind}-delta","id":"{id}","delta":""#)));
         }
         self.has_text.1 |= kind == TEXT;
-        let id = self.parts.to_string();
-        for part in [r#"data: {"type":""#, kind, r#"-delta","id":""#, &id, r#"","delta":""#, json, "\"}\n\n"]
-        {
+        let Some((_, head)) = &self.part else { return };
+        for part in [head, json, "\"}\n\n"] {
             out.extend_from_slice(part.as_bytes());
         }
     }
 
     fn close_part(&mut self, out: &mut Vec<u8>) {
-        if let Some(kind) = self.part.take() {
+        if let Some((kind, _)) = self.part.take() {
             put(&json!({ "type": format!("{kind}-end"), "id": self.parts.to_string() }), out);
             self.parts += 1;
         }
@@ -360,7 +360,7 @@ impl Translator for Chunks {
         &self.asked
     }
 
-    fn hand_over(&mut self, out: &mut Vec<u8>) {
+    fn wait_for_people(&mut self, out: &mut Vec<u8>) {
         // An older client has nothing to answer with: its stream goes on when somebody answered elsewhere.
         if self.is_over || self.version < Version::Six {
             return;

@@ -12,7 +12,7 @@ pub(super) fn content(message: &Spoken) -> Result<(String, Vec<Image>), String> 
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts(message) {
         match part.kind.as_str() {
-            "text" => texts.extend(part.text.as_ref().and_then(|text| text.as_str())),
+            "text" => texts.extend(part.text.as_deref()),
             "file" => images.push(part.image().ok_or_else(|| {
                 let kind: String = part.media_type.iter().flat_map(|kind| kind.chars()).take(64).collect();
                 format!("files of type {kind:?} are not supported: attach images, or paste the text")

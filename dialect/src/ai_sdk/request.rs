@@ -1,13 +1,13 @@
 //! A request, understood.
 
-use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings, Value};
+use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings};
 use serde::Deserialize;
 
 use super::{
     Place, message,
     spoken::{Role, Spoken, Spokens},
 };
-use crate::{conversation_of, failure::brief};
+use crate::{conversation_of, failure::brief, lenient};
 
 /// A request of `POST /api/chat`.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,8 @@ struct Body {
     trigger: Option<String>,
     message_id: Option<String>,
     /// Apps have fields of their own: one that is no text is none of ours.
-    model: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    model: Option<String>,
     everturn: Option<Options>,
 }
 
@@ -134,7 +135,7 @@ impl ChatRequest {
         let Options { reasoning_effort, retry, approvals } = body.everturn.unwrap_or_default();
         Ok(Self {
             conversation_id: conversation_of(&body.id),
-            model: body.model.and_then(|model| Some(model.as_str()?.to_owned())),
+            model: body.model,
             reasoning_effort,
             retry,
             approvals,

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use everturn_wire::{Image, Value};
+use everturn_wire::Image;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, SeqAccess, Visitor},
 };
 
-use crate::few::Few;
+use crate::{few::Few, lenient};
 
 /// Most messages: no conversation has more chunks.
 const MOST: usize = 10_000;
@@ -37,10 +37,15 @@ pub(super) enum Role {
 pub(super) struct Part {
     #[serde(rename = "type")]
     pub(super) kind: String,
-    pub(super) text: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub(super) text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) url: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) media_type: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) state: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) tool_call_id: Option<String>,
     pub(super) approval: Option<Approval>,
 }
@@ -49,6 +54,7 @@ pub(super) struct Part {
 pub(super) struct Approval {
     pub(super) id: String,
     pub(super) approved: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(super) reason: Option<String>,
 }
 

@@ -35,7 +35,7 @@ fn text_of(events: &[EventBody]) -> String {
 #[derive(Clone, Copy, Debug)]
 enum End {
     Nothing,
-    HandedOver,
+    WaitsForPeople,
     Failed,
     Finished,
 }
@@ -55,7 +55,7 @@ proptest! {
         is_one: bool,
         start in select(vec![Start::New, Start::Continued, Start::Connected]),
         silences in vec(any::<bool>(), 24),
-        end in select(vec![End::Nothing, End::HandedOver, End::Failed, End::Finished]),
+        end in select(vec![End::Nothing, End::WaitsForPeople, End::Failed, End::Finished]),
     ) {
         let events = events(Value::Array(written));
         let pending: ApprovalRequest = serde_json::from_value(
@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(run.is_over(), is_sealed);
         match end {
             End::Nothing => {}
-            End::HandedOver => run.hand_over(&mut out),
+            End::WaitsForPeople => run.wait_for_people(&mut out),
             End::Failed => run.fail("no\n", &mut out),
             End::Finished => run.finish(&mut out),
         }

@@ -82,6 +82,10 @@ fn answers_say_yes_or_no() {
 fn what_is_no_request_is_refused_in_words() {
     let mut with_props = run(&json!([user("hi")]));
     with_props["forwardedProps"]["everturn"] = json!({ "colour": 1 });
+    // What is another's is passed over, whatever it is.
+    let mut odd = run(&json!([{ "id": "a", "role": "activity", "content": { "x": 1 } }, user("hi")]));
+    odd["forwardedProps"] = json!(["theirs"]);
+    assert!(read(&odd).unwrap().message.is_some());
     for (body, why) in [
         (json!({ "messages": [] }), "threadId"),
         (run(&json!({ "id": 1 })), "list"),

@@ -82,7 +82,7 @@ fn an_approval_is_an_interrupt_and_another_run() {
     for event in &before {
         first.push(&Event::Other(event), &mut out);
     }
-    first.hand_over(&mut out);
+    first.wait_for_people(&mut out);
     let first_run = String::from_utf8(std::mem::take(&mut out)).unwrap();
     read(&first_run, false, HAD).unwrap();
     let asked =
@@ -135,6 +135,18 @@ fn a_rewind_is_a_snapshot_of_what_stays() {
     let told = read(&stream, true, &long).unwrap();
     assert!(!stream.contains("MESSAGES_SNAPSHOT"));
     assert!(told.text("assistant").contains("The answer broke off here"), "{}", told.text("assistant"));
+}
+
+#[test]
+fn a_run_that_grew_too_long_is_not_kept() {
+    let long: Vec<Value> = (0..40).map(|_| text(&"x".repeat(8 << 10))).collect();
+    let mut written = vec![text("I look."), step("step-complete")];
+    written.extend(long);
+    written.extend([step("step-rewound"), text("Short."), step("step-complete"), done("stop"), sealed()]);
+    let stream = check(Value::Array(written), true);
+    let told = read(&stream, true, HAD).unwrap().text("assistant");
+    assert!(!stream.contains("MESSAGES_SNAPSHOT"));
+    assert!(told.contains("The answer broke off here") && told.ends_with("Short."));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn text_of(events: &[EventBody]) -> String {
 #[derive(Clone, Copy, Debug)]
 enum End {
     Nothing,
-    HandedOver,
+    WaitsForPeople,
     Failed,
 }
 
@@ -43,7 +43,7 @@ proptest! {
         version in select(VERSIONS.to_vec()),
         is_continued: bool,
         silences in vec(any::<bool>(), 24),
-        end in select(vec![End::Nothing, End::HandedOver, End::Failed]),
+        end in select(vec![End::Nothing, End::WaitsForPeople, End::Failed]),
     ) {
         let events = events(Value::Array(written));
         let pending: ApprovalRequest = serde_json::from_value(
@@ -66,7 +66,7 @@ proptest! {
         prop_assert_eq!(chunks.is_over(), is_sealed);
         match end {
             End::Nothing => {}
-            End::HandedOver => chunks.hand_over(&mut out),
+            End::WaitsForPeople => chunks.wait_for_people(&mut out),
             End::Failed => chunks.fail("no\n", &mut out),
         }
         let told = read(str::from_utf8(&out).unwrap(), version, &had).map_err(TestCaseError::fail)?;

@@ -52,6 +52,17 @@ fn images_come_along_and_other_files_are_refused() {
 }
 
 #[test]
+fn what_apps_keep_in_their_messages_is_passed_over() {
+    let parts = json!([
+        { "type": "data-chart", "data": [1, 2], "text": { "x": [null] }, "url": 7, "state": ["a"], "toolCallId": true },
+        { "type": "text", "text": "hi", "state": null },
+        { "type": "text", "text": 5 },
+    ]);
+    let asked = read(&submit(&json!([{ "id": "u", "role": "user", "parts": parts }]))).unwrap();
+    assert_eq!(asked.ask, Ask::Message { text: "hi".into(), images: Vec::new() });
+}
+
+#[test]
 fn what_is_no_request_is_refused_in_words() {
     for (body, why) in [
         (json!({ "messages": [] }), "id"),

@@ -91,7 +91,7 @@ fn an_approval_takes_two_answers() {
             first.push(&Event::Other(event), &mut out);
         }
         assert!(!first.asked().is_empty());
-        first.hand_over(&mut out);
+        first.wait_for_people(&mut out);
         let asked: Value =
             json!({ "turnId": "t", "stepId": "t#0", "toolCallId": "w", "toolName": "weather", "input": {} });
         let pending = [serde_json::from_value(asked).unwrap()];

@@ -277,6 +277,13 @@ async fn calls_wait_for_a_person_and_run_once_they_are_allowed() {
     let told = chunks(asking.await.unwrap()).await;
     assert_eq!(types(&told)[..4], ["start", "tool-output-error", "tool-output-available", "start-step"]);
     assert_eq!((text(&told), &told[2]["output"]), ("Done.".to_owned(), &json!("ran \"b\"")));
+    // A message brings old answers along, even to a conversation that is gone.
+    let mut gone = answers(&id, &[("b", true)]);
+    gone["messages"].as_array_mut().unwrap().push(user("u9", "hello?"));
+    gone["id"] = "gone".into();
+    let asking = ask(&world, CHAT, gone);
+    world.call().await.answer("Yes?");
+    assert_eq!(text(&chunks(asking.await.unwrap()).await), "Yes?");
     // After the end there is nothing to wait for.
     let told = chunks(post(world.address, CHAT, answers(&id, &[("b", true)])).await).await;
     assert_eq!(types(&told), ["start", "tool-output-error", "finish"]);
