@@ -35,7 +35,7 @@ test('Markdown becomes nodes', async () => {
   const box = (label, checked) => `<input type="checkbox" disabled="" aria-label="${label}"${checked ? ' checked=""' : ''}>`;
   assert.equal(
     shown,
-    '<h3>Title</h3>' +
+    '<h2>Title</h2>' +
       '<p>A <strong>bold <em>and slanted</em> word</strong>, <code>&lt;b&gt;code&lt;/b&gt;</code>, snake_case_name, ' +
       '2 * 3 * 4, <del>gone</del> ©&nbsp;&lt;.<br>' +
       `${link('https://example.org/a_(b)', 'good')} ${link('https://example.org/c', 'https://example.org/c')}.</p>` +
@@ -75,7 +75,7 @@ test('nothing that a model writes becomes active', async () => {
       '[ref]: javascript:alert(1)',
     ].join('\n\n'),
   );
-  const allowed = 'A BLOCKQUOTE BR BUTTON CODE DEL DIV EM H3 H4 H5 H6 HR INPUT KBD LI OL P PRE SPAN STRONG SUB SUP TABLE TBODY TD TH THEAD TR UL';
+  const allowed = 'A BLOCKQUOTE BR BUTTON CODE DEL DIV EM H2 H3 H4 H5 H6 HR INPUT KBD LI OL P PRE SPAN STRONG SUB SUP TABLE TBODY TD TH THEAD TR UL';
   const found = await on.page.locator('.answer').evaluate((root, tags) => {
     const all = [...root.querySelectorAll('*')];
     return {

@@ -11,8 +11,12 @@ const stop = byId('stop');
 const picker = byId('model');
 
 export class Composer {
-  /** `onSubmit(text)` returns whether the text was sent; `onModel(model)`: the person chose one. */
-  constructor({ onSubmit, onStop, onModel }) {
+  /**
+   * `onSubmit(text)` returns whether the text was sent; `onModel(model)`: the person chose one;
+   * `onText(text)`: what is written changed.
+   */
+  constructor({ onSubmit, onStop, onModel, onText }) {
+    this.onText = onText;
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       const text = field.value.trim();
@@ -23,7 +27,10 @@ export class Composer {
       event.preventDefault();
       byId('composer').requestSubmit();
     });
-    field.addEventListener('input', fit);
+    field.addEventListener('input', () => {
+      fit();
+      onText(field.value);
+    });
     stop.addEventListener('click', onStop);
     picker.addEventListener('change', () => {
       localStorage.setItem(MODEL_KEY, picker.value);
@@ -38,6 +45,7 @@ export class Composer {
   set text(text) {
     field.value = text;
     fit();
+    this.onText(text);
   }
 
   get model() {
@@ -73,8 +81,9 @@ export class Composer {
     picker.value = model;
   }
 
-  focus() {
-    if (hasKeyboard()) field.focus({ preventScroll: true });
+  /** `byHand`: the person asked for it. */
+  focus(byHand = false) {
+    if (byHand || hasKeyboard()) field.focus({ preventScroll: true });
   }
 
   async loadModels() {

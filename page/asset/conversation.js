@@ -26,6 +26,9 @@ import { Watchdog } from './watchdog.js';
 const isPrompt = (event) => event.type === 'user-message';
 const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
 
+/** What the server says of a conversation that somebody deleted. */
+const GONE = /^there is no conversation/;
+
 /** This page can take text back, so a broken answer may be streamed again. */
 const WITH_REWINDS = { retry: { afterContent: 'rewind' }, extensions: true };
 
@@ -219,7 +222,7 @@ export class Conversation {
     this.#press.drop();
     release();
     if (wasAgain) this.#again.refused(why);
-    if (this.#resumed) this.load(); // our cursor is not known any more
+    if (this.#resumed || GONE.test(why)) this.load(); // our cursor is not known any more
     return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
   }
 

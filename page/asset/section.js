@@ -3,12 +3,14 @@ import { attemptsOf } from './attempts.js';
 import { element } from './element.js';
 import { wrap } from './fold.js';
 import { answerOffers, editOffer } from './revise.js';
+import { copyOffer } from './source.js';
 import { ending, figures } from './wording.js';
 
 /** A user message as it is shown in the transcript. `seq`: of its chunk, as soon as that is known. */
 export function bubble(text, className = '', seq) {
-  const node = element('div', { className: `user ${className}`.trim() }, element('div', { className: 'bubble' }, text));
-  if (className === '') node.append(editOffer(text));
+  const node = element('div', { className: `user ${className}`.trim(), role: 'article', ariaLabel: 'You' });
+  node.append(element('div', { className: 'bubble' }, text));
+  if (className === '') node.append(element('div', { className: 'beside' }, editOffer(text), copyOffer(() => text)));
   if (seq !== undefined) node.dataset.seq = seq;
   return node;
 }
