@@ -80,6 +80,7 @@ function route() {
   }
   open = new Conversation({ id, socket, dock, onChange: render, model: () => composer.model });
   composer.text = draftOf(id);
+  composer.images.all = [];
   transcript.clear();
   list.mark(id);
   allowed.of(id);
@@ -125,9 +126,13 @@ function tellTitle() {
 }
 
 /** Sends or queues a text. Whether it was sent. */
-function submit(text) {
+function submit(text, images = []) {
   if (open.isRunning && !open.id) return false; // its conversation is being made
-  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model);
+  if (open.isRunning && images.length > 0) {
+    toast('Images can be sent when this answer has ended.', 'message');
+    return false;
+  }
+  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model, images);
   if (taken) dismiss('message');
   else if (!open.isGone) toast('Not connected. Your message was not sent.', 'connection');
   return taken;
@@ -177,9 +182,10 @@ function adopt(id) {
 
 /** Puts a text back into the field that was sent and not accepted. */
 function giveBack() {
-  const text = open.takeBack();
+  const { text, images } = open.takeBack();
   if (text && !composer.text) composer.text = text;
-  return text !== '';
+  if (images.length > 0) composer.images.all = images;
+  return text !== '' || images.length > 0;
 }
 
 function connected() {

@@ -3,6 +3,7 @@ import { getModels } from './api.js';
 import { setModels } from './choice.js';
 import { byId, element } from './element.js';
 import { hasKeyboard, passFocus } from './focus.js';
+import { Images } from './images.js';
 
 const MODEL_KEY = 'everturn.model';
 const field = byId('prompt');
@@ -11,8 +12,10 @@ const stop = byId('stop');
 const picker = byId('model');
 
 export class Composer {
+  images = new Images();
+
   /**
-   * `onSubmit(text)` returns whether the text was sent; `onModel(model)`: the person chose one;
+   * `onSubmit(text, images)` returns whether that was sent; `onModel(model)`: the person chose one;
    * `onText(text)`: what is written changed.
    */
   constructor({ onSubmit, onStop, onModel, onText }) {
@@ -20,7 +23,10 @@ export class Composer {
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       const text = field.value.trim();
-      if (text && onSubmit(text)) this.text = '';
+      const images = this.images.all;
+      if ((!text && images.length === 0) || !onSubmit(text, images)) return;
+      this.text = '';
+      this.images.all = [];
     });
     field.addEventListener('keydown', (event) => {
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !hasKeyboard()) return;

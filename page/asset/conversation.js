@@ -43,6 +43,7 @@ export class Conversation {
   #story = new Story();
   #status = 'idle';
   #outgoing = new Outgoing();
+  #images = new Map(); // by turn: those of the message that it began with
   #inbox = []; // events that are not shown yet
   #cursor; // of the last event that came
   #load = null; // the load under way
@@ -227,13 +228,14 @@ export class Conversation {
   }
 
   /** Starts a turn. False when there is no connection, or nothing is known yet of the conversation. */
-  send(message, model) {
+  send(message, model, images = []) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
-    const command = { type: 'chat.send', conversationId: this.id, message, model, ...WITH_REWINDS };
+    const pictures = images.length > 0 && { images };
+    const command = { type: 'chat.send', conversationId: this.id, message, model, ...pictures, ...WITH_REWINDS };
     if (!this.#socket.send(command)) return false;
     this.#resumed = false;
     this.#again.offer(null);
-    this.#outgoing.prompt(message);
+    this.#outgoing.prompt(message, images);
     this.#onChange();
     return true;
   }
@@ -246,11 +248,11 @@ export class Conversation {
     return sent;
   }
 
-  /** The text that was sent and never confirmed, if any: it is no longer under way. */
+  /** The text and images that were sent and never confirmed, if any: they are no longer under way. */
   takeBack() {
-    const text = this.#outgoing.takeBack();
+    const taken = this.#outgoing.takeBack();
     this.#onChange();
-    return text;
+    return taken;
   }
 
   /** Sends a command about this conversation. Whether that was possible. */
@@ -313,9 +315,11 @@ export class Conversation {
   #begin(event) {
     this.#status = 'active';
     this.#replayDue = this.#wasIdle = false;
+    // Events do not have them: of a turn that was begun here they are known.
+    if (this.#outgoing.images.length > 0) this.#images.set(event.turnId, this.#outgoing.images);
     this.#outgoing.begun();
     this.#again.offer(null);
-    this.#story.begin(event);
+    this.#story.begin({ ...event, images: this.#images.get(event.turnId) });
   }
 
   /** The last turn, when it can be tried again. */
