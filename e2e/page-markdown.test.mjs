@@ -157,10 +157,10 @@ test('code is highlighted, and copied as it was written', async () => {
 });
 
 const SAMPLE =
-  '# Head\npara **bold** `code` *it* **a `b` c** [l](https://x.org/y) https://z.org/?q=1, end\nnext line\n\n' +
+  '[used][far] early\n\n# Head\npara **bold** `code` *it* **a `b` c** [l](https://x.org/y) https://z.org/?q=1, end\nnext line\n\n' +
   '- a\n  - b **c\n- d**\n\n  more of d\n  ~~~\n  x\n  ``` not the end\n  ~~~\n10. ten\n11. eleven\n\n' +
   '> q\n>\n> r\n\n| h | i |\n|:-|-:|\n| `a|` | b |\n\n```text\nfn main() {\n\n}\n```\nafter ** and __x__ *\n\n' +
-  'Under\n---\n\n$$\na_1\n- b\n$$\n\n    indented\n\n<div>\nraw\n</div>\n\n- [ ] task\n* * *\n[used][ref] &amp; ~~x~~\n\n[ref]: https://r.org\n**';
+  'Under\n---\n\n$$\na_1\n- b\n$$\n\n    indented\n\n<div>\nraw\n</div>\n\n- [ ] task\n* * *\n[used][ref] &amp; ~~x~~\n\n[ref]: https://r.org\n[far]: https://far.org\n\n[used][ref] late\n\n**';
 
 test('Markdown reads the same however the text is cut', async () => {
   await open();
