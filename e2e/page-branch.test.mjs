@@ -58,7 +58,7 @@ async function isSame() {
   assert.deepEqual(page.wrongs, []);
 }
 
-const regenerate = (nth) => page.locator('.offers > button').nth(nth).click();
+const regenerate = (nth) => page.locator('.offers > button', { hasText: 'Regenerate' }).nth(nth).click();
 
 test('an answer in the middle is regenerated, with another model too, and people can read every version', async () => {
   await say('Q1', 'A1');

@@ -9,6 +9,7 @@ const config = (url) => `
 [retry]
 schedule = "exponential"
 base_ms = 600000
+max_delay_ms = 0
 jitter = 0.0
 
 [[provider]]
@@ -108,7 +109,9 @@ test('a conversation is deleted in the middle of a wait, after a question', asyn
 });
 
 test('a conversation is exported as JSON and as Markdown', async () => {
-  await say('What is **two** and two?', 'It is `4`.\n\n```js\n2 + 2\n```');
+  provider.says('It is `4`.\n\n```js\n2 + 2\n```');
+  await send(page, 'What is **two** and two?');
+  await shows('2 + 2');
   await settled();
   const exported = async (entry) => {
     const coming = page.waitForEvent('download');

@@ -59,7 +59,7 @@ test('who asks for it is notified once when the wait is over', async () => {
   assert.equal(await on.page.locator('#notify').isHidden(), true, 'not for a short one');
   turn.tell(retry(600_000));
   await on.page.locator('#notify').click();
-  await on.page.locator('#notify[aria-pressed=true]', { hasText: 'Will notify' }).waitFor();
+  await on.page.locator('#notify[aria-pressed=true]', { hasText: 'You will be notified' }).waitFor();
   turn.tell({ type: 'status', status: 'active', retry: { ...retry(600_000), phase: 'asking' } }, retry(700_000, { attempt: 1 }));
   await on.line('Rate limited, retrying in 11 min 40 s');
   assert.deepEqual(await shown(), [], 'it still waits');

@@ -35,7 +35,7 @@ test('Markdown becomes nodes', async () => {
   const box = (label, checked) => `<input type="checkbox" disabled="" aria-label="${label}"${checked ? ' checked=""' : ''}>`;
   assert.equal(
     shown,
-    '<h3>Title</h3>' +
+    '<h2>Title</h2>' +
       '<p>A <strong>bold <em>and slanted</em> word</strong>, <code>&lt;b&gt;code&lt;/b&gt;</code>, snake_case_name, ' +
       '2 * 3 * 4, <del>gone</del> ©&nbsp;&lt;.<br>' +
       `${link('https://example.org/a_(b)', 'good')} ${link('https://example.org/c', 'https://example.org/c')}.</p>` +
@@ -75,7 +75,7 @@ test('nothing that a model writes becomes active', async () => {
       '[ref]: javascript:alert(1)',
     ].join('\n\n'),
   );
-  const allowed = 'A BLOCKQUOTE BR BUTTON CODE DEL DIV EM H3 H4 H5 H6 HR INPUT KBD LI OL P PRE SPAN STRONG SUB SUP TABLE TBODY TD TH THEAD TR UL';
+  const allowed = 'A BLOCKQUOTE BR BUTTON CODE DEL DIV EM H2 H3 H4 H5 H6 HR INPUT KBD LI OL P PRE SPAN STRONG SUB SUP TABLE TBODY TD TH THEAD TR UL';
   const found = await on.page.locator('.answer').evaluate((root, tags) => {
     const all = [...root.querySelectorAll('*')];
     return {
@@ -157,10 +157,10 @@ test('code is highlighted, and copied as it was written', async () => {
 });
 
 const SAMPLE =
-  '# Head\npara **bold** `code` *it* **a `b` c** [l](https://x.org/y) https://z.org/?q=1, end\nnext line\n\n' +
+  '[used][far] early\n\n# Head\npara **bold** `code` *it* **a `b` c** [l](https://x.org/y) https://z.org/?q=1, end\nnext line\n\n' +
   '- a\n  - b **c\n- d**\n\n  more of d\n  ~~~\n  x\n  ``` not the end\n  ~~~\n10. ten\n11. eleven\n\n' +
   '> q\n>\n> r\n\n| h | i |\n|:-|-:|\n| `a|` | b |\n\n```text\nfn main() {\n\n}\n```\nafter ** and __x__ *\n\n' +
-  'Under\n---\n\n$$\na_1\n- b\n$$\n\n    indented\n\n<div>\nraw\n</div>\n\n- [ ] task\n* * *\n[used][ref] &amp; ~~x~~\n\n[ref]: https://r.org\n**';
+  'Under\n---\n\n$$\na_1\n- b\n$$\n\n    indented\n\n<div>\nraw\n</div>\n\n- [ ] task\n* * *\n[used][ref] &amp; ~~x~~\n\n[ref]: https://r.org\n[far]: https://far.org\n\n[used][ref] late\n\n**';
 
 test('Markdown reads the same however the text is cut', async () => {
   await open();

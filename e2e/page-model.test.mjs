@@ -52,6 +52,7 @@ test('each conversation keeps its model, and each answer tells which one gave it
   // Elsewhere, too: it is the server that knows.
   const other = await openPage(stage.browser, page.url());
   await picked('route/main', other);
+  await shows('By the route.', other);
   assert.deepEqual((await feet(other)).map((text) => text.split(' · ')[0]), ['sim/two']);
   await other.context().close();
   // What was chosen and not yet used is kept while one looks elsewhere.

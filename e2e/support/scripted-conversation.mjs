@@ -17,7 +17,7 @@ export class Conversation {
 
   get summary() {
     const { id, at, status } = this;
-    const title = this.chunks.find(({ role }) => role === 'user')?.chunk.text.slice(0, 60) ?? '';
+    const title = this.chunks.find(({ role, chunk }) => role === 'user' && chunk.text)?.chunk.text.slice(0, 60) ?? '';
     return { id, createdAt: at, lastActivityAt: at, title, status, workspaceId: 'default' };
   }
 
@@ -46,8 +46,8 @@ export class Conversation {
     this.chunks.push({ seq: this.chunks.length + 1, role, chunk, ...(supersedes && { supersedes }) });
   }
 
-  begin(text) {
-    return this.#begin(new Turn(this, text));
+  begin(text, images) {
+    return this.#begin(new Turn(this, text, { images }));
   }
 
   /** Why a turn cannot be tried again, if so. */
@@ -103,13 +103,14 @@ class Turn {
   #retries = 0;
   #category;
 
-  constructor(conversation, text, { retryOf, supersedes } = {}) {
+  constructor(conversation, text, { retryOf, supersedes, images = [] } = {}) {
     Object.assign(this, { conversation, retryOf, supersedes });
     this.prompt = text;
     this.firstEvent = conversation.events.length;
     this.firstSeq = conversation.chunks.length + 1;
     if (retryOf) return void this.tell({ type: 'turn-start', retryOf });
-    conversation.keep('user', { type: 'text', text });
+    if (text) conversation.keep('user', { type: 'text', text });
+    for (const image of images) conversation.keep('user', { type: 'image', ...image });
     this.tell({ type: 'user-message', text }, { type: 'turn-start' });
   }
 

@@ -130,7 +130,7 @@ export class ScriptedServer {
         return client.send({ type: 'chat.error', conversationId, message: 'a turn is running: queue the message' });
       }
       client.subscriptions.add(target.id);
-      return target.begin(command.message);
+      return target.begin(command.message, command.images);
     }
     if (!conversation) return client.send({ type: 'chat.error', conversationId, message: 'no such conversation' });
     switch (type) {

@@ -8,7 +8,7 @@ import { Banner } from './banner.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
 import { Dock } from './dock.js';
-import { keepDraft, takeDraft } from './draft.js';
+import { draftOf, keepDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
 import { ConversationList } from './list.js';
@@ -16,6 +16,7 @@ import { actions } from './manage.js';
 import { isMenuOpen, opensMenu } from './menu.js';
 import { listen } from './revise.js';
 import { Settings } from './settings.js';
+import { obey } from './shortcuts.js';
 import { Silence } from './silence.js';
 import { Socket } from './socket.js';
 import { Targets } from './targets.js';
@@ -32,6 +33,7 @@ const manageable = actions({
   },
   onDeleted: (id) => {
     list.deleted(id);
+    keepDraft(id, '');
     if (id === open.id) location.hash = '#/';
   },
 });
@@ -41,7 +43,7 @@ const targets = new Targets();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
 const tools = new Tools();
-const composer = new Composer({ onSubmit: submit, onStop: stop, onModel: (model) => models.set(open.id, model) });
+const composer = new Composer({ onSubmit: submit, onStop: stop, onModel: (model) => models.set(open.id, model), onText: (text) => open && keepDraft(open.id, text) });
 const banner = new Banner({
   onRetryNow: (model) => {
     if (model) composer.follow(model);
@@ -74,11 +76,11 @@ function route() {
   if (open && open.id === id && (id || open.isEmpty)) return;
   if (open) {
     open.leave();
-    keepDraft(open.id, composer.text);
     dismiss('message');
   }
   open = new Conversation({ id, socket, dock, onChange: render, model: () => composer.model });
-  composer.text = takeDraft(id);
+  composer.text = draftOf(id);
+  composer.images.all = [];
   transcript.clear();
   list.mark(id);
   allowed.of(id);
@@ -124,9 +126,13 @@ function tellTitle() {
 }
 
 /** Sends or queues a text. Whether it was sent. */
-function submit(text) {
+function submit(text, images = []) {
   if (open.isRunning && !open.id) return false; // its conversation is being made
-  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model);
+  if (open.isRunning && images.length > 0) {
+    toast('Images can be sent when this answer has ended.', 'message');
+    return false;
+  }
+  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model, images);
   if (taken) dismiss('message');
   else if (!open.isGone) toast('Not connected. Your message was not sent.', 'connection');
   return taken;
@@ -167,6 +173,7 @@ function receive(message) {
 }
 
 function adopt(id) {
+  keepDraft(undefined, '');
   open.adopt(id);
   allowed.of(id);
   history.replaceState(null, '', `#/c/${id}`);
@@ -175,9 +182,10 @@ function adopt(id) {
 
 /** Puts a text back into the field that was sent and not accepted. */
 function giveBack() {
-  const text = open.takeBack();
+  const { text, images } = open.takeBack();
   if (text && !composer.text) composer.text = text;
-  return text !== '';
+  if (images.length > 0) composer.images.all = images;
+  return text !== '' || images.length > 0;
 }
 
 function connected() {
@@ -213,6 +221,22 @@ document.addEventListener('keydown', (event) => {
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });
+obey({
+  write: () => composer.focus(true),
+  search: () => {
+    setDrawer(true);
+    byId('search').focus();
+  },
+  begin: () => byId('new').click(),
+  next: () => go(1),
+  previous: () => go(-1),
+});
+
+function go(step) {
+  const id = list.next(open.id, step);
+  if (id) location.hash = `#/c/${id}`;
+}
+
 byId('sample').textContent = `Try: “${SAMPLE}”`;
 byId('sample').addEventListener('click', () => submit(SAMPLE));
 byId('new').addEventListener('click', () => setTimeout(() => composer.focus()));

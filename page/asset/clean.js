@@ -3,7 +3,7 @@
 import DOMPurify from './vendor/dompurify/purify.es.mjs';
 
 const TAGS =
-  'a blockquote br code del em h3 h4 h5 h6 hr img input ins kbd li mark ol p pre s span strong sub sup table tbody td th ' +
+  'a blockquote br code del em h2 h3 h4 h5 h6 hr img input ins kbd li mark ol p pre s span strong sub sup table tbody td th ' +
   'thead tr u ul';
 /** Attributes whose value is no address. */
 const PLAIN = 'align alt aria-label checked class data-language disabled rel scope start target type';

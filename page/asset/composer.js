@@ -3,6 +3,7 @@ import { getModels } from './api.js';
 import { setModels } from './choice.js';
 import { byId, element } from './element.js';
 import { hasKeyboard, passFocus } from './focus.js';
+import { Images } from './images.js';
 
 const MODEL_KEY = 'everturn.model';
 const field = byId('prompt');
@@ -11,19 +12,31 @@ const stop = byId('stop');
 const picker = byId('model');
 
 export class Composer {
-  /** `onSubmit(text)` returns whether the text was sent; `onModel(model)`: the person chose one. */
-  constructor({ onSubmit, onStop, onModel }) {
+  images = new Images();
+
+  /**
+   * `onSubmit(text, images)` returns whether that was sent; `onModel(model)`: the person chose one;
+   * `onText(text)`: what is written changed.
+   */
+  constructor({ onSubmit, onStop, onModel, onText }) {
+    this.onText = onText;
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       const text = field.value.trim();
-      if (text && onSubmit(text)) this.text = '';
+      const images = this.images.all;
+      if ((!text && images.length === 0) || !onSubmit(text, images)) return;
+      this.text = '';
+      this.images.all = [];
     });
     field.addEventListener('keydown', (event) => {
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !hasKeyboard()) return;
       event.preventDefault();
       byId('composer').requestSubmit();
     });
-    field.addEventListener('input', fit);
+    field.addEventListener('input', () => {
+      fit();
+      onText(field.value);
+    });
     stop.addEventListener('click', onStop);
     picker.addEventListener('change', () => {
       localStorage.setItem(MODEL_KEY, picker.value);
@@ -38,6 +51,7 @@ export class Composer {
   set text(text) {
     field.value = text;
     fit();
+    this.onText(text);
   }
 
   get model() {
@@ -73,8 +87,9 @@ export class Composer {
     picker.value = model;
   }
 
-  focus() {
-    if (hasKeyboard()) field.focus({ preventScroll: true });
+  /** `byHand`: the person asked for it. */
+  focus(byHand = false) {
+    if (byHand || hasKeyboard()) field.focus({ preventScroll: true });
   }
 
   async loadModels() {

@@ -26,6 +26,9 @@ import { Watchdog } from './watchdog.js';
 const isPrompt = (event) => event.type === 'user-message';
 const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
 
+/** What the server says of a conversation that somebody deleted. */
+const GONE = /^there is no conversation/;
+
 /** This page can take text back, so a broken answer may be streamed again. */
 const WITH_REWINDS = { retry: { afterContent: 'rewind' }, extensions: true };
 
@@ -40,6 +43,7 @@ export class Conversation {
   #story = new Story();
   #status = 'idle';
   #outgoing = new Outgoing();
+  #images = new Map(); // by turn: those of the message that it began with
   #inbox = []; // events that are not shown yet
   #cursor; // of the last event that came
   #load = null; // the load under way
@@ -219,18 +223,19 @@ export class Conversation {
     this.#press.drop();
     release();
     if (wasAgain) this.#again.refused(why);
-    if (this.#resumed) this.load(); // our cursor is not known any more
+    if (this.#resumed || GONE.test(why)) this.load(); // our cursor is not known any more
     return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
   }
 
   /** Starts a turn. False when there is no connection, or nothing is known yet of the conversation. */
-  send(message, model) {
+  send(message, model, images = []) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
-    const command = { type: 'chat.send', conversationId: this.id, message, model, ...WITH_REWINDS };
+    const pictures = images.length > 0 && { images };
+    const command = { type: 'chat.send', conversationId: this.id, message, model, ...pictures, ...WITH_REWINDS };
     if (!this.#socket.send(command)) return false;
     this.#resumed = false;
     this.#again.offer(null);
-    this.#outgoing.prompt(message);
+    this.#outgoing.prompt(message, images);
     this.#onChange();
     return true;
   }
@@ -243,11 +248,11 @@ export class Conversation {
     return sent;
   }
 
-  /** The text that was sent and never confirmed, if any: it is no longer under way. */
+  /** The text and images that were sent and never confirmed, if any: they are no longer under way. */
   takeBack() {
-    const text = this.#outgoing.takeBack();
+    const taken = this.#outgoing.takeBack();
     this.#onChange();
-    return text;
+    return taken;
   }
 
   /** Sends a command about this conversation. Whether that was possible. */
@@ -310,9 +315,11 @@ export class Conversation {
   #begin(event) {
     this.#status = 'active';
     this.#replayDue = this.#wasIdle = false;
+    // Events do not have them: of a turn that was begun here they are known.
+    if (this.#outgoing.images.length > 0) this.#images.set(event.turnId, this.#outgoing.images);
     this.#outgoing.begun();
     this.#again.offer(null);
-    this.#story.begin(event);
+    this.#story.begin({ ...event, images: this.#images.get(event.turnId) });
   }
 
   /** The last turn, when it can be tried again. */

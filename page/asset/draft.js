@@ -1,15 +1,16 @@
-// What was written and not sent, for each conversation.
+// What was written and not sent, for each conversation. It outlives the page.
 
-const drafts = new Map();
+const KEY = 'everturn.draft.';
 
-/** Keeps a text; `id` is undefined for a new conversation. */
+/** Keeps a text; an empty one is forgotten. `id` is undefined for a new conversation. */
 export function keepDraft(id, text) {
-  if (text) drafts.set(id, text);
+  try {
+    if (text) localStorage.setItem(KEY + (id ?? ''), text);
+    else localStorage.removeItem(KEY + (id ?? ''));
+  } catch {
+    // There is no room: then it lasts as long as the field.
+  }
 }
 
-/** The text that was kept, once. */
-export function takeDraft(id) {
-  const text = drafts.get(id) ?? '';
-  drafts.delete(id);
-  return text;
-}
+/** The text that was kept. */
+export const draftOf = (id) => localStorage.getItem(KEY + (id ?? '')) ?? '';

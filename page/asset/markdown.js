@@ -30,6 +30,11 @@ export class Markdown {
     this.#root = root;
   }
 
+  /** All that was pushed. */
+  get source() {
+    return this.#text + this.#fresh;
+  }
+
   push(text) {
     this.#fresh += text.replaceAll('\r', '');
   }

@@ -25,6 +25,7 @@ button.addEventListener('click', async () => {
 
 /** Offers it during a wait of that length. */
 export function offer(delayMs) {
+  if (button.textContent === '') set(false);
   button.hidden = !wanted && !(delayMs >= LONG_MS && 'Notification' in window);
 }
 
@@ -44,5 +45,5 @@ export function ended(outcome) {
 function set(on) {
   wanted = on;
   button.setAttribute('aria-pressed', String(on));
-  button.textContent = on ? 'Will notify' : 'Notify me';
+  button.textContent = on ? 'You will be notified' : 'Notify me when this is over';
 }

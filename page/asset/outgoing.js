@@ -1,11 +1,11 @@
 // The texts that the person sent and the server has not confirmed.
-import { bubble } from './section.js';
+import { said } from './section.js';
 import * as transcript from './transcript.js';
 
 const CONFIRMS_QUEUE = new Set(['queue-changed', 'user-message', 'steering']);
 
 export class Outgoing {
-  #prompt = null; // begins a turn: { text, node }
+  #prompt = null; // begins a turn: { text, images, nodes }
   #queued = ''; // was sent to be queued
 
   /** Whether a turn is still to begin. */
@@ -15,12 +15,17 @@ export class Outgoing {
 
   /** What is shown of it. */
   get nodes() {
-    return this.#prompt ? [this.#prompt.node] : [];
+    return this.#prompt ? this.#prompt.nodes : [];
   }
 
-  prompt(text) {
-    this.#prompt = { text, node: bubble(text, 'pending') };
-    transcript.append(this.#prompt.node);
+  /** The images of the message that is to begin a turn. */
+  get images() {
+    return this.#prompt?.images ?? [];
+  }
+
+  prompt(text, images = []) {
+    this.#prompt = { text, images, nodes: said(text, images, 'pending') };
+    this.#prompt.nodes.forEach((node) => transcript.append(node));
     transcript.toEnd();
   }
 
@@ -34,15 +39,16 @@ export class Outgoing {
 
   /** The turn has begun. */
   begun() {
-    this.#prompt?.node.remove();
+    this.#prompt?.nodes.forEach((node) => node.remove());
     this.#prompt = null;
   }
 
-  /** The text that was never confirmed, if any: it is no longer under way. */
+  /** The text and images that were never confirmed, if any: they are no longer under way. */
   takeBack() {
+    const { images } = this;
     const text = this.#prompt?.text ?? this.#queued;
     this.begun();
     this.#queued = '';
-    return text;
+    return { text, images };
   }
 }

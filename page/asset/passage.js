@@ -1,12 +1,13 @@
 // What the model says in one step: text, reasoning, tool calls and errors, in their order.
 import { element } from './element.js';
 import { Markdown } from './markdown.js';
+import { hasSource } from './source.js';
 import { ToolCard } from './tool.js';
 import { aftermath, failure } from './wording.js';
 
 /** A part of the transcript that grows at its end. */
 export class Passage {
-  node = element('div', { className: 'passage' });
+  node = element('div', { className: 'passage', role: 'article', ariaLabel: 'Answer' });
   #open = null; // the piece that the next delta of its kind continues
 
   text(delta) {
@@ -53,6 +54,10 @@ export class Passage {
 class Answer {
   node = element('div', { className: 'answer' });
   #markdown = new Markdown(this.node);
+
+  constructor() {
+    hasSource(this.node, () => this.#markdown.source);
+  }
 
   push(delta) {
     this.#markdown.push(delta);

@@ -17,7 +17,7 @@ const escaped = (text) => text.replace(/[<>"']|&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|\w
 
 const renderer = {
   heading({ tokens, depth }) {
-    const tag = `h${Math.min(depth + 2, 6)}`; // below the headings of the page
+    const tag = `h${Math.min(depth + 1, 6)}`; // below the title of the page
     return `<${tag}>${this.parser.parseInline(tokens)}</${tag}>\n`;
   },
   code({ text, lang }) {

@@ -2,6 +2,7 @@
 import { modelChoice } from './choice.js';
 import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
+import { answersIn, copyOffer } from './source.js';
 
 const column = byId('transcript');
 
@@ -20,7 +21,7 @@ export function answerOffers() {
   button.addEventListener('click', () => revise());
   const choice = modelChoice('Regenerate with …', revise);
   choice.classList.replace('button', 'quiet');
-  offers.append(button, choice);
+  offers.append(copyOffer(() => answersIn(offers.closest('.turn'))), button, choice);
   return offers;
 }
 

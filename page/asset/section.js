@@ -2,15 +2,25 @@
 import { attemptsOf } from './attempts.js';
 import { element } from './element.js';
 import { wrap } from './fold.js';
+import { attachments } from './picture.js';
 import { answerOffers, editOffer } from './revise.js';
+import { copyOffer } from './source.js';
 import { ending, figures } from './wording.js';
 
 /** A user message as it is shown in the transcript. `seq`: of its chunk, as soon as that is known. */
 export function bubble(text, className = '', seq) {
-  const node = element('div', { className: `user ${className}`.trim() }, element('div', { className: 'bubble' }, text));
-  if (className === '') node.append(editOffer(text));
+  const node = element('div', { className: `user ${className}`.trim(), role: 'article', ariaLabel: 'You' });
+  node.append(element('div', { className: 'bubble' }, text));
+  if (className === '') node.append(element('div', { className: 'beside' }, editOffer(text), copyOffer(() => text)));
   if (seq !== undefined) node.dataset.seq = seq;
   return node;
+}
+
+/** A user message with its images. */
+export function said(text, images, className = '') {
+  const nodes = text || images.length === 0 ? [bubble(text, className)] : [];
+  if (images.length > 0) nodes.push(attachments(images, className));
+  return nodes;
 }
 
 export class Section {

@@ -2,6 +2,7 @@
 import { summaryFold } from './compaction.js';
 import { Passage } from './passage.js';
 import { FINAL_REPORT, guidance, reportCard } from './report.js';
+import { attachments } from './picture.js';
 import { Section, bubble } from './section.js';
 
 /** A turn that ended before anything of it was kept. */
@@ -104,7 +105,7 @@ export class Stored {
       case 'error':
         return this.#model.error({ ...chunk, category: chunk.category ?? this.#turn?.category });
       case 'image':
-        return this.#fromPerson('Image', seq, 'attachment');
+        return this.#image(chunk, seq);
       case 'system': // for the model
         return chunk.keepsFrom !== undefined ? this.#summary(chunk.text, seq) : this.#guidance(chunk.text);
       default: // of a newer version
@@ -117,9 +118,14 @@ export class Stored {
     return this.#passage;
   }
 
-  #fromPerson(text, seq, className = '') {
+  #fromPerson(text, seq) {
     const isSteering = this.#turn && (this.#hasModel || this.#turn.retryOf !== undefined);
-    this.#section.append(bubble(text, isSteering ? 'steering' : className, seq));
+    this.#section.append(bubble(text, isSteering ? 'steering' : '', seq));
+    this.#passage = null;
+  }
+
+  #image(chunk, seq) {
+    this.#section.append(attachments([chunk], '', seq));
     this.#passage = null;
   }
 

@@ -3,7 +3,7 @@ import { modelOf } from './answered.js';
 import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
 import { forced, missing, reportCard } from './report.js';
-import { Section, bubble } from './section.js';
+import { Section, bubble, said } from './section.js';
 
 /** One turn, from its first event to its `turn-sealed`. */
 export class Turn {
@@ -21,10 +21,13 @@ export class Turn {
   #figures = { retries: 0, steps: 0 };
 
   /** `text` is absent in a turn that tries another one again. */
-  constructor({ turnId, text }) {
+  constructor({ turnId, text, images = [] }) {
     this.id = turnId;
     this.#section.begin();
-    if (text !== undefined) this.#section.append((this.#message = bubble(text)));
+    if (text === undefined) return;
+    const nodes = said(text, images);
+    this.#message = nodes[0];
+    nodes.forEach((node) => this.#section.append(node));
   }
 
   /** Whether a tool was called. */

@@ -129,7 +129,8 @@ fn nothing_is_left_open_and_nothing_outside_is_named() {
             })
         })
     };
-    for file in files() {
+    // Other people's files are copied as they are.
+    for file in files().into_iter().filter(|file| !file.starts_with("page/asset/vendor/")) {
         for (line, content) in text(&file).iter().flat_map(|text| text.lines()).enumerate() {
             assert!(!word(content, &open), "{file}:{} leaves something open", line + 1);
             assert!(!word(content, &outside), "{file}:{} names something outside the repository", line + 1);

@@ -235,7 +235,8 @@ impl Batch {
             context_size: turn.context_size(),
             reason: Some(outcome.reason.clone()),
             category: outcome.failure.as_ref().map(|failure| failure.category),
-            model: self.head.model.clone(),
+            // A route is not what answers.
+            model: turn.target().map(|target| target.name.clone()).or_else(|| self.head.model.clone()),
             first_seq: Some(self.sealed_seqs.0),
             last_seq: Some(self.sealed_seqs.1),
             first_token_ms: turn.first_token_at().map(|at| at.since(turn.started_at())),

@@ -1,0 +1,192 @@
+// Whether everybody can use the page: the accessibility checker in the main states, names for screen readers, the keyboard
+// alone, and room for fingers.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findings } from './support/axe.mjs';
+import { stage } from './support/stage.mjs';
+
+const on = stage();
+const PHONE = { viewport: { width: 380, height: 760 }, isMobile: true, hasTouch: true };
+const SAID =
+  '# Title\n\nSome `code` and a [link](https://example.org), ~~gone~~.\n\n- [x] done\n- [ ] to do\n\n> said\n\n' +
+  '| a | b |\n|---|--:|\n| 1 | 2 |\n\n```rust\n// It adds.\nfn add(a: u32) -> Option<&str> { let b = 42; Some("b") }\n```\n\n' +
+  '```html\n<p class="x">text</p>\n```\n\n```diff\n- old\n+ new\n```\n';
+
+const call = (turn, toolCallId) => ({ stepId: `${turn.id}#0`, toolCallId, toolName: 'shell' });
+const isClean = async (state) => assert.deepEqual(await findings(on.page), [], state);
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const [kind, size] of [['a desktop', {}], ['a phone', PHONE]]) {
+    test(`nothing is found on ${kind}, ${colorScheme}`, async () => {
+      await on.open('/', { colorScheme, reducedMotion: 'reduce', ...size });
+      await isClean('nothing said yet');
+      const turn = await on.begin('Explain');
+      turn.tell({ type: 'provider-retry', attempt: 0, delayMs: 600_000, message: '{"error":{"message":"Busy"}}', code: '429', maxAttempts: 9, target: 'demo/flaky' });
+      await on.until(() => !document.querySelector('#banner').hidden);
+      await isClean('a wait');
+      turn.tell({ type: 'reasoning-delta', delta: 'Let me think.' });
+      turn.say(SAID);
+      turn.tell({ type: 'tool-call', ...call(turn, 'a'), input: { command: 'ls' } }, { type: 'step-complete', stepId: `${turn.id}#0` });
+      turn.tell({ type: 'tool-result', ...call(turn, 'a'), content: 'one file', isError: false, durationMs: 3 });
+      await on.until(() => document.querySelectorAll('.hljs-keyword').length > 0 && document.querySelectorAll('.hljs-addition').length > 0);
+      await isClean('an answer being written');
+      turn.end('stop', { usage: { inputTokens: 3, outputTokens: 4 } });
+      await on.sealed();
+      await isClean('an answer');
+      const failed = await on.begin('Fail');
+      failed.tell({ type: 'error', message: 'HTTP 401: {"error":"bad key"}', code: '401', category: 'auth' });
+      failed.end('error');
+      await on.sealed();
+      await on.page.locator('.again').waitFor();
+      for (const fold of await on.page.locator('summary:visible').all()) await fold.click();
+      await isClean('an error, and all that can be unfolded');
+    });
+  }
+
+  test(`nothing is found in panels and dialogs, ${colorScheme}`, async () => {
+    await on.open('/', { colorScheme, reducedMotion: 'reduce' });
+    const turn = await on.begin('Explain');
+    turn.end();
+    await on.sealed();
+    await on.page.locator('#settings-button').click();
+    await isClean('settings');
+    await on.page.keyboard.press('Escape');
+    await on.page.locator('#conversation-button').click();
+    await isClean('menu');
+    await on.page.locator('#conversation-menu button', { hasText: 'Rename' }).click();
+    await isClean('rename');
+    await on.page.keyboard.press('Escape');
+    await on.page.locator('#conversation-button').click();
+    await on.page.locator('#conversation-menu button', { hasText: 'Delete' }).click();
+    await isClean('delete');
+    await on.page.keyboard.press('Escape');
+    await on.page.locator('#help').click();
+    await isClean('shortcuts');
+    await on.page.keyboard.press('Escape');
+    await on.page.reload();
+    await on.page.locator('.edit').click();
+    await isClean('editing');
+  });
+}
+
+test('on a touch screen everything one presses has room', async () => {
+  await on.open('/', PHONE);
+  const small = () =>
+    on.page.evaluate(() =>
+      [...document.querySelectorAll('button, select, summary, input, #list a, textarea')]
+        .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.disabled && !each.closest('[inert]'))
+        .map((each) => ({ name: each.id || each.className || each.nodeName, box: (each.closest('label') ?? each).getBoundingClientRect() }))
+        .filter(({ box: { width, height } }) => width < 44 || height < 44)
+        .map(({ name, box }) => `${name}: ${box.width} x ${box.height}`),
+    );
+  assert.deepEqual(await small(), []);
+  const turn = await on.begin('Explain');
+  turn.tell({ type: 'provider-retry', attempt: 0, delayMs: 600_000, message: '{"error":{"message":"Busy"}}', code: '429' });
+  await on.until(() => !document.querySelector('#banner').hidden);
+  assert.deepEqual(await small(), []);
+  turn.tell({ type: 'reasoning-delta', delta: 'Let me think.' });
+  turn.say(SAID);
+  turn.end();
+  await on.sealed();
+  assert.deepEqual(await small(), []);
+  await on.page.locator('#menu').tap();
+  await on.page.locator('#list a').waitFor();
+  assert.deepEqual(await small(), []);
+  await on.page.locator('#list .more').tap();
+  assert.deepEqual(await small(), []);
+});
+
+test('a screen reader is told who says what', async () => {
+  await on.open();
+  const turn = await on.begin('A question');
+  turn.say('An answer');
+  turn.end();
+  await on.sealed();
+  const names = () => on.page.getByRole('article').evaluateAll((nodes) => nodes.map((node) => `${node.ariaLabel}: ${node.querySelector('.bubble, .answer').textContent.trim()}`));
+  assert.deepEqual(await names(), ['You: A question', 'Answer: An answer']);
+  await on.page.reload();
+  await on.page.locator('.history .answer').waitFor();
+  assert.deepEqual(await names(), ['You: A question', 'Answer: An answer']);
+});
+
+test('the keyboard alone will do', async () => {
+  const first = on.server.conversation();
+  first.begin('First').end();
+  const second = on.server.conversation();
+  second.begin('Second').end();
+  second.at += 1000;
+  await on.open(`/#/c/${second.id}`);
+  await on.shows('Second');
+  const { keyboard } = on.page;
+  const isFocused = (id) => on.until((wanted) => document.activeElement.id === wanted, id);
+  await keyboard.press('Control+k');
+  await isFocused('search');
+  await keyboard.press('Alt+ArrowDown');
+  await on.shows('First');
+  await keyboard.press('Alt+ArrowDown');
+  await keyboard.press('Alt+ArrowUp');
+  await on.shows('Second');
+  await on.page.locator('#scroll').focus();
+  await keyboard.press('?');
+  await on.page.locator('#shortcuts[open]').waitFor();
+  assert.match(await on.page.locator('#shortcuts dl').innerText(), /New conversation/);
+  await keyboard.press('Escape');
+  await on.page.locator('#shortcuts[open]').waitFor({ state: 'detached' }).catch(() => {});
+  await on.page.locator('#scroll').focus();
+  await keyboard.press('/');
+  await isFocused('prompt');
+  await keyboard.type('a / b ? c');
+  assert.equal(await on.page.locator('#prompt').inputValue(), 'a / b ? c', 'they are letters where one writes');
+  await keyboard.press('Control+Shift+O');
+  await on.page.locator('#welcome').waitFor();
+  await isFocused('prompt');
+  assert.equal(on.commands('chat.stop').length, 0);
+});
+
+test('what is being written stays with its conversation, and outlives the page', async () => {
+  const other = on.server.conversation();
+  other.begin('Beta').end();
+  await on.open();
+  const field = on.page.locator('#prompt');
+  const turn = await on.begin('Alpha');
+  turn.end();
+  await on.sealed();
+  await field.fill('for here');
+  await on.page.locator('#list a', { hasText: 'Beta' }).click();
+  await on.until(() => document.querySelector('.bubble')?.textContent === 'Beta');
+  assert.equal(await field.inputValue(), '');
+  await field.fill('for elsewhere');
+  await on.page.locator('#list a', { hasText: 'Alpha' }).click();
+  await on.until(() => document.querySelector('#prompt').value === 'for here');
+  await on.page.reload();
+  await on.until(() => document.querySelector('#prompt').value === 'for here');
+  await on.page.locator('#send').click();
+  await on.until(() => document.querySelector('#prompt').value === '');
+  await on.page.locator('#list a', { hasText: 'Beta' }).click();
+  await on.until(() => document.querySelector('#prompt').value === 'for elsewhere');
+  await on.page.locator('#list a', { hasText: 'Alpha' }).click();
+  await on.until(() => document.querySelector('.bubble')?.textContent === 'Alpha');
+  assert.equal(await field.inputValue(), '', 'what was sent is no draft');
+});
+
+test('messages are copied as they were written', async () => {
+  await on.open('/', { permissions: ['clipboard-read', 'clipboard-write'] });
+  const turn = await on.begin('Is it **so**?');
+  turn.tell({ type: 'turn-start', messageSeq: 1 });
+  turn.say('It *is*');
+  turn.tell({ type: 'step-complete', stepId: `${turn.id}#0` });
+  turn.say('- so\n- `it` is\n');
+  turn.end();
+  await on.sealed();
+  const copies = async (place) => {
+    await on.page.locator(place).locator('button', { hasText: 'Copy' }).click();
+    await on.page.locator(place).locator('button', { hasText: 'Copied' }).waitFor();
+    return on.page.evaluate(() => navigator.clipboard.readText());
+  };
+  for (const round of ['live', 'from history']) {
+    assert.equal(await copies('.offers'), 'It *is*\n\n- so\n- `it` is', round);
+    assert.equal(await copies('.beside'), 'Is it **so**?', round);
+    await on.page.reload();
+    await on.page.locator('.history .answer').last().waitFor();
+  }
+});

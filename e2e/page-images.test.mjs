@@ -1,0 +1,142 @@
+// Images that go with a message: attached, pasted, dropped, taken back, sent and shown.
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { findings } from './support/axe.mjs';
+import { send } from './support/browser.mjs';
+import { served } from './support/served.mjs';
+import { stage } from './support/stage.mjs';
+
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const pixel = (name) => ({ name, mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') });
+const URL = `data:image/png;base64,${PIXEL}`;
+const on = stage();
+
+const attach = (...files) => on.page.locator('#attach-file').setInputFiles(files);
+const attached = (count) => on.until((wanted) => document.querySelectorAll('#images li').length === wanted, count);
+const shown = () => on.page.locator('.attachment img').evaluateAll((images) => images.map(({ src, complete, naturalWidth }) => [src, complete && naturalWidth > 0]));
+
+/** Gives the page a file as the clipboard or a drag would. */
+const give = (kind, type = 'image/png') =>
+  on.page.evaluate(
+    ({ kind, type, bytes }) => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0))], 'given', { type }));
+      const event = kind === 'paste' ? new ClipboardEvent(kind, { clipboardData: data, bubbles: true, cancelable: true }) : new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true });
+      document.querySelector('#prompt').dispatchEvent(event);
+      return event.defaultPrevented;
+    },
+    { kind, type, bytes: PIXEL },
+  );
+
+test('images are attached, pasted and dropped, taken back, sent and shown', async () => {
+  await on.open();
+  await attach(pixel('a.png'), pixel('b.png'));
+  await attached(2);
+  assert.equal(await give('paste'), true);
+  await attached(3);
+  assert.equal(await give('drop'), true);
+  await attached(4);
+  await on.page.locator('#images button').first().click();
+  await attached(3);
+  assert.deepEqual(await findings(on.page), []);
+  const turn = await on.begin('What is this?');
+  await attached(0);
+  const [{ images, message }] = on.commands('chat.send');
+  assert.equal(message, 'What is this?');
+  assert.deepEqual(images, Array(3).fill({ url: URL, mimeType: 'image/png' }));
+  assert.deepEqual(await on.bubbles(), ['What is this?', '']);
+  const three = Array(3).fill([URL, true]);
+  assert.deepEqual(await shown(), three);
+  // A replay of the turn does not lose them.
+  turn.tell({ type: 'user-message', text: 'What is this?' }, { type: 'turn-start' });
+  turn.say('A dot.');
+  turn.end();
+  await on.sealed();
+  assert.deepEqual(await shown(), three);
+  await on.page.reload();
+  await on.page.locator('.history .answer').waitFor();
+  assert.deepEqual(await shown(), three);
+  assert.deepEqual(on.page.wrongs, []);
+});
+
+test('an image alone is a message, and one from elsewhere is not fetched', async () => {
+  const conversation = on.server.conversation();
+  conversation.begin('', [{ url: 'https://example.org/x.png' }, { url: 'data:image/svg+xml;base64,PHN2Zz4=' }, { url: 'javascript:alert(1)' }]).end();
+  await on.open(`/#/c/${conversation.id}`);
+  await on.page.locator('.attachment').nth(2).waitFor();
+  assert.deepEqual(await on.page.locator('.attachment a').evaluateAll((links) => links.map(({ href }) => href)), ['https://example.org/x.png']);
+  assert.equal(await on.page.locator('.attachment img').count(), 0);
+  await attach(pixel('a.png'));
+  await attached(1);
+  await on.begins(() => on.page.locator('#send').click());
+  assert.equal(on.commands('chat.send')[0].message, '');
+  assert.equal(await on.page.locator('.turn[aria-busy=true] .attachment img').count(), 1);
+  assert.deepEqual(on.page.wrongs, []);
+});
+
+test('what cannot be sent is said, and kept', async () => {
+  await on.open();
+  await give('paste', 'text/plain');
+  await on.page.locator('.toast', { hasText: 'not a PNG, JPEG, GIF or WebP image' }).waitFor();
+  await attach(...Array.from({ length: 17 }, (_, index) => pixel(`${index}.png`)));
+  await on.page.locator('.toast', { hasText: 'at most 16 images' }).waitFor();
+  await attached(16);
+  await on.page.reload();
+  const turn = await on.begin();
+  await attach(pixel('a.png'));
+  await attached(1);
+  await send(on.page, 'And this?');
+  await on.page.locator('.toast', { hasText: 'when this answer has ended' }).waitFor();
+  await attached(1);
+  assert.equal(await on.page.locator('#prompt').inputValue(), 'And this?');
+  turn.end();
+  await on.sealed();
+  turn.conversation.turn = { end() {} };
+  await on.page.locator('#send').click();
+  await on.page.locator('.toast', { hasText: 'a turn is running' }).waitFor();
+  await attached(1);
+});
+
+test('a large image is made smaller before it is sent', async () => {
+  await on.open();
+  const bytes = await on.page.evaluate(async () => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 2000, height: 1000 });
+    const context = canvas.getContext('2d');
+    const noise = context.createImageData(2000, 1000);
+    // Noise is hard to compress.
+    for (let at = 0, seed = 1; at < noise.data.length; at += 1) noise.data[at] = (seed = (seed * 48271) % 2147483647) % 256;
+    context.putImageData(noise, 0, 0);
+    const encoded = atob(canvas.toDataURL('image/png').split(',')[1]);
+    const blob = new Blob([Uint8Array.from(encoded, (character) => character.charCodeAt(0))], { type: 'image/png' });
+    const data = new DataTransfer();
+    data.items.add(new File([blob], 'noise.png', { type: 'image/png' }));
+    document.querySelector('#prompt').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+    return blob.size;
+  });
+  await attached(1);
+  const image = on.page.locator('#images img');
+  const url = await image.getAttribute('src');
+  assert.ok(bytes > 2_000_000 && url.length < 3_500_000, `${bytes} bytes became ${url.length} characters`);
+  assert.match(url, /^data:image\/webp;base64,/);
+  assert.deepEqual(await image.evaluate(({ naturalWidth, naturalHeight }) => [naturalWidth, naturalHeight]), [1600, 800]);
+});
+
+const real = served((url) => `\n[[provider]]\nname = "sim"\nbase_url = "${url}"\nmodels = ["one"]\n`, 1);
+let page;
+beforeEach(() => ({ page } = real));
+
+test('the server takes an image, and shows it from history', async () => {
+  real.provider.says('A dot.');
+  await page.locator('#attach-file').setInputFiles([pixel('a.png')]);
+  await page.waitForFunction(() => document.querySelectorAll('#images li').length === 1);
+  await send(page, 'What is this?');
+  await real.shows('A dot.');
+  await real.settled();
+  const asked = JSON.stringify(real.provider.requests[0].said);
+  assert.ok(asked.includes(PIXEL), 'the provider was sent it');
+  assert.equal(await page.locator('.attachment img').count(), 1);
+  await page.reload();
+  await page.locator('.history .answer').waitFor();
+  assert.equal(await page.locator('.attachment img').getAttribute('src'), URL);
+  assert.deepEqual(page.wrongs, []);
+});

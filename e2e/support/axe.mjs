@@ -1,0 +1,9 @@
+// The accessibility checker, run in a page.
+import axe from 'axe-core';
+
+/** What it finds on the page, a line for each element. */
+export async function findings(page) {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ target, any }) => `${id} (${help}): ${target.join(' ')} ${any[0]?.message ?? ''}`));
+}

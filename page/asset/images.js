@@ -1,0 +1,118 @@
+// Images that go with the next message: attached, pasted or dropped.
+import { byId, element } from './element.js';
+import { picture } from './picture.js';
+import { toast } from './toast.js';
+
+const list = byId('images');
+const input = byId('attach-file');
+const drop = byId('composer').querySelector('.field');
+
+const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+const MOST = 16;
+/** A message must fit into one frame of the WebSocket, in characters. */
+const MOST_TOGETHER = 3_500_000;
+/** A larger file is made smaller, in bytes; its longer side, in pixels. */
+const LARGE = 600_000;
+const LONGEST_SIDE = 1600;
+
+export class Images {
+  #images = []; // of { url, mimeType }
+
+  constructor() {
+    byId('attach').addEventListener('click', () => input.click());
+    input.addEventListener('change', () => {
+      this.#add([...input.files]);
+      input.value = '';
+    });
+    byId('prompt').addEventListener('paste', (event) => {
+      const files = [...event.clipboardData.files];
+      if (files.length === 0) return;
+      event.preventDefault();
+      this.#add(files);
+    });
+    const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
+    // Anywhere: a file that is dropped beside the field must not replace the page.
+    document.addEventListener('dragover', (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      drop.classList.add('dropping');
+    });
+    document.addEventListener('dragleave', (event) => event.relatedTarget ?? drop.classList.remove('dropping'));
+    document.addEventListener('drop', (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      drop.classList.remove('dropping');
+      this.#add([...event.dataTransfer.files]);
+    });
+  }
+
+  get all() {
+    return [...this.#images];
+  }
+
+  set all(images) {
+    this.#images = [...images];
+    this.#show();
+  }
+
+  async #add(files) {
+    for (const file of files) {
+      if (!TYPES.includes(file.type)) {
+        toast(`${file.name || 'This file'} is not a PNG, JPEG, GIF or WebP image.`, 'message');
+        continue;
+      }
+      const image = await read(file).catch(() => null);
+      if (!image) toast(`${file.name || 'The image'} could not be read.`, 'message');
+      else if (this.#images.length >= MOST) toast(`A message has at most ${MOST} images.`, 'message');
+      else if (this.#size + image.url.length > MOST_TOGETHER) toast('The images are too large for one message.', 'message');
+      else this.#images.push(image);
+    }
+    this.#show();
+    byId('prompt').focus();
+  }
+
+  get #size() {
+    return this.#images.reduce((sum, { url }) => sum + url.length, 0);
+  }
+
+  #show() {
+    list.hidden = this.#images.length === 0;
+    list.replaceChildren(...this.#images.map((image, index) => this.#item(image, index + 1)));
+  }
+
+  #item(image, number) {
+    const name = `Image ${number}`;
+    const remove = element('button', { type: 'button', className: 'icon', ariaLabel: `Remove image ${number}` }, '×');
+    remove.addEventListener('click', () => {
+      this.all = this.#images.filter((each) => each !== image);
+      byId('prompt').focus();
+    });
+    return element('li', {}, picture(image, name), remove);
+  }
+}
+
+/** A file as a data URL, scaled down where it is large; a moving picture stays as it is. */
+async function read(file) {
+  const isSmall = file.size <= LARGE || file.type === 'image/gif';
+  const url = isSmall ? await dataUrl(file) : await scaled(file);
+  return { url, mimeType: /^data:([^;]+)/.exec(url)[1] };
+}
+
+function dataUrl(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+async function scaled(file) {
+  const bitmap = await createImageBitmap(file);
+  const factor = Math.min(1, LONGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  const [width, height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * factor)));
+  const canvas = element('canvas', { width, height });
+  canvas.getContext('2d').drawImage(bitmap, 0, 0, width, height);
+  bitmap.close();
+  return canvas.toDataURL('image/webp', 0.85);
+}
