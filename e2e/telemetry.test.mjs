@@ -84,8 +84,8 @@ async function start(wait = 20, env = {}, options = {}) {
   server = await startServer(['--config', file], quick, options);
 }
 
-const ask = (body, headers = {}) =>
-  fetch(`${server.url}/chat`, {
+const ask = (body, headers = {}, door = '/chat') =>
+  fetch(`${server.url}${door}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
@@ -165,7 +165,7 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
 test('a failed turn says why, and a caller that is not sampled is not traced', async () => {
   collector = await startCollector();
   await start();
-  provider.says({ status: 401, body: { error: { message: 'Bad key' } } }, 'Fine.');
+  provider.says({ status: 401, body: { error: { message: 'Bad key' } } }, 'One.', 'Two.', 'Three.', 'Four.');
   await (await ask({ message: 'hi' })).text();
   const spans = await collector.spans(3);
   for (const name of ['invoke_agent', 'chat one']) {
@@ -173,8 +173,18 @@ test('a failed turn says why, and a caller that is not sampled is not traced', a
     assert.deepEqual([status, attributes['error.type']], ['STATUS_CODE_ERROR', 'auth'], name);
   }
   assert.equal(one(spans, 'POST').attributes['error.type'], '401');
-  await (await ask({ message: 'hi' }, { traceparent: PARENT.replace(/01$/, '00') })).text();
-  assert.match(provider.requests.at(-1).headers.traceparent, /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/);
+  const text = 'hi';
+  const doors = {
+    '/chat': { message: text },
+    '/v1/chat/completions': { model: 'sim/one', messages: [{ role: 'user', content: text }] },
+    '/api/chat': { id: 'a', trigger: 'submit-message', messages: [{ id: '1', role: 'user', parts: [{ type: 'text', text }] }] },
+    '/ag-ui': { threadId: 'b', runId: 'r', messages: [{ id: '1', role: 'user', content: text }], tools: [], context: [] },
+  };
+  for (const [door, body] of Object.entries(doors)) {
+    await (await ask(body, { traceparent: PARENT.replace(/01$/, '00') }, door)).text();
+    assert.match(provider.requests.at(-1).headers.traceparent, /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/, door);
+  }
+  assert.equal(provider.requests.length, 5);
   await server.stop();
   assert.equal(collector.all.length, 3, 'the end of the server exports what is left');
 });

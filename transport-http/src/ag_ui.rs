@@ -24,7 +24,7 @@ use crate::{
     answer::Answer,
     api::Api,
     body::Unread,
-    call::chat::{CONVERSATION_ID, UNBUFFERED, idempotency_key},
+    call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
     events::Events,
     refusal::Refusal,
 };
@@ -74,7 +74,7 @@ async fn run_agent(State(api): State<Api>, path: RawPathParams, request: Request
 
 /// `POST /ag-ui`: a message, the same again, or answers to requests for approval.
 async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
-    let key = idempotency_key(request.headers())?;
+    let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
     let mut asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
     drop(body);
@@ -100,10 +100,10 @@ async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain
     }
     let mut start = StartTurn::new(text.clone()).images(images).conversation(asked.conversation_id.clone());
     (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
-    (start.retry, start.idempotency_key) = (asked.retry.clone(), key);
+    (start.retry, start.idempotency_key) = (asked.retry.clone(), sent.key);
     start.approvals = asked.approvals.unwrap_or_default();
     let has_images = !start.images.is_empty();
-    match api.orchestrator.start(start).await {
+    match api.orchestrator.start(start.trace(sent.trace)).await {
         Ok(started) => Ok(call.follow(asked, started).await?),
         Err(Error::Busy { .. }) if !has_images => Ok(call.queue(asked, text).await?),
         Err(error) => Err(error.into()),

@@ -25,7 +25,7 @@ use crate::{
     answer::Answer,
     api::Api,
     body::Unread,
-    call::chat::{CONVERSATION_ID, UNBUFFERED, idempotency_key},
+    call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
     events::Events,
     query::Parameters,
     refusal::Refusal,
@@ -56,7 +56,7 @@ pub(crate) fn routes() -> Router<Api> {
 /// `POST /api/chat`: a message, the same again, or answers to requests for approval.
 async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) -> Result<Response, Plain> {
     let version = version(&parameters)?;
-    let key = idempotency_key(request.headers())?;
+    let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
     let mut asked = ChatRequest::read(&body.bytes).map_err(Refusal::bad)?;
     drop(body);
@@ -67,10 +67,10 @@ async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) 
     let rest = call.respond(&asked).await?;
     match &asked.ask {
         Ask::Continue => Ok(call.rest(&asked, rest).await?),
-        Ask::Message { text, images } => call.begin(&asked, text, images, key).await,
+        Ask::Message { text, images } => call.begin(&asked, text, images, sent).await,
         Ask::Again { place, is_edited, text, images } => {
             let found = find(&api.orchestrator, &asked.conversation_id, place).await?;
-            let Some(seq) = found else { return call.begin(&asked, text, images, key).await };
+            let Some(seq) = found else { return call.begin(&asked, text, images, sent).await };
             let mut what = RetryTurn::message(seq);
             what.text = is_edited.then(|| text.clone());
             (what.model, what.retry, what.approvals) = (asked.model, asked.retry, asked.approvals);
@@ -124,14 +124,14 @@ impl Call<'_> {
         asked: &ChatRequest,
         text: &str,
         images: &[Image],
-        key: Option<String>,
+        sent: Sent,
     ) -> Result<Response, Plain> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         let mut start = StartTurn::new(text).images(images.to_vec()).conversation(id.clone());
         (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
-        (start.retry, start.idempotency_key) = (asked.retry.clone(), key);
+        (start.retry, start.idempotency_key) = (asked.retry.clone(), sent.key);
         start.approvals = asked.approvals.unwrap_or_default();
-        match orchestrator.start(start).await {
+        match orchestrator.start(start.trace(sent.trace)).await {
             Ok(started) => self.follow(started).await,
             Err(Error::Busy { .. }) if images.is_empty() => {
                 let told = orchestrator.enqueue(id, text.to_owned(), None).await?;

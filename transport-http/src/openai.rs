@@ -20,7 +20,7 @@ use everturn_orchestrator::{Orchestrator, Started};
 use crate::{
     api::Api,
     body::Unread,
-    call::chat::{CONVERSATION_ID, idempotency_key, start, trace},
+    call::chat::{CONVERSATION_ID, Sent, start},
 };
 use answer::Answer;
 pub(crate) use error::refused;
@@ -60,8 +60,8 @@ async fn chat(State(api): State<Api>, request: Request) -> Response {
 }
 
 async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
-    let key = idempotency_key(request.headers()).map_err(error::of_call)?;
-    let (named, trace) = (conversation(request.headers())?, trace(request.headers()));
+    let Sent { key, trace } = Sent::of(request.headers()).map_err(error::of_call)?;
+    let named = conversation(request.headers())?;
     // The room that the body takes is free when it was read.
     let body = Unread::of(request, api).await.map_err(error::of_call)?;
     let mut asked = ChatRequest::read(&body.bytes, named.as_deref())?;

@@ -34,7 +34,7 @@ pub(crate) async fn send(
     headers: HeaderMap,
     request: Named<SendRequest>,
 ) -> Result<Response, Refusal> {
-    let key = idempotency_key(&headers)?;
+    let Sent { key, trace } = Sent::of(&headers)?;
     if key.is_some() || request.has_any(&SendRequest::SCOPED) {
         check_fields(&request)?;
     }
@@ -42,7 +42,7 @@ pub(crate) async fn send(
     let extensions = parameters.flag("extensions")?.or(request.extensions).unwrap_or(false);
     // Before the turn: who is refused has started nothing.
     let place = api.stream_place()?;
-    let started = api.orchestrator.start(start(request, key).trace(trace(&headers))).await?;
+    let started = api.orchestrator.start(start(request, key).trace(trace)).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;
     let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-store"), UNBUFFERED];
@@ -80,14 +80,26 @@ fn check_fields(request: &Named<SendRequest>) -> Result<(), Refusal> {
     }
 }
 
+/// What the headers of a request say of the turn that it starts.
+pub(crate) struct Sent {
+    pub(crate) key: Option<String>,
+    pub(crate) trace: Option<TraceContext>,
+}
+
+impl Sent {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+        Ok(Self { key: idempotency_key(headers)?, trace: trace(headers) })
+    }
+}
+
 /// The trace that a request belongs to.
-pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     TraceContext::read(text("traceparent")?, text("tracestate"))
 }
 
 /// The orchestrator says what a key may be.
-pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let key = keys.next().map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
     match keys.next() {
