@@ -3,6 +3,7 @@
 mod index;
 
 use std::{
+    collections::HashSet,
     future,
     panic::AssertUnwindSafe,
     sync::{
@@ -114,7 +115,12 @@ impl Timers {
         self.wake_at(Millis((times + 1).saturating_mul(TRY_AGAIN_MS)), id);
     }
 
-    /// It is awake already.
+    /// When those of these conversations that are parked are woken.
+    pub(crate) fn wakes_of(&self, ids: HashSet<&ConversationId>) -> Vec<(ConversationId, Millis)> {
+        self.index.wakes_of(ids)
+    }
+
+    /// Removes a conversation from the index.
     pub(crate) fn remove(&self, wait: Wait, id: &ConversationId) {
         self.index.remove(wait, id);
     }

@@ -12,7 +12,7 @@ use everturn_kernel::{
     FinishReason, Interactive, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolSpec,
 };
 use everturn_orchestrator::{
-    Clock, Cursor, Exponential, Invocation, MemoryJournal, Orchestrator, StartTurn, Subscription,
+    Clock, Cursor, Exponential, Invocation, MemoryJournal, Orchestrator, Page, StartTurn, Subscription,
     SystemClock, Tool,
 };
 use everturn_provider::{Cue, Scripted};
@@ -105,6 +105,10 @@ fn a_wait_keeps_what_is_left_of_it() {
     process().block_on(async {
         let next = orchestrator(&journal, &provider, BEGIN.plus(10_000));
         assert_eq!(next.resume().await.unwrap(), 1);
+        // Known without reading the conversation.
+        let (listed, _) = next.conversations(Page::default()).await.unwrap();
+        let until_then = listed[0].waits_until.unwrap() - BEGIN.0;
+        assert!((30_000..=31_000).contains(&until_then), "{until_then}");
         let started = Instant::now();
         let mut events = next.subscribe(&id, Some(cursor), true).await.unwrap();
         let rest = until(&mut events, |event| *event == EventBody::TurnSealed).await;

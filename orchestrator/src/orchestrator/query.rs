@@ -1,6 +1,9 @@
 //! Queries about conversations, models and tools.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use everturn_kernel::Target;
 use everturn_wire::{
@@ -180,25 +183,33 @@ impl Orchestrator {
         let last = all.last().filter(|_| is_cut);
         let next =
             last.map(|(id, head)| ListCursor { last_activity_at: head.last_activity_at, id: id.clone() });
-        let mut list = Vec::with_capacity(all.len());
-        for (id, head) in all {
-            let waits_until = self.waits_until(&id, &head).await?;
-            list.push(summary(id, head, waits_until));
-        }
-        Ok((list, next))
+        let active = all.iter().filter(|(_, head)| head.status == ConversationStatus::Active);
+        let waits = self.waits(active.map(|(id, _)| id));
+        let list = all.into_iter().map(|(id, head)| {
+            let waits_until = waits.get(&id).copied();
+            summary(id, head, waits_until)
+        });
+        Ok((list.collect(), next))
     }
 
-    /// When the wait of a conversation's running turn ends.
-    async fn waits_until(&self, id: &ConversationId, head: &Head) -> Result<Option<u64>, Error> {
-        if head.status != ConversationStatus::Active {
-            return Ok(None);
+    /// When the waits of these conversations' running turns end, in epoch milliseconds; without those that do not wait.
+    fn waits<'i>(&self, ids: impl Iterator<Item = &'i ConversationId>) -> HashMap<ConversationId, u64> {
+        let (mut waits, mut parked) = (HashMap::new(), HashSet::new());
+        for id in ids {
+            match self.registry.held(id) {
+                Some(held) => {
+                    let state = held.state();
+                    let retry = state.live.running.as_ref().and_then(|turn| turn.retry.as_ref());
+                    waits.extend(retry.and_then(|retry| retry.next_at).map(|at| (id.clone(), at)));
+                }
+                None => {
+                    parked.insert(id);
+                }
+            }
         }
-        if let Some(held) = self.registry.held(id) {
-            let state = held.state();
-            return Ok(state.live.running.as_ref().and_then(|turn| turn.retry.as_ref()?.next_at));
-        }
-        let turn = self.ports.journal.load(id).await?.and_then(|stored| stored.turn);
-        Ok(turn.and_then(|turn| turn.wait.due_at()).filter(|at| at.0 > 0).map(|at| at.0))
+        // What is not in memory is parked, and the timers know until when: reading the journal would cost a query for each.
+        waits.extend(self.ports.timers.wakes_of(parked).into_iter().map(|(id, at)| (id, at.0)));
+        waits
     }
 
     /// Returns the ids of all models (`credential/model`, the default first), then of all routes (`route/name`).

@@ -1,7 +1,7 @@
 //! Who is parked, and until when.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -60,6 +60,23 @@ impl Index {
         for at in places.into_iter().flatten() {
             parked.remove(&(at, id.clone()));
         }
+    }
+
+    /// When those of these conversations that are parked are woken. Reads up to the last of them.
+    pub(super) fn wakes_of(&self, mut ids: HashSet<&ConversationId>) -> Vec<(ConversationId, Millis)> {
+        let mut wakes = Vec::new();
+        if ids.is_empty() {
+            return wakes;
+        }
+        for (at, id) in self.lock().keys().filter(|(at, _)| *at > AT_ONCE) {
+            if ids.remove(id) {
+                wakes.push((id.clone(), *at));
+            }
+            if ids.is_empty() {
+                break;
+            }
+        }
+        wakes
     }
 
     /// Takes out the first one if its time has come; else says how long there is until then.
