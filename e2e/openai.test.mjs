@@ -236,3 +236,52 @@ test('the client for Python gets the same', async () => {
   });
   assert.equal(provider.requests.length, 7);
 });
+
+/** What Open WebUI reads of a stream: lines that begin with `data:`; of an object without choices, its error. */
+async function readAsOpenWebUi(response) {
+  const read = { text: '', finish: null, error: null, usage: null };
+  for (const line of (await response.text()).split('\n')) {
+    if (!line.startsWith('data:')) continue;
+    const data = line.slice('data:'.length).trim();
+    if (data === '[DONE]') return { ...read, done: true };
+    const { choices, error, usage } = JSON.parse(data);
+    if (!choices) read.error = error;
+    read.text += choices?.[0]?.delta?.content ?? '';
+    read.finish = choices?.[0]?.finish_reason ?? read.finish;
+    read.usage = usage ?? read.usage;
+  }
+  return read;
+}
+
+test("Open WebUI's requests are answered: models, a chat through two refusals, a title in the background", async () => {
+  const headers = {
+    authorization: `Bearer ${TOKEN}`,
+    'content-type': 'application/json',
+    'X-OpenWebUI-User-Id': 'u-1',
+    'X-OpenWebUI-User-Name': 'Ada',
+    'X-OpenWebUI-Chat-Id': 'c-1',
+    'X-OpenWebUI-Message-Id': 'm-1',
+  };
+  const models = await (await fetch(`${server.url}/v1/models`, { headers })).json();
+  assert.deepEqual(models.data.map(({ id }) => id), [MODEL]);
+
+  const post = (body) =>
+    fetch(`${server.url}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify({ model: MODEL, ...body }) });
+  provider.says(LIMITED, LIMITED, 'It is sunny.', 'Weather', { status: 401, body: { error: { message: 'Bad key.' } } });
+  const history = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: 'Hello!' },
+    { role: 'user', content: [{ type: 'text', text: 'The weather?' }] },
+  ];
+  const chat = await readAsOpenWebUi(await post({ stream: true, stream_options: { include_usage: true }, messages: history }));
+  assert.deepEqual([chat.text, chat.finish, chat.error, chat.done], ['It is sunny.', 'stop', null, true]);
+  assert.equal(provider.requests.length, 3);
+
+  const title = await post({ stream: false, max_completion_tokens: 1000, messages: [{ role: 'user', content: 'Name this chat.' }] });
+  assert.equal((await title.json()).choices[0].message.content, 'Weather');
+
+  const refused = await post({ stream: true, messages: [{ role: 'user', content: 'again' }] });
+  const said = refused.ok ? (await readAsOpenWebUi(refused)).error : (await refused.json()).error;
+  assert.match(said.message, /Bad key/);
+});

@@ -112,8 +112,10 @@ test('an error ends the turn in plain sight and can be tried again', async () =>
   turn.tell({ type: 'step-complete', stepId: step(turn, 0) });
   turn.end('error');
   await sealed();
-  const error = 'The provider did not accept the key (401)HTTP 401: {"error":"bad key"}';
-  assert.equal(await page.locator('.error').textContent(), error);
+  const error = page.locator('.error');
+  assert.equal(await error.innerText(), 'The provider did not accept the key (401)\nbad key\nProvider’s message');
+  await error.locator('summary').click();
+  assert.equal(await error.locator('pre').innerText(), 'HTTP 401: {"error":"bad key"}');
   await page.reload();
   await page.locator('.history .error').waitFor();
   assert.equal(await answerText(page), 'Half an');

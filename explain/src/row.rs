@@ -55,7 +55,8 @@ impl Row {
         let headers: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let now = self.now.as_deref().map(str::parse::<Timestamp>).transpose();
-        let now = now.with_context(|| format!("{:?} is no time", self.now.as_deref().unwrap_or_default()))?;
+        let now = now
+            .with_context(|| format!("{:?} is not a valid time", self.now.as_deref().unwrap_or_default()))?;
         let failure = diagnose(&Evidence {
             stage: self.stage.into(),
             status: self.status,

@@ -23,7 +23,7 @@ impl Cursor {
 
 /// A cursor that this server never gave out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{shown:?} is no cursor: send back the last one received, or none")]
+#[error("{shown:?} is not a valid cursor: send back the last one received, or none")]
 pub struct InvalidCursor {
     /// What was sent, its first 64 characters.
     pub shown: String,

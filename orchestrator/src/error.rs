@@ -29,7 +29,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// No turn begins any more.
-    #[error("shutting down: no turn begins any more; turns that were not sealed go on after the restart")]
+    #[error("shutting down: not accepting new turns; unfinished turns resume after the restart")]
     ShuttingDown,
     /// A message that cannot be sent.
     #[error("the message cannot be sent: {why}")]
@@ -125,9 +125,7 @@ pub enum Error {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The journal failed under a conversation, or somebody else wrote to it.
-    #[error(
-        "conversation {id} could not be saved: {why}; its turn goes on from what was saved last, as soon as that can be done"
-    )]
+    #[error("conversation {id} could not be saved: {why}; its turn will resume from its last save")]
     NotSaved {
         /// The conversation.
         id: ConversationId,
@@ -136,7 +134,7 @@ pub enum Error {
     },
     /// Whoever drove the conversation's turn broke.
     #[error(
-        "the turn of conversation {id} broke off; it goes on from what was saved last, within seconds; the server's log says why"
+        "the turn of conversation {id} broke off; it resumes from its last save within seconds; see the server's log"
     )]
     Broken {
         /// The conversation.
@@ -151,7 +149,7 @@ pub enum Error {
         id: ConversationId,
     },
     /// The journal holds a turn that this program cannot read.
-    #[error("the unsealed turn of conversation {id} cannot be taken up: {why}")]
+    #[error("the unfinished turn of conversation {id} cannot be resumed: {why}")]
     Unreadable {
         /// The conversation.
         id: ConversationId,

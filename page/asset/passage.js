@@ -1,6 +1,7 @@
 // What the model says in one step: text, reasoning, tool calls and errors, in their order.
 import { element } from './element.js';
 import { Markdown } from './markdown.js';
+import { readable } from './readable.js';
 import { hasSource } from './source.js';
 import { ToolCard } from './tool.js';
 import { aftermath, failure } from './wording.js';
@@ -99,13 +100,23 @@ class Reasoning {
   }
 }
 
+/** What happened in a sentence, then the provider's words; all that it sent is folded away. */
 function errorNode(error) {
   const code = error.code ? ` (${error.code})` : '';
+  const words = readable(error.message);
+  const hasWords = words && !/^[{[<]/.test(words); // else it is code, for nobody to read
+  const raw = element(
+    'details',
+    {},
+    element('summary', {}, 'Provider’s message'),
+    element('pre', { tabIndex: 0 }, error.message),
+  );
   return element(
     'div',
     { className: 'error', role: 'alert' },
     element('p', { className: 'error-title' }, `${failure(error)}${code}`),
+    ...(hasWords ? [element('p', {}, words)] : []),
     ...aftermath(error).map((line) => element('p', {}, line)),
-    element('pre', { tabIndex: 0 }, error.message),
+    ...(words === error.message ? [] : [raw]),
   );
 }

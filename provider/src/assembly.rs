@@ -36,7 +36,7 @@ pub(crate) enum AssemblyError {
     TooMany,
     #[error("the answer has a tool call without a name")]
     Nameless,
-    #[error("the arguments of a tool call went on after they were whole")]
+    #[error("more arguments arrived for a tool call that was complete")]
     Overrun,
 }
 

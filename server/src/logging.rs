@@ -11,7 +11,7 @@ pub(crate) fn start(environment: &Environment<'_>, usual: &str) -> Result<()> {
     // The MCP SDK repeats addresses and messages, with the secrets in them: it is heard only by its name.
     let asked = if asked.contains("rmcp") { asked } else { format!("{asked},rmcp=off") };
     let filter = EnvFilter::try_new(asked)
-        .context("EVERTURN_LOG cannot be understood: write a level like debug, or everturn_provider=debug")?;
+        .context("EVERTURN_LOG is invalid: write a level like debug, or everturn_provider=debug")?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     Ok(())
 }

@@ -13,7 +13,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 #[non_exhaustive]
 pub enum OpenError {
     /// Somebody has it open: another process, or this one.
-    #[error("{} is in use: whoever has it open holds the lock {}; stop that process, or choose another file", path.display(), lock.display())]
+    #[error("{} is in use by another process, which holds the lock {}; stop that process, or choose another file", path.display(), lock.display())]
     InUse {
         /// The database.
         path: PathBuf,

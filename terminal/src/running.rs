@@ -27,8 +27,9 @@ pub(crate) async fn print<T: DeserializeOwned>(
 ) -> Result<ExitCode> {
     let address = Address::parse(&args.server)?;
     let answer = Remote::new(&address, token)?.get(path).await?;
-    let answer =
-        answer.with_context(|| format!("{} is not an everturn server that tells of {what}", args.server))?;
+    let answer = answer.with_context(|| {
+        format!("{} is not an everturn server, or one too old to report {what}", args.server)
+    })?;
     let told: T = answer.read()?;
     let mut printer = Printer::of_stdout();
     let written = match args.json {

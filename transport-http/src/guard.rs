@@ -41,10 +41,14 @@ pub struct Access {
 #[non_exhaustive]
 pub enum AccessError {
     /// A host that is none.
-    #[error("{0:?} is no host: write a name or address, with or without a port, like chat.example.com")]
+    #[error(
+        "{0:?} is not a valid host: write a name or address, with or without a port, like chat.example.com"
+    )]
     BadHost(String),
     /// An origin that is none.
-    #[error("{0:?} is no origin: write scheme, host and port, without a path, like https://chat.example.com")]
+    #[error(
+        "{0:?} is not a valid origin: write scheme, host and port, without a path, like https://chat.example.com"
+    )]
     BadOrigin(String),
     /// A token that no client could show.
     #[error("the token must be 1 or more visible ASCII characters without spaces")]

@@ -100,7 +100,7 @@ fn check_target(
             true => "no provider is configured".to_owned(),
             false => format!("known models: {}", all.join(", ")),
         };
-        bail!("{place}: route {name:?} names {id:?}, which is no model here; {all}");
+        bail!("{place}: route {name:?} names {id:?}, which is not configured; {all}");
     }
     Ok(())
 }

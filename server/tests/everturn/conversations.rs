@@ -135,7 +135,7 @@ async fn an_export_is_lines_of_the_schema_and_holds_everything_once() {
     assert_eq!(told, format!("Wrote 1 conversation with 5 chunks to {path}.\n"));
     assert_eq!(fs::read_to_string(path).unwrap(), one);
     let again = complaint(&home, &["export", "-o", path]).await;
-    assert!(again.contains("is there already"), "{again}");
+    assert!(again.contains("already exists"), "{again}");
     assert_eq!(fs::read_to_string(path).unwrap(), one, "and was left alone");
 }
 

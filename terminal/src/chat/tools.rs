@@ -22,6 +22,6 @@ pub(super) fn is_asked(line: &str) -> bool {
 /// When the server cannot be asked.
 pub(super) async fn answer(address: &Address, token: Option<&Hidden>) -> Result<String> {
     let answer = Remote::new(address, token)?.get("/tools").await?;
-    let told: Tools = answer.context("the server does not tell of tools")?.read()?;
+    let told: Tools = answer.context("the server does not list tools: upgrade it")?.read()?;
     Ok(tools::text(&told))
 }

@@ -52,7 +52,9 @@ fn open(path: &Path) -> Result<SqliteJournal> {
 
 fn is_confirmed(chosen: &[&(ConversationId, Head)]) -> Result<bool> {
     if !io::stdin().is_terminal() {
-        bail!("refusing to delete without asking, and nobody is at the keyboard: say --yes if you mean it");
+        bail!(
+            "refusing to delete without confirmation: standard input is not a terminal; use --yes to confirm"
+        );
     }
     let mut out = io::stderr();
     for (id, head) in chosen {

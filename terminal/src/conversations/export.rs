@@ -53,7 +53,7 @@ fn create(path: &Path) -> Result<File> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            anyhow!("{} is there already: remove it, or choose another name for --output", path.display())
+            anyhow!("{} already exists: remove it, or choose another name for --output", path.display())
         }
         _ => anyhow!("cannot make {}: {error}; choose another place for --output", path.display()),
     })

@@ -99,7 +99,7 @@ fn what_is_wrong_with_a_route_is_told_with_its_line() {
     for (file, expected) in [
         (
             of("[\"a/x\"]", ""),
-            ":15: route \"r\" names \"a/x\", which is no model here; known models: a/m, a/n, b/m",
+            ":15: route \"r\" names \"a/x\", which is not configured; known models: a/m, a/n, b/m",
         ),
         (of("[\"a/m\",\n\"a/m\"]", ""), ":16: route \"r\" names \"a/m\" twice"),
         (of("[\"route/r\"]", ""), ":15: route \"r\" names \"route/r\": a route cannot contain a route"),
