@@ -103,7 +103,9 @@ class Reasoning {
 /** What happened in a sentence, then the provider's words; all that it sent is folded away. */
 function errorNode(error) {
   const code = error.code ? ` (${error.code})` : '';
-  const words = readable(error.message);
+  // A provider's error is code around words; what the server says itself is to be read as it is.
+  const isVerbatim = /^HTTP \d{3}/.test(error.message) || error.message.length > 300;
+  const words = isVerbatim ? readable(error.message) : error.message;
   const hasWords = words && !/^[{[<]/.test(words); // else it is code, for nobody to read
   const raw = element(
     'details',
@@ -117,6 +119,6 @@ function errorNode(error) {
     element('p', { className: 'error-title' }, `${failure(error)}${code}`),
     ...(hasWords ? [element('p', {}, words)] : []),
     ...aftermath(error).map((line) => element('p', {}, line)),
-    ...(words === error.message ? [] : [raw]),
+    ...(hasWords && words === error.message ? [] : [raw]),
   );
 }
