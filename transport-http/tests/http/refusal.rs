@@ -54,10 +54,10 @@ async fn whatever_is_wrong_is_said() {
         ("GET", "/conversations/x/events", "", "", 404, "no conversation x"),
         ("GET", "/conversations/a%20b/status", "", "", 400, "not valid"),
         ("GET", "/conversations/%ff/status", "", "", 400, "UTF-8"),
-        ("GET", "/conversations/c/events?cursor=x", "", "", 400, "no cursor"),
-        ("GET", "/conversations/c/events?cursor=", "", "", 400, "no cursor"),
-        ("GET", "/conversations/c/events?cursor=-1", "", "", 400, "no cursor"),
-        ("GET", "/conversations/c/events?cursor=+1", "", "", 400, "no cursor"),
+        ("GET", "/conversations/c/events?cursor=x", "", "", 400, "not a valid cursor"),
+        ("GET", "/conversations/c/events?cursor=", "", "", 400, "not a valid cursor"),
+        ("GET", "/conversations/c/events?cursor=-1", "", "", 400, "not a valid cursor"),
+        ("GET", "/conversations/c/events?cursor=+1", "", "", 400, "not a valid cursor"),
         ("GET", "/conversations/c/events?cursor=1&cursor=2", "", "", 400, "twice"),
         ("GET", "/conversations/c/events?extensions=1", "", "", 400, "true or false"),
         ("POST", "/conversations/x/stop", "", "", 404, "no conversation x"),
@@ -100,6 +100,6 @@ async fn the_last_event_id_must_be_one_of_ours() {
         let request = request(Method::GET, world.address, path).header("last-event-id", bad.as_bytes());
         let answer = call(world.address, request.body(Body::empty()).unwrap()).await;
         assert_eq!(answer.status, 400, "{bad:?}");
-        assert!(answer.error().await.contains("no cursor"));
+        assert!(answer.error().await.contains("not a valid cursor"));
     }
 }
