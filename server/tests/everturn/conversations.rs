@@ -149,7 +149,7 @@ async fn nothing_is_deleted_by_accident() {
     fs::write(&empty, "").unwrap();
     let (empty, directory) = (empty.to_str().unwrap(), home.path().to_str().unwrap());
     for (words, expected) in [
-        (&["delete", "done-1"][..], "say --yes"),
+        (&["delete", "done-1"][..], "use --yes"),
         (&["delete", "--yes", "done-1", "other"], "no conversation's id begins with other"),
         (&["show", "other"], "no conversation's id begins with other"),
         (&["list", "--data", "/nowhere/at.db"], "there is no /nowhere/at.db"),
