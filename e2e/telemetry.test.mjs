@@ -146,8 +146,8 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
     [
       [0, undefined, 503, '503', 'STATUS_CODE_ERROR'],
       [0, 1, 503, '503', 'STATUS_CODE_ERROR'],
-      [0, 2, 200, undefined, 'STATUS_CODE_UNSET'],
-      [1, undefined, 200, undefined, 'STATUS_CODE_UNSET'],
+      [0, 2, undefined, undefined, 'STATUS_CODE_UNSET'],
+      [1, undefined, undefined, undefined, 'STATUS_CODE_UNSET'],
     ],
   );
   // Each request to the provider names the span of its own attempt as parent.

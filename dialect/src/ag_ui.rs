@@ -3,12 +3,14 @@
 //! [`RunRequest::read`] understands a `RunAgentInput`. The events of its turn go into [`Run`]. [`history`] is what a client that
 //! connects anew is shown first.
 
+mod head;
 mod history;
 mod kept;
 mod request;
 mod run;
 
+pub use head::{Head, queued};
 pub use history::history;
 pub use kept::Kept;
 pub use request::{Resume, RunRequest};
-pub use run::{Head, Run, queued};
+pub use run::Run;

@@ -4,12 +4,14 @@
 //! that waits behind a running turn is answered with [`queued`].
 
 mod chunks;
+mod data;
 mod message;
 mod place;
 mod request;
 mod spoken;
 
-pub use chunks::{Chunks, queued};
+pub use chunks::Chunks;
+pub use data::queued;
 pub use place::Place;
 pub use request::{Ask, ChatRequest, Response};
 

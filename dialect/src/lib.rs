@@ -12,6 +12,7 @@ mod failure;
 mod few;
 mod lenient;
 pub mod openai;
+mod sse;
 mod translator;
 
 pub use asked::{Asked, call_key};

@@ -5,6 +5,7 @@ use std::{fs, io, io::Write as _, path::Path, process::ExitCode};
 use anyhow::{Context as _, Result};
 use clap::CommandFactory;
 use clap_complete::Shell;
+use everturn_console::printer;
 
 use crate::cli::Cli;
 
@@ -14,8 +15,8 @@ const NAME: &str = "everturn";
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut <Cli as CommandFactory>::command(), NAME, &mut script);
-    io::stdout().write_all(&script).context("cannot write the completions")?;
-    Ok(ExitCode::SUCCESS)
+    let written = io::stdout().write_all(&script).context("cannot write the completions");
+    printer::unless_closed(written.map(|()| ExitCode::SUCCESS))
 }
 
 /// Writes a manual page for the program and for each of its commands.

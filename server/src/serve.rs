@@ -77,6 +77,9 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
                 // No turn calls their tools any more.
                 let goodbye = timeout(GOODBYE, join(sockets.ended(), serving));
                 let _ = join(servers.close(), goodbye).await;
+                if let Some(exporting) = exporting {
+                    exporting.finish().await;
+                }
             };
             tokio::select! {
                 () = ended => {}
@@ -87,9 +90,6 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     }
     sweeping.abort();
     upkeep.abort();
-    if let Some(exporting) = exporting {
-        exporting.finish().await;
-    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -166,17 +166,22 @@ fn asked(span: &mut Span, call: &ProviderCall) {
     span.set_if(name::SERVER_PORT, url.port_or_known_default().map(i64::from));
 }
 
-/// One attempt: a request to the provider.
+/// One attempt: a request to the provider. One that is not made over HTTP says nothing of it.
 pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Span {
-    let mut span = Span::new("POST".to_owned(), SpanKind::Client, time(call.begun_at), time(at));
+    let url = call.provider.url.as_deref();
+    let name = if url.is_some() { "POST" } else { "attempt" };
+    let mut span = Span::new(name.to_owned(), SpanKind::Client, time(call.begun_at), time(at));
     asked(&mut span, call);
-    span.set(name::METHOD, "POST");
-    span.set_if(name::URL, call.provider.url.as_deref().map(str::to_owned));
+    if let Some(url) = url {
+        span.set(name::METHOD, "POST");
+        span.set(name::URL, url.to_owned());
+    }
     if call.op.attempt > 0 {
         span.set(name::RESEND_COUNT, i64::from(call.op.attempt));
     }
     match end {
-        CallEnd::Answered => span.set(name::STATUS_CODE, 200),
+        // Adapters do not report which status of success it was.
+        CallEnd::Answered => {}
         CallEnd::Failed(failure) => {
             let code = failure.code.as_deref().and_then(|code| code.parse::<i64>().ok());
             span.set_if(name::STATUS_CODE, code);
@@ -193,7 +198,7 @@ pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Spa
 
 /// A tool that ran, as its result was told.
 pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, ran_ms: u64) -> Span {
-    let begun = at - Duration::from_millis(ran_ms);
+    let begun = at.checked_sub(Duration::from_millis(ran_ms)).unwrap_or(at);
     let mut span = Span::new(format!("execute_tool {name}"), SpanKind::Internal, begun, at);
     span.set(name::OPERATION, "execute_tool");
     span.set(name::TOOL_NAME, name.to_owned());

@@ -8,52 +8,19 @@
 
 use std::collections::BTreeSet;
 
-use everturn_wire::{ApprovalRequest, DoneReason, EventBody, Queued, StepId, TurnId, Usage};
+use everturn_wire::{ApprovalRequest, Category, DoneReason, EventBody, StepId, TurnId, Usage};
 use serde_json::{Value, json};
 
-use super::Kept;
+use super::{
+    Kept,
+    head::{Head, custom},
+};
 use crate::{
     Asked, Event, Translator, call_key,
     event::{STARTS_AGAIN, escaped},
     failure::{brief, explanation},
+    sse::{self, put},
 };
-
-/// Which run a client asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// The client's id of the conversation.
-    pub thread_id: String,
-    /// The client's id of the run.
-    pub run_id: String,
-    /// The protocol that the client speaks; none says that it is 0.0.x.
-    pub protocol: Option<String>,
-}
-
-impl Head {
-    /// Whether it knows what was added with 1.0.
-    fn is_one(&self) -> bool {
-        self.protocol.is_some()
-    }
-
-    fn started(&self, out: &mut Vec<u8>) {
-        let mut event = json!({ "type": "RUN_STARTED", "threadId": self.thread_id, "runId": self.run_id });
-        if self.is_one() {
-            event["protocolVersion"] = "1.0".into();
-        }
-        put(&event, out);
-    }
-
-    fn finished(&self, outcome: Option<Value>, usage: Option<&Usage>, out: &mut Vec<u8>) {
-        let mut event = json!({ "type": "RUN_FINISHED", "threadId": self.thread_id, "runId": self.run_id });
-        if let Some(outcome) = outcome {
-            event["outcome"] = outcome;
-        }
-        if let Some(usage) = usage {
-            event["usage"] = json!([counts(usage, self.is_one())]);
-        }
-        put(&event, out);
-    }
-}
 
 /// What of a step is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,11 +137,8 @@ impl Run {
                 custom(event, out);
             }
             EventBody::Error(report) => {
-                let code = report.category.and_then(|category| match json!(category) {
-                    Value::String(word) => Some(word),
-                    _ => None,
-                });
-                self.error(&explanation(report), code.as_deref(), out);
+                let code = report.category.map(Category::as_str);
+                self.error(&explanation(report), code, out);
             }
             EventBody::Done { reason, usage, .. } => self.done(reason, usage.as_ref(), event, out),
             EventBody::TurnSealed => {
@@ -390,19 +354,16 @@ impl Translator for Run {
         if self.is_over || (self.has_ended && !event.is_seal()) {
             return;
         }
-        match event {
-            Event::Text(json) => self.delta(Part::Text, json, out),
-            Event::Reasoning(json) => self.delta(Part::Reasoning, json, out),
-            Event::Other(EventBody::TextDelta { delta }) => self.delta(Part::Text, &escaped(delta), out),
-            Event::Other(EventBody::ReasoningDelta { delta }) => {
-                self.delta(Part::Reasoning, &escaped(delta), out);
-            }
-            Event::Other(event) => self.event(event, out),
+        match (event.delta(), event) {
+            (Some((json, true)), _) => self.delta(Part::Reasoning, &json, out),
+            (Some((json, false)), _) => self.delta(Part::Text, &json, out),
+            (None, Event::Other(event)) => self.event(event, out),
+            (None, _) => {}
         }
     }
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b":\n\n");
+        sse::keep_alive(out);
     }
 
     fn asked(&self) -> &Asked {
@@ -432,36 +393,4 @@ impl Translator for Run {
     fn is_over(&self) -> bool {
         self.is_over
     }
-}
-
-/// The run of a message that waits behind the running turn.
-pub fn queued(head: &Head, queued: &Queued) -> Vec<u8> {
-    let mut out = Vec::new();
-    head.started(&mut out);
-    put(&json!({ "type": "CUSTOM", "name": "everturn.queued", "value": queued }), &mut out);
-    head.finished(Some(json!({ "type": "success" })), None, &mut out);
-    out
-}
-
-/// An event that is passed on as it is, for an app that listens to it.
-fn custom(event: &EventBody, out: &mut Vec<u8>) {
-    let Ok(Value::Object(mut value)) = serde_json::to_value(event) else { return };
-    let Some(Value::String(name)) = value.remove("type") else { return };
-    put(&json!({ "type": "CUSTOM", "name": format!("everturn.{name}"), "value": value }), out);
-}
-
-fn counts(usage: &Usage, is_one: bool) -> Value {
-    let total = usage.input_tokens.saturating_add(usage.output_tokens);
-    let mut counts = json!({ "inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens, "totalTokens": total });
-    if let Some(cached) = usage.cache_read_tokens {
-        counts["cachedInputTokens"] = cached.into();
-    }
-    if let Some(written) = usage.cache_write_tokens.filter(|_| is_one) {
-        counts["cacheWriteInputTokens"] = written.into();
-    }
-    counts
-}
-
-fn put(event: &Value, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("data: {event}\n\n").as_bytes());
 }

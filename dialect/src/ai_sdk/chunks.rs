@@ -8,16 +8,19 @@
 use std::collections::BTreeSet;
 
 use everturn_wire::{
-    ApprovalRequest, ConversationId, Decider, Decision, DoneReason, EventBody, Queued, StepId, TurnId, Usage,
-    Verdict,
+    ApprovalRequest, ConversationId, Decider, Decision, DoneReason, EventBody, StepId, TurnId, Usage, Verdict,
 };
 use serde_json::{Value, json};
 
-use super::Version;
+use super::{
+    Version,
+    data::{told, transient},
+};
 use crate::{
     Asked, Event, Translator, call_key,
     event::{STARTS_AGAIN, escaped},
     failure::{brief, explanation},
+    sse::{self, put},
 };
 
 const TEXT: &str = "text";
@@ -334,7 +337,7 @@ impl Chunks {
 
     fn close(&mut self, out: &mut Vec<u8>) {
         self.is_over = true;
-        out.extend_from_slice(b"data: [DONE]\n\n");
+        sse::done(out);
     }
 }
 
@@ -343,17 +346,16 @@ impl Translator for Chunks {
         if self.is_over || (self.has_ended && !event.is_seal()) {
             return;
         }
-        match event {
-            Event::Text(json) => self.delta(TEXT, json, out),
-            Event::Reasoning(json) => self.delta(REASONING, json, out),
-            Event::Other(EventBody::TextDelta { delta }) => self.delta(TEXT, &escaped(delta), out),
-            Event::Other(EventBody::ReasoningDelta { delta }) => self.delta(REASONING, &escaped(delta), out),
-            Event::Other(event) => self.event(event, out),
+        match (event.delta(), event) {
+            (Some((json, true)), _) => self.delta(REASONING, &json, out),
+            (Some((json, false)), _) => self.delta(TEXT, &json, out),
+            (None, Event::Other(event)) => self.event(event, out),
+            (None, _) => {}
         }
     }
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b":\n\n");
+        sse::keep_alive(out);
     }
 
     fn asked(&self) -> &Asked {
@@ -382,33 +384,4 @@ impl Translator for Chunks {
     fn is_over(&self) -> bool {
         self.is_over
     }
-}
-
-/// The answer to a message that waits behind the running turn.
-pub fn queued(queued: &Queued) -> Vec<u8> {
-    let mut out = Vec::new();
-    transient("queued", &json!(queued), &mut out);
-    put(&json!({ "type": "finish", "finishReason": "stop" }), &mut out);
-    out.extend_from_slice(b"data: [DONE]\n\n");
-    out
-}
-
-/// An event that is passed on as it is, for an app that listens to it.
-fn told(event: &EventBody, out: &mut Vec<u8>) {
-    let Ok(Value::Object(mut data)) = serde_json::to_value(event) else { return };
-    let Some(Value::String(name)) = data.remove("type") else { return };
-    let name = match event {
-        EventBody::ProviderRetry { .. } => "retry",
-        _ => &name,
-    };
-    transient(name, &Value::Object(data), out);
-}
-
-/// Data that the client hands to its app, and does not keep.
-fn transient(name: &str, data: &Value, out: &mut Vec<u8>) {
-    put(&json!({ "type": format!("data-everturn-{name}"), "data": data, "transient": true }), out);
-}
-
-fn put(chunk: &Value, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("data: {chunk}\n\n").as_bytes());
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Event,
     event::{STARTS_AGAIN, STEP_GAP, escaped},
+    sse,
 };
 
 /// A streamed answer.
@@ -210,7 +211,7 @@ impl Chunks {
         self.held = Vec::new();
         match &self.ending.failure {
             Some(why) => out.extend_from_slice(format!("data: {}\n\n", why.body()).as_bytes()),
-            None => out.extend_from_slice(b"data: [DONE]\n\n"),
+            None => sse::done(out),
         }
     }
 

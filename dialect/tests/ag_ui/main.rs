@@ -6,23 +6,22 @@ mod reader;
 mod request;
 mod transcript;
 
-#[path = "../ai_sdk/any_event.rs"]
+#[path = "../shared/any_event.rs"]
 mod any_event;
+#[path = "../shared/events.rs"]
+mod events;
 
 use everturn_dialect::{
     Event, Translator as _,
     ag_ui::{Head, Kept, Run},
 };
-use everturn_wire::{EventBody, Value};
+use everturn_wire::EventBody;
+
+use events::events;
 
 /// A run of a client of line 1.x, or of 0.0.x.
 fn head(is_one: bool) -> Head {
     Head { thread_id: "th".into(), run_id: "r".into(), protocol: is_one.then(|| "1.0".into()) }
-}
-
-/// Events, as they are written.
-fn events(written: Value) -> Vec<EventBody> {
-    serde_json::from_value(written).unwrap()
 }
 
 /// What a client is sent for a turn from its start, which had these messages.

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use everturn_wire::Value;
 
+use super::events::data_of;
+
 /// What a client has of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
@@ -46,17 +48,7 @@ pub(crate) fn read(stream: &str, is_one: bool, had: &str) -> Result<Read, String
     let had: Vec<Value> = serde_json::from_str(had).unwrap();
     let messages = had.into_iter().map(|message| (message["id"].as_str().unwrap().to_owned(), message));
     let mut read = Read { messages: messages.collect(), ..Read::default() };
-    if stream.contains('\r') {
-        return Err("a carriage return".to_owned());
-    }
-    let Some(stream) = stream.strip_suffix("\n\n") else {
-        return Err("the last event is cut off".to_owned());
-    };
-    for event in stream.split("\n\n") {
-        if event.starts_with(':') && !event.contains('\n') {
-            continue;
-        }
-        let data = event.strip_prefix("data: ").ok_or_else(|| format!("not data: {event:?}"))?;
+    for data in data_of(stream)? {
         let event: Value = serde_json::from_str(data).map_err(|error| format!("{error}: {data}"))?;
         let is_null = |(name, value): (&String, &Value)| value.is_null() && name != "value";
         if event.as_object().ok_or("no object")?.iter().any(is_null) {

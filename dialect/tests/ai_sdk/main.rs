@@ -1,24 +1,25 @@
 //! The AI SDK's dialect: requests as `useChat` sends them, and answers as its strict reader takes them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod any_event;
 mod property;
 mod reader;
 mod request;
 mod transcript;
 
+#[path = "../shared/any_event.rs"]
+mod any_event;
+#[path = "../shared/events.rs"]
+mod events;
+
 use everturn_dialect::{
     Event, Translator as _,
     ai_sdk::{Chunks, Version},
 };
-use everturn_wire::{EventBody, Value};
+use everturn_wire::EventBody;
+
+use events::events;
 
 const VERSIONS: [Version; 3] = [Version::Five, Version::Six, Version::Seven];
-
-/// Events, as they are written.
-fn events(written: Value) -> Vec<EventBody> {
-    serde_json::from_value(written).unwrap()
-}
 
 /// What a client is sent for a turn from its start.
 fn streamed(events: &[EventBody], version: Version) -> String {

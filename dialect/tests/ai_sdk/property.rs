@@ -8,25 +8,12 @@ use everturn_wire::{ApprovalRequest, EventBody, Value};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 
-use super::{VERSIONS, any_event::any_event, events, reader::read};
-
-/// The text that was not taken back.
-fn text_of(events: &[EventBody]) -> String {
-    let (mut text, mut step) = (String::new(), 0);
-    for event in events {
-        match event {
-            EventBody::TextDelta { delta } => text.push_str(delta),
-            EventBody::FinalReport(report) if text.is_empty() => {
-                text = report.report.as_ref().unwrap().to_string();
-            }
-            EventBody::StepRewound { .. } => text.truncate(step),
-            EventBody::StepComplete { .. } => step = text.len(),
-            EventBody::Error(_) | EventBody::Done { .. } | EventBody::TurnSealed => break,
-            _ => {}
-        }
-    }
-    text
-}
+use super::{
+    VERSIONS,
+    any_event::any_event,
+    events::{events, text_of},
+    reader::read,
+};
 
 /// How the stream of a test ends.
 #[derive(Clone, Copy, Debug)]

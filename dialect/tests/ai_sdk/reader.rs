@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use everturn_dialect::ai_sdk::Version;
 use everturn_wire::Value;
 
+use super::events::data_of;
+
 /// A part of the message that a client has.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
@@ -54,19 +56,9 @@ pub(crate) fn read(stream: &str, version: Version, had: &[&str]) -> Result<Read,
     read.parts.extend(
         had.iter().map(|id| Part::Call { id: (*id).to_owned(), state: "approval-responded".to_owned() }),
     );
-    if stream.contains('\r') {
-        return Err("a carriage return".to_owned());
-    }
-    let Some(stream) = stream.strip_suffix("\n\n") else {
-        return Err("the last event is cut off".to_owned());
-    };
-    for event in stream.split("\n\n") {
-        if event.starts_with(':') && !event.contains('\n') {
-            continue;
-        }
-        let data = event.strip_prefix("data: ").ok_or_else(|| format!("not data: {event:?}"))?;
-        if data.contains('\n') || read.is_done {
-            return Err(format!("more than one line, or after the end: {event:?}"));
+    for data in data_of(stream)? {
+        if read.is_done {
+            return Err(format!("after the end: {data:?}"));
         }
         if data == "[DONE]" {
             read.is_done = true;

@@ -1,12 +1,12 @@
 //! What an adapter does to its peer: one request per call, nothing that was not asked for, and no secret told.
 
-use everturn_kernel::StreamEvent;
+use everturn_kernel::{Request, StreamEvent};
 use everturn_sim::{ClosedPort, Gate, Loopback, Reply, fault};
-use everturn_wire::Category;
+use everturn_wire::{Category, TraceContext};
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use crate::dialect::{Dialect, HEADER, KEY, Setup, call, failed, request, target};
+use crate::dialect::{Dialect, HEADER, KEY, Setup, call, failed, request, target, told};
 
 pub(crate) async fn the_request_is_well_formed<D: Dialect>() {
     let sample = D::sample();
@@ -153,4 +153,22 @@ pub(crate) async fn no_secret_is_shown<D: Dialect>() {
             assert!(!text.contains(secret), "{text}");
         }
     }
+}
+
+/// The trace that a call belongs to goes along, and nothing of it where there is none.
+pub(crate) async fn the_trace_of_a_call_is_sent<D: Dialect>() {
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let full = || Reply::sse(D::sample().parts);
+    let server = Loopback::start([full(), full(), full()]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    let traces = [TraceContext::read(parent, Some("vendor=1")), TraceContext::read(parent, None), None];
+    for trace in traces {
+        told(&provider, Request { trace, ..request() }).await;
+    }
+    let sent: Vec<_> = server.requests().into_iter().collect();
+    let sent = sent.iter().map(|request| (request.header("traceparent"), request.header("tracestate")));
+    assert_eq!(
+        sent.collect::<Vec<_>>(),
+        [(Some(parent), Some("vendor=1")), (Some(parent), None), (None, None)]
+    );
 }
