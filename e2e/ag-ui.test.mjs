@@ -1,71 +1,36 @@
 // AG-UI's client of both lines, and CopilotKit's, in front of the binary, with a provider on loopback behind it.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { HttpAgent } from '@ag-ui/client';
 import { CopilotKitCore } from '@copilotkit/core';
 import { HttpAgent as HttpAgent0 } from 'ag-ui-0';
-import { startServer } from './support/binary.mjs';
 import { until } from './support/chat.mjs';
-import { startProvider } from './support/provider.mjs';
+import { LIMITED, TOKEN, door } from './support/door.mjs';
 
-const TOKEN = 'not-a-real-token';
-const LIMITED = { status: 429, body: { error: { code: 'rate_limit_exceeded', message: 'Slow down.' } } };
 const LINES = [
   { line: '1.0', Agent: HttpAgent },
   { line: '0.0.59', Agent: HttpAgent0 },
 ];
 
-const config = (url) => `
-[server]
-token = "${TOKEN}"
-
-[tools]
-dice = true
-
-[tools.policy]
-roll_dice = "ask"
-
-[retry]
-schedule = "exponential"
-base_ms = 20
-max_retries = 3
-jitter = 0.0
-
-[[provider]]
-name = "main"
-base_url = "${url}"
-api_key = "not-a-real-key"
-models = ["gpt-5.5", ${[0, 1].flatMap((line) => [`"limited-${line}"`, `"failing-${line}"`])}]
-`;
-
+const stage = door(['gpt-5.5', ...[0, 1].flatMap((line) => [`limited-${line}`, `failing-${line}`])], { asksForDice: true });
 const headers = { authorization: `Bearer ${TOKEN}` };
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 let threads = 0;
-let folder;
 let provider;
 let server;
 let warnings;
 const { warn, error } = console;
 
-before(async () => {
-  provider = await startProvider();
-  folder = await mkdtemp(join(tmpdir(), 'everturn-ag-ui-'));
-  await writeFile(join(folder, 'config.toml'), config(provider.url));
-  server = await startServer(['--config', join(folder, 'config.toml')]);
+beforeEach(() => {
+  ({ provider, server } = stage);
 });
 
-after(async () => {
+after(() => {
   Object.assign(console, { warn, error });
-  await server?.stop();
-  await provider?.stop();
-  if (folder) await rm(folder, { recursive: true });
 });
 
 beforeEach(() => {
-  provider.requests.splice(0);
   warnings = [];
   console.warn = (...words) => warnings.push(words.join(' '));
   // The client reports failed runs there, too.

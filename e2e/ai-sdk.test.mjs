@@ -1,59 +1,20 @@
 // `useChat` of the AI SDK in front of the binary, with a provider on loopback behind it: majors 7, 6 and 5, from npm.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { VERSIONS, openChat, shown, textOf, until } from './support/chat.mjs';
 import { startServer } from './support/binary.mjs';
-import { startProvider } from './support/provider.mjs';
+import { LIMITED, TOKEN, door } from './support/door.mjs';
 
-const TOKEN = 'not-a-real-token';
-const LIMITED = { status: 429, body: { error: { code: 'rate_limit_exceeded', message: 'Slow down.' } } };
-
-const config = (url) => `
-[server]
-token = "${TOKEN}"
-
-[tools]
-dice = true
-
-[tools.policy]
-roll_dice = "ask"
-
-[retry]
-schedule = "exponential"
-base_ms = 20
-max_retries = 3
-jitter = 0.0
-
-[[provider]]
-name = "main"
-base_url = "${url}"
-api_key = "not-a-real-key"
-models = ["gpt-5.5", ${[5, 6, 7].flatMap((ui) => [`"limited-${ui}"`, `"failing-${ui}"`])}]
-`;
-
+const stage = door(['gpt-5.5', ...[5, 6, 7].flatMap((ui) => [`limited-${ui}`, `failing-${ui}`])], { asksForDice: true });
 const headers = { authorization: `Bearer ${TOKEN}` };
 let chats = 0;
-let folder;
 let provider;
 let server;
 
-before(async () => {
-  provider = await startProvider();
-  folder = await mkdtemp(join(tmpdir(), 'everturn-ai-sdk-'));
-  await writeFile(join(folder, 'config.toml'), config(provider.url));
-  server = await startServer(['--config', join(folder, 'config.toml')]);
+beforeEach(() => {
+  ({ provider, server } = stage);
 });
-
-after(async () => {
-  await server?.stop();
-  await provider?.stop();
-  if (folder) await rm(folder, { recursive: true });
-});
-
-beforeEach(() => provider.requests.splice(0));
 
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 const names = (told) => told.map(({ type }) => type.replace('data-everturn-', ''));
@@ -261,8 +222,8 @@ for (const version of VERSIONS) {
 }
 
 test('a turn outlives the server, and its page finds it again', async () => {
-  const data = join(folder, 'everturn.db');
-  const file = ['--config', join(folder, 'config.toml')];
+  const data = join(stage.folder, 'everturn.db');
+  const file = ['--config', stage.file];
   const first = await startServer(file, {}, { data });
   const listen = new URL(first.url).host;
   const { chat, errors } = openChat(VERSIONS[0], first.url, 'survives', { headers });

@@ -2,60 +2,27 @@
 // nothing of the waiting.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { startServer } from './support/binary.mjs';
-import { startProvider } from './support/provider.mjs';
+import { LIMITED, TOKEN, door } from './support/door.mjs';
 
 const run = promisify(execFile);
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
-const TOKEN = 'not-a-real-token';
-const LIMITED = { status: 429, body: { error: { code: 'rate_limit_exceeded', message: 'Slow down.' } } };
 const MODEL = 'main/gpt-5.5';
 
-const config = (url) => `
-[server]
-token = "${TOKEN}"
-
-[retry]
-schedule = "exponential"
-base_ms = 20
-max_retries = 3
-jitter = 0.0
-
-[[provider]]
-name = "main"
-base_url = "${url}"
-api_key = "not-a-real-key"
-models = ["gpt-5.5"]
-`;
-
+const stage = door(['gpt-5.5']);
 let client;
-let folder;
 let provider;
 let server;
 
-before(async () => {
-  provider = await startProvider();
-  folder = await mkdtemp(join(tmpdir(), 'everturn-openai-'));
-  const file = join(folder, 'config.toml');
-  await writeFile(file, config(provider.url));
-  server = await startServer(['--config', file]);
+beforeEach(() => {
+  ({ provider, server } = stage);
   client = new OpenAI({ apiKey: TOKEN, baseURL: `${server.url}/v1` });
 });
-
-after(async () => {
-  await server?.stop();
-  await provider?.stop();
-  if (folder) await rm(folder, { recursive: true });
-});
-
-beforeEach(() => provider.requests.splice(0));
 
 const say = (content, more = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], ...more });
 
@@ -188,8 +155,8 @@ test('a request that is sent again is paid once', async () => {
 });
 
 test('the SDK gets its answer although the server is killed while the turn waits', async () => {
-  const file = join(folder, 'config.toml');
-  const data = join(folder, 'everturn.db');
+  const file = stage.file;
+  const data = join(stage.folder, 'everturn.db');
   const first = await startServer(['--config', file], {}, { data });
   const listen = new URL(first.url).host;
   const patient = new OpenAI({ apiKey: TOKEN, baseURL: `${first.url}/v1`, maxRetries: 10 });
