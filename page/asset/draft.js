@@ -13,4 +13,10 @@ export function keepDraft(id, text) {
 }
 
 /** The text that was kept. */
-export const draftOf = (id) => localStorage.getItem(KEY + (id ?? '')) ?? '';
+export function draftOf(id) {
+  try {
+    return localStorage.getItem(KEY + (id ?? '')) ?? '';
+  } catch {
+    return ''; // the browser keeps nothing
+  }
+}

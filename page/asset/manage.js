@@ -15,7 +15,7 @@ export const actions = ({ onRenamed, onDeleted }) => [
 ];
 
 async function tell(doing) {
-  await doing.catch((error) => toast(error instanceof ApiError ? error.message : 'The server could not be reached. Nothing was changed.', 'message'));
+  await doing.catch((error) => toast(error instanceof ApiError ? error.message : 'No answer from the server. Reload the page to see what was changed.', 'message'));
 }
 
 async function rename({ id, title }, onRenamed) {

@@ -35,11 +35,15 @@ export function ended(outcome) {
   set(false);
   button.hidden = true;
   if (!says) return;
-  const note = new Notification(byId('title').textContent, { body: says, icon: 'page/icon.svg', tag: 'everturn' });
-  note.onclick = () => {
-    window.focus();
-    note.close();
-  };
+  try {
+    const note = new Notification(byId('title').textContent, { body: says, icon: 'page/icon.svg', tag: 'everturn' });
+    note.onclick = () => {
+      window.focus();
+      note.close();
+    };
+  } catch {
+    toast(says, 'message'); // phones notify for installed pages alone
+  }
 }
 
 function set(on) {

@@ -12,19 +12,19 @@ use axum::{
 };
 use everturn_dialect::{
     ag_ui::{Head, Kept, Run, RunRequest, history, queued},
-    call_key, conversation_of,
+    conversation_of,
 };
 use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started, Take, Window};
-use everturn_wire::{ApprovalAnswer, ApprovalRequest, Chunk, ConversationId, Role, Stopped, Value, Verdict};
+use everturn_wire::{Chunk, ConversationId, Role, Stopped, Value};
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    ai_sdk::{Plain, model},
     answer::Answer,
     api::Api,
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
+    chat_client::{Answered, Plain, answer_approval, end_turn, model},
     events::Events,
     refusal::Refusal,
 };
@@ -123,25 +123,18 @@ async fn connect(State(api): State<Api>, path: RawPathParams, request: Request) 
 /// `POST /ag-ui/{threadId}/stop`: ends the running turn. Closing the connection does not.
 async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
     let conversation_id = conversation_of(parameter(&path, "threadId"));
-    let aborted_turn = end_turn(&api, &conversation_id).await?;
+    let aborted_turn = end_turn(&api.orchestrator, &conversation_id).await?;
     Ok(Json(Stopped { conversation_id, aborted_turn }))
 }
 
 /// `POST /copilotkit/agent/{agentId}/stop/{threadId}`: the same, as CopilotKit asks for it.
 async fn stop_agent(State(api): State<Api>, path: RawPathParams) -> Result<Json<Value>, Plain> {
     check_agent(&path)?;
-    let stopped = end_turn(&api, &conversation_of(parameter(&path, "threadId"))).await?;
+    let stopped = end_turn(&api.orchestrator, &conversation_of(parameter(&path, "threadId"))).await?;
     Ok(Json(match stopped {
         true => json!({ "stopped": true }),
         false => json!({ "stopped": false, "message": "no turn is running" }),
     }))
-}
-
-async fn end_turn(api: &Api, id: &ConversationId) -> Result<bool, Error> {
-    match api.orchestrator.stop(id).await {
-        Err(Error::UnknownConversation { .. }) => Ok(false),
-        stopped => stopped,
-    }
 }
 
 /// A call that is answered with a stream.
@@ -210,19 +203,13 @@ impl Call<'_> {
         let pending = orchestrator.approvals(id).await?.pending;
         let mut has_answered = false;
         for entry in &asked.resume {
-            let is_it = |open: &&ApprovalRequest| call_key(&open.step_id, &open.tool_call_id) == entry.id;
-            let Some(open) = pending.iter().find(is_it) else { continue };
-            let answer = ApprovalAnswer {
-                turn_id: open.turn_id.clone(),
-                step_id: open.step_id.clone(),
-                tool_call_id: open.tool_call_id.clone(),
-                verdict: if entry.approved { Verdict::Allowed } else { Verdict::Denied },
-                scope: None,
-                reason: entry.reason.clone(),
-                name: None,
-                via: Some(VIA.to_owned()),
+            let answered = Answered {
+                call: &entry.id,
+                approved: entry.approved,
+                reason: entry.reason.as_deref(),
+                via: VIA,
             };
-            has_answered |= orchestrator.answer_approval(id, answer).await?;
+            has_answered |= answer_approval(orchestrator, id, &pending, answered).await?.unwrap_or(false);
         }
         let turn_id =
             pending.first().map_or_else(|| asked.head.run_id.as_str().into(), |open| open.turn_id.clone());

@@ -1,7 +1,5 @@
 //! What `useChat` of Vercel's AI SDK asks for, below `/api/chat`.
 
-mod plain;
-
 use axum::{
     Json, Router,
     extract::{RawPathParams, Request, State},
@@ -14,11 +12,10 @@ use axum::{
 };
 use everturn_dialect::{
     ai_sdk::{Ask, ChatRequest, Chunks, Place, Version, queued},
-    call_key, conversation_of,
-    openai::resolve,
+    conversation_of,
 };
 use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started};
-use everturn_wire::{ApprovalAnswer, ConversationId, Image, Stopped, Verdict};
+use everturn_wire::{ConversationId, Image, Stopped};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
@@ -26,11 +23,11 @@ use crate::{
     api::Api,
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
+    chat_client::{Answered, Plain, answer_approval, end_turn, model},
     events::Events,
     query::Parameters,
     refusal::Refusal,
 };
-pub(crate) use plain::Plain;
 
 /// What this kind of stream is called by those that look for it.
 const STREAM: (HeaderName, &str) = (HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1");
@@ -95,10 +92,7 @@ async fn resume(
 /// `POST /api/chat/{id}/stop`: ends the running turn. Closing the connection does not.
 async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
     let conversation_id = conversation(&path);
-    let aborted_turn = match api.orchestrator.stop(&conversation_id).await {
-        Err(Error::UnknownConversation { .. }) => false,
-        stopped => stopped?,
-    };
+    let aborted_turn = end_turn(&api.orchestrator, &conversation_id).await?;
     Ok(Json(Stopped { conversation_id, aborted_turn }))
 }
 
@@ -183,22 +177,16 @@ impl Call<'_> {
         let mut chunks = Chunks::continued(self.version, known, &pending, &mut bytes);
         let mut has_answered = false;
         for response in &asked.responses {
-            let open = pending.iter().find(|open| call_key(&open.step_id, &open.tool_call_id) == response.id);
-            let Some(open) = open else {
-                chunks.close_call(&response.id, LATE, &mut bytes);
-                continue;
+            let answered = Answered {
+                call: &response.id,
+                approved: response.approved,
+                reason: response.reason.as_deref(),
+                via: VIA,
             };
-            let answer = ApprovalAnswer {
-                turn_id: open.turn_id.clone(),
-                step_id: open.step_id.clone(),
-                tool_call_id: open.tool_call_id.clone(),
-                verdict: if response.approved { Verdict::Allowed } else { Verdict::Denied },
-                scope: None,
-                reason: response.reason.clone(),
-                name: None,
-                via: Some(VIA.to_owned()),
-            };
-            has_answered |= orchestrator.answer_approval(id, answer).await?;
+            match answer_approval(orchestrator, id, &pending, answered).await? {
+                Some(counted) => has_answered |= counted,
+                None => chunks.close_call(&response.id, LATE, &mut bytes),
+            }
         }
         Ok(Some(Rest { events: Events::of(events), chunks, bytes, has_answered }))
     }
@@ -244,14 +232,4 @@ fn conversation(path: &RawPathParams) -> ConversationId {
 fn version(parameters: &Parameters) -> Result<Version, Refusal> {
     let Some(asked) = parameters.text("ui")? else { return Ok(Version::default()) };
     Version::of(asked).ok_or_else(|| Refusal::bad(format!("ui must be 5, 6 or 7, not {asked:?}")))
-}
-
-/// The model that is asked for, by its id.
-pub(crate) fn model(orchestrator: &Orchestrator, asked: Option<String>) -> Result<Option<String>, Refusal> {
-    let Some(asked) = asked else { return Ok(None) };
-    let models = orchestrator.models();
-    match resolve(&asked, &models) {
-        Some(model) => Ok(Some(model.to_owned())),
-        None => Err(Error::UnknownModel { model: asked, known: models }.into()),
-    }
 }

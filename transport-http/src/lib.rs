@@ -15,6 +15,7 @@ mod answer;
 mod api;
 mod body;
 mod call;
+mod chat_client;
 mod connection;
 mod events;
 mod guard;

@@ -12,7 +12,7 @@ use axum::{
 use everturn_orchestrator::{Error, Fault};
 use everturn_wire::ErrorBody;
 
-use crate::{ag_ui, ai_sdk, openai};
+use crate::{ag_ui, ai_sdk, chat_client, openai};
 
 /// Longest explanation, in bytes: the client's own words may be in it, and they may be megabytes.
 const MAX_EXPLANATION: usize = 1024;
@@ -75,7 +75,7 @@ impl Refusal {
         if openai::is_path(path) {
             openai::refused(self)
         } else if ai_sdk::is_path(path) || ag_ui::is_path(path) {
-            ai_sdk::Plain::from(self).into_response()
+            chat_client::Plain::from(self).into_response()
         } else {
             self.into_response()
         }

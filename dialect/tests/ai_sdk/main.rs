@@ -6,9 +6,9 @@ mod reader;
 mod request;
 mod transcript;
 
-#[path = "../shared/any_event.rs"]
+#[path = "../common/any_event.rs"]
 mod any_event;
-#[path = "../shared/events.rs"]
+#[path = "../common/events.rs"]
 mod events;
 
 use everturn_dialect::{

@@ -1,0 +1,60 @@
+//! What clients of chat protocols ask for beside messages, whichever protocol it is.
+
+mod plain;
+
+use everturn_dialect::{call_key, openai::resolve};
+use everturn_orchestrator::{Error, Orchestrator};
+use everturn_wire::{ApprovalAnswer, ApprovalRequest, ConversationId, Verdict};
+
+use crate::refusal::Refusal;
+pub(crate) use plain::Plain;
+
+/// A client's answer to a request for approval.
+pub(crate) struct Answered<'a> {
+    /// The key of the call.
+    pub(crate) call: &'a str,
+    pub(crate) approved: bool,
+    pub(crate) reason: Option<&'a str>,
+    /// The protocol, as it is kept with the decision.
+    pub(crate) via: &'static str,
+}
+
+/// Answers one of these open requests. Returns whether the answer counted; `None` if it is none of them.
+pub(crate) async fn answer_approval(
+    orchestrator: &Orchestrator,
+    id: &ConversationId,
+    pending: &[ApprovalRequest],
+    answered: Answered<'_>,
+) -> Result<Option<bool>, Error> {
+    let is_it = |open: &&ApprovalRequest| call_key(&open.step_id, &open.tool_call_id) == answered.call;
+    let Some(open) = pending.iter().find(is_it) else { return Ok(None) };
+    let answer = ApprovalAnswer {
+        turn_id: open.turn_id.clone(),
+        step_id: open.step_id.clone(),
+        tool_call_id: open.tool_call_id.clone(),
+        verdict: if answered.approved { Verdict::Allowed } else { Verdict::Denied },
+        scope: None,
+        reason: answered.reason.map(str::to_owned),
+        name: None,
+        via: Some(answered.via.to_owned()),
+    };
+    orchestrator.answer_approval(id, answer).await.map(Some)
+}
+
+/// Ends the running turn, if there is one. A conversation that has not begun has none.
+pub(crate) async fn end_turn(orchestrator: &Orchestrator, id: &ConversationId) -> Result<bool, Error> {
+    match orchestrator.stop(id).await {
+        Err(Error::UnknownConversation { .. }) => Ok(false),
+        stopped => stopped,
+    }
+}
+
+/// The model that is asked for, by its id.
+pub(crate) fn model(orchestrator: &Orchestrator, asked: Option<String>) -> Result<Option<String>, Refusal> {
+    let Some(asked) = asked else { return Ok(None) };
+    let models = orchestrator.models();
+    match resolve(&asked, &models) {
+        Some(model) => Ok(Some(model.to_owned())),
+        None => Err(Error::UnknownModel { model: asked, known: models }.into()),
+    }
+}
