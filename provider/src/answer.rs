@@ -11,6 +11,9 @@ use crate::{
     exchange::{Facts, Flaw},
 };
 
+/// Longest text that is joined from pieces that arrived together, in bytes.
+const MAX_JOINED: usize = 64 << 10;
+
 /// What is kept of the payloads that end an answer, in bytes, to explain an empty one.
 const LONGEST_CLOSING: usize = 4096;
 
@@ -57,21 +60,35 @@ impl Answer {
         Self { is_eager, ..self }
     }
 
-    pub(crate) fn text(&mut self, text: String, facts: &mut Facts) -> Result<(), Flaw> {
-        self.say(text, StreamEvent::Text, facts)
-    }
-
-    pub(crate) fn reasoning(&mut self, text: String, facts: &mut Facts) -> Result<(), Flaw> {
-        self.say(text, StreamEvent::Reasoning, facts)
-    }
-
-    fn say(&mut self, text: String, fact: fn(String) -> StreamEvent, facts: &mut Facts) -> Result<(), Flaw> {
-        if !text.is_empty() {
-            self.charge(text.len())?;
-            self.has_content = true;
-            facts.push_back(fact(text));
+    /// Adds visible text, joined with the text before it if that has not been handed on yet.
+    pub(crate) fn text(&mut self, text: &str, facts: &mut Facts) -> Result<(), Flaw> {
+        self.say(text)?;
+        match facts.back_mut() {
+            Some(StreamEvent::Text(before)) if before.len() + text.len() <= MAX_JOINED => {
+                before.push_str(text);
+            }
+            _ if text.is_empty() => {}
+            _ => facts.push_back(StreamEvent::Text(text.to_owned())),
         }
         Ok(())
+    }
+
+    /// Adds reasoning, joined like text.
+    pub(crate) fn reasoning(&mut self, text: &str, facts: &mut Facts) -> Result<(), Flaw> {
+        self.say(text)?;
+        match facts.back_mut() {
+            Some(StreamEvent::Reasoning(before)) if before.len() + text.len() <= MAX_JOINED => {
+                before.push_str(text);
+            }
+            _ if text.is_empty() => {}
+            _ => facts.push_back(StreamEvent::Reasoning(text.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), Flaw> {
+        self.has_content |= !text.is_empty();
+        self.charge(text.len())
     }
 
     /// Takes what the provider wants back with the reasoning before it, which ends there.

@@ -7,14 +7,18 @@ use std::{borrow::Cow, fmt, mem, sync::Arc};
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use everturn_kernel::{ProviderInfo, RequestQuota};
 use everturn_wire::{Failure, TraceContext, Value};
-use reqwest::{
-    Method, Request, Url,
-    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+use hyper::{
+    HeaderMap, Uri,
+    header::{
+        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
+        USER_AGENT,
+    },
 };
+use url::Url;
 
 use crate::{
     ConfigError, EndpointConfig, HttpClient, clock,
-    http::{ConnectionError, Response},
+    http::{self, ConnectionError, Request, Response},
     secret::Veil,
 };
 
@@ -75,7 +79,7 @@ fn borrowed<'a>(pairs: &'a [(&'a str, Cow<'a, str>)]) -> Vec<(&'a str, &'a str)>
 }
 
 pub(crate) struct Endpoint {
-    http: HttpClient,
+    client: HttpClient,
     base: Url,
     headers: HeaderMap,
     veil: Veil,
@@ -84,16 +88,24 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// `fixed` are headers that the API wants besides; like all others, they give way to the embedder's.
     pub(crate) fn new(
-        http: HttpClient,
+        client: HttpClient,
         config: &EndpointConfig,
         way: Credential,
         fixed: &[(&'static str, &'static str)],
     ) -> Result<Self, ConfigError> {
         let base = base(&config.base_url)?;
+        let uri: Uri = base
+            .as_str()
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| ConfigError::BaseUrl(error.to_string()))?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(http::USER_AGENT));
+        if let Some(value) = client.proxy_authorization(&uri) {
+            headers.insert(PROXY_AUTHORIZATION, value);
+        }
         for &(name, value) in fixed {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
@@ -110,11 +122,17 @@ impl Endpoint {
             headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
         }
         let veil = veil(config, &base);
-        Ok(Self { http, base, headers, veil })
+        Ok(Self { client, base, headers, veil })
+    }
+
+    /// Adds a field to the query of every request.
+    pub(crate) fn with_query(mut self, name: &str, value: &str) -> Self {
+        self.base.query_pairs_mut().append_pair(name, value);
+        self
     }
 
     pub(crate) fn http(&self) -> &HttpClient {
-        &self.http
+        &self.client
     }
 
     /// Who gives an echo and alone gets it back: the API and the host.
@@ -133,15 +151,14 @@ impl Endpoint {
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        let mut request = Request::new(Method::POST, url);
-        *request.headers_mut() = self.headers.clone();
+        let mut request = hyper::Request::post(url.as_str()).body(body.to_string().into())?;
+        request.headers_mut().clone_from(&self.headers);
         if let Some(trace) = trace {
             let values = [(TRACE_PARENT, Some(trace.parent())), (TRACE_STATE, trace.state())];
             let header = |(name, value): (_, Option<&str>)| Some((name, HeaderValue::from_str(value?).ok()?));
             request.headers_mut().extend(values.into_iter().filter_map(header));
         }
-        *request.body_mut() = Some(body.to_string().into());
-        request
+        Ok(request)
     }
 
     /// What the headers of a response say is left of the limit on requests.

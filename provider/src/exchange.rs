@@ -15,17 +15,13 @@ use bytes::Bytes;
 use everturn_kernel::StreamEvent;
 use everturn_wire::{Category, Failure, Value};
 use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
-use reqwest::Request;
 
 use crate::{
     SseDecoder, SseEvent,
     bulk::{MOST_VALUES, is_bulky},
     endpoint::{Endpoint, Head},
-    http::{BODY_LIMIT, ConnectionError, Notice, Response, Watch},
+    http::{BODY_LIMIT, ConnectionError, Notice, Request, Response, Sending, Watch},
 };
-
-/// Longest text that is joined from pieces that are ready together, in bytes.
-const MAX_JOINED: usize = 64 << 10;
 
 /// How often other tasks are given way to, in a burst, before its text is told; and at the end of an answer, before the end
 /// of the body is waited for elsewhere.
@@ -92,7 +88,7 @@ enum Phase<R> {
     /// Nobody has asked for a fact yet, and nothing was sent.
     New(Box<(Request, Body<R>)>),
     /// The response's head is awaited.
-    Asking(BoxFuture<'static, Result<Response, ConnectionError>>, Box<Call<R>>),
+    Asking(Sending, Box<Call<R>>),
     /// The body's next piece is awaited.
     Reading(Box<Response>, Box<Call<R>>),
     /// The answer is complete. The end of the body is awaited, so that the connection can serve the next call.
@@ -124,10 +120,10 @@ impl<R: Reader> Stream for Exchange<R> {
         let this = self.get_mut();
         loop {
             let polled = match &this.phase {
-                Phase::Over => return Poll::Ready(next_fact(&mut this.facts)),
+                Phase::Over => return Poll::Ready(this.facts.pop_front()),
                 Phase::Reading(..) if this.rounds > 0 => this.poll_body(cx),
                 Phase::Ending(_) => this.poll_end(cx),
-                _ if !this.facts.is_empty() => return Poll::Ready(next_fact(&mut this.facts)),
+                _ if !this.facts.is_empty() => return Poll::Ready(this.facts.pop_front()),
                 Phase::New(_) => {
                     this.begin();
                     continue;
@@ -155,7 +151,7 @@ impl<R: Reader> Exchange<R> {
 
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         let Phase::Asking(asked, call) = &mut self.phase else { return Poll::Ready(Ok(())) };
-        let Poll::Ready(response) = asked.as_mut().poll(cx) else {
+        let Poll::Ready(response) = Pin::new(asked).poll(cx) else {
             let notice = ready!(call.watch.poll_notice(cx));
             return Poll::Ready(self.take_notice(Some(notice)));
         };
@@ -276,23 +272,6 @@ impl<R: Reader> Exchange<R> {
             Some(Notice::Over(fault)) => return Err(self.endpoint.lost(&fault, head)),
         }
         Ok(())
-    }
-}
-
-/// The next fact, joined with those right behind it that are text of its kind.
-fn next_fact(facts: &mut Facts) -> Option<StreamEvent> {
-    let mut next = facts.pop_front()?;
-    loop {
-        match (&mut next, facts.front()) {
-            (StreamEvent::Text(text), Some(StreamEvent::Text(more)))
-            | (StreamEvent::Reasoning(text), Some(StreamEvent::Reasoning(more)))
-                if text.len() + more.len() <= MAX_JOINED =>
-            {
-                text.push_str(more);
-                facts.pop_front();
-            }
-            _ => return Some(next),
-        }
     }
 }
 

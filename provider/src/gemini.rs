@@ -68,7 +68,9 @@ impl Gemini {
     /// # Errors
     /// When the address, the key or a header is invalid.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
-        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?;
+        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?
+            // Otherwise the answer is one JSON array.
+            .with_query("alt", "sse");
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), non_thinking: Arc::default() })
     }
 }
@@ -89,9 +91,7 @@ impl Provider for Gemini {
         let asks_for_thoughts = self.non_thinking.leave_out(&request.model, &mut body);
         let path = request::path(&request.model);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let mut post = self.endpoint.post(&path, &body, request.trace.as_ref());
-        // Otherwise the answer is one JSON array.
-        post.url_mut().query_pairs_mut().append_pair("alt", "sse");
+        let post = self.endpoint.post(&path, &body, request.trace.as_ref());
         let answer = Answer::new(format!("gemini_{:x}", clock::now()), self.config.limits.answer);
         let body = answered(answer.eager(request.eager_calls), origin, self.config.limits);
         let non_thinking = Arc::clone(&self.non_thinking);

@@ -1,26 +1,37 @@
 //! The HTTP client: one request, one response, every wait bounded.
 
+mod connect;
 mod error;
+mod other;
 mod response;
 mod tls;
 mod watch;
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use futures_core::future::BoxFuture;
-use reqwest::{Request, redirect, retry};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Uri, header::HeaderValue};
+use hyper_util::{
+    client::legacy::Client,
+    rt::{TokioExecutor, TokioTimer},
+};
 
 use crate::ConfigError;
+use connect::{Connector, Proxies};
 pub(crate) use error::ConnectionError;
-pub(crate) use response::{BODY_LIMIT, Response};
+pub(crate) use response::{BODY_LIMIT, Response, Sending};
 pub(crate) use watch::{Notice, Watch};
 
-/// TCP keepalive: idle time before the first probe, and time between probes.
-const KEEPALIVE: Duration = Duration::from_secs(15);
+/// Name and version of this client, as providers see it.
+pub(crate) const USER_AGENT: &str = concat!("everturn/", env!("CARGO_PKG_VERSION"));
 
-/// TCP user timeout: how long sent data or a probe may stay unacknowledged by the peer's system. It does not limit how long
-/// a live server may think.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+/// How long an unused connection is kept, and how many are kept for each host.
+const IDLE_CONNECTION: Duration = Duration::from_secs(90);
+const IDLE_CONNECTIONS: usize = 64;
+
+/// Interval of HTTP/2 pings while a call is open.
+const PING: Duration = Duration::from_secs(20);
 
 /// Timeouts of a provider call. By default nothing limits a whole call: a healthy answer may take an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,58 +88,66 @@ impl Default for HttpConfig {
     }
 }
 
+/// A request that is ready to be sent, or why it could not be built.
+pub(crate) type Request = Result<hyper::Request<Full<Bytes>>, hyper::http::Error>;
+
 /// A connection pool, shared by its clones and by all adapters created with it.
 ///
 /// It sends each request once: it neither retries nor follows redirects, which would send credentials to another host. It
 /// does not accept compressed responses, because proxies buffer streams to compress them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpClient {
-    client: reqwest::Client,
-    timeouts: Timeouts,
+    client: Client<Connector, Full<Bytes>>,
+    proxies: Proxies,
+    config: HttpConfig,
 }
 
 impl HttpClient {
     /// Creates a pool without connections.
     ///
     /// # Errors
-    /// When the system has no usable TLS configuration, or a proxy in the environment is invalid.
+    /// When the system has no usable TLS configuration.
     pub fn new(config: HttpConfig) -> Result<Self, ConfigError> {
-        let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config()?)
-            .user_agent(concat!("everturn/", env!("CARGO_PKG_VERSION")))
-            .retry(retry::never())
-            .redirect(redirect::Policy::none())
-            .connect_timeout(config.timeouts.connect)
+        let proxies = if config.system_proxy { Proxies::of_system() } else { Proxies::none() };
+        let connector = connect::connector(tls::config()?, proxies.clone(), config.timeouts.connect);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
             // A dead HTTP/2 connection would otherwise swallow call after call.
-            .http2_keep_alive_interval(Duration::from_secs(20))
-            .tcp_keepalive(KEEPALIVE)
-            .tcp_keepalive_interval(KEEPALIVE)
-            .tcp_keepalive_retries(3)
-            .pool_max_idle_per_host(64);
-        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
-        {
-            builder = builder.tcp_user_timeout(UNACKNOWLEDGED);
-        }
-        if !config.system_proxy {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| ConfigError::Client(error::chain(&error)))?;
-        Ok(Self { client, timeouts: config.timeouts })
+            .http2_keep_alive_interval(PING)
+            .build(connector);
+        Ok(Self { client, proxies, config })
     }
 
-    /// Returns the pool itself, for requests other than model calls.
-    pub fn reqwest(&self) -> &reqwest::Client {
-        &self.client
+    /// Creates a client with the same settings for requests other than model calls.
+    ///
+    /// # Errors
+    /// When the system has no usable TLS configuration, or a proxy in the environment is invalid.
+    pub fn reqwest(&self) -> Result<reqwest::Client, ConfigError> {
+        other::client(self.config)
     }
 
     /// Returns its timeouts.
     pub(crate) fn timeouts(&self) -> Timeouts {
-        self.timeouts
+        self.config.timeouts
+    }
+
+    /// Returns the `proxy-authorization` that requests to this address must carry: those that a proxy forwards. A tunnel
+    /// gets its own when it is opened.
+    pub(crate) fn proxy_authorization(&self, uri: &Uri) -> Option<HeaderValue> {
+        self.proxies.authorization(uri)
     }
 
     /// Sends a request when first polled and waits for the response headers. Only connecting has a timeout here.
-    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, ConnectionError>> {
-        let (client, idle) = (self.client.clone(), self.timeouts.idle);
-        Box::pin(async move { Ok(Response::new(client.execute(request).await?, idle)) })
+    pub(crate) fn send(&self, request: Request) -> Sending {
+        Sending::new(request.map(|request| self.client.request(request)), self.config.timeouts.idle)
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("config", &self.config).finish_non_exhaustive()
     }
 }

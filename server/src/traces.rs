@@ -20,7 +20,7 @@ impl Exporting {
     pub(crate) fn start() -> Result<Option<Self>> {
         let Some(settings) = Settings::from_environment()? else { return Ok(None) };
         let client = HttpClient::new(HttpConfig::default()).context("an HTTP client for traces")?;
-        let traces = Arc::new(settings.traces(client.reqwest().clone())?);
+        let traces = Arc::new(settings.traces(client.reqwest().context("an HTTP client for traces")?)?);
         Ok(Some(Self { settings, traces }))
     }
 

@@ -37,9 +37,9 @@ impl AnthropicReader {
         // Some servers give all blocks one index.
         self.foreign = self.foreign.filter(|foreign| *foreign != index);
         match block {
-            Block::Text { text } => self.answer.text(text, facts),
+            Block::Text { text } => self.answer.text(&text, facts),
             Block::Thinking { thinking, signature } => {
-                self.answer.reasoning(thinking, facts)?;
+                self.answer.reasoning(&thinking, facts)?;
                 self.sign(&signature, facts)
             }
             Block::RedactedThinking { data } => {
@@ -66,8 +66,8 @@ impl AnthropicReader {
                 self.answer.stir(1);
                 Ok(())
             }
-            Delta::Text { text } => self.answer.text(text, facts),
-            Delta::Thinking { thinking } => self.answer.reasoning(thinking, facts),
+            Delta::Text { text } => self.answer.text(&text, facts),
+            Delta::Thinking { thinking } => self.answer.reasoning(&thinking, facts),
             Delta::Input { partial_json } => {
                 let (index, arguments) = (Some(index), &*partial_json);
                 self.answer.call(Fragment { index, arguments, ..Fragment::default() }).map(drop)

@@ -1,6 +1,6 @@
 //! One event's payload. Lenient: servers of this API agree on little more than the names.
 
-use std::fmt;
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
@@ -9,71 +9,82 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::Map;
+use smallvec::SmallVec;
 
 use crate::answer::own_word;
 
+/// What almost no event has is boxed: a frame is moved several times for each delta.
 #[derive(Debug, Deserialize)]
-pub(super) struct Frame {
-    pub(super) choices: Option<Vec<Choice>>,
-    pub(super) usage: Option<Value>,
+pub(super) struct Frame<'p> {
+    #[serde(borrow)]
+    pub(super) choices: Option<SmallVec<[Choice<'p>; 1]>>,
+    pub(super) usage: Option<Box<Value>>,
     error: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice {
+pub(super) struct Choice<'p> {
     #[serde(default)]
     pub(super) index: u64,
-    pub(super) delta: Option<Delta>,
-    finish_reason: Option<String>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'p>>,
+    finish_reason: Option<Box<str>>,
     /// Here instead of beside the choices, at some servers.
-    pub(super) usage: Option<Value>,
+    pub(super) usage: Option<Box<Value>>,
     error: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Delta {
-    pub(super) content: Option<Content>,
-    pub(super) refusal: Option<String>,
-    reasoning_content: Option<Content>,
-    reasoning: Option<Content>,
+pub(super) struct Delta<'p> {
+    #[serde(borrow)]
+    pub(super) content: Option<Content<'p>>,
+    pub(super) refusal: Option<Box<str>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Content<'p>>,
+    #[serde(borrow)]
+    reasoning: Option<Content<'p>>,
     pub(super) reasoning_details: Option<Vec<Map<String, Value>>>,
     pub(super) tool_calls: Option<Vec<CallFragment>>,
     /// The only call of an answer, in the API's first form of it.
-    pub(super) function_call: Option<FunctionFragment>,
+    pub(super) function_call: Option<Box<FunctionFragment>>,
 }
 
 #[derive(Debug)]
-pub(super) enum Content {
-    Text(String),
-    Parts(Vec<Part>),
+pub(super) enum Content<'p> {
+    Text(Cow<'p, str>),
+    Parts(Vec<Part<'p>>),
     Other,
 }
 
 /// By hand: an untagged enum would read every delta into a buffer first.
-impl<'de> Deserialize<'de> for Content {
+impl<'de: 'p, 'p> Deserialize<'de> for Content<'p> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(AnyContent)
+        from.deserialize_any(AnyContent(PhantomData))
     }
 }
 
-struct AnyContent;
+struct AnyContent<'p>(PhantomData<&'p str>);
 
-impl<'de> Visitor<'de> for AnyContent {
-    type Value = Content;
+impl<'de: 'p, 'p> Visitor<'de> for AnyContent<'p> {
+    type Value = Content<'p>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("content in any form")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-        Ok(Content::Text(text.to_owned()))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'p>, E> {
+        Ok(Content::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Content, E> {
-        Ok(Content::Text(text))
+    fn visit_str<E>(self, text: &str) -> Result<Content<'p>, E> {
+        Ok(Content::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
+    fn visit_string<E>(self, text: String) -> Result<Content<'p>, E> {
+        Ok(Content::Text(Cow::Owned(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content<'p>, A::Error> {
         let mut parts = Vec::new();
         while let Some(part) = items.next_element()? {
             if let AnyPart::Known(part) = part {
@@ -83,42 +94,44 @@ impl<'de> Visitor<'de> for AnyContent {
         Ok(Content::Parts(parts))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content<'p>, A::Error> {
         IgnoredAny.visit_map(map).map(|_| Content::Other)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Content, E> {
+    fn visit_bool<E>(self, _: bool) -> Result<Content<'p>, E> {
         Ok(Content::Other)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Content, E> {
+    fn visit_u64<E>(self, _: u64) -> Result<Content<'p>, E> {
         Ok(Content::Other)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Content, E> {
+    fn visit_i64<E>(self, _: i64) -> Result<Content<'p>, E> {
         Ok(Content::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Content, E> {
+    fn visit_f64<E>(self, _: f64) -> Result<Content<'p>, E> {
         Ok(Content::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<Content, E> {
+    fn visit_unit<E>(self) -> Result<Content<'p>, E> {
         Ok(Content::Other)
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum AnyPart {
-    Known(Part),
+enum AnyPart<'p> {
+    #[serde(borrow)]
+    Known(Part<'p>),
     Other(IgnoredAny),
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Part {
+pub(super) struct Part<'p> {
     pub(super) text: Option<String>,
-    pub(super) thinking: Option<Content>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Content<'p>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -135,8 +148,8 @@ pub(super) struct FunctionFragment {
     pub(super) arguments: Option<Value>,
 }
 
-impl Frame {
-    pub(super) fn parse(payload: &str) -> Option<Self> {
+impl<'p> Frame<'p> {
+    pub(super) fn parse(payload: &'p str) -> Option<Self> {
         let frame: Self = serde_json::from_str(payload).ok()?;
         let known = frame.choices.is_some() || frame.usage.is_some() || is_harmless(payload);
         (known && !frame.is_error()).then_some(frame)
@@ -158,7 +171,7 @@ fn is_harmless(payload: &str) -> bool {
     !fields.keys().any(|name| tells(name) || name.ends_with("Exception"))
 }
 
-impl Choice {
+impl Choice<'_> {
     pub(super) fn finish_reason(&self) -> Option<FinishReason> {
         Some(match self.finish_reason.as_deref()? {
             "" => return None,
@@ -171,18 +184,18 @@ impl Choice {
     }
 }
 
-impl Delta {
+impl<'p> Delta<'p> {
     /// Its reasoning, under whichever name the server has for it.
-    pub(super) fn take_reasoning(&mut self) -> String {
+    pub(super) fn take_reasoning(&mut self) -> Cow<'p, str> {
         let named = [self.reasoning_content.take(), self.reasoning.take()];
         let mut texts = named.into_iter().flatten().map(|content| content.split().0);
         texts.find(|text| !text.is_empty()).unwrap_or_default()
     }
 }
 
-impl Content {
+impl<'p> Content<'p> {
     /// Its visible text and its reasoning.
-    pub(super) fn split(self) -> (String, String) {
+    pub(super) fn split(self) -> (Cow<'p, str>, String) {
         match self {
             Self::Text(text) => (text, String::new()),
             Self::Parts(parts) => {
@@ -191,10 +204,10 @@ impl Content {
                     split.0.push_str(&part.text.unwrap_or_default());
                     if let Some(thinking) = part.thinking {
                         let (text, deeper) = thinking.split();
-                        split.1.extend([text, deeper]);
+                        split.1.extend([&*text, &deeper]);
                     }
                 }
-                split
+                (Cow::Owned(split.0), split.1)
             }
             Self::Other => Default::default(),
         }

@@ -38,31 +38,31 @@ impl ChatReader {
         self.answer.complete(facts)
     }
 
-    fn choice(&mut self, choice: Choice, facts: &mut Facts) -> Result<(), Flaw> {
+    fn choice(&mut self, choice: Choice<'_>, facts: &mut Facts) -> Result<(), Flaw> {
         // Nobody asked for a second answer.
         if choice.index != 0 {
             return Ok(());
         }
         self.answer.finish(choice.finish_reason());
-        self.answer.usage(choice.usage.as_ref().and_then(usage));
+        self.answer.usage(choice.usage.as_deref().and_then(usage));
         choice.delta.map_or(Ok(()), |delta| self.delta(delta, facts))
     }
 
-    fn delta(&mut self, mut delta: Delta, facts: &mut Facts) -> Result<(), Flaw> {
+    fn delta(&mut self, mut delta: Delta<'_>, facts: &mut Facts) -> Result<(), Flaw> {
         let reasoning = delta.take_reasoning();
         let (text, thought) = delta.content.map(Content::split).unwrap_or_default();
         for piece in delta.reasoning_details.take().into_iter().flatten() {
             self.detail(piece)?;
         }
-        self.answer.reasoning(reasoning, facts)?;
-        self.answer.reasoning(thought, facts)?;
-        self.answer.text(text, facts)?;
-        self.answer.text(delta.refusal.unwrap_or_default(), facts)?;
+        self.answer.reasoning(&reasoning, facts)?;
+        self.answer.reasoning(&thought, facts)?;
+        self.answer.text(&text, facts)?;
+        self.answer.text(delta.refusal.as_deref().unwrap_or_default(), facts)?;
         for fragment in delta.tool_calls.into_iter().flatten() {
             self.fragment(fragment, facts)?;
         }
         delta.function_call.map_or(Ok(()), |function| {
-            self.fragment(CallFragment { index: Some(0), id: None, function: Some(function) }, facts)
+            self.fragment(CallFragment { index: Some(0), id: None, function: Some(*function) }, facts)
         })
     }
 
@@ -104,7 +104,7 @@ impl Reader for ChatReader {
         }
         let frame = if event.name == "error" { None } else { Frame::parse(payload) };
         let frame = frame.ok_or_else(|| Flaw::Payload(payload.to_owned()))?;
-        self.answer.usage(frame.usage.as_ref().and_then(usage));
+        self.answer.usage(frame.usage.as_deref().and_then(usage));
         for choice in frame.choices.into_iter().flatten() {
             self.choice(choice, facts)?;
         }

@@ -1,6 +1,6 @@
 //! Who is behind an endpoint, by OpenTelemetry's names for `gen_ai.provider.name`.
 
-use reqwest::Url;
+use url::Url;
 
 /// Vendors by the end of their host names.
 const BY_HOST: &[(&str, &str)] = &[

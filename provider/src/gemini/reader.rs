@@ -69,9 +69,9 @@ impl GeminiReader {
         }
         let (text, thought) = (part.text.unwrap_or_default(), part.thought.unwrap_or_default());
         if thought {
-            self.answer.reasoning(text, facts)?;
+            self.answer.reasoning(&text, facts)?;
         } else {
-            self.answer.text(text, facts)?;
+            self.answer.text(&text, facts)?;
         }
         let Some(thought_signature) = thought_signature else { return Ok(()) };
         let kept = EchoData { thought, thought_signature: Some(thought_signature), id: None };

@@ -3,6 +3,10 @@
 use std::{error::Error, fmt::Write as _, io, time::Duration};
 
 use everturn_diagnosis::Transport;
+use hyper_util::client::legacy;
+use tokio::time::error::Elapsed;
+
+use super::connect::NameError;
 
 /// A connection that could not be made or did not last.
 #[derive(Debug)]
@@ -17,30 +21,37 @@ impl ConnectionError {
     pub(super) fn silent(kind: Transport, what: &str, limit: Duration) -> Self {
         Self { kind, text: format!("{what} within {limit:?}") }
     }
+
+    /// The request could not be built.
+    pub(super) fn unsent(error: &hyper::http::Error) -> Self {
+        Self { kind: Transport::Other, text: format!("the request could not be built: {error}") }
+    }
 }
 
-impl From<reqwest::Error> for ConnectionError {
-    fn from(error: reqwest::Error) -> Self {
-        let error = error.without_url();
-        Self { kind: kind(&error), text: chain(&error) }
+/// Before the response headers.
+impl From<legacy::Error> for ConnectionError {
+    fn from(error: legacy::Error) -> Self {
+        Self { kind: kind(&error, error.is_connect()), text: chain(&error) }
     }
 }
 
-fn kind(error: &reqwest::Error) -> Transport {
-    if error.is_dns() {
-        return Transport::Dns;
+/// In the body.
+impl From<hyper::Error> for ConnectionError {
+    fn from(error: hyper::Error) -> Self {
+        Self { kind: kind(&error, false), text: chain(&error) }
     }
-    let has_route = !causes(error).any(is_without_route);
-    if !has_route {
-        return Transport::NoRoute;
-    }
-    let refused = || causes(error).any(<dyn Error>::is::<rustls::Error>);
-    match (error.is_connect(), error.is_timeout()) {
-        (true, true) => Transport::ConnectTimeout,
-        (true, false) if refused() => Transport::Tls,
-        (true, false) => Transport::Connect,
-        (false, _) if causes(error).any(is_cut) => Transport::Cut,
-        (false, _) => Transport::Other,
+}
+
+fn kind(error: &(dyn Error + 'static), is_connect: bool) -> Transport {
+    let any = |is: fn(&(dyn Error + 'static)) -> bool| causes(error).any(is);
+    match is_connect {
+        _ if any(<dyn Error>::is::<NameError>) => Transport::Dns,
+        _ if any(is_without_route) => Transport::NoRoute,
+        true if any(<dyn Error>::is::<Elapsed>) => Transport::ConnectTimeout,
+        true if any(<dyn Error>::is::<rustls::Error>) => Transport::Tls,
+        true => Transport::Connect,
+        false if any(is_cut) => Transport::Cut,
+        false => Transport::Other,
     }
 }
 

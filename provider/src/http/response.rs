@@ -8,8 +8,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use hyper::body::Body as _;
-use reqwest::header::HeaderMap;
+use hyper::{
+    HeaderMap,
+    body::{Body as _, Incoming},
+};
+use hyper_util::client::legacy::ResponseFuture;
 use tokio::time::timeout;
 
 use super::ConnectionError;
@@ -23,18 +26,42 @@ const MOMENT: Duration = Duration::from_secs(1);
 /// How long the explanation of a failure is waited for, where the idle timeout is longer.
 const EXPLANATION: Duration = Duration::from_secs(20);
 
+/// A request on its way, until the response headers arrive. Dropping it ends the exchange.
+pub(crate) struct Sending {
+    /// The request could not be built, or its answer is awaited.
+    answer: Result<ResponseFuture, Option<hyper::http::Error>>,
+    idle: Duration,
+}
+
+impl Sending {
+    pub(super) fn new(answer: Result<ResponseFuture, hyper::http::Error>, idle: Duration) -> Self {
+        Self { answer: answer.map_err(Some), idle }
+    }
+}
+
+impl Future for Sending {
+    type Output = Result<Response, ConnectionError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let idle = self.idle;
+        match &mut self.answer {
+            Ok(answer) => Pin::new(answer).poll(cx).map(|response| Ok(Response { inner: response?, idle })),
+            Err(error) => match error.take() {
+                Some(error) => Poll::Ready(Err(ConnectionError::unsent(&error))),
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
 /// A response whose body is still to come. Dropping it ends the exchange.
 #[derive(Debug)]
 pub(crate) struct Response {
-    inner: hyper::Response<reqwest::Body>,
+    inner: hyper::Response<Incoming>,
     idle: Duration,
 }
 
 impl Response {
-    pub(super) fn new(inner: reqwest::Response, idle: Duration) -> Self {
-        Self { inner: inner.into(), idle }
-    }
-
     pub(crate) fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }

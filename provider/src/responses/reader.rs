@@ -106,7 +106,7 @@ impl ResponsesReader {
             self.answer.echo(echo, facts)?;
         }
         let apart = self.spoken.replace(at).is_some_and(|spoken| spoken != at);
-        self.answer.text(if apart { format!("{PARAGRAPH}{text}") } else { text }, facts)
+        self.answer.text(&if apart { format!("{PARAGRAPH}{text}") } else { text }, facts)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Faults told apart by structure, made with real sockets.
 
 use everturn_sim::{ClosedPort, Loopback, Reply};
-use reqwest::{Method, Request};
+use http_body_util::Full;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -14,7 +14,7 @@ use super::*;
 async fn fault(address: &str) -> ConnectionError {
     let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() }).unwrap();
     let address = format!("{address}/some/path?key=value");
-    let request = Request::new(Method::POST, address.parse().unwrap());
+    let request = hyper::Request::post(address).body(Full::default());
     let fault = match http.send(request).await {
         Ok(mut response) => loop {
             match response.chunk().await {

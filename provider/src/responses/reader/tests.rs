@@ -121,8 +121,7 @@ fn a_whole_answer() {
     let expected = [
         reasoning("hm"),
         StreamEvent::Echo(echo(json!([returned]))),
-        text("a"),
-        text("b"),
+        text("ab"),
         called("call_1", json!({"x": 1}), None),
         StreamEvent::Usage(usage),
         StreamEvent::Finished(FinishReason::ToolCalls),
@@ -167,7 +166,7 @@ fn text_is_shown_once_wherever_it_comes() {
     }
     // Of two parts the second comes only with the item.
     let item = json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "No."}]});
-    assert_eq!(completed(&[delta("output_text", 0, "m", "a"), done(0, &item)]), [text("a"), text("No.")]);
+    assert_eq!(completed(&[delta("output_text", 0, "m", "a"), done(0, &item)]), [text("aNo.")]);
     assert_eq!(completed(&[delta("refusal", 0, "m", "No.")]), [text("No.")]);
 }
 
@@ -178,7 +177,7 @@ fn two_messages_are_two_paragraphs() {
         delta("output_text", 1, "n", "b"),
         delta("output_text", 1, "n", "c"),
     ];
-    assert_eq!(completed(&events), [text("a"), text("\n\nb"), text("c")]);
+    assert_eq!(completed(&events), [text("a\n\nbc")]);
 }
 
 #[test]
@@ -190,19 +189,19 @@ fn reasoning_in_all_its_forms() {
         event
     };
     let parts = [summary(0, "a"), summary(0, "b"), summary(1, "c"), done(0, &thought("r", "")), said.clone()];
-    assert_eq!(completed(&parts), [reasoning("a"), reasoning("b"), reasoning("\n\nc"), text("a")]);
+    assert_eq!(completed(&parts), [reasoning("ab\n\nc"), text("a")]);
     let full = [
         delta("reasoning_text", 0, "r", "x"),
         summary(0, "short"),
         delta("reasoning_text", 0, "r", "y"),
         said.clone(),
     ];
-    assert_eq!(completed(&full), [reasoning("x"), reasoning("y"), text("a")], "not its summary as well");
+    assert_eq!(completed(&full), [reasoning("xy"), text("a")], "not its summary as well");
     let content = json!({"type": "reasoning", "id": "r", "summary": [], "content": [{"type": "reasoning_text", "text": "x"}]});
     assert_eq!(completed(&[done(0, &content), said.clone()]), [reasoning("x"), text("a")], "only as an item");
     let both =
         json!({"type": "reasoning", "summary": [{"text": "s"}, {"text": "t"}], "content": [{"text": "x"}]});
-    assert_eq!(completed(&[done(0, &both), said.clone()]), [reasoning("s"), reasoning("\n\nt"), text("a")]);
+    assert_eq!(completed(&[done(0, &both), said.clone()]), [reasoning("s\n\nt"), text("a")]);
     let last = end(&json!({"output": [content, message("m", "a")]}));
     let stop = StreamEvent::Finished(FinishReason::Stop);
     assert_eq!(facts(&[last]), [reasoning("x"), text("a"), stop], "only at the end");

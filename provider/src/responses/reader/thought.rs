@@ -49,6 +49,6 @@ impl ResponsesReader {
         let (entry, next) = (self.output.entry(at), part.saturating_add(1));
         let apart = entry.parts > 0 && next > entry.parts;
         entry.parts = entry.parts.max(next);
-        self.answer.reasoning(if apart { format!("{PARAGRAPH}{text}") } else { text }, facts)
+        self.answer.reasoning(&if apart { format!("{PARAGRAPH}{text}") } else { text }, facts)
     }
 }
