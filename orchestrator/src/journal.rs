@@ -2,6 +2,7 @@
 //!
 //! One primitive writes: [`Journal::append`], compare-and-append for one conversation. The rest reads.
 
+mod commit;
 mod definition;
 mod guard;
 mod memory;
@@ -18,6 +19,7 @@ use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics
 
 use crate::Cursor;
 
+pub use commit::Commit;
 pub use definition::{Configured, Definition};
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
@@ -25,22 +27,29 @@ pub use page::{ListCursor, Page};
 pub use scope::RequestScope;
 pub use window::{Room, Take, Window};
 
-/// Number of appends to a conversation; 0 = it does not exist.
+/// The version of a conversation: 0 = it does not exist; otherwise whatever its journal returned for the last append.
+///
+/// Versions of a conversation grow. Nothing else follows from their values: a journal may count appends, or number the
+/// appends of all conversations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64);
 
 /// Durable storage of conversations.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Atomically adds the entries if the conversation is still at version `expected`. Durable when it returns.
+    /// Writes a commit, all of it or nothing, if the conversation is still at version `expected`. Durable when it returns.
     ///
     /// # Errors
-    /// [`JournalError::Stale`] if someone else wrote in between; nothing is written then.
+    /// - [`JournalError::Stale`] if someone else wrote in between; nothing is written.
+    /// - [`JournalError::Unknown`] if it may or may not have been written. [`Self::load`] tells, or settles it: an append at
+    ///   the version that it returns either succeeds, and then the lost one was not written, or is stale.
+    /// - [`JournalError::TooLarge`] and [`JournalError::Refused`] if it can never be written.
+    /// - [`JournalError::Storage`] if nothing was written and the same append may succeed later.
     async fn append(
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError>;
 
     /// Loads what is needed to continue a conversation; `None` if it does not exist.
@@ -92,22 +101,6 @@ pub trait Journal: Send + Sync + 'static {
     /// earliest first, then by id. A turn that must continue now comes first and is due before any time except 0. A turn that
     /// waits for a person without a deadline is not listed.
     async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError>;
-}
-
-/// One entry of an append.
-#[derive(Clone, Debug)]
-pub enum Entry {
-    /// Adds a chunk to the history. Its `seq` is the previous one plus 1.
-    Chunk(Arc<StoredChunk>),
-    /// Adds an event to the event stream.
-    Event(StoredEvent),
-    /// Replaces the running turn.
-    Turn(Box<TurnRecord>),
-    /// Seals the running turn: removes it and adds its figures. Events before this entry belong to it, later ones to the next
-    /// turn.
-    Sealed(Box<TurnMetrics>),
-    /// Replaces the head of the conversation, but not a title that it has.
-    Head(Head),
 }
 
 /// The head of a conversation: what lists and readers need without its history.
@@ -180,10 +173,33 @@ pub enum JournalError {
         /// The actual version.
         found: Version,
     },
-    /// The storage failed; the same append may succeed later.
+    /// The storage failed and nothing was written; the same append may succeed later.
     #[error("the journal failed: {0}")]
     Storage(String),
-    /// The append can never succeed: it is too large, or its form cannot be stored.
+    /// The storage failed, and the append may or may not have been written.
+    #[error("the journal failed; this may or may not have been saved: {0}")]
+    Unknown(String),
+    /// The append can never succeed: it is larger than the journal accepts.
+    #[error("the journal refuses this: it has {bytes} bytes, the limit is {limit}")]
+    TooLarge {
+        /// The size of the append, in bytes.
+        bytes: u64,
+        /// The largest append, in bytes.
+        limit: u64,
+    },
+    /// The append can never succeed: its form cannot be stored.
     #[error("the journal refuses this: {0}")]
     Refused(String),
+}
+
+impl JournalError {
+    /// Whether the same append would fail in the same way again.
+    pub fn is_permanent(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::Refused(_))
+    }
+
+    /// Whether the storage failed, so that other appends may fail, too.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Storage(_) | Self::Unknown(_))
+    }
 }

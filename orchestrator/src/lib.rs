@@ -52,7 +52,7 @@ pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
-    Configured, Definition, Entry, Head, Journal, JournalError, ListCursor, MemoryJournal, Page,
+    Commit, Configured, Definition, Head, Journal, JournalError, ListCursor, MemoryJournal, Page,
     RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};

@@ -60,9 +60,9 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
             let owed = host.into_owed();
             // Once: where its end is refused, too, the journal refuses everything.
-            if let (JournalError::Refused(why), false) = (&error, is_refused) {
+            if error.is_permanent() && !is_refused {
                 is_refused = true;
-                next = refused::end(&ports, &conversation, settings, why).await;
+                next = refused::end(&ports, &conversation, settings, &error).await;
             }
             if next.is_some() {
                 continue;

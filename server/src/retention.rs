@@ -57,7 +57,7 @@ mod tests {
     };
 
     use bytes::Bytes;
-    use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, StoredEvent, Version};
+    use everturn_orchestrator::{Commit, Cursor, Head, Journal as _, StoredEvent, Version};
     use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics};
     use tokio::time::sleep;
 
@@ -80,8 +80,7 @@ mod tests {
         let event = StoredEvent { start: Cursor::default(), end, json: Bytes::from_static(b"{}") };
         let figures = TurnMetrics { steps: 1, ..TurnMetrics::new("t".into()) };
         let journal = SqliteJournal::open(path).unwrap();
-        let entries = vec![Entry::Event(event), Entry::Sealed(Box::new(figures)), Entry::Head(head)];
-        journal.append(id, Version(0), entries).await.unwrap();
+        journal.append(id, Version(0), Commit::new(head).event(event).seal(figures)).await.unwrap();
         Arc::new(journal)
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Cursor, Entry, Journal, Orchestrator, StartTurn, Version, Window,
+    Commit, Cursor, Journal, Orchestrator, StartTurn, Version, Window,
     kernel::{FinishReason, Millis, Provider, Request, Retry, Schedule, StreamEvent},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -73,29 +73,25 @@ fn written() -> u64 {
 }
 
 /// What a conversation is made of, to be written again under other names.
-async fn template(journal: &SqliteJournal) -> Vec<Entry> {
+async fn template(journal: &SqliteJournal) -> Commit {
     let (id, _) = journal.unsealed(Millis(u64::MAX)).await.unwrap().swap_remove(0);
     let stored = journal.load(&id).await.unwrap().unwrap();
     let chunks = journal.chunks(&id, Window::default()).await.unwrap();
     let events = journal.events(&id, Cursor::default(), usize::MAX).await.unwrap();
-    let mut entries: Vec<_> = chunks.into_iter().map(Entry::Chunk).collect();
-    entries.extend(events.into_iter().map(Entry::Event));
-    entries.push(Entry::Turn(Box::new(stored.turn.unwrap())));
-    entries.push(Entry::Head(stored.head));
-    entries
+    Commit { chunks, events, turn: stored.turn.map(Box::new), ..Commit::new(stored.head) }
 }
 
-async fn appends(journal: &SqliteJournal, entries: &[Entry], total: usize, together: usize) -> Duration {
+async fn appends(journal: &SqliteJournal, commit: &Commit, total: usize, together: usize) -> Duration {
     let ids: Vec<_> = (0..total).map(|n| ConversationId::from(format!("copy-{together}-{n:036}"))).collect();
     let start = Instant::now();
     for group in ids.chunks(together) {
-        let all = group.iter().map(|id| journal.append(id, Version(0), entries.to_vec()));
+        let all = group.iter().map(|id| journal.append(id, Version(0), commit.clone()));
         assert!(join_all(all).await.iter().all(Result::is_ok));
     }
     start.elapsed()
 }
 
-async fn parked(directory: &Path) -> Vec<Entry> {
+async fn parked(directory: &Path) -> Commit {
     const TURNS: usize = 10_000;
     let path = directory.join("parked.db");
     let journal = Arc::new(SqliteJournal::open(&path).unwrap());
@@ -109,10 +105,10 @@ async fn parked(directory: &Path) -> Vec<Entry> {
         tokio::task::yield_now().await;
     }
     println!("{TURNS} turns begun and parked through the orchestrator: {:.1?}", start.elapsed());
-    let entries = template(&journal).await;
+    let commit = template(&journal).await;
     checkpoint(&path);
     println!("  a parked conversation: {} bytes of the file", size(&path) / TURNS as u64);
-    entries
+    commit
 }
 
 /// Moves what is in the log to the file, as closing does.
@@ -121,18 +117,18 @@ fn checkpoint(path: &Path) {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
 }
 
-async fn speed(directory: &Path, entries: &[Entry]) {
+async fn speed(directory: &Path, commit: &Commit) {
     for (total, together) in [(1_000, 1), (25_600, 64)] {
         let journal = SqliteJournal::open(directory.join(format!("speed-{together}.db"))).unwrap();
-        let took = appends(&journal, entries, total, together).await;
+        let took = appends(&journal, commit, total, together).await;
         println!("durable appends, {together} at a time: {:.0}/s", total as f64 / took.as_secs_f64());
     }
 }
 
-async fn restart(directory: &Path, entries: &[Entry]) {
+async fn restart(directory: &Path, commit: &Commit) {
     let path = directory.join("many.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    appends(&journal, entries, 100_000, 64).await;
+    appends(&journal, commit, 100_000, 64).await;
     drop(journal);
     println!("100,000 parked: {} MB", size(&path) >> 20);
     let start = Instant::now();
@@ -142,7 +138,7 @@ async fn restart(directory: &Path, entries: &[Entry]) {
     println!("  open {opened:.1?}, then read {found} unsealed turns {:.1?}", start.elapsed() - opened);
 
     // A copy of it while it is open is what a kill leaves.
-    journal.append(&ConversationId::from("last"), Version(0), entries.to_vec()).await.unwrap();
+    journal.append(&ConversationId::from("last"), Version(0), commit.clone()).await.unwrap();
     let killed = directory.join("killed.db");
     fs::copy(&path, &killed).unwrap();
     fs::copy(directory.join("many.db-wal"), directory.join("killed.db-wal")).unwrap();
@@ -212,9 +208,9 @@ async fn main() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     // `cargo bench -p everturn-store-sqlite -- bytes`: only what a turn writes.
     if !std::env::args().any(|arg| arg == "bytes") {
-        let entries = parked(directory.path()).await;
-        speed(directory.path(), &entries).await;
-        restart(directory.path(), &entries).await;
+        let commit = parked(directory.path()).await;
+        speed(directory.path(), &commit).await;
+        restart(directory.path(), &commit).await;
     }
     amplification(directory.path()).await;
 }

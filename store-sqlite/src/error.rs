@@ -90,7 +90,11 @@ impl OpenError {
 /// The journal's error for one of SQLite while `doing` something, as in "append to".
 pub(crate) fn storage(doing: &str, path: &Path, error: &Error) -> JournalError {
     let what = format!("cannot {doing} {}: {error}; {}", path.display(), advice(error));
-    if will_repeat(error) { JournalError::Refused(what) } else { JournalError::Storage(what) }
+    match () {
+        () if is_flush(error) => JournalError::Unknown(what),
+        () if will_repeat(error) => JournalError::Refused(what),
+        () => JournalError::Storage(what),
+    }
 }
 
 /// Whether the same thing fails again: it is about what was to be written, not about the disk.
@@ -105,6 +109,14 @@ pub(crate) fn stopped(path: &Path) -> JournalError {
     JournalError::Storage(format!(
         "the journal {path} has stopped: restart the process and look in its log for why"
     ))
+}
+
+/// The journal's error when its own threads are gone before they answered.
+pub(crate) fn unanswered(path: &Path) -> JournalError {
+    match stopped(path) {
+        JournalError::Storage(what) => JournalError::Unknown(what),
+        other => other,
+    }
 }
 
 /// Whether what failed is a flush: then what was written may be on the disk or not.

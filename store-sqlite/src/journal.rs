@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Wait, Window,
+    Commit, Cursor, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Wait, Window,
     kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -151,11 +151,11 @@ impl Journal for SqliteJournal {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
-        let (append, answered) = Append::new(id.clone(), expected, entries);
+        let (append, answered) = Append::new(id.clone(), expected, commit);
         self.writer.append(append).await?;
-        answered.await.unwrap_or_else(|_| Err(error::stopped(self.writer.path())))
+        answered.await.unwrap_or_else(|_| Err(error::unanswered(self.writer.path())))
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {

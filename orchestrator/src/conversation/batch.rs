@@ -9,7 +9,7 @@ use everturn_wire::{
 };
 
 use super::{Record, State};
-use crate::{Cursor, Definition, Entry, Frame, Head, TurnRecord, attempt::brief, telemetry::Count};
+use crate::{Commit, Cursor, Definition, Frame, Head, TurnRecord, attempt::brief, telemetry::Count};
 
 /// Longest title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -197,33 +197,30 @@ impl Batch {
         }));
     }
 
-    /// All of it as journal entries. `next`: the turn that follows this one, which is sealed.
-    pub(crate) fn entries(&self, turn: &Turn, next: Option<&Turn>, definition: &Definition) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.chunks.len() + self.told.len() + self.frames.len() + 3);
-        entries.extend(self.chunks.iter().cloned().map(Entry::Chunk));
-        // Those of the turn that follows come behind its seal, so that they are let go with their own turn.
-        let of_next = |frame: &Frame| next.is_some() && frame.start() >= self.from;
-        let event = |frame: &Frame| Entry::Event(frame.to_stored());
-        let told = || self.told.iter().chain(&self.frames);
-        entries.extend(told().filter(|frame| !of_next(frame)).map(event));
-        let running = if let Some(outcome) = turn.outcome() {
-            entries.push(Entry::Sealed(Box::new(self.metrics(turn, outcome))));
-            next
-        } else {
-            Some(turn)
-        };
-        entries.extend(told().filter(|frame| of_next(frame)).map(event));
-        entries.extend(running.map(|turn| {
-            Entry::Turn(Box::new(TurnRecord {
-                snapshot: turn.snapshot(),
-                wait: turn.wait(),
-                from: self.from,
-                first_seq: self.first_seq,
-                definition: definition.clone(),
-            }))
-        }));
-        entries.push(Entry::Head(self.head.clone()));
-        entries
+    /// Returns all of it as one append. `next`: the turn that follows this one, which is sealed.
+    pub(crate) fn commit(&self, turn: &Turn, next: Option<&Turn>, definition: &Definition) -> Commit {
+        // Those of the next turn are kept apart: they are dropped with their own turn.
+        let is_next = |frame: &Frame| next.is_some() && frame.start() >= self.from;
+        let (next_events, events): (Vec<_>, Vec<_>) =
+            self.told.iter().chain(&self.frames).partition(|frame| is_next(frame));
+        let stored = |frames: Vec<&Frame>| frames.into_iter().map(Frame::to_stored).collect();
+        let running = if turn.outcome().is_some() { next } else { Some(turn) };
+        Commit {
+            head: self.head.clone(),
+            turn: running.map(|turn| {
+                Box::new(TurnRecord {
+                    snapshot: turn.snapshot(),
+                    wait: turn.wait(),
+                    from: self.from,
+                    first_seq: self.first_seq,
+                    definition: definition.clone(),
+                })
+            }),
+            chunks: self.chunks.clone(),
+            events: stored(events),
+            sealed: turn.outcome().map(|outcome| Box::new(self.metrics(turn, outcome))),
+            next_events: stored(next_events),
+        }
     }
 
     fn metrics(&self, turn: &Turn, outcome: &Outcome) -> TurnMetrics {

@@ -7,7 +7,7 @@ use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
 
-use super::{Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Window};
+use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Window};
 use crate::{cursor::Cursor, panic::panic_text};
 
 /// A journal whose panics are errors: it may be anybody's, and the one timer and every session depend on it.
@@ -25,9 +25,9 @@ impl Journal for Guarded {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
-        guard(async { self.0.append(id, expected, entries).await }).await
+        guard(async { self.0.append(id, expected, commit).await }).await
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {

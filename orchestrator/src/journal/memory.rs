@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use everturn_kernel::{Millis, Wait};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
-use super::{Entry, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Version, Window};
+use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Version, Window};
 use crate::Cursor;
 use events::Events;
 
@@ -59,7 +59,7 @@ impl Journal for MemoryJournal {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
         let mut conversations = self.lock();
         let found = conversations.get(id).map(|record| record.version).unwrap_or_default();
@@ -67,24 +67,15 @@ impl Journal for MemoryJournal {
             return Err(JournalError::Stale { id: id.clone(), expected, found });
         }
         let record = conversations.entry(id.clone()).or_default();
-        let mut events = Vec::new();
-        for entry in entries {
-            match entry {
-                Entry::Chunk(chunk) => record.chunks.push(chunk),
-                Entry::Event(event) => events.push(event),
-                Entry::Turn(turn) => record.turn = Some(turn),
-                Entry::Sealed(metrics) => {
-                    record.turn = None;
-                    record.metrics.push(*metrics);
-                }
-                Entry::Head(mut head) => {
-                    if let Some(known) = record.head.take().filter(|known| !known.title.is_empty()) {
-                        head.title = known.title;
-                    }
-                    record.head = Some(head);
-                }
-            }
+        let Commit { mut head, turn, chunks, mut events, sealed, next_events } = commit;
+        if let Some(known) = record.head.take().filter(|known| !known.title.is_empty()) {
+            head.title = known.title;
         }
+        record.head = Some(head);
+        record.turn = turn;
+        record.chunks.extend(chunks);
+        record.metrics.extend(sealed.map(|figures| *figures));
+        events.extend(next_events);
         record.events.extend(&events);
         record.version = Version(expected.0 + 1);
         Ok(record.version)

@@ -201,10 +201,10 @@ impl Host for TurnHost<'_> {
         let next = self.next.as_ref().map(|next| &next.turn);
         // What defines the turn that goes on after this commit.
         let settings = self.next.as_ref().map_or(&self.settings, |next| &next.settings);
-        let entries = batch.entries(turn, next, &settings.definition);
+        let commit = batch.commit(turn, next, &settings.definition);
         let (id, expected) = (&self.conversation.id, self.conversation.state().record.version);
         let was = self.conversation.state().record.head.status;
-        let version = self.shared.append(id, expected, entries).await?;
+        let version = self.shared.append(id, expected, commit).await?;
         let (status, from) = (batch.head.status, batch.from);
         let stale = self.conversation.publish(batch, version, turn, next);
         self.share_limit(turn, now);

@@ -10,7 +10,7 @@ use crate::{
     compaction::Compactions,
     gate::Gates,
     health::SharedHealth,
-    journal::{Configured, Entry, Journal, JournalError, Version},
+    journal::{Commit, Configured, Journal, JournalError, Version},
     model::{Choice, Models},
     permission::Permissions,
     report::RequiredReports,
@@ -126,14 +126,14 @@ impl Ports {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
         if self.shutdown.stage() == Stage::Abandoned {
             // What would be saved may come of the end of the process alone.
             return std::future::pending().await;
         }
-        let appended = self.journal.append(id, expected, entries).await;
-        self.timers.journal_fails(matches!(appended, Err(JournalError::Storage(_))));
+        let appended = self.journal.append(id, expected, commit).await;
+        self.timers.journal_fails(appended.as_ref().is_err_and(JournalError::is_outage));
         appended
     }
 }

@@ -4,7 +4,7 @@ use everturn_kernel::{Effects, Input, NoRetry, Turn};
 use everturn_wire::{Category, Failure};
 
 use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
-use crate::conversation::Conversation;
+use crate::{conversation::Conversation, journal::JournalError};
 
 /// The turn as it was saved last, ending with a failure: to try the same save again would fail the same way, and to ask the
 /// model again would be paid for again. `None` where nothing of the turn was saved.
@@ -12,7 +12,7 @@ pub(super) async fn end(
     ports: &Ports,
     conversation: &Conversation,
     settings: TurnSettings,
-    why: &str,
+    why: &JournalError,
 ) -> Option<TurnTask> {
     let stored = ports.journal.load(&conversation.id).await.ok().flatten()?;
     // Someone else wrote: it is theirs.
@@ -22,7 +22,7 @@ pub(super) async fn end(
     let (mut effects, now) = (Effects::new(), ports.clock.now());
     let failure = Failure {
         advice: Some("Ask for a shorter answer, or split the request.".to_owned()),
-        ..Failure::new(Category::Internal, false, format!("what came could not be saved: {why}"))
+        ..Failure::new(Category::Internal, false, format!("the answer could not be saved: {why}"))
     };
     turn.handle(now, Input::Unsaved(failure), &NoRetry, &mut effects);
     Some(TurnTask { turn, effects, settings, owed: PendingReplies::default() })

@@ -6,8 +6,9 @@ use everturn_wire::ConversationStatus;
 
 use super::Ports;
 use crate::{
+    Frame,
     conversation::{AfterTurn, Batch, Conversation, LeftoverMessages, Seated},
-    journal::{Entry, JournalError},
+    journal::{Commit, JournalError},
 };
 
 /// Closes a conversation and leaves the seat. Messages that come meanwhile are not taken: they open it again.
@@ -44,9 +45,9 @@ async fn mark(
         (Batch::new(&conversation.id, &state), state.record.version)
     };
     batch.status(status);
-    let mut entries: Vec<_> = batch.frames.iter().map(|frame| Entry::Event(frame.to_stored())).collect();
-    entries.push(Entry::Head(batch.head.clone()));
-    let version = ports.append(&conversation.id, expected, entries).await?;
+    let events = batch.frames.iter().map(Frame::to_stored).collect();
+    let commit = Commit { events, ..Commit::new(batch.head.clone()) };
+    let version = ports.append(&conversation.id, expected, commit).await?;
     conversation.publish_idle(batch, version);
     ports.status.tell(&conversation.id, status);
     Ok(())

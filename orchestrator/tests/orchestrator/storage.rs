@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
     Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -22,6 +22,10 @@ pub(crate) enum Mishap {
     Nothing,
     /// The storage fails, nothing is written.
     Fails,
+    /// The storage does not say whether it was written.
+    Unknown {
+        landed: bool,
+    },
     /// It refuses this for good, nothing is written.
     Refuses,
     /// Someone else writes first.
@@ -40,7 +44,7 @@ pub(crate) struct Storage {
     loads: AtomicUsize,
     plan: Box<dyn Fn(usize) -> Mishap + Send + Sync>,
     /// What the last append with a seal added.
-    sealed: Mutex<Vec<Entry>>,
+    sealed: Mutex<Option<Commit>>,
     /// Somebody deleted all there was.
     pub(crate) emptied: AtomicBool,
     /// The next load breaks.
@@ -71,8 +75,8 @@ impl Storage {
         self.appends.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn sealed(&self) -> Vec<Entry> {
-        self.sealed.lock().unwrap().clone()
+    pub(crate) fn sealed(&self) -> Commit {
+        self.sealed.lock().unwrap().clone().expect("a turn was sealed")
     }
 
     pub(crate) fn loads(&self) -> usize {
@@ -86,16 +90,28 @@ impl Journal for Storage {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
-        if entries.iter().any(|entry| matches!(entry, Entry::Sealed(_))) {
-            self.sealed.lock().unwrap().clone_from(&entries);
+        if commit.sealed.is_some() {
+            *self.sealed.lock().unwrap() = Some(commit.clone());
         }
         match (self.plan)(self.appends.fetch_add(1, Ordering::Relaxed)) {
             Mishap::Nothing => {}
             Mishap::Fails => return Err(JournalError::Storage("disk full".to_owned())),
+            Mishap::Unknown { landed } => {
+                if landed {
+                    self.inner.append(id, expected, commit).await?;
+                }
+                return Err(JournalError::Unknown("no answer".to_owned()));
+            }
             Mishap::Refuses => return Err(JournalError::Refused("too large".to_owned())),
-            Mishap::Rival => drop(self.inner.append(id, expected, Vec::new()).await?),
+            Mishap::Rival => {
+                let stored = self.inner.load(id).await?;
+                let (head, turn) =
+                    stored.map_or((commit.head.clone(), None), |stored| (stored.head, stored.turn));
+                let same = Commit { turn: turn.map(Box::new), ..Commit::new(head) };
+                self.inner.append(id, expected, same).await?;
+            }
             Mishap::Panics => panic!("the journal broke"),
             Mishap::Slow(turns) => {
                 for _ in 0..turns {
@@ -104,7 +120,7 @@ impl Journal for Storage {
             }
             Mishap::Waits(gate) => gate.acquire().await.unwrap().forget(),
         }
-        self.inner.append(id, expected, entries).await
+        self.inner.append(id, expected, commit).await
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Clock, Cursor, Definition, Entry, Error, Head, Journal, Moment, Orchestrator, SystemClock, TurnRecord,
+    Clock, Commit, Cursor, Definition, Error, Head, Journal, Moment, Orchestrator, SystemClock, TurnRecord,
     Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
@@ -42,8 +42,7 @@ async fn left(storage: &Storage, wait: Wait) {
     };
     let (snapshot, definition) = (turn.snapshot(), Definition::new("key/model"));
     let record = TurnRecord { snapshot, wait, from: Cursor::default(), first_seq: 1, definition };
-    let entries = vec![Entry::Turn(Box::new(record)), Entry::Head(head)];
-    storage.append(&"c".into(), Version(0), entries).await.unwrap();
+    storage.append(&"c".into(), Version(0), Commit::new(head).turn(record)).await.unwrap();
 }
 
 async fn look(world: &World) {

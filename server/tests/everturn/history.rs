@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, Version, kernel::Millis};
+use everturn_orchestrator::{Commit, Cursor, Head, Journal as _, Version, kernel::Millis};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{
     Category, Chunk, ConversationStatus, Decider, Decision, ErrorReport, RetryOutcome, Role, StoredChunk,
@@ -35,9 +35,8 @@ async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
         chunk: Arc::new(chunk),
         supersedes: None,
     });
-    let chunks = stored.map(|chunk| Entry::Chunk(Arc::new(chunk)));
-    let entries = chunks.chain([Entry::Head(head)]).collect();
-    journal.append(&"c".into(), Version(0), entries).await.unwrap();
+    let commit = Commit { chunks: stored.map(Arc::new).collect(), ..Commit::new(head) };
+    journal.append(&"c".into(), Version(0), commit).await.unwrap();
     home
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use everturn_orchestrator::{Cursor, Entry, Head, Journal as _, Version, kernel::Millis};
+use everturn_orchestrator::{Commit, Cursor, Head, Journal as _, Version, kernel::Millis};
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{ConversationId, ConversationStatus};
@@ -290,7 +290,7 @@ async fn a_prefix_is_searched_for_in_all_pages_of_conversations() {
         let journal = SqliteJournal::open(home.journal()).unwrap();
         let ids = ["old-1".to_owned()].into_iter().chain((0..1_000).map(|n| format!("new-{n}")));
         for (at, id) in (1..).zip(ids) {
-            journal.append(&ConversationId::from(id), Version(0), vec![Entry::Head(head(at))]).await.unwrap();
+            journal.append(&ConversationId::from(id), Version(0), Commit::new(head(at))).await.unwrap();
         }
     }
     let server = home.serve().await;

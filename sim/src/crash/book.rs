@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_orchestrator::{Entry, Error, Moment, kernel::Millis};
+use everturn_orchestrator::{Commit, Error, Moment, kernel::Millis};
 use everturn_wire::{AgentEvent, ConversationId, EventBody};
 use tokio::time::Instant;
 
@@ -143,31 +143,27 @@ impl Book {
     }
 
     /// An append took effect.
-    pub(super) fn saved(&self, id: &ConversationId, entries: &[Entry]) {
+    pub(super) fn saved(&self, id: &ConversationId, commit: &Commit) {
         let mut pages = self.pages();
         let now = pages.time.now();
-        let is_shared = |entry: &Entry| matches!(entry, Entry::Event(event) if is_shared(&event.json));
-        let is_shared = entries.iter().any(is_shared);
-        for entry in entries {
-            match entry {
-                Entry::Event(event) => drop(pages.durable.insert(id.clone(), event.end.value())),
-                Entry::Turn(record) => {
-                    let Pages { waits, time, .. } = &mut *pages;
-                    let found = match record.wait.until() {
-                        Some(Moment { decided_ms, .. }) if is_shared => {
-                            waits.shared(id, time, decided_ms);
-                            Ok(())
-                        }
-                        Some(Moment { decided_ms, .. }) => waits.decided(id, now, decided_ms),
-                        None => Ok(()),
-                    };
-                    found.unwrap_or_else(|what| pages.wrong(what));
-                }
-                Entry::Chunk(_) | Entry::Sealed(_) | Entry::Head(_) => {}
-            }
+        if let Some(last) = commit.all_events().last() {
+            pages.durable.insert(id.clone(), last.end.value());
         }
-        let count = entries.len();
-        pages.note(|| format!("{id}: {count} entries are saved"));
+        let is_shared = commit.all_events().any(|event| is_shared(&event.json));
+        if let Some(record) = &commit.turn {
+            let Pages { waits, time, .. } = &mut *pages;
+            let found = match record.wait.until() {
+                Some(Moment { decided_ms, .. }) if is_shared => {
+                    waits.shared(id, time, decided_ms);
+                    Ok(())
+                }
+                Some(Moment { decided_ms, .. }) => waits.decided(id, now, decided_ms),
+                None => Ok(()),
+            };
+            found.unwrap_or_else(|what| pages.wrong(what));
+        }
+        let (chunks, events) = (commit.chunks.len(), commit.all_events().count());
+        pages.note(|| format!("{id}: {chunks} chunks and {events} events are saved"));
     }
 
     /// Whether that may be what becomes of a request: the process is told to end, or the journal failed.

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
     Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -43,17 +43,23 @@ impl Journal for Durable {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
         self.takes_a_while().await;
         let number = self.appends.fetch_add(1, Ordering::Relaxed);
-        if self.outage.is_some_and(|outage| (outage.from..outage.from + outage.appends).contains(&number)) {
+        let fails = |outage: &Outage| (outage.from..outage.from + outage.appends).contains(&number);
+        if let Some(outage) = self.outage.filter(fails) {
             self.book.failed(id);
+            if outage.landed {
+                self.kept.append(id, expected, commit.clone()).await?;
+                self.book.saved(id, &commit);
+                return Err(JournalError::Unknown("the answer is lost".to_owned()));
+            }
             return Err(JournalError::Storage("no space is left".to_owned()));
         }
         self.fuse.pass(Point::BeforeAppend).await;
-        let version = self.kept.append(id, expected, entries.clone()).await?;
-        self.book.saved(id, &entries);
+        let version = self.kept.append(id, expected, commit.clone()).await?;
+        self.book.saved(id, &commit);
         self.fuse.pass(Point::AfterAppend).await;
         self.takes_a_while().await;
         Ok(version)

@@ -42,8 +42,10 @@ pub(super) struct Life {
 pub(super) struct Outage {
     /// From this append of the process on, counted from 0.
     pub(super) from: u32,
-    /// So many appends fail.
+    /// Number of appends that fail.
     pub(super) appends: u32,
+    /// They are written, but nobody is told so.
+    pub(super) landed: bool,
 }
 
 /// What someone does while a process runs.
@@ -139,7 +141,11 @@ impl Life {
 }
 
 fn outage(rng: &mut fastrand::Rng, outages: bool) -> Option<Outage> {
-    (outages && rng.bool()).then(|| Outage { from: rng.u32(0..12), appends: rng.u32(1..20) })
+    (outages && rng.bool()).then(|| {
+        let (from, landed) = (rng.u32(0..12), rng.bool());
+        // Each resumption that is written counts towards the most that a step may have.
+        Outage { from, appends: rng.u32(1..if landed { 4 } else { 20 }), landed }
+    })
 }
 
 fn trigger(rng: &mut fastrand::Rng) -> Trigger {

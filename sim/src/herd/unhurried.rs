@@ -4,7 +4,7 @@ use std::{future::Future, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, Page, StateStore, Stored, StoredEvent, Version, Window,
+    Commit, Cursor, Head, Journal, JournalError, Page, StateStore, Stored, StoredEvent, Version, Window,
     kernel::{Millis, Wait},
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -24,10 +24,10 @@ impl Journal for Unhurried<dyn Journal> {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
         let (store, id) = (self.0.clone(), id.clone());
-        blocking(async move { store.append(&id, expected, entries).await }).await
+        blocking(async move { store.append(&id, expected, commit).await }).await
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {

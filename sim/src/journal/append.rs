@@ -3,11 +3,13 @@
 use std::pin::pin;
 
 use bytes::Bytes;
-use everturn_orchestrator::{Entry, Journal, JournalError, Page, StoredEvent, Version, Wait, kernel::Millis};
+use everturn_orchestrator::{Journal, JournalError, Page, StoredEvent, Version, Wait, kernel::Millis};
 use everturn_wire::{Chunk, Role};
 use futures_util::{FutureExt as _, future::join_all};
 
-use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics, turn, until};
+use super::sample::{
+    add, chunk, chunks, commit, event, events, figures, head, id, load, metrics, turn, until,
+};
 
 pub(super) async fn begins_with_nothing(journal: &dyn Journal) {
     let nobody = id("nobody");
@@ -19,33 +21,31 @@ pub(super) async fn begins_with_nothing(journal: &dyn Journal) {
     assert!(journal.unsealed(Millis(u64::MAX)).await.expect("listing succeeds").is_empty());
 }
 
-pub(super) async fn counts_its_appends(journal: &dyn Journal) {
+pub(super) async fn gives_each_append_a_higher_version(journal: &dyn Journal) {
     let id = id("c");
     let mut version = Version::default();
     for count in 1..=3 {
-        version = add(journal, &id, version, vec![Entry::Head(head(count))]).await;
-        assert_eq!(version, Version(count), "the version counts the appends");
+        let next = add(journal, &id, version, commit(count)).await;
+        assert!(next > version, "{next:?} follows {version:?}");
+        version = next;
         assert_eq!(load(journal, &id).await.version, version);
     }
 }
 
 pub(super) async fn refuses_the_stale_and_writes_nothing(journal: &dyn Journal) {
     let id = id("c");
-    let first = vec![
-        Entry::Chunk(chunk(1, Role::User, Chunk::Text { text: "kept".to_owned() })),
-        Entry::Event(event(0, 1)),
-        Entry::Turn(Box::new(turn(until(9)))),
-        Entry::Head(head(1)),
-    ];
-    let current = add(journal, &id, Version(0), first).await;
-    for expected in [Version(0), Version(2), Version(u64::from(u32::MAX))] {
-        let entries = vec![
-            Entry::Chunk(chunk(2, Role::User, Chunk::Text { text: "lost".to_owned() })),
-            Entry::Event(event(1, 1)),
-            Entry::Sealed(Box::new(figures("t"))),
-            Entry::Head(head(99)),
-        ];
-        let refused = journal.append(&id, expected, entries).await;
+    let before = add(journal, &id, Version(0), commit(0)).await;
+    let first = commit(1)
+        .chunk(chunk(1, Role::User, Chunk::Text { text: "kept".to_owned() }))
+        .event(event(0, 1))
+        .turn(turn(until(9)));
+    let current = add(journal, &id, before, first).await;
+    for expected in [Version(0), before, Version(current.0 + 1), Version(u64::from(u32::MAX))] {
+        let late = commit(99)
+            .chunk(chunk(2, Role::User, Chunk::Text { text: "lost".to_owned() }))
+            .event(event(1, 1))
+            .seal(figures("t"));
+        let refused = journal.append(&id, expected, late).await;
         assert_eq!(refused, Err(JournalError::Stale { id: id.clone(), expected, found: current }));
     }
     let stored = load(journal, &id).await;
@@ -54,11 +54,8 @@ pub(super) async fn refuses_the_stale_and_writes_nothing(journal: &dyn Journal) 
     assert_eq!(events(journal, &id, 0, 10).await.len(), 1, "a stale append adds no event");
     assert!(metrics(journal, &id).await.is_empty(), "a stale append seals nothing");
     let other = super::sample::id("other");
-    let refused = journal.append(&other, Version(1), vec![Entry::Head(head(1))]).await;
-    assert_eq!(
-        refused,
-        Err(JournalError::Stale { id: other.clone(), expected: Version(1), found: Version(0) })
-    );
+    let refused = journal.append(&other, current, commit(1)).await;
+    assert_eq!(refused, Err(JournalError::Stale { id: other.clone(), expected: current, found: Version(0) }));
     assert!(journal.load(&other).await.expect("loading succeeds").is_none());
 }
 
@@ -67,16 +64,15 @@ pub(super) async fn lets_one_of_many_rivals_win(journal: &dyn Journal) {
     let id = &id("c");
     let mut version = Version::default();
     for round in 0..10 {
-        let rival = |n| {
-            let entries = vec![Entry::Event(event(round, 1)), Entry::Head(head(round * RIVALS + n))];
-            journal.append(id, version, entries)
-        };
+        let rival = |n| journal.append(id, version, commit(round * RIVALS + n).event(event(round, 1)));
         let answers = join_all((0..RIVALS).map(rival)).await;
-        let winners: Vec<u64> = (0..RIVALS).filter(|n| answers[*n as usize].is_ok()).collect();
+        let won = (0..).zip(answers).filter_map(|(n, answer)| Some((n, answer.ok()?)));
+        let winners: Vec<(u64, Version)> = won.collect();
         assert_eq!(winners.len(), 1, "exactly one of the appends at one version wins");
-        version = Version(version.0 + 1);
+        let winner;
+        (winner, version) = winners[0];
         let stored = load(journal, id).await;
-        assert_eq!((stored.version, stored.head), (version, head(round * RIVALS + winners[0])));
+        assert_eq!((stored.version, stored.head), (version, head(round * RIVALS + winner)));
         assert_eq!(events(journal, id, 0, 100).await.len() as u64, round + 1);
     }
 }
@@ -86,13 +82,11 @@ pub(super) async fn keeps_conversations_apart(journal: &dyn Journal) {
     let ids = ["a", "A", "a:b", "a.b", ".", "..", "-", "a_", long.as_str()].map(id);
     let write = |n: usize| {
         let text = ids[n].to_string();
-        let entries = vec![
-            Entry::Chunk(chunk(1, Role::User, Chunk::Text { text })),
-            Entry::Event(event(n as u64, 1)),
-            Entry::Sealed(Box::new(figures(ids[n].as_str()))),
-            Entry::Head(head(n as u64)),
-        ];
-        add(journal, &ids[n], Version(0), entries)
+        let all = commit(n as u64)
+            .chunk(chunk(1, Role::User, Chunk::Text { text }))
+            .event(event(n as u64, 1))
+            .seal(figures(ids[n].as_str()));
+        add(journal, &ids[n], Version(0), all)
     };
     join_all((0..ids.len()).map(write)).await;
     for (n, id) in ids.iter().enumerate() {
@@ -106,14 +100,14 @@ pub(super) async fn keeps_conversations_apart(journal: &dyn Journal) {
 
 pub(super) async fn is_all_or_nothing_when_dropped(journal: &dyn Journal) {
     let id = id("c");
-    let mut version = add(journal, &id, Version(0), vec![Entry::Head(head(0))]).await;
+    let mut version = add(journal, &id, Version(0), commit(0)).await;
     for round in 0..20 {
-        let half = vec![Entry::Event(event(round * 3, 1)), Entry::Event(event(round * 3 + 1, 1))];
+        let half = commit(0).event(event(round * 3, 1)).event(event(round * 3 + 1, 1));
         // Polled once, then dropped: it may have happened, or not, or may still happen before the next one.
         let _ = pin!(journal.append(&id, version, half)).now_or_never();
         loop {
             let at = load(journal, &id).await.version;
-            match journal.append(&id, at, vec![Entry::Event(event(round * 3 + 2, 1))]).await {
+            match journal.append(&id, at, commit(0).event(event(round * 3 + 2, 1))).await {
                 Ok(next) => break version = next,
                 Err(JournalError::Stale { .. }) => {}
                 Err(error) => panic!("an append fails: {error}"),
@@ -129,14 +123,11 @@ pub(super) async fn takes_much_at_once(journal: &dyn Journal) {
     let id = id("c");
     let text = "wörd ".repeat(200_000);
     let large = StoredEvent { json: Bytes::from(text.clone()), ..event(0, text.len() as u64) };
-    let mut entries = vec![
-        Entry::Chunk(chunk(1, Role::User, Chunk::Text { text: text.clone() })),
-        Entry::Event(large.clone()),
-        Entry::Head(head(0)),
-    ];
     let small: Vec<StoredEvent> = (0..5_000).map(|n| event(large.end.value() + n, 1)).collect();
-    entries.extend(small.iter().cloned().map(Entry::Event));
-    add(journal, &id, Version(0), entries).await;
+    let mut all =
+        commit(0).chunk(chunk(1, Role::User, Chunk::Text { text: text.clone() })).event(large.clone());
+    all.events.extend(small.iter().cloned());
+    add(journal, &id, Version(0), all).await;
     assert_eq!(chunks(journal, &id).await, [chunk(1, Role::User, Chunk::Text { text })]);
     let back = events(journal, &id, 0, usize::MAX).await;
     assert!(back[0] == large && back[1..] == small, "all of a large append comes back, in its order");
@@ -144,17 +135,16 @@ pub(super) async fn takes_much_at_once(journal: &dyn Journal) {
 
 pub(super) async fn keeps_the_turn_until_it_is_sealed(journal: &dyn Journal) {
     let id = id("c");
-    let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(Wait::Now)))];
-    let version = add(journal, &id, Version(0), entries).await;
+    let version = add(journal, &id, Version(0), commit(0).turn(turn(Wait::Now))).await;
     assert_eq!(load(journal, &id).await.turn, Some(turn(Wait::Now)));
-    let version = add(journal, &id, version, vec![Entry::Turn(Box::new(turn(until(77))))]).await;
+    let version = add(journal, &id, version, commit(0).turn(turn(until(77)))).await;
     assert_eq!(load(journal, &id).await.turn, Some(turn(until(77))), "a later record replaces the turn");
-    let version = add(journal, &id, version, vec![Entry::Event(event(0, 1))]).await;
-    assert_eq!(load(journal, &id).await.turn, Some(turn(until(77))), "other entries leave the turn alone");
-    let version = add(journal, &id, version, vec![Entry::Sealed(Box::new(figures("t")))]).await;
+    let version = add(journal, &id, version, commit(0).seal(figures("t"))).await;
     assert_eq!(load(journal, &id).await.turn, None, "a sealed turn is gone");
-    let entries = vec![Entry::Sealed(Box::new(figures("u"))), Entry::Turn(Box::new(turn(until(5))))];
-    add(journal, &id, version, entries).await;
-    assert_eq!(load(journal, &id).await.turn, Some(turn(until(5))), "entries take effect in their order");
-    assert_eq!(load(journal, &id).await.head, head(0), "an append without a head keeps the one there is");
+    let both = commit(0).event(event(0, 1)).seal(figures("u")).event(event(1, 1)).turn(turn(until(5)));
+    let version = add(journal, &id, version, both).await;
+    assert_eq!(load(journal, &id).await.turn, Some(turn(until(5))), "the next turn begins with the seal");
+    assert_eq!(events(journal, &id, 0, 9).await, [event(0, 1), event(1, 1)], "in the order of the stream");
+    add(journal, &id, version, commit(3)).await;
+    assert_eq!(load(journal, &id).await.turn, None, "an append says whether a turn runs");
 }

@@ -1,23 +1,25 @@
 //! What is asked of all conversations together.
 
-use everturn_orchestrator::{Entry, Head, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
+use everturn_orchestrator::{Commit, Head, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
 use everturn_wire::{Chunk, Role};
 
-use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, moment, turn, until};
+use super::sample::{
+    add, chunk, chunks, commit, event, events, figures, head, id, load, moment, turn, until,
+};
 
 pub(super) async fn lists_conversations_by_activity(journal: &dyn Journal) {
     for (name, activity) in [("old", 10), ("newest", 30), ("middle", 20)] {
-        add(journal, &id(name), Version(0), vec![Entry::Head(head(activity))]).await;
+        add(journal, &id(name), Version(0), commit(activity)).await;
     }
     assert_eq!(listed(journal).await, [("newest", 30), ("middle", 20), ("old", 10)].map(owned));
-    add(journal, &id("old"), Version(1), vec![Entry::Head(head(40))]).await;
+    add(journal, &id("old"), version(journal, "old").await, commit(40)).await;
     assert_eq!(listed(journal).await, [("old", 40), ("newest", 30), ("middle", 20)].map(owned));
 }
 
 pub(super) async fn lists_conversations_page_by_page(journal: &dyn Journal) {
     let all = [("b", 30), ("a", 20), ("c", 20), ("d", 20), ("e", 10)];
     for (name, activity) in [all[2], all[4], all[0], all[3], all[1]] {
-        add(journal, &id(name), Version(0), vec![Entry::Head(head(activity))]).await;
+        add(journal, &id(name), Version(0), commit(activity)).await;
     }
     let all = all.map(owned);
     for limit in [0, 1, 2, 5, 6] {
@@ -48,25 +50,23 @@ pub(super) async fn renames_for_good(journal: &dyn Journal) {
     let titled = |title: &str| Head { title: title.to_owned(), ..head(10) };
     let title = async || load(journal, &id("c")).await.head.title;
     assert!(!journal.rename(&id("c"), "x".to_owned()).await.expect("it answers"), "there is none");
-    add(journal, &id("c"), Version(0), vec![Entry::Head(titled(""))]).await;
-    add(journal, &id("c"), Version(1), vec![Entry::Head(titled("first"))]).await;
+    let made = add(journal, &id("c"), Version(0), Commit::new(titled(""))).await;
+    let last = add(journal, &id("c"), made, Commit::new(titled("first"))).await;
     assert_eq!(title().await, "first");
     assert!(journal.rename(&id("c"), "renamed".to_owned()).await.expect("it is renamed"));
     assert_eq!(title().await, "renamed");
-    // Whoever writes to it goes on with the title that they know, at the version that they know.
-    add(journal, &id("c"), Version(2), vec![Entry::Head(titled("first"))]).await;
+    // The writer still has the title and the version that it knew.
+    add(journal, &id("c"), last, Commit::new(titled("first"))).await;
     assert_eq!(title().await, "renamed");
 }
 
 pub(super) async fn removes_all_of_a_conversation(journal: &dyn Journal) {
     for name in ["gone", "stays"] {
-        let entries = vec![
-            Entry::Chunk(chunk(1, Role::User, Chunk::Text { text: "hi".to_owned() })),
-            Entry::Event(event(0, 10)),
-            Entry::Turn(Box::new(turn(until(100)))),
-            Entry::Head(head(10)),
-        ];
-        add(journal, &id(name), Version(0), entries).await;
+        let all = commit(10)
+            .chunk(chunk(1, Role::User, Chunk::Text { text: "hi".to_owned() }))
+            .event(event(0, 10))
+            .turn(turn(until(100)));
+        add(journal, &id(name), Version(0), all).await;
     }
     assert!(journal.remove(&id("gone")).await.expect("it is removed"));
     assert!(!journal.remove(&id("gone")).await.expect("it answers"), "it is gone already");
@@ -76,7 +76,7 @@ pub(super) async fn removes_all_of_a_conversation(journal: &dyn Journal) {
     assert_eq!(journal.unsealed(Millis(u64::MAX)).await.expect("listing succeeds").len(), 1);
     assert_eq!(chunks(journal, &id("stays")).await.len(), 1);
     // Another of the same name begins anew.
-    add(journal, &id("gone"), Version(0), vec![Entry::Head(head(20))]).await;
+    add(journal, &id("gone"), Version(0), commit(20)).await;
     assert!(chunks(journal, &id("gone")).await.is_empty());
 }
 
@@ -90,17 +90,16 @@ pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {
         ("never", until(300)),
     ];
     for (name, wait) in waiting {
-        let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(wait)))];
-        add(journal, &id(name), Version(0), entries).await;
+        add(journal, &id(name), Version(0), commit(0).turn(turn(wait))).await;
     }
-    add(journal, &id("idle"), Version(0), vec![Entry::Head(head(0))]).await;
+    add(journal, &id("idle"), Version(0), commit(0)).await;
     let all = waits([("at once", 0), ("soon", 100), ("too", 100), ("later", 200), ("never", 300)]);
     for (before, count) in [(0, 0), (1, 1), (100, 1), (101, 3), (201, 4), (301, 5), (u64::MAX, 5)] {
         assert_eq!(due(journal, before).await, all[..count], "before {before}");
     }
-    let sooner = vec![Entry::Turn(Box::new(turn(until(50))))];
-    add(journal, &id("never"), Version(1), sooner).await;
-    add(journal, &id("soon"), Version(1), vec![Entry::Sealed(Box::new(figures("t")))]).await;
+    let sooner = commit(0).turn(turn(until(50)));
+    add(journal, &id("never"), version(journal, "never").await, sooner).await;
+    add(journal, &id("soon"), version(journal, "soon").await, commit(0).seal(figures("t"))).await;
     let left = waits([("at once", 0), ("never", 50), ("too", 100), ("later", 200)]);
     assert_eq!(due(journal, 1_000).await, left, "a moved wait is listed once, a sealed turn is not");
 }
@@ -108,18 +107,21 @@ pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {
 pub(super) async fn lists_no_turn_that_waits_for_a_person_alone(journal: &dyn Journal) {
     let (person, given_up) = (Wait::Person { until: None }, Wait::Person { until: Some(moment(100)) });
     for (name, wait) in [("asks", person), ("asks until", given_up), ("at once", Wait::Now)] {
-        let entries = vec![Entry::Head(head(0)), Entry::Turn(Box::new(turn(wait)))];
-        add(journal, &id(name), Version(0), entries).await;
+        add(journal, &id(name), Version(0), commit(0).turn(turn(wait))).await;
         assert_eq!(load(journal, &id(name)).await.turn, Some(turn(wait)), "{name}");
     }
     let listed = [("at once".to_owned(), Wait::Now), ("asks until".to_owned(), given_up)];
     assert_eq!(due(journal, u64::MAX).await, listed);
     assert_eq!(due(journal, 100).await, listed[..1]);
     // The person answers; and of another turn, a person is asked.
-    add(journal, &id("asks"), Version(1), vec![Entry::Turn(Box::new(turn(Wait::Now)))]).await;
-    add(journal, &id("at once"), Version(1), vec![Entry::Turn(Box::new(turn(person)))]).await;
+    add(journal, &id("asks"), version(journal, "asks").await, commit(0).turn(turn(Wait::Now))).await;
+    add(journal, &id("at once"), version(journal, "at once").await, commit(0).turn(turn(person))).await;
     let listed = [("asks".to_owned(), Wait::Now), ("asks until".to_owned(), given_up)];
     assert_eq!(due(journal, u64::MAX).await, listed);
+}
+
+async fn version(journal: &dyn Journal, name: &str) -> Version {
+    load(journal, &id(name)).await.version
 }
 
 async fn due(journal: &dyn Journal, before: u64) -> Vec<(String, Wait)> {

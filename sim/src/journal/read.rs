@@ -1,11 +1,11 @@
 //! What was written comes back, whole and in part.
 
-use everturn_orchestrator::{Cursor, Entry, Head, Journal, Take, Version, Window, kernel::Millis};
+use everturn_orchestrator::{Commit, Cursor, Head, Journal, Take, Version, Window, kernel::Millis};
 use everturn_wire::{
     Chunk, ConversationId, ConversationStatus, Echo, Role, StepId, TurnMetrics, Usage, Value,
 };
 
-use super::sample::{add, chunk, chunks, event, events, figures, head, id, load, metrics};
+use super::sample::{add, chunk, chunks, commit, event, events, figures, id, load, metrics};
 
 pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
     let id = id("c");
@@ -43,8 +43,8 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         (Role::Assistant, Chunk::error(text.clone())),
     ];
     let given: Vec<_> = (1..).zip(all).map(|(seq, (role, piece))| chunk(seq, role, piece)).collect();
-    let entries = given.iter().cloned().map(Entry::Chunk).chain([Entry::Head(head(0))]).collect();
-    let mut version = add(journal, &id, Version(0), entries).await;
+    let first = Commit { chunks: given.clone(), ..commit(0) };
+    let mut version = add(journal, &id, Version(0), first).await;
     assert_eq!(chunks(journal, &id).await, given);
     for status in [
         ConversationStatus::Active,
@@ -61,7 +61,7 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
             end: Cursor::from_value((1 << 53) - 1),
             last_seq: 7,
         };
-        version = add(journal, &id, version, vec![Entry::Head(head.clone())]).await;
+        version = add(journal, &id, version, Commit::new(head.clone())).await;
         assert_eq!(load(journal, &id).await.head, head);
     }
 }
@@ -70,11 +70,8 @@ pub(super) async fn parts_history_into_windows(journal: &dyn Journal) {
     let id = id("c");
     let mut version = Version::default();
     for seqs in [1..4, 4..5, 5..11] {
-        let entries = seqs
-            .map(|seq| Entry::Chunk(chunk(seq, Role::User, Chunk::Text { text: seq.to_string() })))
-            .chain([Entry::Head(head(0))])
-            .collect();
-        version = add(journal, &id, version, entries).await;
+        let chunks = seqs.map(|seq| chunk(seq, Role::User, Chunk::Text { text: seq.to_string() })).collect();
+        version = add(journal, &id, version, Commit { chunks, ..commit(0) }).await;
     }
     let bounds = [None, Some(0), Some(1), Some(4), Some(9), Some(10), Some(11), Some(u64::MAX)];
     let limits = [None, Some(0), Some(1), Some(3), Some(10), Some(usize::MAX)];
@@ -104,11 +101,10 @@ async fn seqs(journal: &dyn Journal, id: &ConversationId, window: Window) -> Vec
 pub(super) async fn bounds_windows_by_their_bytes(journal: &dyn Journal) {
     let id = id("c");
     let lengths = [10, 400, 20, 30, 40];
-    let chunk = |(seq, length): (u64, usize)| {
-        Entry::Chunk(chunk(seq, Role::User, Chunk::Text { text: "é".repeat(length / 2) }))
-    };
-    let entries = (1..).zip(lengths).map(chunk).chain([Entry::Head(head(0))]).collect();
-    add(journal, &id, Version(0), entries).await;
+    let chunk =
+        |(seq, length): (u64, usize)| chunk(seq, Role::User, Chunk::Text { text: "é".repeat(length / 2) });
+    let chunks = (1..).zip(lengths).map(chunk).collect();
+    add(journal, &id, Version(0), Commit { chunks, ..commit(0) }).await;
     // Around each text there is `{"type":"text","text":""}`.
     let sizes = lengths.map(|length| length + 25);
     for max_bytes in (0..=700).step_by(5) {
@@ -134,7 +130,7 @@ pub(super) async fn goes_on_after_a_cursor(journal: &dyn Journal) {
     let id = id("c");
     let given = [event(0, 1), event(1, 5), event(6, 1), event(7, 100), event(107, 1)];
     let (now, later) = given.split_at(3);
-    let of = |part: &[_]| part.iter().cloned().map(Entry::Event).collect::<Vec<_>>();
+    let of = |part: &[_]| Commit { events: part.to_vec(), ..commit(0) };
     let version = add(journal, &id, Version(0), of(now)).await;
     add(journal, &id, version, of(later)).await;
     for after in (0..=110).chain([u64::MAX]) {
@@ -157,8 +153,7 @@ pub(super) async fn lists_figures_in_the_order_of_the_turns(journal: &dyn Journa
     let given = [figures("z"), bare, figures("m")];
     let mut version = Version::default();
     for figures in given.clone() {
-        version =
-            add(journal, &id, version, vec![Entry::Sealed(Box::new(figures)), Entry::Head(head(0))]).await;
+        version = add(journal, &id, version, commit(0).seal(figures)).await;
     }
     assert_eq!(metrics(journal, &id).await, given, "the oldest turn comes first");
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Head, Journal, Moment, Stored, StoredEvent, TurnRecord, Version, Wait, Window,
+    Commit, Cursor, Definition, Head, Journal, Moment, Stored, StoredEvent, TurnRecord, Version, Wait,
+    Window,
     kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn},
 };
 use everturn_wire::{
@@ -30,6 +31,11 @@ pub(super) fn head(last_activity_at: u64) -> Head {
 
 pub(super) fn chunk(seq: u64, role: Role, chunk: Chunk) -> Arc<StoredChunk> {
     Arc::new(StoredChunk { seq, role, chunk: Arc::new(chunk), supersedes: (seq == 4).then_some(2) })
+}
+
+/// A commit whose head was last active then.
+pub(super) fn commit(last_activity_at: u64) -> Commit {
+    Commit::new(head(last_activity_at))
 }
 
 /// An event of `size` cursor places that begins at `start`.
@@ -87,9 +93,9 @@ pub(super) async fn add(
     journal: &dyn Journal,
     id: &ConversationId,
     expected: Version,
-    entries: Vec<Entry>,
+    commit: Commit,
 ) -> Version {
-    journal.append(id, expected, entries).await.expect("an append at the current version succeeds")
+    journal.append(id, expected, commit).await.expect("an append at the current version succeeds")
 }
 
 /// Loads what must be there.

@@ -1,6 +1,6 @@
 //! What an append adds to a conversation: rows that are never changed.
 
-use everturn_orchestrator::{Entry, StoredEvent};
+use everturn_orchestrator::{Commit, StoredEvent};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{
     Connection, Result, ToSql, params,
@@ -17,8 +17,8 @@ pub(super) struct Added<'c> {
     on: &'c Connection,
     conversation: i64,
     ids: Ids,
-    /// When it happened, if known.
-    time: Option<i64>,
+    /// When it happened, in epoch milliseconds.
+    time: i64,
     chunks: Chunks,
     /// Events that are not written yet.
     run: Option<Run>,
@@ -26,19 +26,23 @@ pub(super) struct Added<'c> {
 
 impl<'c> Added<'c> {
     /// To the conversation of this key and id.
-    pub(super) fn new(on: &'c Connection, conversation: i64, id: &ConversationId, time: Option<i64>) -> Self {
+    pub(super) fn new(on: &'c Connection, conversation: i64, id: &ConversationId, time: i64) -> Self {
         Self { on, conversation, ids: Ids::of(id), time, chunks: Chunks::default(), run: None }
     }
 
-    /// Writes those of the entries that add something.
-    pub(super) fn all(mut self, entries: &[Entry]) -> Result<()> {
-        for entry in entries {
-            match entry {
-                Entry::Chunk(chunk) => self.chunk(chunk)?,
-                Entry::Event(event) => self.event(event)?,
-                Entry::Sealed(figures) => self.seal(figures)?,
-                Entry::Turn(_) | Entry::Head(_) => {}
-            }
+    /// Writes what a commit adds.
+    pub(super) fn all(mut self, commit: &Commit) -> Result<()> {
+        for chunk in &commit.chunks {
+            self.chunk(chunk)?;
+        }
+        for event in &commit.events {
+            self.event(event)?;
+        }
+        if let Some(figures) = &commit.sealed {
+            self.seal(figures)?;
+        }
+        for event in &commit.next_events {
+            self.event(event)?;
         }
         self.end_run()
     }
@@ -93,7 +97,7 @@ impl<'c> Added<'c> {
         self.end_run()?;
         let sql = "INSERT INTO entry (conversation, kind, place, sealed_at, ends, text) VALUES (?1, ?2,
             (SELECT coalesce(max(place), 0) + 1 FROM entry WHERE conversation = ?1 AND kind = ?2),
-            coalesce(?4, (SELECT last_activity_at FROM conversation WHERE key = ?1), 0),
+            ?4,
             (SELECT coalesce(max(place), 0) FROM entry WHERE conversation = ?1 AND kind = ?3), ?5)";
         let columns = params![self.conversation, SEAL, RUN, self.time, to_json(figures)?];
         self.on.prepare_cached(sql)?.execute(columns).map(drop)

@@ -1,22 +1,18 @@
 //! One append, as statements.
 
-use everturn_orchestrator::{Definition, Entry, JournalError, Version};
+use everturn_orchestrator::{Commit, Definition, JournalError, Version};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, Result};
 use tokio::sync::oneshot;
 
-use super::{
-    added::Added,
-    group::Known,
-    row::{Row, Unsealed},
-};
+use super::{added::Added, group::Known, row::Row};
 use crate::record::{count, integer, to_json};
 
 /// One append that waits to be written.
 pub(crate) struct Append {
     id: ConversationId,
     expected: Version,
-    entries: Vec<Entry>,
+    commit: Commit,
     answer: oneshot::Sender<std::result::Result<Version, JournalError>>,
 }
 
@@ -25,10 +21,10 @@ impl Append {
     pub(crate) fn new(
         id: ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> (Self, oneshot::Receiver<std::result::Result<Version, JournalError>>) {
         let (answer, answered) = oneshot::channel();
-        (Self { id, expected, entries, answer }, answered)
+        (Self { id, expected, commit, answer }, answered)
     }
 
     /// Answers who asked, if he still waits.
@@ -48,37 +44,17 @@ impl Append {
             return Ok(Err(JournalError::Stale { id: self.id.clone(), expected: self.expected, found }));
         }
         let version = Version(found.0 + 1);
-        let row = self.row(on, version, &mut known.definition)?;
+        let turn = match self.commit.turn.as_deref() {
+            Some(turn) => Some((turn, known.definition.key_of(on, &turn.definition)?)),
+            None => None,
+        };
+        let row = Row { version, head: &self.commit.head, turn };
         let key = match there {
             Some((key, _)) => row.update(on, key, &mut known.left)?,
             None => row.insert(on, &self.id, &mut known.left)?,
         };
-        Added::new(on, key, &self.id, self.time()).all(&self.entries)?;
+        Added::new(on, key, &self.id, integer(self.commit.head.last_activity_at.0)).all(&self.commit)?;
         Ok(Ok(version))
-    }
-
-    /// What it makes of the conversation's row.
-    fn row(&self, on: &Connection, version: Version, last: &mut LastDefinition) -> Result<Row<'_>> {
-        let mut row = Row { version, head: None, turn: None };
-        for entry in &self.entries {
-            match entry {
-                Entry::Turn(turn) => {
-                    row.turn = Some(Unsealed::Turn(turn, last.key_of(on, &turn.definition)?));
-                }
-                Entry::Sealed(_) => row.turn = Some(Unsealed::None),
-                Entry::Head(head) => row.head = Some(head),
-                Entry::Chunk(_) | Entry::Event(_) => {}
-            }
-        }
-        Ok(row)
-    }
-
-    /// When it happened, as far as it says so.
-    fn time(&self) -> Option<i64> {
-        self.entries.iter().find_map(|entry| match entry {
-            Entry::Head(head) => Some(integer(head.last_activity_at.0)),
-            _ => None,
-        })
     }
 }
 

@@ -7,99 +7,55 @@ use rusqlite::{Connection, Result, Statement, ToSql, params};
 use super::left::Left;
 use crate::record::{integer, status_code, to_json};
 
-macro_rules! head {
-    () => {
-        ", created_at = ?, last_activity_at = ?, title = coalesce(nullif(title, ''), ?), status = ?, model = ?, ends = ?, last_seq = ?"
-    };
-}
-
-macro_rules! turn {
-    () => {
-        ", turn = ?, wake_at = ?, wait_ms = ?, for_person = ?, turn_begins = ?, turn_seq = ?, definition = ?"
-    };
-}
-
-macro_rules! update {
-    ($($columns:tt)*) => {
-        concat!("UPDATE conversation SET version = ?", $($columns)* " WHERE key = ?")
-    };
-}
-
-const VERSION: &str = update!();
-const HEAD: &str = update!(head!(),);
-const TURN: &str = update!(turn!(),);
-const BOTH: &str = update!(head!(), turn!(),);
+const UPDATE: &str =
+    "UPDATE conversation SET version = ?, created_at = ?, last_activity_at = ?, title = coalesce(nullif(title, ''), ?),
+    status = ?, model = ?, ends = ?, last_seq = ?, turn = ?, wake_at = ?, wait_ms = ?, for_person = ?, turn_begins = ?,
+    turn_seq = ?, definition = ? WHERE key = ?";
 
 const INSERT: &str =
     "INSERT INTO conversation (version, created_at, last_activity_at, title, status, model, ends,
     last_seq, turn, wake_at, wait_ms, for_person, turn_begins, turn_seq, definition, id)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-/// The new values of a conversation's row. `None`: as it was.
+/// The new values of a conversation's row.
 pub(super) struct Row<'a> {
     pub(super) version: Version,
-    pub(super) head: Option<&'a Head>,
-    pub(super) turn: Option<Unsealed<'a>>,
-}
-
-/// The unsealed turn of a conversation.
-pub(super) enum Unsealed<'a> {
-    None,
-    /// With the key of its definition.
-    Turn(&'a TurnRecord, i64),
+    pub(super) head: &'a Head,
+    /// The unsealed turn with the key of its definition.
+    pub(super) turn: Option<(&'a TurnRecord, i64)>,
 }
 
 impl Row<'_> {
     /// Writes them to the row of this key, which is returned.
     pub(super) fn update(&self, on: &Connection, key: i64, left: &mut Left) -> Result<i64> {
-        let sql = match (self.head, &self.turn) {
-            (Some(_), Some(_)) => BOTH,
-            (Some(_), None) => HEAD,
-            (None, Some(_)) => TURN,
-            (None, None) => VERSION,
-        };
+        self.execute(on, UPDATE, key)?;
+        self.running(on, key, left)?;
+        Ok(key)
+    }
+
+    /// Inserts the row of a new conversation. Returns its key.
+    pub(super) fn insert(&self, on: &Connection, id: &ConversationId, left: &mut Left) -> Result<i64> {
+        self.execute(on, INSERT, id.as_str())?;
+        let key = on.last_insert_rowid();
+        self.running(on, key, left)?;
+        Ok(key)
+    }
+
+    /// Runs a statement whose parameters are the columns and, at the end, what identifies the row.
+    fn execute(&self, on: &Connection, sql: &str, row: impl ToSql) -> Result<()> {
         let mut statement = on.prepare_cached(sql)?;
         let mut bind = Bind { to: &mut statement, last: 0 };
         bind.value(integer(self.version.0))?;
-        if let Some(head) = self.head {
-            bind.head(head)?;
-        }
-        if let Some(turn) = &self.turn {
-            bind.turn(turn)?;
-        }
-        bind.value(key)?;
-        statement.raw_execute()?;
-        match &self.turn {
-            None => self.moved(on, key)?,
-            Some(turn) => self.running(on, key, turn, left)?,
-        }
-        Ok(key)
+        bind.head(self.head)?;
+        bind.turn(self.turn)?;
+        bind.value(row)?;
+        statement.raw_execute().map(drop)
     }
 
-    /// Makes the row of a new conversation; its key.
-    pub(super) fn insert(&self, on: &Connection, id: &ConversationId, left: &mut Left) -> Result<i64> {
-        let mut statement = on.prepare_cached(INSERT)?;
-        let mut bind = Bind { to: &mut statement, last: 0 };
-        bind.value(integer(self.version.0))?;
-        match self.head {
-            Some(head) => bind.head(head)?,
-            None => bind.last += HEAD_COLUMNS,
-        }
-        bind.turn(self.turn.as_ref().unwrap_or(&Unsealed::None))?;
-        bind.value(id.as_str())?;
-        statement.raw_execute()?;
-        let key = on.last_insert_rowid();
-        if let Some(turn) = &self.turn {
-            self.running(on, key, turn, left)?;
-        }
-        Ok(key)
-    }
-
-    /// Writes the turn if it runs; else what was there counts no more.
-    fn running(&self, on: &Connection, key: i64, turn: &Unsealed<'_>, left: &mut Left) -> Result<()> {
-        let (turn, definition) = match turn {
-            Unsealed::Turn(turn, definition) if turn.wait == Wait::Now => (turn, definition),
-            Unsealed::Turn(..) | Unsealed::None => return left.add(on, key),
+    /// Writes the turn to the table of running turns if it does not wait. Otherwise the row that may be there is outdated.
+    fn running(&self, on: &Connection, key: i64, left: &mut Left) -> Result<()> {
+        let Some((turn, definition)) = self.turn.filter(|(turn, _)| turn.wait == Wait::Now) else {
+            return left.add(on, key);
         };
         left.remove(on)?;
         let sql = "REPLACE INTO running (conversation, version, turn, turn_begins, turn_seq, definition)
@@ -109,16 +65,7 @@ impl Row<'_> {
             params![key, version, to_json(&turn.snapshot)?, begins, integer(turn.first_seq), definition];
         on.prepare_cached(sql)?.execute(columns).map(drop)
     }
-
-    /// The turn that runs goes on to count.
-    fn moved(&self, on: &Connection, key: i64) -> Result<()> {
-        let sql = "UPDATE running SET version = ?2 WHERE conversation = ?1 AND version = ?2 - 1";
-        on.prepare_cached(sql)?.execute(params![key, integer(self.version.0)]).map(drop)
-    }
 }
-
-/// How many values [`Bind::head`] binds.
-const HEAD_COLUMNS: usize = 7;
 
 /// Binds the parameters of a statement, the first one first.
 struct Bind<'s, 'c> {
@@ -143,16 +90,13 @@ impl Bind<'_, '_> {
     }
 
     /// A turn that waits; nulls for any other.
-    fn turn(&mut self, turn: &Unsealed<'_>) -> Result<()> {
-        let (turn, definition) = match turn {
+    fn turn(&mut self, turn: Option<(&TurnRecord, i64)>) -> Result<()> {
+        let Some((turn, definition)) = turn.filter(|(turn, _)| turn.wait != Wait::Now) else {
             // Parameters that are not bound are null.
-            Unsealed::Turn(turn, definition) if turn.wait != Wait::Now => (turn, definition),
-            Unsealed::Turn(..) | Unsealed::None => {
-                self.last += 3;
-                self.value(false)?;
-                self.last += 3;
-                return Ok(());
-            }
+            self.last += 3;
+            self.value(false)?;
+            self.last += 3;
+            return Ok(());
         };
         let until = turn.wait.until();
         self.value(to_json(&turn.snapshot)?)?;

@@ -1,14 +1,14 @@
 //! Closed and opened again, it is what it was.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Entry, Journal, Moment, Page, StateStore as _, TurnRecord, Version, Wait, Window,
+    Commit, Cursor, Definition, Journal, Moment, Page, StateStore as _, TurnRecord, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{Chunk, ConversationId, Role, StepId, StoredChunk, TurnId, TurnMetrics, Value};
 use futures_util::{FutureExt as _, future::join_all};
 
-use super::support::{checked, numbered};
+use super::support::{checked, head, numbered};
 
 fn figures() -> TurnMetrics {
     TurnMetrics { duration_ms: Some(5), steps: 1, ..TurnMetrics::new(TurnId::from("t")) }
@@ -44,9 +44,8 @@ async fn it_is_the_same_after_it_was_closed() {
     let before = {
         let journal = SqliteJournal::open(&path).unwrap();
         for name in ["a", "b", "c"] {
-            let entries = numbered(1, name.repeat(3)).into_iter();
-            let entries = entries.chain([Entry::Sealed(Box::new(figures())), Entry::Turn(Box::new(turn()))]);
-            journal.append(&ConversationId::from(name), Version(0), entries.collect()).await.unwrap();
+            let commit = numbered(1, name.repeat(3)).seal(figures()).turn(turn());
+            journal.append(&ConversationId::from(name), Version(0), commit).await.unwrap();
         }
         everything(&journal).await
     };
@@ -64,9 +63,7 @@ async fn turns_written_together_keep_their_own_definitions() {
         (0..40).map(|n| (ConversationId::from(format!("c{n}")), format!("m/{}", n / 2 % 3))).collect();
     let appends = turns.iter().map(|(id, model)| {
         let record = TurnRecord { definition: Definition::new(model), ..turn() };
-        let mut entries = numbered(1, "1".to_owned());
-        entries.push(Entry::Turn(Box::new(record)));
-        journal.append(id, Version(0), entries)
+        journal.append(id, Version(0), numbered(1, "1".to_owned()).turn(record))
     });
     for appended in join_all(appends).await {
         appended.unwrap();
@@ -109,7 +106,7 @@ async fn arguments_as_deep_and_as_exact_as_they_came_are_read_again() {
     };
     let given = StoredChunk { seq: 1, role: Role::Assistant, chunk: call.into(), supersedes: None };
     let id = ConversationId::from("c");
-    journal.append(&id, Version(0), vec![Entry::Chunk(given.clone().into())]).await.unwrap();
+    journal.append(&id, Version(0), Commit::new(head(1)).chunk(given.clone())).await.unwrap();
     let chunks = journal.chunks(&id, Window::default()).await.unwrap();
     assert_eq!(*chunks[0], given);
 }

@@ -1,7 +1,7 @@
 //! What is let go, and what is not.
 
 use everturn_orchestrator::{
-    Cursor, Entry, Journal as _, JournalError, StateStore, Version, Window, kernel::Millis,
+    Commit, Cursor, Journal as _, JournalError, StateStore, Version, Window, kernel::Millis,
 };
 use everturn_store_sqlite::{Retention, SqliteJournal};
 use everturn_wire::{ConversationId, TurnId, TurnMetrics};
@@ -11,9 +11,8 @@ use super::support::{append, checked, event, head, numbered};
 /// A conversation of `turns` sealed turns, the nth sealed at n with the nth event as its last, and one event more.
 async fn talk(journal: &SqliteJournal, id: &ConversationId, turns: u64) {
     for number in 1..=turns {
-        let mut entries = numbered(number, number.to_string());
-        entries.insert(2, Entry::Sealed(Box::new(figures(&number.to_string()))));
-        journal.append(id, Version(number - 1), entries).await.unwrap();
+        let commit = numbered(number, number.to_string()).seal(figures(&number.to_string()));
+        journal.append(id, Version(number - 1), commit).await.unwrap();
     }
     append(journal, id, turns + 1).await.unwrap();
 }
@@ -71,10 +70,9 @@ async fn a_turn_of_very_many_events_goes_part_by_part() {
     let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
     let (first, second) = (ConversationId::from("1"), ConversationId::from("2"));
     for id in [&first, &second] {
-        let mut entries: Vec<Entry> = (1..=MANY).map(|number| Entry::Event(event(number))).collect();
-        entries.push(Entry::Sealed(Box::new(figures("1"))));
-        entries.push(Entry::Head(head(MANY)));
-        journal.append(id, Version(0), entries).await.unwrap();
+        let events = (1..=MANY).map(event).collect();
+        let commit = Commit { events, ..Commit::new(head(MANY)) }.seal(figures("1"));
+        journal.append(id, Version(0), commit).await.unwrap();
     }
     let none = Retention { newest_turns: Some(0), sealed_before: None };
     assert_eq!(journal.compact(none).await.unwrap() as u64, 2 * MANY);

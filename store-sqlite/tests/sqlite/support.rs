@@ -1,10 +1,8 @@
 //! Conversations whose every append can be told from the others.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, StoredEvent, Version, Window, kernel::Millis,
+    Commit, Cursor, Head, Journal, JournalError, StoredEvent, Version, Window, kernel::Millis,
 };
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{Chunk, ConversationId, ConversationStatus, Role, StoredChunk};
@@ -30,10 +28,10 @@ pub(crate) fn event(number: u64) -> StoredEvent {
 }
 
 /// What the append that leads to version `number` adds.
-pub(crate) fn numbered(number: u64, text: String) -> Vec<Entry> {
+pub(crate) fn numbered(number: u64, text: String) -> Commit {
     let chunk =
         StoredChunk { seq: number, role: Role::User, chunk: Chunk::Text { text }.into(), supersedes: None };
-    vec![Entry::Chunk(Arc::new(chunk)), Entry::Event(event(number)), Entry::Head(head(number))]
+    Commit::new(head(number)).chunk(chunk).event(event(number))
 }
 
 pub(crate) async fn append(

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Cursor, Entry, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
     Window, kernel::Millis,
 };
 use everturn_transport_http::{CallLimits, Metrics, router};
@@ -33,9 +33,9 @@ impl Journal for Counting {
         &self,
         id: &ConversationId,
         expected: Version,
-        entries: Vec<Entry>,
+        commit: Commit,
     ) -> Result<Version, JournalError> {
-        self.inner.append(id, expected, entries).await
+        self.inner.append(id, expected, commit).await
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
