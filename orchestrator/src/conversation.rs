@@ -201,13 +201,17 @@ impl Conversation {
     /// asks for it again has it from the journal; its turn goes on when that can be.
     fn lose(&self, loss: Loss) {
         self.home.shelf.remove(self);
-        let is_deleted = matches!(loss, Loss::Deleted);
-        let is_known = self.state().record.version > Version::default() && !is_deleted;
+        let may_exist = match &loss {
+            Loss::Deleted => false,
+            // Even if nothing of it was saved before.
+            Loss::Unsaved(JournalError::Unknown(_)) => true,
+            Loss::Unsaved(_) | Loss::Broken => self.state().record.version > Version::default(),
+        };
         // Before the seat: who finds that lost must find out why.
         let _ = self.loss.set(loss);
         self.seat.lose();
         self.grew.notify_waiters();
-        if is_known {
+        if may_exist {
             self.home.timers.try_again(self.id.clone());
         }
     }

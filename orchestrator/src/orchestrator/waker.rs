@@ -52,7 +52,9 @@ impl Wakes for Waker {
                 tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
                 Woken::NotYet
             }
-            // Somebody deleted it, or another version of this program must go on with it.
+            // It was deleted, or never saved.
+            Err(Error::UnknownConversation { .. }) => Woken::Done,
+            // Another version of this program must go on with it.
             Err(error) => {
                 tracing::error!(conversation = %id, %error, "a parked turn cannot be woken");
                 Woken::Done

@@ -149,6 +149,22 @@ async fn a_turn_that_cannot_be_saved_goes_on_when_it_can_and_has_one_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_conversation_whose_first_save_is_not_confirmed_goes_on_if_it_was_written() {
+    for landed in [true, false] {
+        let trial = Trial::new(0, Mishap::Unknown { landed }, false);
+        let error = trial.world.start("hi").await.unwrap_err().to_string();
+        assert!(error.contains("may or may not have been saved"), "{error}");
+        sleep(Duration::from_secs(600)).await;
+        let listed = trial.world.orchestrator.conversations(Page::default()).await.unwrap().0;
+        assert_eq!(listed.len(), usize::from(landed));
+        if landed {
+            assert_eq!(trial.world.status().await, ConversationStatus::Idle);
+            assert_eq!(trial.world.history().await.last().unwrap(), "text well");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_could_not_be_saved_is_not_said_to_be_queued() {
     let storage = Storage::new(|n| if n == 1 { Mishap::Fails } else { Mishap::Nothing });
     let hangs = vec![text("hel"), Cue::Hang];

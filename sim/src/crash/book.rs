@@ -149,6 +149,9 @@ impl Book {
         if let Some(last) = commit.all_events().last() {
             pages.durable.insert(id.clone(), last.end.value());
         }
+        if commit.sealed.is_some() {
+            pages.waits.sealed(id);
+        }
         let is_shared = commit.all_events().any(|event| is_shared(&event.json));
         if let Some(record) = &commit.turn {
             let Pages { waits, time, .. } = &mut *pages;

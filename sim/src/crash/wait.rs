@@ -24,7 +24,7 @@ struct Failed {
     hint_ms: u64,
     /// The wait that is durable.
     decided_ms: Option<u64>,
-    /// Someone skipped it.
+    /// It may end early.
     skipped: bool,
 }
 
@@ -55,7 +55,13 @@ impl Waits {
     pub(super) fn shared(&mut self, id: &ConversationId, time: &Time, decided_ms: u64) {
         let place = self.0.remove(id).and_then(|failed| failed.place);
         let (at, life, decided_ms) = (time.now(), time.life, Some(decided_ms));
-        self.0.insert(id.clone(), Failed { place, at, life, hint_ms: 0, decided_ms, skipped: false });
+        // It ends early when the target answers somebody else.
+        self.0.insert(id.clone(), Failed { place, at, life, hint_ms: 0, decided_ms, skipped: true });
+    }
+
+    /// The turn is sealed: the next call is of another turn, which owes nothing to this wait.
+    pub(super) fn sealed(&mut self, id: &ConversationId) {
+        self.0.remove(id);
     }
 
     /// Someone skips the wait.
