@@ -27,7 +27,7 @@ mod query;
 mod refusal;
 mod relay;
 
-pub use api::router;
+pub use api::{router, router_with_sockets};
 pub use connection::{ConnectionLimits, serve};
 pub use guard::{Access, AccessError, Guard};
 pub use limits::CallLimits;

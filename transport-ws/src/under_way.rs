@@ -97,8 +97,7 @@ impl<P: Protocol> UnderWay<P> {
         }
         let limit = self.limits.subscriptions;
         if asked.adds_stream && news.streams() + self.promised >= limit {
-            let why =
-                format!("stream limit of this socket ({limit}) reached: end or unsubscribe from some first");
+            let why = P::full(limit);
             return Ok(Some(P::refuse(asked.about, &why, news)));
         }
         // An urgent one holds no more than the name of its conversation, however long its frame was.

@@ -195,7 +195,7 @@ pub(super) const CALLS: [Call; 43] = [
     Call {
         name: "POST /api/chat",
         id: "createUiMessage",
-        summary: "What `useChat` of Vercel's AI SDK sends: a new message, one that is answered again or edited, or answers to requests for approval; answered with a UI message stream. Both are described by the AI SDK. A message to a running turn is queued.",
+        summary: "What `useChat` of Vercel's AI SDK sends: a new message, one that is answered again or edited, or answers to requests for approval; answered with a UI message stream. Both are described by the AI SDK. A message to a running turn is queued. The same is served over a WebSocket at `/api/chat/ws`, for `WebSocketChatTransport`.",
         parameters: &["ui", "idempotencyKey"],
         takes: None,
         answer: Answer::Stream,
