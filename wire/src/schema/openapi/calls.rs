@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 43] = [
+pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -261,6 +261,14 @@ pub(super) const CALLS: [Call; 43] = [
         parameters: &["agentId", "threadId"],
         takes: None,
         answer: Answer::Document,
+    },
+    Call {
+        name: "POST /copilotkit",
+        id: "callCopilotKit",
+        summary: "The same calls at one address, for CopilotKit with `transport: single`: takes `{method, params, body}` with the method `info`, `agent/run`, `agent/connect` or `agent/stop`, and `agentId` and `threadId` in `params`.",
+        parameters: &["idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
     },
     get(
         "GET /targets",
