@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use everturn_dialect::{Asked, Event, Translator};
+use everturn_dialect::{Event, Translator};
 use everturn_orchestrator::{Error, Frame};
 use everturn_wire::{ConversationId, ConversationStatus, EventBody};
 use futures_util::{
@@ -131,19 +131,22 @@ impl<T: Translator + 'static> Answer<T> {
         }
         let Ok(state) = self.api.orchestrator.status(&self.id).await else { return };
         let waits = state.status == ConversationStatus::Queued
-            && state.approvals.is_some_and(|pending| Asked::of(&pending) == *asked);
+            && state.approvals.is_some_and(|pending| asked.is_all_of(&pending));
         if waits {
             self.translator.wait_for_people(bytes);
         }
     }
 }
 
-/// Whether a turn may wait for people alone from this event on.
+/// Whether a turn may wait for people alone from this event on. Where old events are told again, there are no statuses among
+/// them.
 fn may_begin_to_wait(event: &Event<'_>) -> bool {
     matches!(
         event,
         Event::Other(
-            EventBody::Status { status: ConversationStatus::Queued, .. } | EventBody::ToolResult { .. }
+            EventBody::Status { status: ConversationStatus::Queued, .. }
+                | EventBody::ApprovalRequested { .. }
+                | EventBody::ToolResult { .. }
         )
     )
 }

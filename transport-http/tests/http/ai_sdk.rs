@@ -22,7 +22,7 @@ use crate::{
     world_with,
 };
 
-const CHAT: &str = "/api/chat";
+pub(crate) const CHAT: &str = "/api/chat";
 
 pub(crate) fn user(id: &str, text: &str) -> Value {
     json!({ "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] })
@@ -33,13 +33,13 @@ pub(crate) fn submit(messages: &Value) -> Value {
 }
 
 /// Asks, in a task of its own: the answer may wait for the test.
-fn ask(world: &World, path: &'static str, body: Value) -> JoinHandle<Answer> {
+pub(crate) fn ask(world: &World, path: &'static str, body: Value) -> JoinHandle<Answer> {
     let address = world.address;
     tokio::spawn(async move { post(address, path, body).await })
 }
 
 /// The chunks of a whole stream.
-async fn chunks(answer: Answer) -> Vec<Value> {
+pub(crate) async fn chunks(answer: Answer) -> Vec<Value> {
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(answer.header("content-type"), "text/event-stream");
     assert_eq!(answer.header("x-vercel-ai-ui-message-stream"), "v1");
