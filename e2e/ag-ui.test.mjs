@@ -185,8 +185,8 @@ describe('CopilotKit', () => {
   });
 
   /** A page that is connected to a thread. */
-  async function page(threadId) {
-    core = new CopilotKitCore({ runtimeUrl: `${server.url}/copilotkit`, headers });
+  async function page(threadId, more = {}) {
+    core = new CopilotKitCore({ runtimeUrl: `${server.url}/copilotkit`, headers, ...more });
     await until(() => core.getAgent('default'), 'there is no agent');
     const agent = core.getAgent('default');
     agent.threadId = threadId;
@@ -203,6 +203,26 @@ describe('CopilotKit', () => {
     await core.connectAgent({ agent: reloaded });
     assert.deepEqual(shown(reloaded.messages), ['user: hi', 'assistant: Hello.']);
     assert.equal(reloaded.messages[1].id, agent.messages[1].id);
+  });
+
+  test('one endpoint serves an agent, too', async () => {
+    const single = { runtimeTransport: 'single' };
+    const agent = await page('single', single);
+    provider.says(LIMITED, 'Hello.');
+    agent.addMessage({ id: 'u', role: 'user', content: 'hi' });
+    await core.runAgent({ agent });
+    assert.deepEqual(shown(agent.messages), ['user: hi', 'assistant: Hello.']);
+    const reloaded = await page('single', single);
+    await core.connectAgent({ agent: reloaded });
+    assert.deepEqual(shown(reloaded.messages), ['user: hi', 'assistant: Hello.']);
+    later();
+    reloaded.addMessage({ id: 'u2', role: 'user', content: 'more' });
+    const stopped = core.runAgent({ agent: reloaded });
+    await until(() => provider.requests.length === 3);
+    core.stopAgent({ agent: reloaded });
+    await stopped;
+    await until(async () => (await asked('/conversations/single/metrics')).turns.at(-1).reason === 'aborted');
+    assert.equal(core.runtimeTransport, 'single');
   });
 
   test('a page that is opened in the middle of a turn follows it, and stops the next one', async () => {

@@ -5,41 +5,106 @@ use std::collections::BTreeSet;
 use everturn_wire::{ApprovalRequest, EventBody, StepId};
 
 /// The requests for approval of a turn that nobody has answered, as far as its events tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked(BTreeSet<String>);
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    requested: BTreeSet<String>,
+    /// The calls without a result.
+    open: BTreeSet<String>,
+}
 
 impl Asked {
     /// These requests.
     pub fn of(pending: &[ApprovalRequest]) -> Self {
-        Self(pending.iter().map(|asked| call_key(&asked.step_id, &asked.tool_call_id)).collect())
+        let requested = keys(pending);
+        Self { open: requested.clone(), requested }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.requested.is_empty()
+    }
+
+    /// Whether these are all that the turn waits for: otherwise there is more to tell.
+    pub fn is_all_of(&self, pending: &[ApprovalRequest]) -> bool {
+        self.requested == keys(pending) && self.open.is_subset(&self.requested)
     }
 
     /// Whether a call is among them, by its key.
     pub(crate) fn has(&self, call: &str) -> bool {
-        self.0.contains(call)
+        self.requested.contains(call)
     }
 
     /// Takes in what an event says of them.
     pub(crate) fn take(&mut self, event: &EventBody) {
         match event {
-            EventBody::ApprovalRequested { step_id, tool_call_id, .. } => {
-                self.0.insert(call_key(step_id, tool_call_id));
+            EventBody::ToolCall { step_id, tool_call_id, .. } => {
+                self.open.insert(call_key(step_id, tool_call_id));
             }
-            EventBody::ApprovalResolved { step_id, tool_call_id, .. }
-            | EventBody::ToolResult { step_id, tool_call_id, .. } => {
-                self.0.remove(&call_key(step_id, tool_call_id));
+            EventBody::ApprovalRequested { step_id, tool_call_id, .. } => {
+                self.requested.insert(call_key(step_id, tool_call_id));
+            }
+            EventBody::ApprovalResolved { step_id, tool_call_id, .. } => {
+                self.requested.remove(&call_key(step_id, tool_call_id));
+            }
+            EventBody::ToolResult { step_id, tool_call_id, .. } => {
+                let call = call_key(step_id, tool_call_id);
+                self.requested.remove(&call);
+                self.open.remove(&call);
+            }
+            // Calls are made by one step at a time, and this one makes them again.
+            EventBody::StepRewound { .. } => {
+                let requested = &self.requested;
+                self.open.retain(|call| requested.contains(call));
             }
             _ => {}
         }
     }
 }
 
+fn keys(pending: &[ApprovalRequest]) -> BTreeSet<String> {
+    pending.iter().map(|asked| call_key(&asked.step_id, &asked.tool_call_id)).collect()
+}
+
 /// The id of a call, unique in its conversation: that of its provider is unique in its step only.
 pub fn call_key(step_id: &StepId, tool_call_id: &str) -> String {
     format!("{step_id}:{tool_call_id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_wire::Value;
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(kind: &str, call: &str) -> EventBody {
+        let fields: Value = json!({
+            "type": kind, "stepId": "t#0", "toolCallId": call, "toolName": "n", "input": {}, "content": "",
+            "isError": false, "verdict": "allowed", "reason": "",
+        });
+        serde_json::from_value(fields).unwrap()
+    }
+
+    #[test]
+    fn a_turn_waits_for_people_alone_once_all_other_calls_have_results() {
+        let pending: ApprovalRequest = serde_json::from_value(
+            json!({ "turnId": "t", "stepId": "t#0", "toolCallId": "a", "toolName": "n", "input": {} }),
+        )
+        .unwrap();
+        let pending = [pending];
+        let mut asked = Asked::default();
+        let mut waits = |kind, call| {
+            asked.take(&event(kind, call));
+            asked.is_all_of(&pending)
+        };
+        assert!(!waits("tool-call", "a"));
+        assert!(!waits("tool-call", "b"));
+        assert!(!waits("approval-requested", "a"), "b has yet to run");
+        assert!(waits("tool-result", "b"));
+        assert!(!waits("tool-call", "gone"));
+        assert!(waits("step-rewound", ""), "what is made again is not waited for");
+        assert!(!waits("approval-resolved", "a"));
+        assert!(!waits("tool-result", "a"));
+        assert!(Asked::of(&pending).is_all_of(&pending));
+    }
 }

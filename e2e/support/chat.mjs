@@ -13,13 +13,13 @@ export const VERSIONS = [
 ];
 
 /** A chat of that version with the server, and what its app is told: `told` names the data, `errors` has the errors. */
-export function openChat({ ui, Chat, ai }, url, id, { headers, messages = [], ...more } = {}) {
+export function openChat({ ui, Chat, ai }, url, id, { headers, transport, messages = [], ...more } = {}) {
   const told = [];
   const errors = [];
   const chat = new Chat({
     id,
     messages,
-    transport: new ai.DefaultChatTransport({ api: `${url}/api/chat?ui=${ui}`, headers }),
+    transport: transport ?? new ai.DefaultChatTransport({ api: `${url}/api/chat?ui=${ui}`, headers }),
     onData: (part) => told.push(part),
     onError: (error) => errors.push(error),
     sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses,

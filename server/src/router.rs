@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result};
 use axum::{Router, extract::Request, routing::any};
 use everturn_orchestrator::Orchestrator;
-use everturn_transport_http::{Access, Guard, Metrics};
+use everturn_transport_http::{Access, Guard, Metrics, router_with_sockets};
 use everturn_transport_ws::Sockets;
 
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) fn open(
     };
     let guard = Guard::new(access).context("who may use the server ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
-    let calls = everturn_transport_http::router(orchestrator.clone(), capacity.calls, metrics);
+    let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
     let routes = calls.merge(sockets.router()).merge(everturn_page::router());
     // Clients that know no path open their socket at the root.
     let upgrades = sockets.clone();

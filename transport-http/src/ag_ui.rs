@@ -1,22 +1,23 @@
-//! AG-UI at `/ag-ui`, and the routes that CopilotKit asks its runtime for below `/copilotkit`.
+//! AG-UI at `/ag-ui`, and what CopilotKit asks its runtime for at `/copilotkit`.
+
+mod copilot_kit;
 
 use axum::{
     Json, Router,
     extract::{RawPathParams, Request, State},
     http::{
-        HeaderValue, StatusCode,
+        HeaderValue,
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::post,
 };
 use everturn_dialect::{
     ag_ui::{Head, Kept, Run, RunRequest, history, queued},
     conversation_of,
 };
 use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started, Take, Window};
-use everturn_wire::{Chunk, ConversationId, Role, Stopped, Value};
-use serde_json::json;
+use everturn_wire::{Chunk, ConversationId, Role, Stopped};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
@@ -28,12 +29,6 @@ use crate::{
     events::Events,
     refusal::Refusal,
 };
-
-/// The agent that CopilotKit is offered: every thread is a conversation with the default model.
-const AGENT: &str = "default";
-
-/// The version of CopilotKit's runtime whose routes these are.
-const RUNTIME: &str = "1.75.0";
 
 /// How a person answered, as it is kept with the decision.
 const VIA: &str = "ag-ui";
@@ -52,36 +47,24 @@ pub(crate) fn routes() -> Router<Api> {
     Router::new()
         .route("/ag-ui", post(run))
         .route("/ag-ui/{threadId}/stop", post(stop))
-        .route("/copilotkit/info", get(info))
-        .route("/copilotkit/agent/{agentId}/run", post(run_agent))
-        .route("/copilotkit/agent/{agentId}/connect", post(connect))
-        .route("/copilotkit/agent/{agentId}/stop/{threadId}", post(stop_agent))
-}
-
-/// `GET /copilotkit/info`
-async fn info() -> Json<Value> {
-    let agent = json!({ "name": AGENT, "description": "Answers, whatever its provider does." });
-    Json(json!({
-        "version": RUNTIME, "mode": "sse", "agents": { AGENT: agent }, "audioFileTranscriptionEnabled": false,
-    }))
-}
-
-/// `POST /copilotkit/agent/{agentId}/run`
-async fn run_agent(State(api): State<Api>, path: RawPathParams, request: Request) -> Result<Response, Plain> {
-    check_agent(&path)?;
-    run(State(api), request).await
+        .merge(copilot_kit::routes())
 }
 
 /// `POST /ag-ui`: a message, the same again, or answers to requests for approval.
 async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
-    let mut asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
+    let asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
     drop(body);
+    start(&api, asked, sent).await
+}
+
+/// Does what a request asks for.
+async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response, Plain> {
     asked.model = model(&api.orchestrator, asked.model.take())?;
     // Before the turn: who is refused has started nothing.
     let place = api.stream_place()?;
-    let call = Call { api: &api, place };
+    let call = Call { api, place };
     if !asked.resume.is_empty() {
         return Ok(call.resume(asked).await?);
     }
@@ -110,31 +93,11 @@ async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain
     }
 }
 
-/// `POST /copilotkit/agent/{agentId}/connect`: the conversation so far, and the running turn from its start.
-async fn connect(State(api): State<Api>, path: RawPathParams, request: Request) -> Result<Response, Plain> {
-    check_agent(&path)?;
-    let body = Unread::of(request, &api).await?;
-    let asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
-    drop(body);
-    let place = api.stream_place()?;
-    Ok(Call { api: &api, place }.connect(asked.head, &asked.conversation_id).await?)
-}
-
 /// `POST /ag-ui/{threadId}/stop`: ends the running turn. Closing the connection does not.
 async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
     let conversation_id = conversation_of(parameter(&path, "threadId"));
     let aborted_turn = end_turn(&api.orchestrator, &conversation_id).await?;
     Ok(Json(Stopped { conversation_id, aborted_turn }))
-}
-
-/// `POST /copilotkit/agent/{agentId}/stop/{threadId}`: the same, as CopilotKit asks for it.
-async fn stop_agent(State(api): State<Api>, path: RawPathParams) -> Result<Json<Value>, Plain> {
-    check_agent(&path)?;
-    let stopped = end_turn(&api.orchestrator, &conversation_of(parameter(&path, "threadId"))).await?;
-    Ok(Json(match stopped {
-        true => json!({ "stopped": true }),
-        false => json!({ "stopped": false, "message": "no turn is running" }),
-    }))
 }
 
 /// A call that is answered with a stream.
@@ -266,14 +229,4 @@ fn response(id: &ConversationId, body: impl Into<axum::body::Body>) -> Response 
 
 fn parameter<'p>(path: &'p RawPathParams, name: &str) -> &'p str {
     path.iter().find(|(parameter, _)| *parameter == name).map_or("", |(_, value)| value)
-}
-
-fn check_agent(path: &RawPathParams) -> Result<(), Refusal> {
-    match parameter(path, "agentId") {
-        AGENT => Ok(()),
-        other => {
-            let why = format!("there is no agent {other:?}: the only one is {AGENT:?}");
-            Err(Refusal::new(StatusCode::NOT_FOUND, why))
-        }
-    }
 }

@@ -1,42 +1,39 @@
 //! What `useChat` of Vercel's AI SDK asks for, below `/api/chat`.
 
+mod call;
+mod socket;
+
 use axum::{
     Json, Router,
+    body::Body,
     extract::{RawPathParams, Request, State},
     http::{
         HeaderName, HeaderValue, StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use everturn_dialect::{
-    ai_sdk::{Ask, ChatRequest, Chunks, Place, Version, queued},
+    ai_sdk::{ChatRequest, Version},
     conversation_of,
 };
-use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started};
-use everturn_wire::{ConversationId, Image, Stopped};
-use tokio::sync::OwnedSemaphorePermit;
+use everturn_transport_ws::Sockets;
+use everturn_wire::{ConversationId, Stopped};
 
 use crate::{
-    answer::Answer,
     api::Api,
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
-    chat_client::{Answered, Plain, answer_approval, end_turn, model},
-    events::Events,
+    chat_client::{Plain, end_turn},
     query::Parameters,
     refusal::Refusal,
 };
+use call::Answer;
+use socket::ChatSocket;
 
 /// What this kind of stream is called by those that look for it.
 const STREAM: (HeaderName, &str) = (HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1");
-
-/// How a person answered, as it is kept with the decision.
-const VIA: &str = "ai-sdk";
-
-/// Why a call is closed without its result.
-const LATE: &str = "this request for approval is no longer open";
 
 /// Whether these clients are answered at this path.
 pub(crate) fn is_path(path: &str) -> bool {
@@ -50,31 +47,22 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/api/chat/{id}/stop", post(stop))
 }
 
+/// `GET /api/chat/ws`: all of these over one WebSocket.
+pub(crate) fn socket_route(sockets: Sockets) -> Router<Api> {
+    let upgrade = async move |State(api): State<Api>, request: Request| {
+        sockets.upgrade_to(request, ChatSocket::new(api)).await
+    };
+    Router::new().route("/api/chat/ws", any(upgrade))
+}
+
 /// `POST /api/chat`: a message, the same again, or answers to requests for approval.
 async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) -> Result<Response, Plain> {
     let version = version(&parameters)?;
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
-    let mut asked = ChatRequest::read(&body.bytes).map_err(Refusal::bad)?;
+    let asked = ChatRequest::read(&body.bytes).map_err(Refusal::bad)?;
     drop(body);
-    asked.model = model(&api.orchestrator, asked.model)?;
-    // Before the turn: who is refused has started nothing.
-    let place = api.stream_place()?;
-    let call = Call { api: &api, version, place };
-    let rest = call.respond(&asked).await?;
-    match &asked.ask {
-        Ask::Continue => Ok(call.rest(&asked, rest).await?),
-        Ask::Message { text, images } => call.begin(&asked, text, images, sent).await,
-        Ask::Again { place, is_edited, text, images } => {
-            let found = find(&api.orchestrator, &asked.conversation_id, place).await?;
-            let Some(seq) = found else { return call.begin(&asked, text, images, sent).await };
-            let mut what = RetryTurn::message(seq);
-            what.text = is_edited.then(|| text.clone());
-            (what.model, what.retry, what.approvals) = (asked.model, asked.retry, asked.approvals);
-            let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
-            call.follow(started).await
-        }
-    }
+    Ok(response(call::answer(&api, version, asked, sent).await?))
 }
 
 /// `GET /api/chat/{id}/stream`: the running turn from its start.
@@ -84,9 +72,7 @@ async fn resume(
     path: RawPathParams,
 ) -> Result<Response, Plain> {
     let version = version(&parameters)?;
-    let id = conversation(&path);
-    let place = api.stream_place()?;
-    Call { api: &api, version, place }.running(&id).await
+    Ok(response(call::running(&api, version, &conversation(&path)).await?))
 }
 
 /// `POST /api/chat/{id}/stop`: ends the running turn. Closing the connection does not.
@@ -96,130 +82,14 @@ async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stoppe
     Ok(Json(Stopped { conversation_id, aborted_turn }))
 }
 
-/// A call that is answered with a stream.
-struct Call<'a> {
-    api: &'a Api,
-    version: Version,
-    place: OwnedSemaphorePermit,
-}
-
-/// What is to come of a turn whose requests for approval were answered.
-struct Rest {
-    events: Events,
-    chunks: Chunks,
-    bytes: Vec<u8>,
-    has_answered: bool,
-}
-
-impl Call<'_> {
-    /// Starts a turn, or queues the message if one is running.
-    async fn begin(
-        self,
-        asked: &ChatRequest,
-        text: &str,
-        images: &[Image],
-        sent: Sent,
-    ) -> Result<Response, Plain> {
-        let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
-        let mut start = StartTurn::new(text).images(images.to_vec()).conversation(id.clone());
-        (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
-        (start.retry, start.idempotency_key) = (asked.retry.clone(), sent.key);
-        start.approvals = asked.approvals.unwrap_or_default();
-        match orchestrator.start(start.trace(sent.trace)).await {
-            Ok(started) => self.follow(started).await,
-            Err(Error::Busy { .. }) if images.is_empty() => {
-                let told = orchestrator.enqueue(id, text.to_owned(), None).await?;
-                match told.started_turn {
-                    true => self.running(id).await,
-                    false => Ok(response(id, queued(&told))),
-                }
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// A turn from its start.
-    async fn follow(self, started: Started) -> Result<Response, Plain> {
-        let id = started.conversation_id;
-        let events = self.api.orchestrator.subscribe(&id, Some(started.from), true).await?;
-        let mut bytes = Vec::new();
-        let chunks = Chunks::new(self.version, &id, &started.turn_id, &mut bytes);
-        Ok(self.answer(&id, Events::of(events), chunks, bytes))
-    }
-
-    /// The running turn from its start, if there is one.
-    async fn running(self, id: &ConversationId) -> Result<Response, Plain> {
-        let running = match Events::of_running(&self.api.orchestrator, id).await {
-            Err(Error::UnknownConversation { .. }) => None,
-            running => running?,
-        };
-        let Some((turn_id, events)) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-        let mut bytes = Vec::new();
-        let chunks = Chunks::new(self.version, id, &turn_id, &mut bytes);
-        Ok(self.answer(id, events, chunks, bytes))
-    }
-
-    /// Answers the requests for approval that the client was asked for.
-    async fn respond(&self, asked: &ChatRequest) -> Result<Option<Rest>, Error> {
-        let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
-        if asked.responses.is_empty() {
-            return Ok(None);
-        }
-        // Before it is answered: what comes of it is still to come.
-        let events = match orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await {
-            // They are of a conversation that is gone: the message begins it anew.
-            Err(Error::UnknownConversation { .. }) if asked.ask != Ask::Continue => return Ok(None),
-            events => events?,
-        };
-        let pending = orchestrator.approvals(id).await?.pending;
-        let mut bytes = Vec::new();
-        let known = asked.known_calls.iter().cloned();
-        let mut chunks = Chunks::continued(self.version, known, &pending, &mut bytes);
-        let mut has_answered = false;
-        for response in &asked.responses {
-            let answered = Answered {
-                call: &response.id,
-                approved: response.approved,
-                reason: response.reason.as_deref(),
-                via: VIA,
-            };
-            match answer_approval(orchestrator, id, &pending, answered).await? {
-                Some(counted) => has_answered |= counted,
-                None => chunks.close_call(&response.id, LATE, &mut bytes),
-            }
-        }
-        Ok(Some(Rest { events: Events::of(events), chunks, bytes, has_answered }))
-    }
-
-    /// What comes of the answers.
-    async fn rest(self, asked: &ChatRequest, rest: Option<Rest>) -> Result<Response, Error> {
-        let id = &asked.conversation_id;
-        let Some(Rest { events, mut chunks, mut bytes, has_answered }) = rest else {
-            return Ok(StatusCode::NO_CONTENT.into_response());
-        };
-        if !has_answered && !self.api.orchestrator.status(id).await?.is_active {
-            chunks.finish(&mut bytes);
-        }
-        Ok(self.answer(id, events, chunks, bytes))
-    }
-
-    fn answer(self, id: &ConversationId, events: Events, chunks: Chunks, bytes: Vec<u8>) -> Response {
-        response(id, Answer::new(self.api, id.clone(), events, chunks, bytes, self.place).body())
-    }
-}
-
-/// The message that is to be answered again.
-async fn find(orchestrator: &Orchestrator, id: &ConversationId, place: &Place) -> Result<Option<u64>, Error> {
-    let turns = match orchestrator.metrics(id).await {
-        Err(Error::UnknownConversation { .. }) => return Ok(None),
-        turns => turns?,
+fn response(answer: Answer) -> Response {
+    let (id, body) = match answer {
+        Answer::Stream(id, pieces) => (id, Body::from_stream(pieces)),
+        Answer::Whole(id, bytes) => (id, bytes.into()),
+        Answer::Nothing => return StatusCode::NO_CONTENT.into_response(),
     };
-    Ok(place.find(&turns, &orchestrator.user_messages(id).await?))
-}
-
-fn response(id: &ConversationId, body: impl Into<axum::body::Body>) -> Response {
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), UNBUFFERED, STREAM];
-    let mut response = (headers, body.into()).into_response();
+    let mut response = (headers, body).into_response();
     response.headers_mut().extend(HeaderValue::from_str(id.as_str()).ok().map(|id| (CONVERSATION_ID, id)));
     response
 }

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use everturn_dialect::{Asked, Event, Translator};
+use everturn_dialect::{Event, Translator};
 use everturn_orchestrator::{Error, Frame};
 use everturn_wire::{ConversationId, ConversationStatus, EventBody};
-use futures_util::stream;
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
@@ -58,9 +61,15 @@ impl<T: Translator + 'static> Answer<T> {
         }
     }
 
-    /// All of it. A shutdown cuts it off, so that the client sees that there is more, and comes back for it.
+    /// All of it as a body.
     pub(crate) fn body(self) -> Body {
-        Body::from_stream(stream::unfold(self, async |mut answer| {
+        Body::from_stream(self.pieces())
+    }
+
+    /// All of it, in pieces that end where a frame does. A shutdown cuts it off, so that the client sees that there is more, and
+    /// comes back for it. Waiting for a piece may be given up without losing anything.
+    pub(crate) fn pieces(self) -> BoxStream<'static, Result<Bytes, Error>> {
+        let pieces = stream::unfold(self, async |mut answer| {
             if let Some(error) = answer.cut.take() {
                 return Some((Err(error), answer));
             }
@@ -68,7 +77,8 @@ impl<T: Translator + 'static> Answer<T> {
                 bytes if bytes.is_empty() && answer.cut.is_none() => None,
                 bytes => Some((Ok(bytes), answer)),
             }
-        }))
+        });
+        pieces.boxed()
     }
 
     /// What comes next; a comment where nothing does for a while, nothing at the end.
@@ -121,19 +131,22 @@ impl<T: Translator + 'static> Answer<T> {
         }
         let Ok(state) = self.api.orchestrator.status(&self.id).await else { return };
         let waits = state.status == ConversationStatus::Queued
-            && state.approvals.is_some_and(|pending| Asked::of(&pending) == *asked);
+            && state.approvals.is_some_and(|pending| asked.is_all_of(&pending));
         if waits {
             self.translator.wait_for_people(bytes);
         }
     }
 }
 
-/// Whether a turn may wait for people alone from this event on.
+/// Whether a turn may wait for people alone from this event on. Where old events are told again, there are no statuses among
+/// them.
 fn may_begin_to_wait(event: &Event<'_>) -> bool {
     matches!(
         event,
         Event::Other(
-            EventBody::Status { status: ConversationStatus::Queued, .. } | EventBody::ToolResult { .. }
+            EventBody::Status { status: ConversationStatus::Queued, .. }
+                | EventBody::ApprovalRequested { .. }
+                | EventBody::ToolResult { .. }
         )
     )
 }

@@ -10,6 +10,7 @@ use axum::{
     routing::{delete, get, post},
 };
 use everturn_orchestrator::Orchestrator;
+use everturn_transport_ws::Sockets;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
@@ -33,6 +34,20 @@ pub(crate) struct Api {
 /// Serves every call, and answers what is none of them: a router of which this becomes a part must have no fallback of
 /// its own.
 pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) -> Router {
+    serve(orchestrator, limits, metrics, Router::new())
+}
+
+/// The same, and `GET /api/chat/ws`, whose sockets are among these.
+pub fn router_with_sockets(
+    orchestrator: Orchestrator,
+    limits: CallLimits,
+    metrics: Metrics,
+    sockets: Sockets,
+) -> Router {
+    serve(orchestrator, limits, metrics, ai_sdk::socket_route(sockets))
+}
+
+fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more: Router<Api>) -> Router {
     let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
     let bodies = Arc::new(Semaphore::new(limits.bodies.min(Semaphore::MAX_PERMITS)));
     Router::new()
@@ -70,6 +85,7 @@ pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) 
         .merge(openai::routes())
         .merge(ai_sdk::routes())
         .merge(ag_ui::routes())
+        .merge(more)
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(limits.body))

@@ -5,7 +5,8 @@
 //! router and whatever else the server puts beside it. [`serve`] accepts the connections, and ends those that do nothing.
 //!
 //! Below `/v1` it speaks OpenAI's Chat Completions API, below `/api/chat` that of the AI SDK's
-//! `useChat`, at `/ag-ui` AG-UI, and below `/copilotkit` what CopilotKit asks its runtime for.
+//! `useChat` ([`router_with_sockets`]: also over a WebSocket), at `/ag-ui` AG-UI, and at `/copilotkit` what CopilotKit asks its
+//! runtime for.
 //!
 //! This crate does *not* decide anything about a turn, serve the page or terminate TLS.
 
@@ -27,7 +28,7 @@ mod query;
 mod refusal;
 mod relay;
 
-pub use api::router;
+pub use api::{router, router_with_sockets};
 pub use connection::{ConnectionLimits, serve};
 pub use guard::{Access, AccessError, Guard};
 pub use limits::CallLimits;

@@ -21,7 +21,8 @@ pub struct CallLimits {
     pub window: usize,
     /// Maximum number of conversations in a list response; clients may ask for fewer.
     pub list: usize,
-    /// Maximum number of event streams (`POST /chat` and `GET .../events`). Further ones get a 503.
+    /// Maximum number of event streams (`POST /chat`, `GET .../events` and the like, and answers over the AI SDK's WebSocket).
+    /// Further ones get a 503.
     pub streams: usize,
     /// Silence after which an event stream sends a comment, so that intermediaries keep the connection open.
     pub heartbeat: Duration,

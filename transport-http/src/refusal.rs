@@ -70,6 +70,11 @@ impl Refusal {
         (self.status, self.why)
     }
 
+    /// The explanation alone, of a bounded length.
+    pub(crate) fn into_text(self) -> String {
+        shortened(self.why)
+    }
+
     /// The answer as the clients of this path read it.
     pub(crate) fn at(self, path: &str) -> Response {
         if openai::is_path(path) {

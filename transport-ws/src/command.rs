@@ -3,6 +3,8 @@
 use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started, Subscription};
 use everturn_wire::{ApprovalAnswer, Command, ConversationId};
 
+use crate::protocol::Urgency;
+
 /// What is left to do for the socket when a command has been carried out.
 pub(crate) enum Outcome {
     Done,
@@ -143,16 +145,6 @@ pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
 }
 
 /// How a command stands to those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// It waits for all before it of its conversation.
-    Ordered,
-    /// The same, and it starts a turn.
-    Starts,
-    /// It waits for none; where it reached nobody, it is carried out again when one before it has started a turn.
-    Urgent,
-}
-
 pub(crate) fn urgency(command: &Command) -> Urgency {
     match command {
         Command::ChatStop { .. } | Command::RetryAbort { .. } | Command::RetryNow { model: None, .. } => Urgency::Urgent,

@@ -6,15 +6,13 @@ use axum::{
     Error,
     extract::ws::{Message, WebSocket},
 };
-use everturn_orchestrator::Frame;
-use everturn_wire::ConversationId;
 use futures_util::{SinkExt as _, stream::SplitSink};
 use tokio::{
     task::yield_now,
     time::{Duration, Instant, timeout_at},
 };
 
-use crate::{feeds::Feeds, message, watch::Watches};
+use crate::protocol::News;
 
 /// Why nothing can be sent any more.
 pub(crate) enum Stuck {
@@ -101,17 +99,17 @@ impl Outbox {
 
     /// Sends whatever there is to send. Returns when an answer is on its way, when there is something to gather, or when
     /// nothing can be sent any more. May be dropped at any time: nothing is lost.
-    pub(crate) async fn pump(&mut self, watches: &mut Watches, feeds: &mut Feeds) -> Result<(), Stuck> {
+    pub(crate) async fn pump(&mut self, news: &mut impl News) -> Result<(), Stuck> {
         let answers = !self.has_room();
         loop {
-            self.pass_on(watches, feeds).await?;
+            self.pass_on(news).await?;
             if answers || self.pauses > 0 {
                 return Ok(());
             }
         }
     }
 
-    async fn pass_on(&mut self, watches: &mut Watches, feeds: &mut Feeds) -> Result<(), Stuck> {
+    async fn pass_on(&mut self, news: &mut impl News) -> Result<(), Stuck> {
         let deadline = self.took + self.patience;
         if self.unflushed >= MAX_UNFLUSHED {
             within(deadline, self.sink.flush()).await?;
@@ -126,15 +124,15 @@ impl Outbox {
             }
         }
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
-        // Events first: checking for other news costs more than passing an event on.
-        let events_first = !self.taken.is_multiple_of(OTHERS_FIRST);
+        // Checking for other news costs more than passing an event on.
+        let streams_first = !self.taken.is_multiple_of(OTHERS_FIRST);
         let message = match self.answer.take() {
             Some(answer) => answer,
             // Flushed once nothing more is ready, after a yield: a write for each word of a fast answer would cost more
             // than everything else.
             None if self.unflushed > 0 => tokio::select! {
                 biased;
-                message = next(watches, feeds, events_first) => {
+                message = news.next(streams_first) => {
                     self.pauses = (2 * self.pauses + 1).min(MAX_PAUSES);
                     message
                 }
@@ -148,7 +146,7 @@ impl Outbox {
             },
             None => {
                 self.pauses = 0;
-                next(watches, feeds, events_first).await
+                news.next(streams_first).await
             }
         };
         self.sink.start_send_unpin(message)?;
@@ -172,33 +170,4 @@ impl Outbox {
 
 async fn within(deadline: Instant, sent: impl Future<Output = Result<(), Error>>) -> Result<(), Stuck> {
     timeout_at(deadline, sent).await.map_err(|_| Stuck::Slow)?.map_err(Stuck::from)
-}
-
-/// The next event of what is watched, or whatever else there is to tell.
-async fn next(watches: &mut Watches, feeds: &mut Feeds, events_first: bool) -> Message {
-    loop {
-        let fed = if events_first {
-            tokio::select! {
-                biased;
-                (id, event) = watches.next() => return told(id, event),
-                fed = feeds.next() => fed,
-            }
-        } else {
-            tokio::select! {
-                biased;
-                fed = feeds.next() => fed,
-                (id, event) = watches.next() => return told(id, event),
-            }
-        };
-        if let Some(message) = fed.message(watches) {
-            return message;
-        }
-    }
-}
-
-fn told(id: ConversationId, event: Result<Frame, everturn_orchestrator::Error>) -> Message {
-    match event {
-        Ok(frame) => message::event(&frame),
-        Err(error) => message::refusal(Some(id), &error.to_string()),
-    }
 }

@@ -7,28 +7,23 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
 
 use crate::{
-    SocketLimits,
-    feeds::Feeds,
-    message,
+    SocketLimits, message,
     outbox::{Outbox, Stuck},
+    protocol::Protocol,
     sockets::DROPPED,
-    task::Done,
-    under_way::UnderWay,
-    watch::Watches,
+    under_way::{Done, UnderWay},
 };
 
 /// How long a peer may take to say goodbye.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-const SHUTTING_DOWN: &str = "the server is shutting down: come back with the last cursor";
 
 /// One socket.
-pub(crate) struct Socket {
+pub(crate) struct Socket<P: Protocol> {
     source: SplitStream<WebSocket>,
     outbox: Outbox,
-    watches: Watches,
-    feeds: Feeds,
+    news: P::News,
     orchestrator: Orchestrator,
-    under_way: UnderWay,
+    under_way: UnderWay<P>,
     limits: SocketLimits,
     /// When the peer was last heard.
     heard: Instant,
@@ -37,10 +32,10 @@ pub(crate) struct Socket {
 }
 
 /// What can happen to a socket.
-enum Event {
+enum Event<P: Protocol> {
     Heard(Option<Result<Message, axum::Error>>),
     /// A command has ended.
-    Done(Done),
+    Done(Done<P>),
     /// There is room for another command.
     Room,
     /// The last answer is on its way: there is room for another. Or there is something to gather.
@@ -62,19 +57,25 @@ enum End {
     Dead,
     /// It broke the protocol, or a limit.
     Broke(Error),
+    /// It sent what makes no sense, and there is no answer to that.
+    Confused(String),
     /// The server shuts down.
     Down,
 }
 
-impl Socket {
-    pub(crate) fn new(socket: WebSocket, orchestrator: Orchestrator, limits: SocketLimits) -> Self {
+impl<P: Protocol> Socket<P> {
+    pub(crate) fn new(
+        socket: WebSocket,
+        orchestrator: Orchestrator,
+        protocol: P,
+        limits: SocketLimits,
+    ) -> Self {
         let (sink, source) = socket.split();
         Self {
             source,
             outbox: Outbox::new(sink, limits.send_timeout),
-            watches: Watches::default(),
-            feeds: Feeds::new(orchestrator.clone()),
-            under_way: UnderWay::new(orchestrator.clone(), limits),
+            news: protocol.news(),
+            under_way: UnderWay::new(protocol, limits),
             orchestrator,
             limits,
             heard: Instant::now(),
@@ -93,11 +94,12 @@ impl Socket {
         drop(self.under_way);
         let last = match end {
             End::Left => Vec::new(),
-            End::Down => vec![message::close(CloseCode::Away.into(), SHUTTING_DOWN)],
+            End::Down => vec![message::close(CloseCode::Away.into(), P::GOODBYE)],
             End::Broke(error) => {
                 let (code, why) = (u16::from(code(&error)), error.to_string());
-                vec![message::error(&why), message::close(code, &why)]
+                P::complaint(&why).into_iter().chain([message::close(code, &why)]).collect()
             }
+            End::Confused(why) => vec![message::close(CloseCode::Policy.into(), &why)],
             End::Slow | End::Dead => {
                 let reason = if matches!(end, End::Slow) { "slow" } else { "dead" };
                 metrics::counter!(DROPPED, "reason" => reason).increment(1);
@@ -111,7 +113,7 @@ impl Socket {
         let _ = timeout(LAST_WORDS, join(end, gone)).await;
     }
 
-    async fn event(&mut self) -> Event {
+    async fn event(&mut self) -> Event<P> {
         self.outbox.gather().await;
         let quiet_at = self.heard + self.limits.ping_every * if self.pinged { 2 } else { 1 };
         let room_at = self.under_way.room_at();
@@ -123,7 +125,7 @@ impl Socket {
             heard = self.source.next(), if self.outbox.has_room() && self.under_way.has_room() => {
                 Event::Heard(heard)
             }
-            pumped = self.outbox.pump(&mut self.watches, &mut self.feeds) => match pumped {
+            pumped = self.outbox.pump(&mut self.news) => match pumped {
                 Ok(()) => Event::Answered,
                 Err(stuck) => Event::Stuck(stuck),
             },
@@ -134,7 +136,7 @@ impl Socket {
         }
     }
 
-    async fn handle(&mut self, event: Event) -> Result<(), End> {
+    async fn handle(&mut self, event: Event<P>) -> Result<(), End> {
         match event {
             Event::Heard(Some(Ok(message))) => {
                 (self.heard, self.pinged) = (Instant::now(), false);
@@ -144,7 +146,7 @@ impl Socket {
             Event::Heard(None) | Event::Stuck(Stuck::Gone) => Err(End::Left),
             Event::Stuck(Stuck::Slow) => Err(End::Slow),
             Event::Done(done) => {
-                if let Some(answer) = self.under_way.end(done, &mut self.watches) {
+                if let Some(answer) = self.under_way.end(done, &mut self.news) {
                     self.outbox.answer(answer);
                 }
                 Ok(())
@@ -162,15 +164,19 @@ impl Socket {
 
     fn hear(&mut self, message: Message) -> Result<(), End> {
         let answer = match message {
-            Message::Text(text) => self.under_way.begin(&text, &self.watches),
-            Message::Binary(_) => Some(message::error("send commands as text frames, not as binary ones")),
+            Message::Text(text) => self.under_way.begin(&text, &mut self.news),
+            Message::Binary(_) => Err("send text frames, not binary ones".to_owned()),
             // It is answered below us.
             Message::Ping(_) => {
                 self.outbox.owes_pong();
-                None
+                Ok(None)
             }
-            Message::Pong(_) => None,
+            Message::Pong(_) => Ok(None),
             Message::Close(_) => return Err(End::Left),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(why) => Some(P::complaint(&why).ok_or(End::Confused(why))?),
         };
         if let Some(answer) = answer {
             self.outbox.answer(answer);

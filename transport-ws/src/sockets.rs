@@ -17,7 +17,7 @@ use everturn_wire::ErrorBody;
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{SocketLimits, socket::Socket};
+use crate::{SocketLimits, native::Native, protocol::Protocol, socket::Socket};
 
 /// The subprotocol that is answered to a client that offers it.
 pub const SUBPROTOCOL: &str = "everturn";
@@ -82,8 +82,13 @@ impl Sockets {
         headers.get(UPGRADE).is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
     }
 
-    /// Makes the request a socket, or says why that cannot be.
+    /// Makes the request a socket for commands and events, or says why that cannot be.
     pub async fn upgrade(&self, request: Request) -> Response {
+        self.upgrade_to(request, Native::new(self.orchestrator.clone())).await
+    }
+
+    /// Makes the request a socket over which another protocol is spoken, or says why that cannot be. It counts like any other.
+    pub async fn upgrade_to<P: Protocol>(&self, request: Request, protocol: P) -> Response {
         let upgrade = match WebSocketUpgrade::from_request(request, &()).await {
             Ok(upgrade) => upgrade,
             Err(rejection) => return refuse(rejection.status(), rejection.body_text()),
@@ -104,7 +109,7 @@ impl Sockets {
             .max_message_size(limits.command)
             .max_frame_size(limits.command)
             .on_upgrade(async move |socket| {
-                Socket::new(socket, orchestrator, limits).run().await;
+                Socket::new(socket, orchestrator, protocol, limits).run().await;
                 drop(place);
             })
     }

@@ -2,7 +2,6 @@
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
-use everturn_orchestrator::Error;
 use everturn_wire::ConversationId;
 use futures_util::FutureExt as _;
 use tokio::{
@@ -10,34 +9,34 @@ use tokio::{
     time::{Duration, sleep},
 };
 
-use crate::command::Outcome;
-
 /// How long commands may go on when their socket has ended.
 const AFTERWARDS: Duration = Duration::from_secs(30);
 const BROKE: &str = "the command broke off; the server's log says why";
 
 /// A command as its socket counts it.
-pub(crate) struct Begun {
+pub(crate) struct Begun<A> {
     pub(crate) number: u64,
+    /// What a refusal names.
+    pub(crate) about: A,
     pub(crate) id: Option<ConversationId>,
-    /// Its conversation will be watched when it is done, and was not before.
+    /// There will be another stream when it is done.
     pub(crate) promised: bool,
     pub(crate) bytes: usize,
 }
 
 /// A command that has ended.
-pub(crate) struct Done {
-    pub(crate) begun: Begun,
+pub(crate) struct Done<O, A> {
+    pub(crate) begun: Begun<A>,
     /// Else what its peer is told.
-    pub(crate) outcome: Result<Outcome, String>,
+    pub(crate) outcome: Result<O, String>,
 }
 
 /// Carries out a command, also when its socket ends meanwhile: it was said, so it is done. Tells the socket, then those
 /// who wait for it, whether it did what it should.
-pub(crate) fn begin(
-    command: impl Future<Output = Result<Outcome, Error>> + Send + 'static,
-    begun: Begun,
-    socket: UnboundedSender<Done>,
+pub(crate) fn begin<O: Send + 'static, A: Send + 'static>(
+    command: impl Future<Output = Result<O, String>> + Send + 'static,
+    begun: Begun<A>,
+    socket: UnboundedSender<Done<O, A>>,
     ended: oneshot::Sender<bool>,
 ) {
     let mut command = AssertUnwindSafe(command).catch_unwind().boxed();
@@ -57,14 +56,14 @@ pub(crate) fn begin(
     });
 }
 
-fn end(
-    outcome: Result<Result<Outcome, Error>, Box<dyn Any + Send>>,
-    begun: Begun,
-    socket: &UnboundedSender<Done>,
+fn end<O, A>(
+    outcome: Result<Result<O, String>, Box<dyn Any + Send>>,
+    begun: Begun<A>,
+    socket: &UnboundedSender<Done<O, A>>,
     ended: oneshot::Sender<bool>,
 ) {
     let outcome = match outcome {
-        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Ok(outcome) => outcome,
         Err(_) => {
             tracing::error!(
                 conversation = begun.id.as_ref().map(ConversationId::as_str),
@@ -91,14 +90,14 @@ mod tests {
         for turns in [0, 1] {
             let (socket, mut dones) = unbounded_channel();
             let (ended, is_ended) = oneshot::channel();
-            let begun = Begun { number: 7, id: Some("c".into()), promised: true, bytes: 5 };
+            let begun = Begun { number: 7, about: (), id: Some("c".into()), promised: true, bytes: 5 };
             let command = async move {
                 for _ in 0..turns {
                     yield_now().await;
                 }
                 panic!("it broke")
             };
-            begin(command, begun, socket, ended);
+            begin::<(), ()>(command, begun, socket, ended);
             let Done { begun, outcome } = dones.recv().await.unwrap();
             assert_eq!((begun.number, begun.id, begun.promised, begun.bytes), (7, Some("c".into()), true, 5));
             assert_eq!(outcome.err().as_deref(), Some(BROKE));

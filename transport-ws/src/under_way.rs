@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::Orchestrator;
-use everturn_wire::{Command, CommandError, ConversationId};
+use everturn_wire::ConversationId;
 use futures_util::{
     FutureExt as _,
     future::{Shared, join_all, pending},
@@ -19,10 +18,8 @@ use tokio::{
 
 use crate::{
     SocketLimits,
-    command::{self, Outcome, Urgency, carry_out},
-    message,
-    task::{self, Begun, Done},
-    watch::Watches,
+    protocol::{Asked, News as _, Protocol, Read, Urgency},
+    task::{self, Begun},
 };
 
 /// Stops and the like that may be under way beside as many other commands as there may be.
@@ -32,21 +29,24 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The commands of a socket that are under way: those of one conversation one after the other, but a stop at once. They
 /// go on by themselves, also for a while when this is dropped.
-pub(crate) struct UnderWay {
-    orchestrator: Orchestrator,
+pub(crate) struct UnderWay<P: Protocol> {
+    protocol: P,
     limits: SocketLimits,
     count: usize,
     /// Where they come in when they have ended; no more than there are under way.
-    done: (UnboundedSender<Done>, UnboundedReceiver<Done>),
+    done: (UnboundedSender<Done<P>>, UnboundedReceiver<Done<P>>),
     /// Of each conversation those that have not ended.
     lanes: HashMap<ConversationId, Vec<Ticket>>,
     next: u64,
-    /// Conversations that will be watched when these are done, and were not before.
+    /// Streams that there will be when these are done, and were not before.
     promised: usize,
     /// Bytes of the frames that these came in, but for the urgent ones.
     bytes: usize,
     full_since: Option<Instant>,
 }
+
+/// A command that has ended.
+pub(crate) type Done<P> = task::Done<<P as Protocol>::Outcome, <P as Protocol>::About>;
 
 /// A command that others may wait for.
 struct Ticket {
@@ -58,10 +58,10 @@ struct Ticket {
 /// Says whether a command did what it should.
 type Ended = Shared<oneshot::Receiver<bool>>;
 
-impl UnderWay {
-    pub(crate) fn new(orchestrator: Orchestrator, limits: SocketLimits) -> Self {
+impl<P: Protocol> UnderWay<P> {
+    pub(crate) fn new(protocol: P, limits: SocketLimits) -> Self {
         Self {
-            orchestrator,
+            protocol,
             limits,
             count: 0,
             done: unbounded_channel(),
@@ -83,44 +83,31 @@ impl UnderWay {
         self.full_since.filter(|_| !self.has_room()).map(|since| since + PATIENCE)
     }
 
-    /// Begins to carry out a command. An answer there is only when that cannot be.
-    pub(crate) fn begin(&mut self, frame: &str, watches: &Watches) -> Option<Message> {
-        let command = match Command::parse(frame) {
-            Ok(command) => command,
-            Err(error) => return Some(not_understood(&error)),
+    /// Begins to carry out a command. An answer there is only when that cannot be, an error when the frame makes no sense.
+    pub(crate) fn begin(&mut self, frame: &str, news: &mut P::News) -> Result<Option<Message>, String> {
+        let asked = match self.protocol.read(frame, news) {
+            Read::Command(asked) => asked,
+            Read::Done => return Ok(None),
+            Read::Refused(answer) => return Ok(Some(answer)),
+            Read::NotUnderstood(why) => return Err(why),
         };
-        let named = command::conversation(&command).map(|id| ConversationId::parse(id.as_str()));
-        let id = match named.transpose() {
-            Ok(id) => id,
-            Err(invalid) => return Some(message::refusal(None, &invalid.to_string())),
-        };
-        let urgency = command::urgency(&command);
-        if self.is_full(urgency) {
+        if self.is_full(asked.urgency) {
             let why = "too many commands of this socket are under way: wait until some are done";
-            return Some(message::refusal(id, why));
+            return Ok(Some(P::refuse(asked.about, why, news)));
         }
-        let watching = urgency == Urgency::Starts || matches!(command, Command::ChatSubscribe { .. });
-        let promised = watching && id.as_ref().is_none_or(|id| watches.get(id).is_none());
         let limit = self.limits.subscriptions;
-        if promised && watches.len() + self.promised >= limit {
-            let why =
-                format!("this socket watches {limit} conversations already: unsubscribe from some first");
-            return Some(message::refusal(id, &why));
+        if asked.adds_stream && news.streams() + self.promised >= limit {
+            let why = P::full(limit);
+            return Ok(Some(P::refuse(asked.about, &why, news)));
         }
         // An urgent one holds no more than the name of its conversation, however long its frame was.
-        let bytes = if urgency == Urgency::Urgent { 0 } else { frame.len() };
-        self.push(command, urgency, id, promised, bytes);
-        None
+        let bytes = if asked.urgency == Urgency::Urgent { 0 } else { frame.len() };
+        self.push(asked, bytes);
+        Ok(None)
     }
 
-    fn push(
-        &mut self,
-        command: Command,
-        urgency: Urgency,
-        id: Option<ConversationId>,
-        promised: bool,
-        bytes: usize,
-    ) {
+    fn push(&mut self, asked: Asked<P::Command, P::About>, bytes: usize) {
+        let Asked { command, about, conversation: id, urgency, adds_stream: promised } = asked;
         let (ended, is_ended) = oneshot::channel();
         self.next += 1;
         let number = self.next;
@@ -131,31 +118,31 @@ impl UnderWay {
             before.extend(waited.map(|ticket| ticket.ended.clone()));
             lane.push(Ticket { number, starts: urgency == Urgency::Starts, ended: is_ended.shared() });
         }
-        let orchestrator = self.orchestrator.clone();
+        let protocol = self.protocol.clone();
         let carried_out = async move {
             if urgency != Urgency::Urgent {
                 all_ended(before).await;
-                return carry_out(&orchestrator, command).await;
+                return protocol.carry_out(command).await;
             }
-            let outcome = carry_out(&orchestrator, command.clone()).await;
-            if let Ok(Outcome::Done) = outcome {
+            let outcome = protocol.carry_out(command.clone()).await;
+            if outcome.as_ref().is_ok_and(P::has_reached) {
                 return outcome;
             }
             // Then a turn is meant that was about to begin.
             match all_ended(before).await {
-                true => carry_out(&orchestrator, command).await,
+                true => protocol.carry_out(command).await,
                 false => outcome,
             }
         };
         self.count += 1;
         self.promised += usize::from(promised);
         self.bytes += bytes;
-        task::begin(carried_out, Begun { number, id, promised, bytes }, self.done.0.clone(), ended);
+        task::begin(carried_out, Begun { number, about, id, promised, bytes }, self.done.0.clone(), ended);
         self.look();
     }
 
     /// The next command that ends. Pending while none is under way. May be dropped at any time.
-    pub(crate) async fn next(&mut self) -> Done {
+    pub(crate) async fn next(&mut self) -> Done<P> {
         match self.done.1.recv().await {
             Some(done) => done,
             // Never: the other end is beside it.
@@ -163,9 +150,9 @@ impl UnderWay {
         }
     }
 
-    /// Does for the socket what is left to do. An answer there is only when the command failed.
-    pub(crate) fn end(&mut self, done: Done, watches: &mut Watches) -> Option<Message> {
-        let Done { begun: Begun { number, id, promised, bytes }, outcome } = done;
+    /// Does for the socket what is left to do. Returns the answer, if there is one.
+    pub(crate) fn end(&mut self, done: Done<P>, news: &mut P::News) -> Option<Message> {
+        let task::Done { begun: Begun { number, about, id, promised, bytes }, outcome } = done;
         self.count -= 1;
         self.promised -= usize::from(promised);
         self.bytes -= bytes;
@@ -179,25 +166,9 @@ impl UnderWay {
         }
         self.look();
         match outcome {
-            Ok(Outcome::Done | Outcome::Nobody) => {}
-            Ok(Outcome::Unwatch(id)) => watches.remove(&id),
-            Ok(Outcome::Watch { id, subscription, extensions }) => {
-                watches.insert(id, subscription, extensions);
-            }
-            Ok(Outcome::Follow { id, subscription, extensions }) => {
-                match (watches.get(&id), extensions) {
-                    (None, _) => watches.insert(id, subscription, extensions.unwrap_or(false)),
-                    // At once, so that no command behind this one is undone by it.
-                    (Some(watch), Some(extensions)) if watch.extensions != extensions => {
-                        let subscription = subscription.after(watch.cursor);
-                        watches.insert(id, subscription, extensions);
-                    }
-                    (Some(_), _) => {}
-                }
-            }
-            Err(why) => return Some(message::refusal(id, &why)),
+            Ok(outcome) => P::settle(outcome, news),
+            Err(why) => Some(P::refuse(about, &why, news)),
         }
-        None
     }
 
     /// Whether there is no room for one more that stands so to the others.
@@ -223,16 +194,4 @@ async fn all_ended(commands: Vec<Ended>) -> bool {
         return pending().await;
     }
     ended.contains(&Ok(true))
-}
-
-fn not_understood(error: &CommandError) -> Message {
-    match error {
-        CommandError::BadFields { conversation_id, .. } => {
-            let id = conversation_id.as_ref().and_then(|id| ConversationId::parse(id.as_str()).ok());
-            message::refusal(id, &error.to_string())
-        }
-        CommandError::NotJson(_) | CommandError::NoType | CommandError::UnknownType { .. } => {
-            message::error(&error.to_string())
-        }
-    }
 }

@@ -25,7 +25,10 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("everturn-dialect", &["everturn-wire"]),
     // A transport relays, it does not decide: it never sees the kernel.
     ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
-    ("everturn-transport-http", &["everturn-dialect", "everturn-orchestrator", "everturn-wire"]),
+    (
+        "everturn-transport-http",
+        &["everturn-dialect", "everturn-orchestrator", "everturn-transport-ws", "everturn-wire"],
+    ),
     // The parts of the binary: they know neither each other nor the configuration.
     ("everturn-console", &["everturn-wire"]),
     (

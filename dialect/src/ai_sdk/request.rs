@@ -80,6 +80,27 @@ struct Body {
     everturn: Option<Options>,
 }
 
+/// A request in a frame of a WebSocket: what the app adds is apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Apart {
+    id: String,
+    messages: Option<Spokens>,
+    trigger: Option<String>,
+    message_id: Option<String>,
+    #[serde(default)]
+    body: Added,
+}
+
+/// What the app adds.
+#[derive(Default, Deserialize)]
+struct Added {
+    message: Option<Spoken>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    model: Option<String>,
+    everturn: Option<Options>,
+}
+
 /// What only this server knows.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -97,6 +118,16 @@ impl ChatRequest {
     pub fn read(body: &[u8]) -> Result<Self, String> {
         let body: Body = serde_json::from_slice(body)
             .map_err(|error| brief(format!("the request body is not one of the AI SDK's: {error}")))?;
+        Self::of(body)
+    }
+
+    /// Understands a request that came in a frame.
+    pub(super) fn of_frame(frame: Apart) -> Result<Self, String> {
+        let Apart { id, messages, trigger, message_id, body: Added { message, model, everturn } } = frame;
+        Self::of(Body { id, messages, message, trigger, message_id, model, everturn })
+    }
+
+    fn of(body: Body) -> Result<Self, String> {
         let is_whole = body.messages.is_some();
         let mut spoken = body.messages.unwrap_or_default();
         if let (None, Some(message)) = (&spoken.last, body.message) {

@@ -1,6 +1,7 @@
 //! AG-UI: requests as `HttpAgent` sends them, and runs as its strict reader takes them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod envelope;
 mod property;
 mod reader;
 mod request;

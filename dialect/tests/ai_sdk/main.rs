@@ -1,6 +1,7 @@
 //! The AI SDK's dialect: requests as `useChat` sends them, and answers as its strict reader takes them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod frame;
 mod property;
 mod reader;
 mod request;

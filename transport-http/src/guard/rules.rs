@@ -6,7 +6,7 @@ use axum::{
     extract::Request,
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-        header::{AUTHORIZATION, CONTENT_TYPE, HOST, LINK, ORIGIN, UPGRADE},
+        header::{HOST, LINK, ORIGIN, UPGRADE},
     },
 };
 use tower_http::cors::CorsLayer;
@@ -20,6 +20,26 @@ use crate::refusal::Refusal;
 
 /// How long a browser may keep what it was told about other origins.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
+
+/// What pages of allowed origins may send: what our calls read, and what OpenAI's SDK adds by itself.
+const HEADERS: [&str; 16] = [
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "last-event-id",
+    "traceparent",
+    "tracestate",
+    "x-conversation-id",
+    "x-stainless-arch",
+    "x-stainless-helper-method",
+    "x-stainless-lang",
+    "x-stainless-os",
+    "x-stainless-package-version",
+    "x-stainless-retry-count",
+    "x-stainless-runtime",
+    "x-stainless-runtime-version",
+    "x-stainless-timeout",
+];
 
 /// The access rules, checked.
 pub(super) struct Rules {
@@ -51,7 +71,7 @@ impl Rules {
         let cors = CorsLayer::new()
             .allow_origin(origins.collect::<Vec<_>>())
             .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
-            .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
+            .allow_headers(HEADERS.map(HeaderName::from_static))
             .expose_headers([HeaderName::from_static("x-conversation-id"), LINK])
             .max_age(PREFLIGHT_AGE);
         (!self.origins.is_empty()).then_some(cors)

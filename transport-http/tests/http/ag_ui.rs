@@ -20,6 +20,8 @@ use crate::{
 };
 
 const RUN: &str = "/ag-ui";
+/// Where CopilotKit sends everything if it is told to use one endpoint.
+const SINGLE: &str = "/copilotkit";
 
 fn user(text: &str) -> Value {
     json!({ "id": text, "role": "user", "content": text })
@@ -131,6 +133,34 @@ async fn a_wait_is_told_and_leaving_is_no_stop() {
     assert_eq!(none["stopped"], false);
 }
 
+/// A call of CopilotKit's with one endpoint.
+fn called(method: &str, agent: &str, body: &Value) -> Value {
+    json!({ "method": method, "params": { "agentId": agent, "threadId": "my thread" }, "body": body })
+}
+
+#[tokio::test]
+async fn one_endpoint_does_what_four_routes_do() {
+    let mut world = world().await;
+    let info = post(world.address, SINGLE, json!({ "method": "info" })).await.json().await;
+    assert_eq!(info, get(world.address, "/copilotkit/info").await.json().await);
+    let run = called("agent/run", "default", &input(&json!([user("hi")])));
+    let asking = ask(&world, SINGLE, run);
+    let asked = world.call().await;
+    let connect = called("agent/connect", "default", &input(&json!([])));
+    let connected = ask(&world, SINGLE, connect).await.unwrap();
+    asked.answer("Hello");
+    let told = events(asking.await.unwrap()).await;
+    assert_eq!(text(&told), "Hello");
+    assert!(text(&events(connected).await).ends_with("Hello"));
+    let running = ask(&world, RUN, input(&json!([user("alone")])));
+    let asked = world.call().await;
+    let stop = || post(world.address, SINGLE, called("agent/stop", "default", &json!({ "runId": "r" })));
+    assert_eq!(stop().await.json().await, json!({ "stopped": true }));
+    asked.is_dropped().await;
+    events(running.await.unwrap()).await;
+    assert_eq!(stop().await.json().await["stopped"], false);
+}
+
 #[tokio::test]
 async fn a_client_that_connects_is_told_all() {
     let mut world = world().await;
@@ -231,6 +261,9 @@ async fn what_cannot_be_done_is_said_in_words() {
         (RUN, unclear, 400, "approved"),
         (RUN, unknown, 400, "test/small"),
         ("/copilotkit/agent/other/run", input(&json!([user("hi")])), 404, "default"),
+        (SINGLE, called("agent/run", "other", &input(&json!([user("hi")]))), 404, "default"),
+        (SINGLE, called("transcribe", "default", &Value::Null), 400, "agent/run"),
+        (SINGLE, called("agent/run", "default", &json!({})), 400, "RunAgentInput"),
         ("/copilotkit/threads", Value::Null, 404, "/openapi.json"),
     ] {
         let (found, told) = refused(post(world.address, path, body).await).await;

@@ -22,24 +22,24 @@ use crate::{
     world_with,
 };
 
-const CHAT: &str = "/api/chat";
+pub(crate) const CHAT: &str = "/api/chat";
 
-fn user(id: &str, text: &str) -> Value {
+pub(crate) fn user(id: &str, text: &str) -> Value {
     json!({ "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] })
 }
 
-fn submit(messages: &Value) -> Value {
+pub(crate) fn submit(messages: &Value) -> Value {
     json!({ "id": "my chat", "messages": messages, "trigger": "submit-message" })
 }
 
 /// Asks, in a task of its own: the answer may wait for the test.
-fn ask(world: &World, path: &'static str, body: Value) -> JoinHandle<Answer> {
+pub(crate) fn ask(world: &World, path: &'static str, body: Value) -> JoinHandle<Answer> {
     let address = world.address;
     tokio::spawn(async move { post(address, path, body).await })
 }
 
 /// The chunks of a whole stream.
-async fn chunks(answer: Answer) -> Vec<Value> {
+pub(crate) async fn chunks(answer: Answer) -> Vec<Value> {
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(answer.header("content-type"), "text/event-stream");
     assert_eq!(answer.header("x-vercel-ai-ui-message-stream"), "v1");
@@ -49,11 +49,11 @@ async fn chunks(answer: Answer) -> Vec<Value> {
     data.map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-fn types(chunks: &[Value]) -> Vec<&str> {
+pub(crate) fn types(chunks: &[Value]) -> Vec<&str> {
     chunks.iter().map(|chunk| chunk["type"].as_str().unwrap()).collect()
 }
 
-fn text(chunks: &[Value]) -> String {
+pub(crate) fn text(chunks: &[Value]) -> String {
     chunks
         .iter()
         .filter(|chunk| chunk["type"] == "text-delta")
@@ -198,7 +198,7 @@ async fn a_message_is_answered_again_or_edited() {
     assert_eq!(text(&chunks(asking.await.unwrap()).await), "New.");
 }
 
-struct Shell;
+pub(crate) struct Shell;
 
 #[async_trait]
 impl Tool for Shell {
@@ -219,7 +219,7 @@ impl Tool for Shell {
     }
 }
 
-fn calls(call: &Call, ids: &[&str]) {
+pub(crate) fn calls(call: &Call, ids: &[&str]) {
     for id in ids {
         let arguments = Arguments::Parsed(json!({ "command": id }));
         let made = ToolCall { id: (*id).to_owned(), name: "sh".to_owned(), arguments, echo: None };
@@ -229,7 +229,7 @@ fn calls(call: &Call, ids: &[&str]) {
 }
 
 /// The assistant's message with these answers.
-fn answers(id: &Value, given: &[(&str, bool)]) -> Value {
+pub(crate) fn answers(id: &Value, given: &[(&str, bool)]) -> Value {
     let parts = given.iter().map(|(call, approved)| {
         let call = format!("{}#0:{call}", id.as_str().unwrap());
         json!({

@@ -16,15 +16,22 @@ use serde_json::json;
 use tokio::task::yield_now;
 
 use crate::{
+    ai_sdk::{CHAT, Shell, answers, ask, calls, chunks, submit, user},
     client::{get, post},
     world::World,
 };
 
-/// A journal in memory that answers after a while and counts how often events are read.
-#[derive(Default)]
+/// A journal in memory that answers after a while, with so many events at once, and counts how often they are read.
 struct Counting {
     inner: MemoryJournal,
+    at_once: usize,
     reads: AtomicUsize,
+}
+
+impl Counting {
+    fn new(at_once: usize) -> Arc<Self> {
+        Arc::new(Self { inner: MemoryJournal::new(), at_once, reads: AtomicUsize::new(0) })
+    }
 }
 
 #[async_trait]
@@ -58,7 +65,7 @@ impl Journal for Counting {
     ) -> Result<Vec<StoredEvent>, JournalError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         yield_now().await;
-        self.inner.events(id, after, limit).await
+        self.inner.events(id, after, limit.min(self.at_once)).await
     }
 
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
@@ -76,7 +83,7 @@ impl Journal for Counting {
 
 #[tokio::test]
 async fn a_late_client_reads_nothing_twice() {
-    let journal = Arc::new(Counting::default());
+    let journal = Counting::new(usize::MAX);
     let app = |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none());
     let mut world = World::serve_from(journal.clone(), app).await;
     // Far more than is kept in memory, in many small turns.
@@ -96,4 +103,30 @@ async fn a_late_client_reads_nothing_twice() {
     }
     let reads = journal.reads.load(Ordering::Relaxed);
     assert!(reads > 3 && reads <= count / 64 + 2, "{reads} reads for {count} events");
+}
+
+#[tokio::test]
+async fn a_replay_that_pauses_at_an_earlier_wait_for_people_goes_on() {
+    // One event at a time: the stream is at each of them for a moment with nothing more to tell.
+    let journal = Counting::new(1);
+    let mut world = World::serve_built(
+        |builder| builder.journal(journal.clone()).tool(Shell),
+        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
+    )
+    .await;
+    let asking = ask(&world, CHAT, submit(&json!([user("u", "hi")])));
+    calls(&world.call().await, &["a"]);
+    let id = chunks(asking.await.unwrap()).await[0]["messageId"].clone();
+    let asking = ask(&world, CHAT, answers(&id, &[("a", true)]));
+    let call = world.call().await;
+    // Far more than is kept in memory, so that what came before is read from the journal.
+    call.text(&"word ".repeat(100_000));
+    calls(&call, &["c"]);
+    chunks(asking.await.unwrap()).await;
+    journal.reads.store(0, Ordering::Relaxed);
+    let page = chunks(get(world.address, "/api/chat/my%20chat/stream").await).await;
+    assert!(journal.reads.load(Ordering::Relaxed) > 5);
+    let asked: Vec<_> = page.iter().filter(|chunk| chunk["type"] == "tool-approval-request").collect();
+    assert_eq!(asked.len(), 2, "it ended at the first wait");
+    assert_eq!(page.last().unwrap()["finishReason"], "tool-calls");
 }

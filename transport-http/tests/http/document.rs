@@ -67,6 +67,7 @@ async fn every_described_call_is_served_with_its_type() {
                 "/v1/chat/completions"
                 | "/api/chat"
                 | "/ag-ui"
+                | "/copilotkit"
                 | "/copilotkit/agent/default/run"
                 | "/copilotkit/agent/default/connect" => Some(StatusCode::BAD_REQUEST),
                 // Nothing runs that could be followed.
@@ -85,5 +86,5 @@ async fn every_described_call_is_served_with_its_type() {
             calls += 1;
         }
     }
-    assert_eq!(calls, 43);
+    assert_eq!(calls, 44);
 }

@@ -168,6 +168,11 @@ async fn browsers_are_told_about_other_origins_only_where_there_are_any() {
     let answer = ask(&open, "OPTIONS", "/chat", &preflight("https://friend.example")).await;
     assert_eq!(answer.status, 200);
     assert_eq!(allowed(&answer.headers).unwrap(), "https://friend.example");
+    let headers = answer.header("access-control-allow-headers").to_owned();
+    for name in ["authorization", "idempotency-key", "traceparent", "x-stainless-lang", "x-stainless-timeout"]
+    {
+        assert!(headers.split(',').any(|header| header == name), "{headers}");
+    }
     // Even that the token is missing can be read.
     let answer = ask(&open, "GET", "/models", &[("origin", "https://friend.example")]).await;
     assert_eq!(answer.status, 401);

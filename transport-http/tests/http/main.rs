@@ -3,6 +3,7 @@
 
 mod ag_ui;
 mod ai_sdk;
+mod ai_sdk_socket;
 mod approval;
 mod branch;
 mod catch_up;

@@ -6,6 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::{components, tag};
 
+/// What is spoken at the other address.
+const CHAT: &str = "What `WebSocketChatTransport` of Vercel's AI SDK (7.0.135 or newer) sends and is sent: frames that are \
+                    described by the AI SDK. Several requests at once; `abort` leaves one, and its turn continues.";
+
 /// Returns the WebSocket API as an AsyncAPI 3.0 document, from the server's side: it receives commands and sends
 /// messages.
 pub fn asyncapi() -> Value {
@@ -24,7 +28,10 @@ pub fn asyncapi() -> Value {
             "description": "Commands in, events out. Closing the socket never touches a turn.",
         },
         "defaultContentType": "application/json",
-        "channels": { "socket": { "address": "/ws", "messages": channel } },
+        "channels": {
+            "socket": { "address": "/ws", "messages": channel },
+            "chat": { "address": "/api/chat/ws", "description": CHAT },
+        },
         "operations": {
             "command": operation("receive", "A command of the client.", &commands),
             "message": operation("send", "What the client is told.", &messages),

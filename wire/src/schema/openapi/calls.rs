@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 43] = [
+pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -195,7 +195,7 @@ pub(super) const CALLS: [Call; 43] = [
     Call {
         name: "POST /api/chat",
         id: "createUiMessage",
-        summary: "What `useChat` of Vercel's AI SDK sends: a new message, one that is answered again or edited, or answers to requests for approval; answered with a UI message stream. Both are described by the AI SDK. A message to a running turn is queued.",
+        summary: "What `useChat` of Vercel's AI SDK sends: a new message, one that is answered again or edited, or answers to requests for approval; answered with a UI message stream. Both are described by the AI SDK. A message to a running turn is queued. The same is served over a WebSocket at `/api/chat/ws`, for `WebSocketChatTransport`.",
         parameters: &["ui", "idempotencyKey"],
         takes: None,
         answer: Answer::Stream,
@@ -261,6 +261,14 @@ pub(super) const CALLS: [Call; 43] = [
         parameters: &["agentId", "threadId"],
         takes: None,
         answer: Answer::Document,
+    },
+    Call {
+        name: "POST /copilotkit",
+        id: "callCopilotKit",
+        summary: "The same calls at one address, for CopilotKit with `transport: single`: takes `{method, params, body}` with the method `info`, `agent/run`, `agent/connect` or `agent/stop`, and `agentId` and `threadId` in `params`.",
+        parameters: &["idempotencyKey"],
+        takes: None,
+        answer: Answer::Stream,
     },
     get(
         "GET /targets",

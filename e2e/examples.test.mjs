@@ -1,0 +1,166 @@
+// The pages in `examples/front_ends`, each in a browser before the binary, with a provider on loopback behind it.
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { findings } from './support/axe.mjs';
+import { startServer } from './support/binary.mjs';
+import { launch } from './support/browser.mjs';
+import { LIMITED } from './support/door.mjs';
+import { startProvider } from './support/provider.mjs';
+
+const FOLDER = fileURLToPath(new URL('../examples/front_ends/', import.meta.url));
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
+const LIMITED_FOR_A_WHILE = { ...LIMITED, headers: { 'retry-after': '2' } };
+const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
+
+let browser;
+let files;
+let folder;
+let origin;
+let provider;
+let server;
+
+/** The pages as they are bundled by the command in their README; two packages are installed under other names here. */
+async function bundle() {
+  const { outputFiles } = await build({
+    entryPoints: ['use_chat.jsx', 'ag_ui.js', 'openai.js'].map((name) => join(FOLDER, name)),
+    alias: { '@ai-sdk/react': 'react-sdk4', ai: 'ai7' },
+    nodePaths: [fileURLToPath(new URL('node_modules', import.meta.url))],
+    bundle: true,
+    jsx: 'automatic',
+    format: 'esm',
+    outdir: 'built',
+    write: false,
+    logLevel: 'silent',
+  });
+  return new Map(outputFiles.map(({ path, contents }) => [`/built/${path.split('/').at(-1)}`, contents]));
+}
+
+before(async () => {
+  const built = await bundle();
+  files = createServer(async (request, response) => {
+    const path = new URL(request.url, 'http://page').pathname;
+    const content = built.get(path) ?? (await readFile(join(FOLDER, path)).catch(() => null));
+    response.writeHead(content ? 200 : 404, { 'content-type': TYPES[extname(path)] ?? 'text/plain' }).end(content);
+  });
+  await new Promise((resolve) => files.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${files.address().port}`;
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await provider?.stop();
+  files?.close();
+  files?.closeAllConnections();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+beforeEach(async () => {
+  await server?.stop();
+  await provider?.stop();
+  provider = await startProvider();
+  folder ??= await mkdtemp(join(tmpdir(), 'everturn-examples-'));
+  const config = join(folder, 'config.toml');
+  await writeFile(
+    config,
+    `[server]
+allowed_origins = ["${origin}"]
+[tools]
+dice = true
+[tools.policy]
+roll_dice = "ask"
+[retry]
+schedule = "exponential"
+base_ms = 20
+jitter = 0.0
+[[provider]]
+name = "main"
+base_url = "${provider.url}"
+api_key = "not-a-real-key"
+models = ["gpt-5.5"]
+`,
+  );
+  server = await startServer(['--config', config]);
+});
+
+async function open(name, colorScheme = 'light') {
+  const context = await browser.newContext({ viewport: { width: 900, height: 640 }, colorScheme });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  page.wrongs = [];
+  page.on('console', (message) => message.type() === 'error' && page.wrongs.push(message.text()));
+  page.on('pageerror', (error) => page.wrongs.push(error.stack));
+  const [file, query = ''] = name.split('?');
+  await page.goto(`${origin}/${file}.html?${query}&server=${server.url}`);
+  return page;
+}
+
+/** Takes a picture, where a folder for them is named. */
+async function picture(page, name) {
+  const pictures = process.env.EVERTURN_PICTURES;
+  if (pictures) await page.screenshot({ path: join(pictures, `${name.replace('?', '-')}.png`) });
+}
+
+async function say(page, text) {
+  await page.getByLabel('Message').fill(text);
+  await page.getByRole('button', { name: 'Send' }).click();
+}
+
+for (const [name, colorScheme] of [['use_chat', 'light'], ['use_chat?socket', 'dark'], ['ag_ui', 'dark'], ['openai', 'light']]) {
+  test(`${name}: a message, a wait, an answer, a tool`, async () => {
+    const page = await open(name, colorScheme);
+    provider.says(LIMITED_FOR_A_WHILE, 'Here I am, after a wait.');
+    await say(page, 'Are you there?');
+    const wait = page.getByRole('status');
+    await wait.filter({ hasText: /Trying again in \d+ s/ }).waitFor();
+    assert.match(await wait.innerText(), /Slow down/);
+    await picture(page, `${name}-wait`);
+    await page.locator('.assistant', { hasText: 'Here I am, after a wait.' }).waitFor();
+    await wait.waitFor({ state: 'hidden' });
+
+    provider.says(roll, 'A good throw.', roll, 'As you like.');
+    await say(page, 'Roll a die for me.');
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+    await picture(page, `${name}-approval`);
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.locator('.assistant', { hasText: 'A good throw.' }).waitFor();
+    assert.match(await page.locator('.tool').innerText(), /^roll_dice \{"sides":6\} → \d$/);
+    await say(page, 'Again!');
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.locator('.assistant', { hasText: 'As you like.' }).waitFor();
+    await picture(page, `${name}-end`);
+    const said = await page.locator('.user').allInnerTexts();
+    assert.deepEqual(said, ['Are you there?', 'Roll a die for me.', 'Again!']);
+
+    // What waits can be stopped.
+    provider.says(LIMITED_FOR_A_WHILE);
+    await say(page, 'One more.');
+    await wait.waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await wait.waitFor({ state: 'hidden' });
+    await page.waitForFunction(() => document.querySelector('form [type=button]').disabled);
+    assert.deepEqual(page.wrongs, []);
+    await page.context().close();
+  });
+}
+
+test('use_chat: a page that is reloaded follows its turn', async () => {
+  const page = await open('use_chat');
+  provider.says(LIMITED_FOR_A_WHILE, 'Still here.');
+  await say(page, 'Wait for me');
+  await page.getByRole('status').waitFor();
+  await page.reload();
+  await page.getByRole('status').waitFor();
+  await page.locator('.assistant', { hasText: 'Still here.' }).waitFor();
+  assert.deepEqual(await page.locator('.user').allInnerTexts(), ['Wait for me']);
+  assert.deepEqual(page.wrongs, []);
+  await page.context().close();
+});

@@ -1,0 +1,48 @@
+// `HttpAgent` of AG-UI with Everturn as the agent.
+import { HttpAgent } from '@ag-ui/client';
+import { page, server } from './page.js';
+
+const threadId = crypto.randomUUID();
+const agent = new HttpAgent({ url: `${server}/ag-ui`, threadId });
+let [interrupts, wait, error, busy] = [[], null, null, false];
+
+async function run(parameters = {}) {
+  [interrupts, error, busy] = [[], null, true];
+  try {
+    await agent.runAgent(parameters, {
+      onMessagesChanged: show,
+      onCustomEvent: ({ event: { name, value } }) => {
+        if (name === 'everturn.provider-retry') wait = value;
+        if (name === 'everturn.retry-ended') wait = null;
+        show();
+      },
+      // A call that needs approval ends the run.
+      onRunFinishedEvent: ({ event }) => void (interrupts = event.outcome?.interrupts ?? []),
+    });
+  } catch (failure) {
+    error = failure.message;
+  }
+  [wait, busy] = [null, false];
+  show();
+}
+
+const view = page('AG-UI on Everturn', {
+  send: (content) => {
+    agent.addMessage({ id: crypto.randomUUID(), role: 'user', content });
+    return run();
+  },
+  // `abortRun()` only leaves the run: this ends the turn.
+  stop: () => fetch(`${server}/ag-ui/${threadId}/stop`, { method: 'POST' }),
+  decide: (interruptId, approved) => run({ resume: [{ interruptId, status: 'resolved', payload: { approved } }] }),
+});
+
+function show() {
+  const outputs = new Map(agent.messages.filter(({ role }) => role === 'tool').map((result) => [result.toolCallId, result.content]));
+  const items = agent.messages.flatMap(({ role, content, toolCalls = [] }) => [
+    ...(content && role !== 'tool' && role !== 'reasoning' ? [{ role, text: content }] : []),
+    ...toolCalls.map(({ id, function: { name, arguments: input } }) => ({
+      call: { id, name, input: JSON.parse(input || '{}'), output: outputs.get(id), waits: interrupts.some((open) => open.id === id) },
+    })),
+  ]);
+  view.show({ items, wait, error, busy });
+}

@@ -1,0 +1,188 @@
+//! What a request becomes, whether it comes by HTTP or over a WebSocket.
+
+use bytes::Bytes;
+use everturn_dialect::ai_sdk::{Ask, ChatRequest, Chunks, Place, Version, queued};
+use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started};
+use everturn_wire::{ConversationId, Image};
+use futures_util::stream::BoxStream;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{
+    answer,
+    api::Api,
+    call::chat::Sent,
+    chat_client::{Answered, answer_approval, model},
+    events::Events,
+    refusal::Refusal,
+};
+
+/// How a person answered, as it is kept with the decision.
+const VIA: &str = "ai-sdk";
+
+/// Why a call is closed without its result.
+const LATE: &str = "this request for approval is no longer open";
+
+/// The answer to a request.
+pub(super) enum Answer {
+    /// A stream, in pieces that consist of whole events.
+    Stream(ConversationId, BoxStream<'static, Result<Bytes, Error>>),
+    /// A stream that is there already.
+    Whole(ConversationId, Vec<u8>),
+    /// No turn is running.
+    Nothing,
+}
+
+/// A message, the same again, or answers to requests for approval.
+pub(super) async fn answer(
+    api: &Api,
+    version: Version,
+    mut asked: ChatRequest,
+    sent: Sent,
+) -> Result<Answer, Refusal> {
+    asked.model = model(&api.orchestrator, asked.model)?;
+    // Before the turn: who is refused has started nothing.
+    let place = api.stream_place()?;
+    let call = Call { api, version, place };
+    let rest = call.respond(&asked).await?;
+    match &asked.ask {
+        Ask::Continue => Ok(call.rest(&asked, rest).await?),
+        Ask::Message { text, images } => Ok(call.begin(&asked, text, images, sent).await?),
+        Ask::Again { place, is_edited, text, images } => {
+            let found = find(&api.orchestrator, &asked.conversation_id, place).await?;
+            let Some(seq) = found else { return Ok(call.begin(&asked, text, images, sent).await?) };
+            let mut what = RetryTurn::message(seq);
+            what.text = is_edited.then(|| text.clone());
+            (what.model, what.retry, what.approvals) = (asked.model, asked.retry, asked.approvals);
+            let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
+            Ok(call.follow(started).await?)
+        }
+    }
+}
+
+/// The running turn from its start.
+pub(super) async fn running(api: &Api, version: Version, id: &ConversationId) -> Result<Answer, Refusal> {
+    let place = api.stream_place()?;
+    Ok(Call { api, version, place }.running(id).await?)
+}
+
+/// A call that is answered with a stream.
+struct Call<'a> {
+    api: &'a Api,
+    version: Version,
+    place: OwnedSemaphorePermit,
+}
+
+/// What is to come of a turn whose requests for approval were answered.
+struct Rest {
+    events: Events,
+    chunks: Chunks,
+    bytes: Vec<u8>,
+    has_answered: bool,
+}
+
+impl Call<'_> {
+    /// Starts a turn, or queues the message if one is running.
+    async fn begin(
+        self,
+        asked: &ChatRequest,
+        text: &str,
+        images: &[Image],
+        sent: Sent,
+    ) -> Result<Answer, Error> {
+        let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
+        let mut start = StartTurn::new(text).images(images.to_vec()).conversation(id.clone());
+        (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
+        (start.retry, start.idempotency_key) = (asked.retry.clone(), sent.key);
+        start.approvals = asked.approvals.unwrap_or_default();
+        match orchestrator.start(start.trace(sent.trace)).await {
+            Ok(started) => self.follow(started).await,
+            Err(Error::Busy { .. }) if images.is_empty() => {
+                let told = orchestrator.enqueue(id, text.to_owned(), None).await?;
+                match told.started_turn {
+                    true => self.running(id).await,
+                    false => Ok(Answer::Whole(id.clone(), queued(&told))),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A turn from its start.
+    async fn follow(self, started: Started) -> Result<Answer, Error> {
+        let id = started.conversation_id;
+        let events = self.api.orchestrator.subscribe(&id, Some(started.from), true).await?;
+        let mut bytes = Vec::new();
+        let chunks = Chunks::new(self.version, &id, &started.turn_id, &mut bytes);
+        Ok(self.answer(&id, Events::of(events), chunks, bytes))
+    }
+
+    /// The running turn from its start, if there is one.
+    async fn running(self, id: &ConversationId) -> Result<Answer, Error> {
+        let running = match Events::of_running(&self.api.orchestrator, id).await {
+            Err(Error::UnknownConversation { .. }) => None,
+            running => running?,
+        };
+        let Some((turn_id, events)) = running else { return Ok(Answer::Nothing) };
+        let mut bytes = Vec::new();
+        let chunks = Chunks::new(self.version, id, &turn_id, &mut bytes);
+        Ok(self.answer(id, events, chunks, bytes))
+    }
+
+    /// Answers the requests for approval that the client was asked for.
+    async fn respond(&self, asked: &ChatRequest) -> Result<Option<Rest>, Error> {
+        let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
+        if asked.responses.is_empty() {
+            return Ok(None);
+        }
+        // Before it is answered: what comes of it is still to come.
+        let events = match orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await {
+            // They are of a conversation that is gone: the message begins it anew.
+            Err(Error::UnknownConversation { .. }) if asked.ask != Ask::Continue => return Ok(None),
+            events => events?,
+        };
+        let pending = orchestrator.approvals(id).await?.pending;
+        let mut bytes = Vec::new();
+        let known = asked.known_calls.iter().cloned();
+        let mut chunks = Chunks::continued(self.version, known, &pending, &mut bytes);
+        let mut has_answered = false;
+        for response in &asked.responses {
+            let answered = Answered {
+                call: &response.id,
+                approved: response.approved,
+                reason: response.reason.as_deref(),
+                via: VIA,
+            };
+            match answer_approval(orchestrator, id, &pending, answered).await? {
+                Some(counted) => has_answered |= counted,
+                None => chunks.close_call(&response.id, LATE, &mut bytes),
+            }
+        }
+        Ok(Some(Rest { events: Events::of(events), chunks, bytes, has_answered }))
+    }
+
+    /// What comes of the answers.
+    async fn rest(self, asked: &ChatRequest, rest: Option<Rest>) -> Result<Answer, Error> {
+        let id = &asked.conversation_id;
+        let Some(Rest { events, mut chunks, mut bytes, has_answered }) = rest else {
+            return Ok(Answer::Nothing);
+        };
+        if !has_answered && !self.api.orchestrator.status(id).await?.is_active {
+            chunks.finish(&mut bytes);
+        }
+        Ok(self.answer(id, events, chunks, bytes))
+    }
+
+    fn answer(self, id: &ConversationId, events: Events, chunks: Chunks, bytes: Vec<u8>) -> Answer {
+        let answer = answer::Answer::new(self.api, id.clone(), events, chunks, bytes, self.place);
+        Answer::Stream(id.clone(), answer.pieces())
+    }
+}
+
+/// The message that is to be answered again.
+async fn find(orchestrator: &Orchestrator, id: &ConversationId, place: &Place) -> Result<Option<u64>, Error> {
+    let turns = match orchestrator.metrics(id).await {
+        Err(Error::UnknownConversation { .. }) => return Ok(None),
+        turns => turns?,
+    };
+    Ok(place.find(&turns, &orchestrator.user_messages(id).await?))
+}
