@@ -12,16 +12,22 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use reedline::{
-    EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, PromptEditMode, PromptHistorySearch,
-    Reedline, ReedlineEvent, Signal, default_emacs_keybindings,
+    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
+    MenuBuilder as _, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    Span, Suggestion, default_emacs_keybindings,
 };
 use tokio::sync::oneshot;
+
+use super::order;
 
 /// The most messages that can be called back.
 const HISTORY: usize = 1000;
 
 /// What the editor is told by Ctrl-C; of itself it would end whatever is typed.
 const INTERRUPT: &str = "interrupt";
+
+/// The list of what a word may become.
+const MENU: &str = "words";
 
 /// What came of asking for a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,10 +45,11 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    pub(super) fn start() -> Result<Self> {
+    /// With the names of models, which are completed where one is expected.
+    pub(super) fn start(models: Vec<String>) -> Result<Self> {
         let (ask, asked) = mpsc::channel::<(String, oneshot::Sender<Answer>)>();
         thread::Builder::new().name("prompt".to_owned()).spawn(move || {
-            let mut editor = Editor::new();
+            let mut editor = Editor::new(models);
             while let Ok((draft, answer)) = asked.recv() {
                 // Nobody may be waiting any more.
                 let _ = answer.send(editor.ask(draft));
@@ -66,13 +73,20 @@ enum Editor {
 }
 
 impl Editor {
-    fn new() -> Self {
+    fn new(models: Vec<String>) -> Self {
         let mut keys = default_emacs_keybindings();
         // Pressed right after an answer, Enter may arrive as Ctrl-J.
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), ReedlineEvent::Submit);
         let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), interrupt);
+        let complete = [ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
+        keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete.to_vec()));
+        let menu = ColumnarMenu::default().with_name(MENU).with_marker(SIGN);
         let line = Reedline::create()
+            .with_completer(Box::new(Words { models }))
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+            .with_quick_completions(true)
+            .with_partial_completions(true)
             .with_edit_mode(Box::new(Emacs::new(keys)))
             .use_bracketed_paste(true)
             .with_ansi_colors(false);
@@ -104,6 +118,20 @@ impl Editor {
             *self = Self::Plain;
         }
         plain().unwrap_or(Answer::End)
+    }
+}
+
+/// Completes commands, and models after those that take one.
+struct Words {
+    models: Vec<String>,
+}
+
+impl Completer for Words {
+    fn complete(&mut self, line: &str, place: usize) -> CompletionResult {
+        let typed = line.get(..place).unwrap_or(line);
+        let suggestion = |value| Suggestion { value, span: Span::new(0, place), ..Suggestion::default() };
+        let found = order::completions(typed, &self.models).into_iter().map(suggestion);
+        CompletionResult::fresh(found.collect::<Vec<_>>())
     }
 }
 
