@@ -62,7 +62,7 @@ pub async fn run(args: &args::Chat, host: impl AsyncFnOnce() -> Result<Host>) ->
     let permissions = terminal.permissions(mode, args, &found.id);
     let (model, view) = (args.model.clone(), terminal.view(args));
     let Found { id: conversation_id, last, is_active, is_new } = found;
-    let (draft, queued, is_begun) = (String::new(), VecDeque::new(), false);
+    let (draft, queued) = (String::new(), VecDeque::new());
     let mut chat = Chat {
         conversation_id,
         model,
@@ -74,7 +74,8 @@ pub async fn run(args: &args::Chat, host: impl AsyncFnOnce() -> Result<Host>) ->
         last,
         queued,
         draft,
-        is_begun,
+        is_begun: false,
+        leaves: false,
     };
     for line in chat.host.notes.clone() {
         chat.note(&line)?;
@@ -111,6 +112,8 @@ struct Chat {
     draft: String,
     /// Whether anything was asked.
     is_begun: bool,
+    /// Whether the person wants no more as the last turn ended.
+    leaves: bool,
 }
 
 impl Last {
@@ -223,7 +226,7 @@ impl Chat {
             turn = Turn::expect(beginning, &self.conversation_id, link, view, &self.permissions)?;
             turn.before(std::mem::take(&mut self.queued));
         };
-        self.draft = keys.draft().text().to_owned();
+        (self.draft, self.leaves) = keys.end();
         Ok(ending)
     }
 

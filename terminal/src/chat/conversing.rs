@@ -31,14 +31,18 @@ impl Chat {
         is_new: bool,
         interrupt: &mut Interrupt,
     ) -> Result<ExitCode> {
+        let name = match (is_new, &self.model, &self.host.kept) {
+            (false, None, Kept::InFile(_)) => self.host.server.model_of(&self.conversation_id).await?,
+            _ => None,
+        };
         self.note(&format!(
             "everturn {} \u{b7} {}\nEnter sends, Ctrl-C stops an answer, Ctrl-D leaves, /help lists commands.",
             env!("CARGO_PKG_VERSION"),
-            self.host.name
+            name.as_ref().unwrap_or(&self.host.name)
         ))?;
         if is_active {
             writeln!(io::stdout())?;
-            if self.watch(false, interrupt).await? == Ending::Left {
+            if self.watch(false, interrupt).await? == Ending::Left || self.leaves {
                 return self.leave();
             }
         } else if !is_new {
@@ -71,7 +75,7 @@ impl Chat {
                 Order::Wrong(why) => Line::Error(why),
                 order @ (Order::Say(_) | Order::Retry(_) | Order::Edit(_)) => {
                     let ending = self.begin(order, false, interrupt).await?;
-                    if ending == Ending::Left {
+                    if ending == Ending::Left || self.leaves {
                         return self.leave();
                     }
                     if self.last.failed.is_none() || ending != Ending::Failed {

@@ -37,8 +37,8 @@ impl Directory<'_> {
         let ids: Vec<&str> = ids.iter().map(ConversationId::as_str).collect();
         let found = selection::among(&ids, start)?.with_context(|| {
             format!(
-                "the server has no conversation whose id begins with {start}: check the id, or begin one of that name \
-                 with --new-conversation"
+                "there is no conversation whose id begins with {start}: check the id, or begin one of that name with \
+                 --new-conversation"
             )
         })?;
         Ok(ConversationId::parse(found)?)
@@ -122,7 +122,7 @@ impl Directory<'_> {
             let page: ConversationList = answer.read()?;
             ids.extend(page.into_iter().map(|conversation| conversation.id));
         }
-        bail!("the server has too many conversations to search them: write the whole id");
+        bail!("there are too many conversations to search them: write the whole id");
     }
 
     async fn has(&self, id: &ConversationId) -> Result<bool> {

@@ -11,10 +11,15 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use crossterm::{
+    execute,
+    style::Colored,
+    terminal::{Clear, ClearType},
+};
 use reedline::{
-    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
-    MenuBuilder as _, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
-    Span, Suggestion, default_emacs_keybindings,
+    Color, ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder as _, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, Signal, SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
 };
 use tokio::sync::oneshot;
 
@@ -82,6 +87,8 @@ impl Editor {
         let complete = [ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
         keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete.to_vec()));
         let menu = ColumnarMenu::default().with_name(MENU).with_marker(SIGN);
+        // Of colours, only the menu has any.
+        let has_color = !Colored::ansi_color_disabled_memoized();
         let line = Reedline::create()
             .with_completer(Box::new(Words { models }))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
@@ -89,7 +96,8 @@ impl Editor {
             .with_partial_completions(true)
             .with_edit_mode(Box::new(Emacs::new(keys)))
             .use_bracketed_paste(true)
-            .with_ansi_colors(false);
+            .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
+            .with_ansi_colors(has_color);
         let line = match FileBackedHistory::new(HISTORY) {
             Ok(history) => line.with_history(Box::new(history)),
             Err(_) => line,
@@ -98,6 +106,13 @@ impl Editor {
     }
 
     fn ask(&mut self, draft: String) -> Answer {
+        let answer = self.read(draft);
+        // A list of completions may still be there.
+        let _ = execute!(io::stdout(), Clear(ClearType::FromCursorDown));
+        answer
+    }
+
+    fn read(&mut self, draft: String) -> Answer {
         if let Self::Line(editor) = self {
             if !draft.is_empty() {
                 editor.run_edit_commands(&[EditCommand::InsertString(draft)]);
@@ -129,7 +144,12 @@ struct Words {
 impl Completer for Words {
     fn complete(&mut self, line: &str, place: usize) -> CompletionResult {
         let typed = line.get(..place).unwrap_or(line);
-        let suggestion = |value| Suggestion { value, span: Span::new(0, place), ..Suggestion::default() };
+        let suggestion = |value: String| Suggestion {
+            display_override: value.split_once(' ').map(|(_, model)| model.to_owned()),
+            span: Span::new(0, place),
+            value,
+            ..Suggestion::default()
+        };
         let found = order::completions(typed, &self.models).into_iter().map(suggestion);
         CompletionResult::fresh(found.collect::<Vec<_>>())
     }
@@ -156,6 +176,18 @@ impl reedline::Prompt for Sign {
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
         Cow::Borrowed("")
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::Default
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::Default
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Default
     }
 
     fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {

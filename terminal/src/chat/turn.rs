@@ -261,6 +261,7 @@ impl<'a> Turn<'a> {
             Key::Edited => {}
             Key::Answer(choice) => self.answer(choice).await?,
             Key::Send(text) => return self.order(text).await,
+            Key::Leave => return Ok(Some(Ending::Left)),
             Key::RetryNow => self.ask_now(None).await?,
             Key::Cancel if self.stopping.is_some() => {}
             // A second time, if the first came too late: then the answer is stopped.
