@@ -193,12 +193,7 @@ impl Serve {
 impl Chat {
     /// What configures a private server.
     pub(crate) fn flags(&self) -> Flags {
-        Flags {
-            config: self.config.config.clone(),
-            data: self.words.data.clone(),
-            memory: self.words.ephemeral,
-            ..Flags::default()
-        }
+        Flags { config: self.config.config.clone(), data: self.words.data.clone(), ..Flags::default() }
     }
 }
 

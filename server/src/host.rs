@@ -9,7 +9,7 @@ use everturn_terminal::{Host, Kept};
 
 use crate::{
     assembly, cli,
-    config::{Config, Environment},
+    config::{Config, Environment, Flags},
     private::Private,
 };
 
@@ -47,17 +47,17 @@ fn keeping(
     environment: &Environment<'_>,
 ) -> Result<(Config, Option<Arc<SqliteJournal>>, Option<String>)> {
     let (words, flags) = (&args.words, args.flags());
+    let config = Config::resolve(&Flags { memory: true, ..flags.clone() }, environment)?;
     if words.ephemeral {
-        return Ok((Config::resolve(&flags, environment)?, None, None));
+        return Ok((config, None, None));
     }
-    let config = Config::resolve(&flags, environment)?;
-    let opened =
-        config.data.as_deref().map(|path| assembly::journal(path).map_err(|error| explain(error, path)));
-    match opened {
-        Some(Ok(journal)) => Ok((config, Some(journal), None)),
-        Some(Err(error)) if words.data.is_some() || words.goes_on() => Err(error),
-        Some(Err(error)) => Ok((config, None, Some(format!("Not kept: {error:#}")))),
-        None => Ok((config, None, None)),
+    let place = Config::data(&flags, environment).map_err(|_| {
+        anyhow!("there is no home directory to keep conversations in: name a file with --data, or keep nothing with --ephemeral")
+    });
+    match place.and_then(|path| assembly::journal(&path).map_err(|error| explain(error, &path))) {
+        Ok(journal) => Ok((config, Some(journal), None)),
+        Err(error) if words.data.is_some() || words.goes_on() => Err(error),
+        Err(error) => Ok((config, None, Some(format!("Not kept: {error:#}")))),
     }
 }
 

@@ -162,6 +162,20 @@ async fn a_file_can_be_named() {
 }
 
 #[tokio::test]
+async fn without_a_home_a_chat_goes_on_without_a_file_and_says_so() {
+    let provider = Loopback::start([said("One.")]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    let chat = async |words: &[&str]| home.command(words).env_remove("HOME").output().await.unwrap();
+    let output = chat(&["chat", "first"]).await;
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("One.\n", Some(0)));
+    assert!(stderr(&output).starts_with("Not kept: there is no home directory"), "{}", stderr(&output));
+    let output = chat(&["chat", "--ephemeral", "first"]).await;
+    assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), ("One.\n", ""));
+    let output = chat(&["chat", "--continue", "first"]).await;
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(1)));
+}
+
+#[tokio::test]
 async fn with_the_file_in_use_a_chat_goes_on_without_and_says_so() {
     let provider = Loopback::start([said("One.")]).await;
     let home = Home::with_provider(&provider, SHORT);
