@@ -85,6 +85,23 @@ async fn a_turn_that_waits_is_moved_to_the_model_that_is_chosen() {
 }
 
 #[tokio::test]
+async fn a_model_that_is_chosen_while_an_answer_comes_answers_the_next_message() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two.")]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press("/model two\r").await;
+    terminal.until("sim/two answers your next message.").await;
+    gate.open();
+    terminal.until_ends("\n>").await;
+    terminal.press("second\r").await;
+    terminal.until("Two.\n\n>").await;
+    assert_eq!(models(&provider), ["one", "two"]);
+}
+
+#[tokio::test]
 async fn an_answer_is_stopped_by_a_line_and_the_conversation_goes_on() {
     let provider = Loopback::start([gated(&Gate::new()), said("Fine.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
