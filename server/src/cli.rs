@@ -33,17 +33,21 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Talk to a model in the terminal
     ///
-    /// Without a message and in a terminal, it is a conversation. Type your next message while an answer comes: it is sent
-    /// when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the wait and r skips
-    /// it; Ctrl-C ends the turn. /retry asks again, /retry MODEL asks another model, and /edit TEXT replaces your last
-    /// message.
+    /// Without a message and in a terminal, it is a conversation; /help lists its commands. Type your next message while an
+    /// answer comes: it is sent when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the
+    /// wait and r skips it; Ctrl-C ends the turn. /model NAME chooses a model, also for a turn that waits, /retry asks again,
+    /// /stop ends the answer.
+    ///
+    /// The conversation is kept in the data file of serve, unless --ephemeral is given; --continue goes on with the latest.
+    /// While a server has that file open, it is not kept: use --server.
     ///
     /// A tool call that needs approval is shown with its arguments: y allows it, a allows its tool for the conversation, n
     /// denies it; so do the lines /allow, /allow always and /deny REASON. /allowed lists what is allowed, /revoke TOOL takes
     /// that back.
     ///
-    /// The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 failed or
-    /// cancelled, 2 wrong usage, 130 interrupted.
+    /// The answer goes to standard output, everything else to standard error. With --json, standard output has the events of
+    /// the turn, one JSON object per line. Exit codes: 0 answered, or left with /exit, 1 failed or cancelled, 2 wrong usage, 130
+    /// interrupted.
     #[command(after_help = SETTINGS)]
     Chat(Chat),
     /// Run one turn to its end, and print its answer or the report that it must end with
@@ -53,7 +57,8 @@ pub(crate) enum Command {
     ///
     /// The report, or else the answer, goes to standard output, everything else to standard error. Exit codes: 0 with the
     /// model's report or answer; 1 without: with --report, standard output then has a JSON object that says why, as
-    /// {"success": false, "reason": ...}; 2 wrong usage, 130 interrupted.
+    /// {"success": false, "reason": ...}; 2 wrong usage, 130 interrupted. With --json, standard output has the events of the
+    /// turn instead, one JSON object per line.
     #[command(after_help = SETTINGS)]
     Run(Run),
     /// List, show, export and delete the conversations that a server keeps in its file
@@ -188,7 +193,7 @@ impl Serve {
 impl Chat {
     /// What configures a private server.
     pub(crate) fn flags(&self) -> Flags {
-        Flags { config: self.config.config.clone(), memory: true, ..Flags::default() }
+        Flags { config: self.config.config.clone(), data: self.words.data.clone(), ..Flags::default() }
     }
 }
 

@@ -1,28 +1,76 @@
 //! The server that the terminal client talks through.
 
-use anyhow::Result;
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Result, anyhow};
 use everturn_console::Hidden;
-use everturn_terminal::Host;
+use everturn_store_sqlite::{OpenError, SqliteJournal};
+use everturn_terminal::{Host, Kept};
 
 use crate::{
-    cli,
-    config::{Config, Environment},
-    serve,
+    assembly, cli,
+    config::{Config, Environment, Flags},
+    private::Private,
 };
 
-/// The one that was named, else a private one inside this process.
-pub(crate) async fn find(args: &cli::Chat, environment: &Environment<'_>) -> Result<Host> {
+/// The one that was named, else a private one inside this process, which is left in `private`.
+pub(crate) async fn find(
+    args: &cli::Chat,
+    environment: &Environment<'_>,
+    private: &mut Option<Private>,
+) -> Result<Host> {
     let words = &args.words;
     if let Some(server) = &words.server {
         return Host::named(server, token(words.token.as_ref(), environment));
     }
-    let config = Config::resolve(&args.flags(), environment)?;
+    let (config, journal, unkept) = keeping(args, environment)?;
     let mut off = config.off.clone();
-    let private = serve::private(config).await?;
-    off.extend(private.off);
-    let notes = off.iter().map(|line| format!("Off: {line}")).collect();
-    let name = words.model.clone().unwrap_or(private.default_model);
-    Host::private(&private.url, private.token, name, notes)
+    let started = private.insert(Private::start(config, journal.clone()).await?);
+    off.append(&mut started.off);
+    let notes = off.iter().map(|line| format!("Off: {line}")).chain(unkept).collect();
+    let name = words.model.clone().unwrap_or_else(|| started.default_model.clone());
+    let kept = match (&words.data, journal) {
+        (_, None) => Kept::Nowhere,
+        (Some(data), _) => Kept::InFile(format!("everturn chat --data {}", data.display())),
+        (None, _) => Kept::InFile("everturn chat".to_owned()),
+    };
+    let (url, token) = (started.url.clone(), started.token.clone());
+    Host::private(everturn_terminal::Private { url, token, name, notes, kept, resume: started.resuming() })
+}
+
+/// The configuration, and where conversations are kept, if they are; else a line that says why not, unless nobody wants it.
+///
+/// A conversation that was asked for is in that file, and who names a file wants it to be used: then it must be. Else a
+/// chat is more use without its file than not at all.
+fn keeping(
+    args: &cli::Chat,
+    environment: &Environment<'_>,
+) -> Result<(Config, Option<Arc<SqliteJournal>>, Option<String>)> {
+    let (words, flags) = (&args.words, args.flags());
+    let config = Config::resolve(&Flags { memory: true, ..flags.clone() }, environment)?;
+    if words.ephemeral {
+        return Ok((config, None, None));
+    }
+    let place = Config::data(&flags, environment).map_err(|_| {
+        anyhow!("there is no home directory to keep conversations in: name a file with --data, or keep nothing with --ephemeral")
+    });
+    match place.and_then(|path| assembly::journal(&path).map_err(|error| explain(error, &path))) {
+        Ok(journal) => Ok((config, Some(journal), None)),
+        Err(error) if words.data.is_some() || words.goes_on() => Err(error),
+        Err(error) => Ok((config, None, Some(format!("Not kept: {error:#}")))),
+    }
+}
+
+/// Why a file cannot be used, and what to do about it here.
+fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(OpenError::InUse { .. }) => anyhow!(
+            "another everturn has {} open. If it is a server, talk through it with --server, e.g. --server \
+             http://127.0.0.1:4777; else end it, or name another file with --data",
+            path.display()
+        ),
+        _ => error,
+    }
 }
 
 /// The access token of the command line, else of the environment.

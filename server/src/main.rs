@@ -12,6 +12,7 @@ mod logging;
 mod manual;
 mod mcp;
 mod permission;
+mod private;
 mod retention;
 mod router;
 mod serve;
@@ -27,6 +28,7 @@ use clap::Parser as _;
 
 use cli::{Cli, Command};
 use config::{Config, Environment, required_report};
+use private::Private;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -48,14 +50,21 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Chat(args) => {
             // A log line in the middle of an answer helps nobody; the answer itself says what fails.
             logging::start(&environment, "off")?;
-            everturn_terminal::chat(&args.words, async || host::find(&args, &environment).await).await
+            let mut private = None;
+            let find = async || host::find(&args, &environment, &mut private).await;
+            let ended = everturn_terminal::chat(&args.words, find).await;
+            close(private).await;
+            ended
         }
         Command::Run(args) => {
             logging::start(&environment, "off")?;
             let report = args.report.as_deref().map(required_report).transpose()?;
             let chat = &args.chat;
-            everturn_terminal::run_once(&chat.words, report, async || host::find(chat, &environment).await)
-                .await
+            let mut private = None;
+            let find = async || host::find(chat, &environment, &mut private).await;
+            let ended = everturn_terminal::run_once(&chat.words, report, find).await;
+            close(private).await;
+            ended
         }
         Command::Explain(args) => explain::run(&args, &environment),
         Command::Targets(args) => {
@@ -72,5 +81,12 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Conversations(args) => {
             everturn_terminal::conversations(&args.action, &Config::data(&args.flags(), &environment)?).await
         }
+    }
+}
+
+/// Ends the server inside this process, if there is one.
+async fn close(private: Option<Private>) {
+    if let Some(private) = private {
+        private.close().await;
     }
 }

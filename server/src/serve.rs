@@ -2,9 +2,8 @@
 
 use std::{
     env,
-    future::pending,
     io::{self, ErrorKind, Write as _},
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -13,18 +12,15 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use everturn_console::Interrupt;
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
-use everturn_terminal::source_state;
 use everturn_transport_http::{Metrics, serve};
-use everturn_wire::ToolSourceStatus;
 use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
-use uuid::Uuid;
 
 use crate::{
     assembly,
     capacity::Capacity,
     cli,
-    config::{Config, Environment, Hidden},
+    config::{Config, Environment},
     greeting,
     mcp::McpServers,
     retention, router,
@@ -95,42 +91,14 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
 
 /// Lets running turns come to an end or to rest. Meanwhile calls are answered: a turn can still be stopped, and who wants
 /// to begin one is told why not.
-async fn save(orchestrator: &Orchestrator) {
+pub(crate) async fn save(orchestrator: &Orchestrator) {
     if timeout(GRACE + SAVING, orchestrator.shutdown(GRACE)).await.is_err() {
         tracing::warn!("the journal did not take everything in time: some turns go on from an earlier place");
         orchestrator.abandon();
     }
 }
 
-/// A server inside this process, for one client.
-pub(crate) struct Private {
-    pub(crate) url: String,
-    pub(crate) token: Hidden,
-    pub(crate) default_model: String,
-    /// A line about each MCP server whose tools cannot be called.
-    pub(crate) off: Vec<String>,
-}
-
-/// Starts a private server on a free port. It ends with the process.
-pub(crate) async fn private(config: Config) -> Result<Private> {
-    let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
-    let config = Config { token: Some(token.clone()), data: None, ..config };
-    let servers = McpServers::start(&config.mcp)?;
-    let orchestrator = assembly::orchestrator(&config, None, &servers, None)?;
-    let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
-    let address = listener.local_addr()?;
-    let capacity = Capacity::of_process();
-    let (app, _) = router::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
-    tokio::spawn(serve(listener, app, capacity.connections, pending()));
-    servers.settled().await;
-    let sources = orchestrator.tools().sources;
-    let off = sources.iter().filter(|source| source.status != ToolSourceStatus::Up);
-    let off = off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
-    let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
-    Ok(Private { url: format!("http://{address}"), token, default_model, off })
-}
-
-async fn bind(address: SocketAddr) -> Result<TcpListener> {
+pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => anyhow!(
             "cannot listen on {address}: another program does, perhaps another everturn. End that one, or choose \

@@ -15,7 +15,7 @@ mod targets;
 mod tools;
 
 pub use args::{Approvals, Chat, Conversations, Running};
-pub use chat::{Host, run as chat, run_once};
+pub use chat::{Host, Kept, Private, Resume, run as chat, run_once};
 pub use conversations::run as conversations;
 pub use health::run as health;
 pub use targets::run as targets;

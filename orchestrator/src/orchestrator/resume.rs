@@ -16,19 +16,50 @@ impl Orchestrator {
     /// # Errors
     /// When the journal fails.
     pub async fn resume(&self) -> Result<usize, Error> {
+        self.restore().await?;
+        let unsealed = self.unsealed().await?;
+        let count = unsealed.len();
+        self.wake(unsealed);
+        Ok(count)
+    }
+
+    /// Reads what an earlier process knew of targets and their limits, and its retry settings, and resumes no turn. For a
+    /// process that shares the journal with others, one after the other, and resumes single conversations with
+    /// [`resume_one`](Self::resume_one). Call it once, before anything else; [`resume`](Self::resume) includes it.
+    ///
+    /// # Errors
+    /// When the journal fails.
+    pub async fn restore(&self) -> Result<(), Error> {
         if let Some(store) = self.ports.state.clone() {
             self.ports.health.keep_in(store.clone(), self.ports.clock.now()).await?;
             self.ports.gates.keep_in(store, self.ports.clock.clone()).await?;
         }
-        self.ports.retry.read().await?;
-        let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
-        let (now, count) = (self.ports.clock.now(), unsealed.len());
+        Ok(self.ports.retry.read().await?)
+    }
+
+    /// Resumes the turn of this conversation alone, as [`resume`](Self::resume) does. Returns whether it has an unsealed
+    /// one.
+    ///
+    /// # Errors
+    /// When the journal fails.
+    pub async fn resume_one(&self, id: &ConversationId) -> Result<bool, Error> {
+        let unsealed: Vec<_> = self.unsealed().await?.into_iter().filter(|(of, _)| of == id).collect();
+        let is_unsealed = !unsealed.is_empty();
+        self.wake(unsealed);
+        Ok(is_unsealed)
+    }
+
+    async fn unsealed(&self) -> Result<Vec<(ConversationId, Wait)>, Error> {
+        Ok(self.ports.journal.unsealed(Millis(u64::MAX)).await?)
+    }
+
+    fn wake(&self, unsealed: Vec<(ConversationId, Wait)>) {
+        let now = self.ports.clock.now();
         let due = |(id, wait): (ConversationId, Wait)| {
             let due = wait.due_at()?;
             Some((if wait.lasts(now) { due } else { timer::AT_ONCE }, id))
         };
         self.ports.timers.wake_all(unsealed.into_iter().filter_map(due).collect());
-        Ok(count)
     }
 
     /// A conversation that exists, to be told something. Its unsealed turn goes on, unless it waits: who only looks has

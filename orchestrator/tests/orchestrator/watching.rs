@@ -72,6 +72,23 @@ async fn who_only_looks_takes_no_turn_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_conversation_alone_is_resumed() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    left(&storage, Wait::Now).await;
+    let provider = Scripted::new([answer("hello")]);
+    let world = World::of(builder(provider.clone()).journal(storage.clone()));
+    world.orchestrator.restore().await.unwrap();
+    assert!(!world.orchestrator.resume_one(&"other".into()).await.unwrap());
+    sleep(Duration::from_secs(3_600)).await;
+    assert_eq!((provider.calls(), storage.appends()), (0, 1));
+    let mut watcher = world.watch(None).await;
+    assert!(world.orchestrator.resume_one(&world.id).await.unwrap());
+    watcher.until("turn-sealed").await;
+    assert_eq!(provider.calls(), 1);
+    assert!(!world.orchestrator.resume_one(&world.id).await.unwrap(), "it is sealed");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_turn_that_waits_for_a_person_is_left_alone_until_one_comes() {
     let storage = Storage::new(|_| Mishap::Nothing);
     left(&storage, Wait::Person { until: None }).await;

@@ -9,20 +9,24 @@ mod chat;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod command;
 mod compaction;
 mod conversations;
 #[cfg(target_os = "linux")]
 mod disk;
 mod echo;
+mod events;
 mod explain;
 #[cfg(target_os = "linux")]
 mod fault;
 mod herd;
 mod history;
 mod home;
+mod kept;
 #[cfg(target_os = "linux")]
 mod kill;
 mod manual;
+mod markdown;
 mod page;
 mod permission;
 mod pipe;

@@ -49,6 +49,17 @@ fn there_is_a_manual_page_for_each_command() {
         let page = fs::read_to_string(place.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(&format!(".TH {name} 1")), "{name}: {}", &page[..200]);
     }
+    for (command, options) in [
+        ("chat", ["continue", "conversation", "data", "ephemeral", "json", "raw"]),
+        ("run", ["continue", "conversation", "data", "ephemeral", "json", "report"]),
+    ] {
+        let page = fs::read_to_string(place.join(format!("everturn-{command}.1"))).unwrap();
+        let script = String::from_utf8(everturn(&["completions", "bash"]).stdout).unwrap();
+        for option in options {
+            assert!(page.contains(&format!("\\-\\-{option}")), "{command} {option}");
+            assert!(script.contains(&format!("--{}", option.replace('\\', ""))), "{option}");
+        }
+    }
     let page = fs::read_to_string(place.join("everturn.1")).unwrap();
     assert!(page.contains("OPENAI_API_KEY"), "the environment is described");
     let file = directory.path().join("file");

@@ -181,7 +181,7 @@ async fn what_cannot_work_says_what_and_where() {
         ),
         (&["run"], "nothing to say: write everturn run"),
         (&["run", "-"], "standard input is empty"),
-        (&["run", "--conversation", "a", "hi"], "name it with --server"),
+        (&["run", "--conversation", "a", "hi"], "there is no conversation whose id begins with a"),
         (&["run", "--server", "http://127.0.0.1:1", "hi"], "start one with `everturn serve`"),
     ] {
         let output = run(&home, words).output().await.unwrap();

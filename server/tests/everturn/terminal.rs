@@ -104,6 +104,16 @@ impl Terminal {
         matches!(cell.fgcolor(), vt100::Color::Idx(3 | 11))
     }
 
+    /// The cell where this text begins.
+    pub(crate) fn cell(&self, text: &str) -> vt100::Cell {
+        let rows = self.screen.screen().rows(0, COLUMNS);
+        let place = |(row, line): (usize, String)| {
+            let column = line.split_once(text)?.0.chars().count();
+            self.screen.screen().cell(u16::try_from(row).ok()?, u16::try_from(column).ok()?).cloned()
+        };
+        rows.enumerate().find_map(place).unwrap_or_else(|| panic!("{text:?}:\n{}", self.shown()))
+    }
+
     /// Whether the first line with this is dim.
     pub(crate) fn is_dim(&self, text: &str) -> bool {
         let row = self.screen.screen().rows(0, COLUMNS).position(|row| row.contains(text)).unwrap();
@@ -155,6 +165,11 @@ impl Terminal {
 
     pub(crate) async fn press(&mut self, keys: &str) {
         self.pty.write_all(keys.as_bytes()).await.unwrap();
+    }
+
+    /// Kills the program, as `kill -9` does.
+    pub(crate) async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
     }
 
     /// Waits until the program has ended.

@@ -1,10 +1,10 @@
 //! `/allowed` and `/revoke`: the tools that were allowed for the whole conversation.
 
 use anyhow::Result;
-use everturn_console::{Hidden, wording};
+use everturn_console::wording;
 use everturn_wire::{Approvals, ConversationId, Revoked};
 
-use crate::remote::{Address, Remote, encoded};
+use crate::remote::{Remote, encoded};
 
 /// Lists them.
 const ALLOWED: &str = "/allowed";
@@ -35,13 +35,7 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
 ///
 /// # Errors
 /// When the server cannot be asked.
-pub(super) async fn answer(
-    asked: Asked,
-    id: &ConversationId,
-    address: &Address,
-    token: Option<&Hidden>,
-) -> Result<String> {
-    let remote = Remote::new(address, token)?;
+pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_>) -> Result<String> {
     match asked {
         Asked::List => {
             let answer = remote.get(&format!("/conversations/{id}/approvals")).await?;

@@ -1,28 +1,27 @@
 //! The conversations of a server: which one is meant, and how it stands.
 
 use anyhow::{Context as _, Result, bail};
-use everturn_console::Hidden;
 use everturn_wire::{
-    ConversationId, ConversationList, DoneReason, HistoryWindow, Role, TurnId, TurnMetricsList,
+    Chunk, ConversationId, ConversationList, ConversationState, ConversationSummary, DoneReason,
+    HistoryWindow, Role, StoredChunk, TurnId, TurnMetricsList,
 };
 use serde::de::DeserializeOwned;
 
-use crate::{
-    conversations::selection,
-    remote::{Address, Remote},
-};
+use crate::{conversations::selection, remote::Remote};
 
 /// The most pages of conversations that are searched for a prefix; a page of our server has 500.
 const PAGES: usize = 200;
 
 /// The conversations of a server.
-pub(super) struct Directory<'a>(Remote<'a>);
+pub(super) struct Directory<'a>(pub(super) Remote<'a>);
 
-impl<'a> Directory<'a> {
-    pub(super) fn new(address: &'a Address, token: Option<&'a Hidden>) -> Result<Self> {
-        Ok(Self(Remote::new(address, token)?))
-    }
+/// A message and its answer.
+pub(super) struct Exchange {
+    pub(super) message: String,
+    pub(super) answer: String,
+}
 
+impl Directory<'_> {
     /// The conversation with that id, or the only one whose id begins so.
     ///
     /// # Errors
@@ -38,8 +37,8 @@ impl<'a> Directory<'a> {
         let ids: Vec<&str> = ids.iter().map(ConversationId::as_str).collect();
         let found = selection::among(&ids, start)?.with_context(|| {
             format!(
-                "the server has no conversation whose id begins with {start}: check the id, or begin one of that name \
-                 with --new-conversation"
+                "there is no conversation whose id begins with {start}: check the id, or begin one of that name with \
+                 --new-conversation"
             )
         })?;
         Ok(ConversationId::parse(found)?)
@@ -57,6 +56,28 @@ impl<'a> Directory<'a> {
         Ok(id)
     }
 
+    /// The conversation that was used last.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) async fn latest(&self) -> Result<ConversationId> {
+        let page: Option<ConversationList> = self.get("/conversations").await?;
+        let latest = page.and_then(|page| page.into_iter().next());
+        Ok(latest.context("there is no conversation to continue yet: say something first")?.id)
+    }
+
+    /// What the list says of a conversation, if it is among those used last.
+    pub(super) async fn summary(&self, id: &ConversationId) -> Result<Option<ConversationSummary>> {
+        let page: Option<ConversationList> = self.get("/conversations").await?;
+        Ok(page.and_then(|page| page.into_iter().find(|conversation| conversation.id == *id)))
+    }
+
+    /// Whether a turn runs or waits there.
+    pub(super) async fn is_active(&self, id: &ConversationId) -> Result<bool> {
+        let state: Option<ConversationState> = self.get(&format!("/conversations/{id}/status")).await?;
+        Ok(state.is_some_and(|state| state.is_active))
+    }
+
     /// The last turn, if it ended in an error or was stopped.
     pub(super) async fn failed(&self, id: &ConversationId) -> Result<Option<TurnId>> {
         let list: Option<TurnMetricsList> = self.get(&format!("/conversations/{id}/metrics")).await?;
@@ -67,13 +88,27 @@ impl<'a> Directory<'a> {
 
     /// The `seq` of the last user message that was not superseded, among the newest chunks.
     pub(super) async fn last_message(&self, id: &ConversationId) -> Result<Option<u64>> {
-        let window: Option<HistoryWindow> = self.get(&format!("/conversations/{id}")).await?;
-        let chunks = window.map(|window| window.chunks).unwrap_or_default();
-        let stands = |seq: u64| {
-            !chunks.iter().any(|later| later.seq > seq && later.supersedes.is_some_and(|from| from <= seq))
+        let chunks = self.newest(id).await?;
+        Ok(last_user(&chunks).map(|place| chunks[place].seq))
+    }
+
+    /// That message, and the text that answers it.
+    pub(super) async fn last_exchange(&self, id: &ConversationId) -> Result<Option<Exchange>> {
+        let chunks = self.newest(id).await?;
+        let Some(place) = last_user(&chunks) else { return Ok(None) };
+        let text = |stored: &StoredChunk| match &*stored.chunk {
+            Chunk::Text { text } => Some(text.clone()),
+            _ => None,
         };
-        let last = chunks.iter().rev().find(|stored| stored.role == Role::User && stands(stored.seq));
-        Ok(last.map(|stored| stored.seq))
+        let message = text(&chunks[place]).unwrap_or_default();
+        let said = chunks[place + 1..].iter().filter(|stored| stored.role == Role::Assistant);
+        let answer: Vec<String> = said.filter_map(text).collect();
+        Ok(Some(Exchange { message, answer: answer.join("\n\n") }))
+    }
+
+    async fn newest(&self, id: &ConversationId) -> Result<Vec<StoredChunk>> {
+        let window: Option<HistoryWindow> = self.get(&format!("/conversations/{id}")).await?;
+        Ok(window.map(|window| window.chunks).unwrap_or_default())
     }
 
     /// The ids of all conversations, the most recently used first.
@@ -87,7 +122,7 @@ impl<'a> Directory<'a> {
             let page: ConversationList = answer.read()?;
             ids.extend(page.into_iter().map(|conversation| conversation.id));
         }
-        bail!("the server has too many conversations to search them: write the whole id");
+        bail!("there are too many conversations to search them: write the whole id");
     }
 
     async fn has(&self, id: &ConversationId) -> Result<bool> {
@@ -99,4 +134,12 @@ impl<'a> Directory<'a> {
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
         self.0.get(path).await?.map(|answer| answer.read()).transpose()
     }
+}
+
+/// Where the last user message is that was not superseded.
+fn last_user(chunks: &[StoredChunk]) -> Option<usize> {
+    let stands = |seq: u64| {
+        !chunks.iter().any(|later| later.seq > seq && later.supersedes.is_some_and(|from| from <= seq))
+    };
+    chunks.iter().rposition(|stored| stored.role == Role::User && stands(stored.seq))
 }

@@ -27,6 +27,8 @@ pub(super) enum Key {
     RetryNow,
     /// End the turn, whatever it does.
     Stop,
+    /// Leave it to itself.
+    Leave,
     /// The call that waits for an answer has it.
     Answer(Choice),
     /// The draft changed.
@@ -70,6 +72,23 @@ impl<'a> Keys<'a> {
         &self.draft
     }
 
+    /// Gives the terminal back. What was typed and not sent, and whether the person wants to leave: what they pressed as
+    /// the turn ended counts, too.
+    pub(super) fn end(mut self) -> (String, bool) {
+        let Some((mut listener, raw)) = self.raw.take() else { return (String::new(), false) };
+        let mut leaves = false;
+        for event in listener.rest() {
+            match meaning(event, Acts::default(), &mut self.draft) {
+                Some(Key::Leave) => leaves = true,
+                // There is nothing to send it behind.
+                Some(Key::Send(text)) => drop(self.draft.paste(&text)),
+                _ => {}
+            }
+        }
+        drop(raw);
+        (self.draft.text().to_owned(), leaves)
+    }
+
     /// What the person wants next. A key that does nothing now is a letter. May be dropped at any time.
     pub(super) async fn next(&mut self, acts: Acts) -> Key {
         loop {
@@ -102,6 +121,9 @@ fn meaning(event: Event, acts: Acts, draft: &mut Draft) -> Option<Key> {
     };
     match key {
         KeyEvent { code: KeyCode::Char('c'), modifiers: KeyModifiers::CONTROL, .. } => Some(Key::Stop),
+        KeyEvent { code: KeyCode::Char('d'), modifiers: KeyModifiers::CONTROL, .. } if draft.is_empty() => {
+            Some(Key::Leave)
+        }
         KeyEvent { code: KeyCode::Esc, .. } if draft.is_empty() => Some(Key::Cancel),
         KeyEvent { code: KeyCode::Char('r' | 'R'), modifiers, .. }
             if draft.is_empty() && acts.asks_now && !modifiers.contains(KeyModifiers::CONTROL) =>
@@ -172,6 +194,7 @@ mod tests {
             let event = match c {
                 '\u{1b}' => KeyEvent::from(KeyCode::Esc),
                 '\u{3}' => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
+                '\u{4}' => KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL),
                 '\u{12}' => KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL),
                 '\r' => KeyEvent::from(KeyCode::Enter),
                 c => KeyEvent::from(KeyCode::Char(c)),
@@ -195,6 +218,8 @@ mod tests {
             ("or\u{3}", true, Some(Key::Stop), "or"),
             ("or\r", true, Some(Key::Send("or".to_owned())), ""),
             (" \r", true, None, " "),
+            ("\u{4}", true, Some(Key::Leave), ""),
+            ("or\u{4}", true, None, "or"),
         ] {
             let acts = Acts { asks_now: may_ask_now, ..Acts::default() };
             assert_eq!(last(keys, acts), (expected, draft.to_owned()), "{keys:?}");

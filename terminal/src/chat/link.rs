@@ -6,6 +6,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_console::Hidden;
 use everturn_wire::{Command, ConversationId, EventBody, ServerMessage};
 use futures_util::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::{net::TcpStream, sync::mpsc, time::sleep};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
@@ -16,6 +18,7 @@ use tokio_tungstenite::{
     },
 };
 
+use super::server::Server;
 use crate::remote::{self, Address, Clock};
 
 /// How often a lost connection is tried again, and how long before the first time; each time is twice as long.
@@ -30,8 +33,8 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 /// What happens on the connection.
 #[derive(Debug)]
 pub(super) enum News {
-    /// The server said something.
-    Said(Box<ServerMessage>),
+    /// The server said something, and where that is wanted: an event of it, verbatim.
+    Said(Box<ServerMessage>, Option<Box<RawValue>>),
     /// The connection is lost and will be made again, for the nth time in a row.
     Lost(u32),
     /// The connection is back, and goes on where it was.
@@ -48,11 +51,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) async fn open(address: Address, token: Option<Hidden>) -> Result<Self> {
+    /// With `is_verbatim`, it keeps events as they were sent, too.
+    pub(super) async fn open(server: &Server, is_verbatim: bool) -> Result<Self> {
+        let (address, token) = (server.address.clone(), server.token.clone());
         let (socket, clock) = connect(&address, token.as_ref()).await?;
         let (commands, of_owner) = mpsc::channel(PLACES);
         let (to_owner, news) = mpsc::channel(PLACES);
-        let line = Line { address, token, socket, of_owner, to_owner, place: None, unconfirmed: false };
+        let (place, unconfirmed) = (None, false);
+        let line = Line { address, token, socket, of_owner, to_owner, place, unconfirmed, is_verbatim };
         tokio::spawn(line.run());
         Ok(Self { commands, news, kept: None, clock })
     }
@@ -95,6 +101,13 @@ struct Line {
     place: Option<(ConversationId, String)>,
     /// A message was sent and the server did not say yet that it has it.
     unconfirmed: bool,
+    is_verbatim: bool,
+}
+
+/// The event in a message, as it was sent.
+#[derive(Deserialize)]
+struct Verbatim {
+    event: Option<Box<RawValue>>,
 }
 
 impl Line {
@@ -130,10 +143,16 @@ impl Line {
                 }
                 message = self.socket.next() => match message {
                     Some(Ok(Message::Text(text))) => {
-                        // What a newer server says besides is not for us.
-                        let Ok(message) = serde_json::from_str(&text) else { continue };
+                        let event = self.is_verbatim.then(|| serde_json::from_str::<Verbatim>(&text).ok());
+                        let event = event.flatten().and_then(|verbatim| verbatim.event);
+                        let message = match serde_json::from_str(&text) {
+                            Ok(message) => message,
+                            Err(_) if event.is_some() => ServerMessage::Unknown,
+                            // What a newer server says besides is not for us.
+                            Err(_) => continue,
+                        };
                         self.note(&message);
-                        if self.to_owner.send(Ok(News::Said(Box::new(message)))).await.is_err() {
+                        if self.to_owner.send(Ok(News::Said(Box::new(message), event))).await.is_err() {
                             return Ok(Connection::Unwanted);
                         }
                     }

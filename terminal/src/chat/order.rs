@@ -1,20 +1,19 @@
-//! What a typed line is: a message, or a command that begins with a slash.
+//! What a typed line is: a message, or a command, which begins with a slash.
 
-use super::approval::Choice;
+mod command;
 
-/// Asks again: the last turn if it failed or was stopped, else the last message.
-pub(super) const RETRY: &str = "/retry";
-/// Replaces the last message.
-pub(super) const EDIT: &str = "/edit";
+use super::{
+    allowed::{self, Asked as Allowed},
+    approval::Choice,
+    settings::{self, Asked as Settings},
+};
+pub(super) use command::{completed, completions, help};
 
-/// Allows the tool call that waits for an answer; with `always`, each call of that tool in the conversation.
-const ALLOW: &str = "/allow";
+/// Allows each call of that tool in the conversation.
 const ALWAYS: &str = "always";
-/// Denies it, perhaps with a reason.
-const DENY: &str = "/deny";
 
 /// What a line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Order {
     Say(String),
     /// With this model or route, if one is named.
@@ -22,29 +21,58 @@ pub(super) enum Order {
     Edit(String),
     /// A tool call that waits for an answer has it.
     Answer(Choice),
+    /// Choose this model or route, or show which there are.
+    Model(Option<String>),
+    /// Take the newest queued message back.
+    Cancel,
+    /// End the running turn.
+    Stop,
+    /// Leave, whatever runs.
+    Exit,
+    Help,
+    Ask(Question),
+    /// A command that cannot be followed, and why.
+    Wrong(String),
+}
+
+/// What a server is asked over HTTP; it can be asked at any time.
+#[derive(Debug, PartialEq)]
+pub(super) enum Question {
+    Settings(Settings),
+    Allowed(Allowed),
+    Tools,
 }
 
 impl Order {
+    /// A line that begins with white space is a message, whatever follows.
     pub(super) fn of(line: &str) -> Self {
-        let after = |command: &str| {
-            let rest = line.trim().strip_prefix(command)?;
-            (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
-        };
-        match (after(ALLOW), after(DENY)) {
-            (Some(""), _) => return Self::Answer(Choice::Once),
-            (Some(ALWAYS), _) => return Self::Answer(Choice::Always),
-            (_, Some(reason)) => {
-                let reason = (!reason.is_empty()).then(|| reason.to_owned());
-                return Self::Answer(Choice::Deny(reason));
-            }
-            _ => {}
-        }
-        match (after(RETRY), after(EDIT)) {
-            (Some(""), _) => Self::Retry(None),
-            // Several words are no model: then it is a message that begins so.
-            (Some(model), _) if !model.contains(char::is_whitespace) => Self::Retry(Some(model.to_owned())),
-            (_, Some(text)) if !text.is_empty() => Self::Edit(text.to_owned()),
-            _ => Self::Say(line.to_owned()),
+        let Some((name, rest)) = command::split(line) else { return Self::Say(line.trim().to_owned()) };
+        let rest = rest.trim();
+        let one = || (!rest.is_empty()).then(|| rest.to_owned());
+        let is_bare = rest.is_empty();
+        match name {
+            "/retry" if !rest.contains(char::is_whitespace) => Self::Retry(one()),
+            "/model" if !rest.contains(char::is_whitespace) => Self::Model(one()),
+            "/edit" if !is_bare => Self::Edit(rest.to_owned()),
+            "/allow" if is_bare => Self::Answer(Choice::Once),
+            "/allow" if rest == ALWAYS => Self::Answer(Choice::Always),
+            "/deny" => Self::Answer(Choice::Deny(one())),
+            "/cancel" if is_bare => Self::Cancel,
+            "/stop" if is_bare => Self::Stop,
+            "/exit" | "/quit" if is_bare => Self::Exit,
+            "/help" => Self::Help,
+            "/tools" if is_bare => Self::Ask(Question::Tools),
+            "/settings" => match settings::asked(rest) {
+                Ok(asked) => Self::Ask(Question::Settings(asked)),
+                Err(error) => Self::Wrong(error.to_string()),
+            },
+            "/allowed" | "/revoke" => match allowed::asked(line) {
+                Some(asked) => Self::Ask(Question::Allowed(asked)),
+                None => Self::Wrong(command::usage(name)),
+            },
+            // It may well be the beginning of a text.
+            _ if line.trim().contains('\n') && !command::is_known(name) => Self::Say(line.trim().to_owned()),
+            _ => Self::Wrong(command::usage(name)),
         }
     }
 }
@@ -55,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_line_is_a_command_only_where_it_can_be_one() {
-        for (line, model) in [("/retry", None), (" /retry ", None), ("/retry a/m", Some("a/m"))] {
+        for (line, model) in [("/retry", None), ("/retry ", None), ("/retry a/m", Some("a/m"))] {
             assert_eq!(Order::of(line), Order::Retry(model.map(str::to_owned)), "{line:?}");
         }
         assert_eq!(Order::of("/edit two\nlines "), Order::Edit("two\nlines".to_owned()));
@@ -67,18 +95,56 @@ mod tests {
         ] {
             assert_eq!(Order::of(line), Order::Answer(choice), "{line:?}");
         }
-        for line in [
-            "/allow it",
-            "/allowed",
-            "/denying",
-            "/retry a b",
-            "/retrying",
-            "/edit",
-            "/editor x",
-            "hi /retry",
-            "/help",
+        for (line, order) in [
+            ("/model", Order::Model(None)),
+            ("/model a/m", Order::Model(Some("a/m".to_owned()))),
+            ("/stop", Order::Stop),
+            ("/exit", Order::Exit),
+            ("/quit", Order::Exit),
+            ("/cancel", Order::Cancel),
+            ("/help me", Order::Help),
+            ("/tools", Order::Ask(Question::Tools)),
         ] {
-            assert_eq!(Order::of(line), Order::Say(line.to_owned()));
+            assert_eq!(Order::of(line), order, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn paths_comments_and_what_begins_with_a_space_are_messages() {
+        for line in [
+            "hi /retry",
+            " /retry",
+            "/etc/hosts is broken",
+            "// a comment",
+            "/* another */",
+            "/",
+            "/ 2",
+            "/24 or /16?",
+            "/nothing that\nis known",
+        ] {
+            assert_eq!(Order::of(line), Order::Say(line.trim().to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_followed_says_what_to_write() {
+        for (line, expected) in [
+            ("/retyr", "Unknown command /retyr: did you mean /retry? /help lists all commands."),
+            ("/mod", "Unknown command /mod: did you mean /model?"),
+            ("/HELP", "Unknown command /HELP: did you mean /help?"),
+            (
+                "/zebra",
+                "Unknown command /zebra. /help lists all commands. To send it as a message, begin with",
+            ),
+            ("/retry a b", "/retry [MODEL]: "),
+            ("/edit", "/edit TEXT: "),
+            ("/allow it", "/allow [always]: "),
+            ("/stop it", "/stop: "),
+            ("/settings jitter", "jitter has no value. /settings shows"),
+            ("/revoke a b", "/revoke TOOL: "),
+        ] {
+            let Order::Wrong(why) = Order::of(line) else { panic!("{line}: {:?}", Order::of(line)) };
+            assert!(why.starts_with(expected), "{line}: {why}");
         }
     }
 }

@@ -11,17 +11,28 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use crossterm::{
+    execute,
+    style::Colored,
+    terminal::{Clear, ClearType},
+};
 use reedline::{
-    EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, PromptEditMode, PromptHistorySearch,
-    Reedline, ReedlineEvent, Signal, default_emacs_keybindings,
+    Color, ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder as _, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, Signal, SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
 };
 use tokio::sync::oneshot;
+
+use super::order;
 
 /// The most messages that can be called back.
 const HISTORY: usize = 1000;
 
 /// What the editor is told by Ctrl-C; of itself it would end whatever is typed.
 const INTERRUPT: &str = "interrupt";
+
+/// The list of what a word may become.
+const MENU: &str = "words";
 
 /// What came of asking for a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,10 +50,11 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    pub(super) fn start() -> Result<Self> {
+    /// With the names of models, which are completed where one is expected.
+    pub(super) fn start(models: Vec<String>) -> Result<Self> {
         let (ask, asked) = mpsc::channel::<(String, oneshot::Sender<Answer>)>();
         thread::Builder::new().name("prompt".to_owned()).spawn(move || {
-            let mut editor = Editor::new();
+            let mut editor = Editor::new(models);
             while let Ok((draft, answer)) = asked.recv() {
                 // Nobody may be waiting any more.
                 let _ = answer.send(editor.ask(draft));
@@ -66,16 +78,26 @@ enum Editor {
 }
 
 impl Editor {
-    fn new() -> Self {
+    fn new(models: Vec<String>) -> Self {
         let mut keys = default_emacs_keybindings();
         // Pressed right after an answer, Enter may arrive as Ctrl-J.
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), ReedlineEvent::Submit);
         let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), interrupt);
+        let complete = [ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
+        keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete.to_vec()));
+        let menu = ColumnarMenu::default().with_name(MENU).with_marker(SIGN);
+        // Of colours, only the menu has any.
+        let has_color = !Colored::ansi_color_disabled_memoized();
         let line = Reedline::create()
+            .with_completer(Box::new(Words { models }))
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+            .with_quick_completions(true)
+            .with_partial_completions(true)
             .with_edit_mode(Box::new(Emacs::new(keys)))
             .use_bracketed_paste(true)
-            .with_ansi_colors(false);
+            .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
+            .with_ansi_colors(has_color);
         let line = match FileBackedHistory::new(HISTORY) {
             Ok(history) => line.with_history(Box::new(history)),
             Err(_) => line,
@@ -84,6 +106,13 @@ impl Editor {
     }
 
     fn ask(&mut self, draft: String) -> Answer {
+        let answer = self.read(draft);
+        // A list of completions may still be there.
+        let _ = execute!(io::stdout(), Clear(ClearType::FromCursorDown));
+        answer
+    }
+
+    fn read(&mut self, draft: String) -> Answer {
         if let Self::Line(editor) = self {
             if !draft.is_empty() {
                 editor.run_edit_commands(&[EditCommand::InsertString(draft)]);
@@ -104,6 +133,25 @@ impl Editor {
             *self = Self::Plain;
         }
         plain().unwrap_or(Answer::End)
+    }
+}
+
+/// Completes commands, and models after those that take one.
+struct Words {
+    models: Vec<String>,
+}
+
+impl Completer for Words {
+    fn complete(&mut self, line: &str, place: usize) -> CompletionResult {
+        let typed = line.get(..place).unwrap_or(line);
+        let suggestion = |value: String| Suggestion {
+            display_override: value.split_once(' ').map(|(_, model)| model.to_owned()),
+            span: Span::new(0, place),
+            value,
+            ..Suggestion::default()
+        };
+        let found = order::completions(typed, &self.models).into_iter().map(suggestion);
+        CompletionResult::fresh(found.collect::<Vec<_>>())
     }
 }
 
@@ -128,6 +176,18 @@ impl reedline::Prompt for Sign {
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
         Cow::Borrowed("")
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::Default
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::Default
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Default
     }
 
     fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {

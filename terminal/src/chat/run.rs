@@ -15,13 +15,14 @@ use everturn_console::{
 use everturn_wire::{FinalReport, RequiredReport};
 
 use super::{
-    Host, Terminal, check_place, exit_code,
+    Host, Terminal, exit_code,
+    host::Found,
     key::Keys,
     link::Link,
     message,
     story::{Beginning, Ending},
     turn::{Start, Turn},
-    view::Plain,
+    view::{Json, Line, Plain, View},
 };
 use crate::args;
 
@@ -34,26 +35,33 @@ pub async fn run_once(
     required: Option<RequiredReport>,
     host: impl AsyncFnOnce() -> Result<Host>,
 ) -> Result<ExitCode> {
-    check_place(chat)?;
     let message = message::of_script(chat)?;
-    let terminal = Terminal { is_live: false, has_keys: false };
+    let terminal = Terminal::NONE;
     let mode = terminal.approvals(chat)?;
     let mut interrupt = Interrupt::listen()?;
     let host = host().await?;
-    let mut link = Link::open(host.address.clone(), host.token.clone()).await?;
-    let (conversation_id, _) = host.conversation(chat).await?;
+    let Found { id: conversation_id, is_active, .. } = host.conversation(chat).await?;
+    let mut link = Link::open(&host.server, chat.json).await?;
     let permissions = terminal.permissions(mode, chat, &conversation_id);
-    let mut progress = Dim::stderr();
+    let mut view = view(chat, required.is_some());
     for note in &host.notes {
-        writeln!(progress, "{note}")?;
+        view.line(&Line::Note(note.clone()))?;
     }
-    // With a report, what the model says besides is not for who reads it.
-    let answer: Box<dyn Write> =
-        if required.is_some() { Box::new(io::sink()) } else { Box::new(io::stdout()) };
-    let mut view = Plain::new(answer, progress, io::stdout().is_terminal(), chat.show_reasoning);
-    let beginning = Beginning::Message(message.clone());
-    let mut turn = Turn::expect(beginning, &conversation_id, &mut link, &mut view, &permissions)?;
+    if is_active {
+        // One turn after the other: this one goes on where an earlier process left it.
+        let links = (&mut link, &host.server);
+        let mut turn =
+            Turn::expect(Beginning::Running, &conversation_id, links, view.as_mut(), &permissions)?;
+        turn.start(Start::Watch, None).await?;
+        host.resume(&conversation_id).await?;
+        let ending = turn.run(&mut Keys::none(&mut interrupt)).await?.ending;
+        if matches!(ending, Ending::Refused | Ending::Interrupted) {
+            return Ok(exit_code(ending));
+        }
+    }
     let must_report = required.is_some();
+    let (links, beginning) = ((&mut link, &host.server), Beginning::Message(message.clone()));
+    let mut turn = Turn::expect(beginning, &conversation_id, links, view.as_mut(), &permissions)?;
     let start = match required {
         Some(report) => Start::Report(message, Box::new(report)),
         None => Start::Say(message),
@@ -61,12 +69,24 @@ pub async fn run_once(
     turn.start(start, chat.model.clone()).await?;
     let shown = turn.run(&mut Keys::none(&mut interrupt)).await?;
     match shown.report {
-        Some(report) if must_report => print(&report, shown.ending),
+        Some(report) if must_report && !chat.json => print(&report, shown.ending),
+        Some(report) if must_report && report.report.is_none() && shown.ending == Ending::Answered => {
+            Ok(ExitCode::FAILURE)
+        }
         None if must_report && shown.ending == Ending::Answered => {
             Err(anyhow!("the turn ended without a report: the server does not know of reports, update it"))
         }
         _ => Ok(exit_code(shown.ending)),
     }
+}
+
+fn view(chat: &args::Chat, must_report: bool) -> Box<dyn View> {
+    if chat.json {
+        return Box::new(Json::new(io::stdout(), io::stderr()));
+    }
+    // With a report, what the model says besides is not for who reads it.
+    let answer: Box<dyn Write> = if must_report { Box::new(io::sink()) } else { Box::new(io::stdout()) };
+    Box::new(Plain::new(answer, Dim::stderr(), io::stdout().is_terminal(), chat.show_reasoning))
 }
 
 /// Prints the model's report, or the one that says why there is none.

@@ -1,15 +1,11 @@
 //! `/settings`: the retry settings, shown and changed.
 
 use anyhow::{Result, bail};
-use everturn_console::Hidden;
 use everturn_wire::{ConversationId, RetryPatch, RetrySettings, RetrySettingsState, Value};
 use serde_json::Map;
 
 use super::fallback::{self, Chain, FALLBACK};
-use crate::remote::{Address, Remote};
-
-/// A line that shows or changes settings.
-const SETTINGS: &str = "/settings";
+use crate::remote::Remote;
 
 const USAGE: &str = "/settings shows the retry settings, /settings NAME VALUE ... changes them for this conversation, \
                      /settings all NAME VALUE ... for all; the value default resets one. Names: enabled (on, off), preset, \
@@ -33,38 +29,38 @@ enum Asking {
     Chain(Chain),
 }
 
-/// What a line asks for, if it is about settings at all.
-pub(super) fn asked(line: &str) -> Option<Result<Asked>> {
-    let mut words = line.split_whitespace();
-    (words.next() == Some(SETTINGS)).then(|| {
-        let mut words: Vec<&str> = words.collect();
-        let all = words.first() == Some(&"all");
-        if all {
-            words.remove(0);
-        }
-        if words.is_empty() {
-            return Ok(Asked { all, change: None });
-        }
-        if let Some((_, chain)) = words.split_first().filter(|(word, _)| **word == FALLBACK) {
-            let Some(chain) = Chain::of_words(chain) else {
-                bail!("{FALLBACK} needs a model, and what is asked when that fails. {USAGE}")
-            };
-            return Ok(Asked { all, change: Some(Asking::Chain(chain)) });
-        }
-        let mut settings = Map::new();
-        for pair in words.chunks(2) {
-            let [name, value] = pair else { bail!("{} has no value. {USAGE}", pair.join(" ")) };
-            settings.insert((*name).to_owned(), of_word(value));
-        }
-        let is_known = |name: &String| RetrySettings::NAMES.contains(&name.as_str());
-        if let Some(unknown) = settings.keys().find(|name| !is_known(name)) {
-            bail!("there is no setting {unknown}. {USAGE}");
-        }
-        match serde_json::from_value(Value::Object(settings)) {
-            Ok(change) => Ok(Asked { all, change: Some(Asking::Settings(change)) }),
-            Err(error) => bail!("{error}"),
-        }
-    })
+/// What the words after the command ask for.
+///
+/// # Errors
+/// When they are not settings.
+pub(super) fn asked(words: &str) -> Result<Asked> {
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    let all = words.first() == Some(&"all");
+    if all {
+        words.remove(0);
+    }
+    if words.is_empty() {
+        return Ok(Asked { all, change: None });
+    }
+    if let Some((_, chain)) = words.split_first().filter(|(word, _)| **word == FALLBACK) {
+        let Some(chain) = Chain::of_words(chain) else {
+            bail!("{FALLBACK} needs a model, and what is asked when that fails. {USAGE}")
+        };
+        return Ok(Asked { all, change: Some(Asking::Chain(chain)) });
+    }
+    let mut settings = Map::new();
+    for pair in words.chunks(2) {
+        let [name, value] = pair else { bail!("{} has no value. {USAGE}", pair.join(" ")) };
+        settings.insert((*name).to_owned(), of_word(value));
+    }
+    let is_known = |name: &String| RetrySettings::NAMES.contains(&name.as_str());
+    if let Some(unknown) = settings.keys().find(|name| !is_known(name)) {
+        bail!("there is no setting {unknown}. {USAGE}");
+    }
+    match serde_json::from_value(Value::Object(settings)) {
+        Ok(change) => Ok(Asked { all, change: Some(Asking::Settings(change)) }),
+        Err(error) => bail!("{error}"),
+    }
 }
 
 fn of_word(word: &str) -> Value {
@@ -84,13 +80,7 @@ fn of_word(word: &str) -> Value {
 ///
 /// # Errors
 /// When the server refuses, or has no such conversation yet.
-pub(super) async fn answer(
-    asked: Asked,
-    id: &ConversationId,
-    address: &Address,
-    token: Option<&Hidden>,
-) -> Result<String> {
-    let remote = Remote::new(address, token)?;
+pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_>) -> Result<String> {
     let path = if asked.all { "/retry".to_owned() } else { format!("/conversations/{id}/retry") };
     let answer = match &asked.change {
         Some(Asking::Settings(change)) => remote.patch(&path, &**change).await?,
@@ -145,19 +135,16 @@ mod tests {
     use super::*;
 
     fn change(line: &str) -> Result<Asked, String> {
-        asked(line).unwrap().map_err(|error| error.to_string())
+        asked(line).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_line_shows_or_changes_settings() {
-        assert!(
-            asked("settings").is_none() && asked("/settingsx").is_none() && asked("what /settings").is_none()
-        );
-        assert_eq!(change("/settings"), Ok(Asked { all: false, change: None }));
-        assert_eq!(change("/settings all"), Ok(Asked { all: true, change: None }));
+        assert_eq!(change(""), Ok(Asked { all: false, change: None }));
+        assert_eq!(change("all"), Ok(Asked { all: true, change: None }));
         let expected =
             json!({ "enabled": false, "preset": "interactive", "jitter": 0.5, "maxRetries": null });
-        let changed = change("/settings all enabled off preset interactive jitter 0.5 maxRetries default");
+        let changed = change("all enabled off preset interactive jitter 0.5 maxRetries default");
         let Some(Asking::Settings(patch)) = changed.unwrap().change else { panic!("it changes settings") };
         assert_eq!(serde_json::to_value(patch).unwrap(), expected);
     }
@@ -165,14 +152,11 @@ mod tests {
     #[test]
     fn what_is_no_setting_is_told_with_what_is_one() {
         for (line, why) in [
-            ("/settings preset", "preset has no value. /settings shows"),
-            ("/settings retries 3", "there is no setting retries. /settings shows"),
-            ("/settings maxRetries many", "maxRetries must be a whole number"),
-            (
-                "/settings fallback",
-                "fallback needs a model, and what is asked when that fails. /settings shows",
-            ),
-            ("/settings enabled 3", "enabled must be true or false"),
+            ("preset", "preset has no value. /settings shows"),
+            ("retries 3", "there is no setting retries. /settings shows"),
+            ("maxRetries many", "maxRetries must be a whole number"),
+            ("fallback", "fallback needs a model, and what is asked when that fails. /settings shows"),
+            ("enabled 3", "enabled must be true or false"),
         ] {
             let error = change(line).unwrap_err();
             assert!(error.starts_with(why), "{line}: {error}");

@@ -27,6 +27,9 @@ pub(super) use ending::Ending;
 const ARGUMENTS: usize = 60;
 const RESULT: usize = 80;
 
+/// The most characters that are shown of the message that a running turn began with.
+const MESSAGE: usize = 300;
+
 /// The most characters that are shown of a reviewer's reason.
 const RATIONALE: usize = 300;
 
@@ -40,6 +43,16 @@ pub(super) enum Beginning {
     Message(String),
     /// Over the same history, without a new message.
     Again,
+    /// Before, in whatever way: it runs.
+    Running,
+}
+
+/// A message that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Queued {
+    /// Its id at the server.
+    pub(super) id: String,
+    pub(super) text: String,
 }
 
 /// The chain of retries that a step is in.
@@ -81,7 +94,7 @@ pub(super) struct Story {
     reason: Option<DoneReason>,
     took: Option<Duration>,
     /// Messages of this terminal that wait for their turn.
-    queued: VecDeque<String>,
+    pub(super) queued: VecDeque<Queued>,
     /// The person at this terminal ended the turn.
     pub(super) interrupted: bool,
     /// The same, or they cancelled its retries.
@@ -90,8 +103,6 @@ pub(super) struct Story {
     pub(super) message: Option<u64>,
     /// The report that it ended with, if it had to.
     pub(super) report: Option<Box<FinalReport>>,
-    /// It was told here to go on with another model.
-    pub(super) was_moved: bool,
     /// It ended, perhaps to make way for a turn that takes its place: what comes next says so.
     is_sealed: bool,
 }
@@ -124,7 +135,6 @@ impl Story {
             is_ended_here: false,
             message: None,
             report: None,
-            was_moved: false,
             is_sealed: false,
         }
     }
@@ -134,6 +144,10 @@ impl Story {
         if self.id.is_none() {
             if self.is_beginning(&event.body) {
                 self.id = event.turn_id;
+                if let (Beginning::Running, EventBody::UserMessage { text }) = (&self.beginning, &event.body)
+                {
+                    view.line(&Line::Note(format!("> {}", wording::one_line(text, MESSAGE))))?;
+                }
                 view.status(Status::Asking)?;
             }
             return Ok(None);
@@ -188,8 +202,14 @@ impl Story {
         match (&self.beginning, body) {
             (Beginning::Message(message), EventBody::UserMessage { text }) => text == message,
             (Beginning::Again, EventBody::TurnStart { retry_of, .. }) => retry_of.is_some(),
+            (Beginning::Running, EventBody::UserMessage { .. } | EventBody::TurnStart { .. }) => true,
             _ => false,
         }
+    }
+
+    /// Whether it runs already, and was not told of yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.beginning == Beginning::Running && self.id.is_none()
     }
 
     /// Whether a chain of retries goes on that can be cancelled.
@@ -215,16 +235,6 @@ impl Story {
             }
             _ => view.status(self.asking()),
         }
-    }
-
-    /// A message of this terminal was queued.
-    pub(super) fn queue(&mut self, text: String) {
-        self.queued.push_back(text);
-    }
-
-    /// The queued messages that the turn did not take in: each begins a turn of its own.
-    pub(super) fn into_queued(self) -> VecDeque<String> {
-        self.queued
     }
 
     /// The connection is back: says again what is going on.
@@ -334,7 +344,7 @@ impl Story {
                 Ok(())
             }
             EventBody::Steering { text } => {
-                if self.queued.front() == Some(&text) {
+                if self.queued.front().is_some_and(|queued| queued.text == text) {
                     self.queued.pop_front();
                 }
                 view.line(&Line::Note(format!("> {}", wording::one_line(&text, RESULT))))
@@ -342,7 +352,7 @@ impl Story {
             EventBody::StepRewound { reason, .. } => {
                 self.on_step();
                 let reason = wording::one_line(&reason, RESULT);
-                view.line(&Line::Note(format!("The answer broke off and starts again ({reason}).")))?;
+                view.line(&Line::Restart(format!("The answer broke off and starts again ({reason}).")))?;
                 view.status(Status::Asking)
             }
             EventBody::TargetSwitched { to, reason, .. } => {

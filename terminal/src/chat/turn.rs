@@ -9,13 +9,16 @@ use everturn_wire::{
     ServerMessage, TurnId,
 };
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 use super::{
     approval::Choice,
     key::{Acts, Key, Keys},
     link::{Link, News, TRIES},
-    order::Order,
-    story::{Beginning, Ending, Story},
+    model,
+    order::{self, Order},
+    server::Server,
+    story::{Beginning, Ending, Queued, Story},
     view::{Line, Status, View},
 };
 
@@ -23,10 +26,16 @@ use super::{
 const REFRESH: Duration = Duration::from_millis(100);
 
 /// The most characters that are shown of a queued message.
-const QUEUED: usize = 80;
+pub(super) const QUEUED: usize = 80;
+
+/// How long a turn that runs already may take to be seen. Meanwhile it may have ended: then it never is.
+const UNSEEN: Duration = Duration::from_secs(2);
 
 /// What is said to an answer that nobody asked for.
 pub(super) const NOT_ASKED: &str = "No call waits for approval.";
+
+/// What is said to who takes back what is not there.
+pub(super) const NOTHING_QUEUED: &str = "No message is queued.";
 
 /// How long a turn may take to end after it was told to.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -36,8 +45,14 @@ pub(super) struct Turn<'a> {
     pub(super) conversation_id: &'a ConversationId,
     pub(super) link: &'a mut Link,
     pub(super) view: &'a mut dyn View,
+    server: &'a Server,
     permissions: &'a Permissions,
     story: Story,
+    since: Instant,
+    /// A command was sent that the server may refuse without an end of the turn.
+    may_be_refused: bool,
+    /// The model or route that was chosen meanwhile.
+    chosen: Option<String>,
     /// When it was told to end.
     stopping: Option<Instant>,
     /// A retry was cancelled, and nothing came of it yet.
@@ -51,12 +66,12 @@ pub(super) struct Shown {
     pub(super) turn_id: Option<TurnId>,
     /// The `seq` of the message that it began with, if it did.
     pub(super) message: Option<u64>,
-    /// It went on with another model or route than it began with.
-    pub(super) was_moved: bool,
+    /// The model or route that was chosen meanwhile, for this turn or the next ones.
+    pub(super) chosen: Option<String>,
     /// The report that it ended with, if it had to.
     pub(super) report: Option<Box<FinalReport>>,
     /// Messages that were queued meanwhile, each of which begins a turn.
-    pub(super) queued: VecDeque<String>,
+    pub(super) queued: VecDeque<Queued>,
 }
 
 /// What becomes of the calls that need a person's approval.
@@ -76,6 +91,8 @@ pub(super) enum Start {
     Turn(TurnId),
     /// The message with this `seq` again, or another text in its place.
     Message(u64, Option<String>),
+    /// None: it runs already, and is watched from its start.
+    Watch,
 }
 
 impl<'a> Turn<'a> {
@@ -83,7 +100,7 @@ impl<'a> Turn<'a> {
     pub(super) fn expect(
         beginning: Beginning,
         conversation_id: &'a ConversationId,
-        link: &'a mut Link,
+        (link, server): (&'a mut Link, &'a Server),
         view: &'a mut dyn View,
         permissions: &'a Permissions,
     ) -> Result<Self> {
@@ -91,7 +108,24 @@ impl<'a> Turn<'a> {
         story.approvals.elsewhere.clone_from(&permissions.elsewhere);
         view.begin()?;
         view.status(Status::Asking)?;
-        Ok(Self { conversation_id, link, view, permissions, story, stopping: None, cancelling: false })
+        Ok(Self {
+            conversation_id,
+            link,
+            view,
+            server,
+            permissions,
+            story,
+            since: Instant::now(),
+            may_be_refused: false,
+            chosen: None,
+            stopping: None,
+            cancelling: false,
+        })
+    }
+
+    /// The messages that are queued behind it already.
+    pub(super) fn before(&mut self, queued: VecDeque<Queued>) {
+        self.story.queued = queued;
     }
 
     /// Sends the command that it begins with, for this model if one is named.
@@ -130,6 +164,9 @@ impl<'a> Turn<'a> {
             Start::Report(message, report) => say(message, Some(report), retry),
             Start::Turn(turn_id) => again(Some(turn_id), None, None, model, retry),
             Start::Message(seq, message) => again(None, Some(seq), message, model, retry),
+            Start::Watch => {
+                Command::ChatSubscribe { conversation_id: conversation_id.clone(), cursor: None, extensions }
+            }
         };
         self.link.send(command).await
     }
@@ -140,9 +177,8 @@ impl<'a> Turn<'a> {
         self.view.draft("", 0)?;
         self.view.end()?;
         let (ending, turn_id) = (ended?, self.story.id.clone());
-        let (message, was_moved) = (self.story.message, self.story.was_moved);
-        let report = self.story.report.take();
-        Ok(Shown { ending, turn_id, message, was_moved, report, queued: self.story.into_queued() })
+        let (message, report) = (self.story.message, self.story.report.take());
+        Ok(Shown { ending, turn_id, message, chosen: self.chosen, report, queued: self.story.queued })
     }
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {
@@ -161,7 +197,10 @@ impl<'a> Turn<'a> {
                 () = sleep(REFRESH) => {
                     self.view.refresh()?;
                     let overdue = self.stopping.is_some_and(|since| since.elapsed() > PATIENCE);
-                    overdue.then_some(Ending::Interrupted)
+                    match overdue {
+                        true => Some(Ending::Interrupted),
+                        false => self.look_for_it().await?,
+                    }
                 }
             };
             if let Some(ending) = ended {
@@ -170,20 +209,40 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// A turn that runs already is told from its start. One that is never told of has ended.
+    async fn look_for_it(&mut self) -> Result<Option<Ending>> {
+        if !self.story.is_awaited() || self.since.elapsed() < UNSEEN {
+            return Ok(None);
+        }
+        self.since = Instant::now();
+        Ok((!self.server.is_active(self.conversation_id).await?).then_some(Ending::Answered))
+    }
+
     fn hear(&mut self, news: News) -> Result<Option<Ending>> {
         match news {
             News::Lost(tried) => self.view.status(Status::Reconnecting { tried, of: TRIES })?,
             News::Back => self.story.resume(self.view)?,
-            News::Said(message) => match *message {
+            News::Said(message, json) => match *message {
                 ServerMessage::ChatDelta { event, cursor }
                     if event.conversation_id == *self.conversation_id =>
                 {
                     if self.story.is_sealed() && !self.story.goes_on_with(&event) {
                         // It belongs to what comes next.
                         let message = ServerMessage::ChatDelta { event: event.clone(), cursor };
-                        self.link.put_back(News::Said(Box::new(message)));
+                        self.link.put_back(News::Said(Box::new(message), json));
+                        return Ok(self.story.take(event, self.view)?);
                     }
-                    return Ok(self.story.take(event, self.view)?);
+                    let ended = self.story.take(event, self.view)?;
+                    if let Some(json) = json.filter(|_| self.story.id.is_some()) {
+                        self.view.event(json.get())?;
+                    }
+                    return Ok(ended);
+                }
+                ServerMessage::ChatError { message, .. }
+                    if self.may_be_refused && self.story.id.is_some() =>
+                {
+                    self.may_be_refused = false;
+                    self.view.line(&Line::Error(message))?;
                 }
                 ServerMessage::ChatError { message, .. } | ServerMessage::Error { message } => {
                     self.view.end()?;
@@ -202,10 +261,8 @@ impl<'a> Turn<'a> {
             Key::Edited => {}
             Key::Answer(choice) => self.answer(choice).await?,
             Key::Send(text) => return self.order(text).await,
-            Key::RetryNow => {
-                self.story.ask_now(self.view)?;
-                self.link.send(Command::RetryNow { conversation_id, model: None }).await?;
-            }
+            Key::Leave => return Ok(Some(Ending::Left)),
+            Key::RetryNow => self.ask_now(None).await?,
             Key::Cancel if self.stopping.is_some() => {}
             // A second time, if the first came too late: then the answer is stopped.
             Key::Cancel if self.story.is_retrying() && !self.cancelling => {
@@ -225,25 +282,99 @@ impl<'a> Turn<'a> {
 
     /// A line that was typed while the turn runs.
     async fn order(&mut self, line: String) -> Result<Option<Ending>> {
-        let conversation_id = self.conversation_id.clone();
-        match Order::of(&line) {
-            Order::Retry(model) if self.story.may_ask_now() => {
-                self.story.was_moved |= model.is_some();
-                self.story.ask_now(self.view)?;
-                self.link.send(Command::RetryNow { conversation_id, model }).await?;
+        let line = match Order::of(&line) {
+            Order::Retry(model) if self.story.may_ask_now() => match model {
+                Some(model) => self.choose(&model).await?,
+                None => {
+                    self.ask_now(None).await?;
+                    return Ok(None);
+                }
+            },
+            Order::Model(Some(model)) => self.choose(&model).await?,
+            Order::Model(None) => {
+                self.models().await.map_or_else(|error| Line::Error(error.to_string()), Line::Note)
             }
-            Order::Answer(choice) => self.answer(choice).await?,
+            Order::Answer(choice) => {
+                self.answer(choice).await?;
+                return Ok(None);
+            }
             Order::Retry(_) | Order::Edit(_) => {
-                let why = "Not now: wait for the end of the answer, or stop it with Ctrl-C.";
-                self.view.line(&Line::Note(why.to_owned()))?;
+                Line::Note("Not now: wait for the end of the answer, or stop it with /stop.".to_owned())
             }
-            Order::Say(text) => {
-                self.view.line(&Line::Note(format!("Queued: {}", wording::one_line(&text, QUEUED))))?;
-                self.story.queue(text.clone());
-                self.link.send(Command::ChatQueue { conversation_id, text, message_id: None }).await?;
+            Order::Stop => {
+                self.stop(self.conversation_id.clone()).await?;
+                return Ok(None);
             }
-        }
+            Order::Exit => return Ok(Some(Ending::Left)),
+            Order::Cancel => self.cancel().await?,
+            Order::Help => Line::Note(order::help()),
+            Order::Ask(question) => self.server.tell(question, self.conversation_id).await,
+            Order::Wrong(why) => Line::Error(why),
+            Order::Say(text) => self.queue(text).await?,
+        };
+        self.view.line(&line)?;
         Ok(None)
+    }
+
+    async fn queue(&mut self, text: String) -> Result<Line> {
+        let (conversation_id, id) = (self.conversation_id.clone(), Uuid::new_v4().to_string());
+        let message_id = Some(id.clone());
+        self.may_be_refused = true;
+        self.link.send(Command::ChatQueue { conversation_id, text: text.clone(), message_id }).await?;
+        let line =
+            Line::Note(format!("Queued: {} (/cancel takes it back)", wording::one_line(&text, QUEUED)));
+        self.story.queued.push_back(Queued { id, text });
+        Ok(line)
+    }
+
+    /// Takes the newest queued message back.
+    async fn cancel(&mut self) -> Result<Line> {
+        let Some(Queued { id, text }) = self.story.queued.back().cloned() else {
+            return Ok(Line::Note(NOTHING_QUEUED.to_owned()));
+        };
+        let text = wording::one_line(&text, QUEUED);
+        Ok(match self.server.take_back(self.conversation_id, &id).await {
+            Ok(true) => {
+                self.story.queued.retain(|queued| queued.id != id);
+                Line::Note(format!("Not sent: {text}"))
+            }
+            Ok(false) => Line::Note(format!("Too late: it is sent already: {text}")),
+            Err(error) => Line::Error(error.to_string()),
+        })
+    }
+
+    async fn models(&self) -> Result<String> {
+        let models = self.server.models().await?;
+        let current = match &self.chosen {
+            Some(chosen) => Some(chosen.clone()),
+            None => self.server.model_of(self.conversation_id).await?,
+        };
+        Ok(model::list(&models, current.as_deref()))
+    }
+
+    /// Chooses a model or route: for this turn while it waits, else for the next ones.
+    async fn choose(&mut self, asked: &str) -> Result<Line> {
+        let models = match self.server.models().await {
+            Ok(models) => models,
+            Err(error) => return Ok(Line::Error(error.to_string())),
+        };
+        let model = match model::meant(&models, asked) {
+            Ok(model) => model.to_owned(),
+            Err(why) => return Ok(Line::Error(why)),
+        };
+        self.chosen = Some(model.clone());
+        if !self.story.may_ask_now() {
+            return Ok(Line::Note(format!("{model} answers your next message.")));
+        }
+        self.ask_now(Some(model.clone())).await?;
+        Ok(Line::Note(format!("Asking {model}.")))
+    }
+
+    /// Has the provider asked at once, perhaps another one.
+    async fn ask_now(&mut self, model: Option<String>) -> Result<()> {
+        self.story.ask_now(self.view)?;
+        self.may_be_refused = true;
+        self.link.send(Command::RetryNow { conversation_id: self.conversation_id.clone(), model }).await
     }
 
     /// The person answers the call that waits for approval.

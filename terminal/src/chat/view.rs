@@ -1,8 +1,11 @@
 //! What a person sees of a turn.
 
 mod footer;
+mod json;
 mod live;
+mod markdown;
 mod plain;
+mod style;
 mod wrap;
 
 use std::{fmt, io, time::Duration};
@@ -10,11 +13,18 @@ use std::{fmt, io, time::Duration};
 use everturn_console::wording;
 use tokio::time::Instant;
 
+pub(super) use json::Json;
 pub(super) use live::Live;
 pub(super) use plain::Plain;
 
 /// A place where a turn is shown.
 pub(super) trait View {
+    /// An event of the turn, as the server sent it, before what it means is shown.
+    fn event(&mut self, json: &str) -> io::Result<()> {
+        let _ = json;
+        Ok(())
+    }
+
     /// A turn begins, on a new line.
     fn begin(&mut self) -> io::Result<()>;
 
@@ -51,6 +61,8 @@ pub(super) enum Line {
     Tool { call: String, result: String, is_error: bool },
     /// By the way.
     Note(String),
+    /// Why the answer starts again.
+    Restart(String),
     /// How the turn failed.
     Error(String),
 }

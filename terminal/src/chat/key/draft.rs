@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use reedline::LineBuffer;
 
-use super::Key;
+use super::{super::order, Key};
 
 /// A message that is typed while a turn runs.
 #[derive(Default)]
@@ -38,6 +38,12 @@ impl Draft {
             // Pressed right after a line was sent, Enter may arrive as Ctrl-J.
             KeyCode::Enter => return self.send(),
             KeyCode::Char('j') if control => return self.send(),
+            KeyCode::Tab => {
+                let typed = line.get_buffer();
+                let completed = order::completed(typed).filter(|_| line.insertion_point() == typed.len());
+                line.set_buffer(completed?);
+                line.move_to_end();
+            }
             KeyCode::Esc => line.clear(),
             KeyCode::Char('u') if control => line.clear_to_insertion_point(),
             KeyCode::Char('k') if control => line.clear_to_end(),
@@ -57,7 +63,8 @@ impl Draft {
     }
 
     fn send(&mut self) -> Option<Key> {
-        let text = self.text().trim().to_owned();
+        // White space before it makes a command a message.
+        let text = self.text().trim_end().to_owned();
         if text.is_empty() {
             return None;
         }
@@ -83,5 +90,14 @@ mod tests {
         let sent = draft.press(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL));
         assert_eq!(sent, Some(Key::Send("ab1\n2\n3".to_owned())));
         assert!(draft.is_empty());
+    }
+
+    #[test]
+    fn tab_completes_a_command() {
+        let mut draft = Draft::default();
+        draft.paste("/mo");
+        assert_eq!(draft.press(KeyEvent::from(KeyCode::Tab)), Some(Key::Edited));
+        assert_eq!((draft.text(), draft.cursor()), ("/model", 6));
+        assert_eq!(draft.press(KeyEvent::from(KeyCode::Tab)), None);
     }
 }

@@ -53,11 +53,23 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
+impl Listener {
+    /// Ends, and has what came and was not asked for.
+    pub(super) fn rest(&mut self) -> Vec<Event> {
+        self.end();
+        std::iter::from_fn(|| self.events.try_recv().ok()).flatten().collect()
+    }
+
+    fn end(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -19,6 +19,8 @@ pub(in crate::chat) enum Ending {
     Cancelled,
     /// The person at this terminal ended the turn.
     Interrupted,
+    /// The person at this terminal left it to itself.
+    Left,
 }
 
 impl Story {

@@ -231,10 +231,17 @@ async fn a_turn_at_its_most_steps_says_so() {
 #[tokio::test(start_paused = true)]
 async fn queued_messages_are_taken_in_or_left_over() {
     let mut story = story();
-    story.queue("one".to_owned());
-    story.queue("two".to_owned());
+    let queued = |text: &str| Queued { id: format!("id of {text}"), text: text.to_owned() };
+    story.queued.extend(["one", "two"].map(queued));
     tell_to(&mut story, [EventBody::Steering { text: "one".to_owned() }]);
-    assert_eq!(story.into_queued(), ["two"]);
+    assert_eq!(story.queued, [queued("two")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_runs_already_is_told_from_its_start() {
+    let mut story = Story::of(Beginning::Running, Clock::default());
+    let (out, err, ending) = tell_to(&mut story, [text("Hello")].into_iter().chain(done(DoneReason::Stop)));
+    assert_eq!((out.as_str(), err.as_str(), ending), ("Hello\n", "> hi\n", Some(Ending::Answered)));
 }
 
 #[tokio::test(start_paused = true)]

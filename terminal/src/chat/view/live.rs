@@ -18,6 +18,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     Line, Status, View, footer,
+    markdown::{Markdown, Piece},
+    style::Style,
     wrap::{Wrap, rows},
 };
 
@@ -36,6 +38,8 @@ pub(crate) struct Live<W: Write> {
     show_reasoning: bool,
     place: Section,
     wrap: Wrap,
+    /// None: answers are shown as they are written.
+    markdown: Option<Markdown>,
     status: Status,
     since: Instant,
     visible: Visible,
@@ -65,6 +69,7 @@ impl<W: Write> Live<W> {
             show_reasoning,
             place: Section::Start,
             wrap: Wrap::default(),
+            markdown: Some(Markdown::default()),
             status: Status::Quiet,
             since: Instant::now(),
             visible: Visible::default(),
@@ -74,11 +79,51 @@ impl<W: Write> Live<W> {
         }
     }
 
+    /// Shows answers as they are written.
+    pub(crate) fn raw(self) -> Self {
+        Self { markdown: None, ..self }
+    }
+
     /// Text as it is, but for what could steer the terminal or hide in it.
     fn print(&mut self, text: &str) -> io::Result<()> {
         let kept = self.visible.push(text);
-        let wrapped = self.wrap.push(&kept, self.width());
+        let wrapped = self.wrap.push(&kept, Style::PLAIN, self.width());
         queue!(self.out, Print(wrapped))
+    }
+
+    /// The next piece of an answer.
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        let (kept, width) = (self.visible.push(text), self.width());
+        let pieces = match &mut self.markdown {
+            Some(markdown) => markdown.push(&kept, width),
+            None => vec![Piece::Text(Style::PLAIN, kept)],
+        };
+        self.pieces(pieces)
+    }
+
+    /// What was held back of an answer, as something else comes between.
+    fn flush(&mut self) -> io::Result<()> {
+        let width = self.width();
+        let held = self.markdown.as_mut().map(|markdown| markdown.flush(width));
+        self.pieces(held.unwrap_or_default())
+    }
+
+    fn pieces(&mut self, pieces: Vec<Piece>) -> io::Result<()> {
+        let width = self.width();
+        for piece in pieces {
+            match piece {
+                Piece::Text(style, text) => queue!(self.out, Print(self.wrap.push(&text, style, width)))?,
+                Piece::Hang(style, margin) => self.wrap.hang(style, margin),
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer is over, or begins anew: what was open in it is not any more.
+    fn close(&mut self) {
+        if let Some(markdown) = &mut self.markdown {
+            *markdown = Markdown::default();
+        }
     }
 
     /// The last column stays free: some terminals begin a new row as soon as it is written.
@@ -112,6 +157,9 @@ impl<W: Write> Live<W> {
         let before = mem::replace(&mut self.place, place);
         if before == place || before == Section::Start {
             return Ok(());
+        }
+        if before == Section::Text {
+            self.flush()?;
         }
         self.new_row()?;
         self.print("\n")
@@ -167,6 +215,9 @@ impl<W: Write> Live<W> {
             _ => format!("{what}... {}", wording::time(elapsed)),
         };
         match &self.status {
+            Status::Quiet if self.markdown.as_ref().is_some_and(Markdown::holds_table) => {
+                timed("Receiving a table")
+            }
             Status::Quiet => String::new(),
             Status::Asking => timed("Waiting for the model"),
             Status::Summarizing => timed("Summarizing earlier messages"),
@@ -215,13 +266,16 @@ impl<W: Write> View for Live<W> {
     fn begin(&mut self) -> io::Result<()> {
         self.place = Section::Start;
         self.wrap = Wrap::default();
+        self.close();
         Ok(())
     }
 
     fn text(&mut self, delta: &str) -> io::Result<()> {
-        self.status = Status::Quiet;
+        if self.status != Status::Quiet {
+            (self.status, self.since) = (Status::Quiet, Instant::now());
+        }
         self.enter(Section::Text)?;
-        self.print(delta)?;
+        self.answer(delta)?;
         self.draw()
     }
 
@@ -238,10 +292,13 @@ impl<W: Write> View for Live<W> {
     fn line(&mut self, line: &Line) -> io::Result<()> {
         self.enter(Section::Line)?;
         self.new_row()?;
+        if !matches!(line, Line::Note(_)) {
+            self.close();
+        }
         match line {
             Line::Failure(text) => self.colored(Color::Yellow, "! ", text)?,
             Line::Error(text) => self.colored(Color::Red, "", text)?,
-            Line::Note(text) => self.dim(text)?,
+            Line::Note(text) | Line::Restart(text) => self.dim(text)?,
             Line::Approval { title, details } => {
                 self.colored(Color::Yellow, "? ", title)?;
                 // Cut into rows here, so that no row of an argument begins where a line of ours does.
@@ -282,6 +339,8 @@ impl<W: Write> View for Live<W> {
     fn end(&mut self) -> io::Result<()> {
         self.status = Status::Quiet;
         self.erase()?;
+        self.flush()?;
+        self.close();
         self.new_row()?;
         self.out.flush()
     }

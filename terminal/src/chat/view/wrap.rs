@@ -2,7 +2,9 @@
 
 use std::mem;
 
-use unicode_width::UnicodeWidthChar as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::style::Style;
 
 /// Where the text is on its row. A word that turns out too long for the rest of the row is taken back and said again on
 /// the next one.
@@ -10,8 +12,12 @@ use unicode_width::UnicodeWidthChar as _;
 pub(super) struct Wrap {
     /// Cells of the row that are taken.
     column: usize,
+    /// What the further rows of this line begin with.
+    margin: (Style, String),
+    /// The cells of the row that the margin has taken.
+    margin_width: usize,
     /// What may have to be taken back: the text since the last space.
-    word: String,
+    word: Vec<(Style, char)>,
     word_width: usize,
 }
 
@@ -26,52 +32,92 @@ impl Wrap {
         self.column
     }
 
+    /// Has the further rows of this line begin so, until it ends.
+    pub(super) fn hang(&mut self, style: Style, margin: String) {
+        self.margin = (style, margin);
+    }
+
     /// What to print for the next piece of text, on rows of `width` cells. The last column of the terminal must stay
-    /// free: a cursor there cannot be moved back by counting.
-    pub(super) fn push(&mut self, text: &str, width: usize) -> String {
-        let mut out = String::with_capacity(text.len());
+    /// free: a cursor there cannot be moved back by counting. The terminal's style is plain before it and after it.
+    pub(super) fn push(&mut self, text: &str, style: Style, width: usize) -> String {
+        let mut out = Ink { text: String::with_capacity(text.len()), style: Style::PLAIN };
         for c in text.chars() {
             match c {
-                '\n' => self.break_row(&mut out),
-                ' ' if self.column >= width => self.break_row(&mut out),
+                '\n' => {
+                    out.text.push_str("\r\n");
+                    *self = Self::default();
+                }
+                ' ' if self.column >= width => self.next_row(width, &mut out),
                 ' ' | '\t' => {
-                    out.push(c);
+                    out.push(style, c);
                     self.column += if c == ' ' { 1 } else { 8 - self.column % 8 };
                     self.end_word();
                 }
-                c => self.letter(c, width, &mut out),
+                c => self.letter(style, c, width, &mut out),
             }
         }
-        out
+        out.end()
     }
 
-    fn letter(&mut self, c: char, width: usize, out: &mut String) {
+    fn letter(&mut self, style: Style, c: char, width: usize, out: &mut Ink) {
         let cells = c.width().unwrap_or(0);
         if self.column + cells > width {
-            let is_moved = (1..self.column).contains(&self.word_width) && self.word_width + cells <= width;
-            let moved = if is_moved { mem::take(self) } else { Self::default() };
+            let before = self.column - self.margin_width;
+            let is_moved = (1..before).contains(&self.word_width) && self.word_width + cells <= width;
+            let word = if is_moved { mem::take(&mut self.word) } else { Vec::new() };
+            let word_width = if is_moved { self.word_width } else { 0 };
             if is_moved {
                 // Back to where the word began, and away with it.
-                out.push_str(&format!("\u{1b}[{}D\u{1b}[K", moved.word_width));
+                out.text.push_str(&format!("\u{1b}[{word_width}D\u{1b}[K"));
             }
-            self.break_row(out);
-            out.push_str(&moved.word);
-            *self = Self { column: moved.word_width, ..moved };
+            self.next_row(width, out);
+            word.iter().for_each(|(style, c)| out.push(*style, *c));
+            self.column += word_width;
+            (self.word, self.word_width) = (word, word_width);
         }
-        out.push(c);
-        self.word.push(c);
+        out.push(style, c);
+        self.word.push((style, c));
         self.word_width += cells;
         self.column += cells;
     }
 
-    fn break_row(&mut self, out: &mut String) {
-        out.push_str("\r\n");
-        *self = Self::default();
+    /// Goes to the next row of the same line.
+    fn next_row(&mut self, width: usize, out: &mut Ink) {
+        out.text.push_str("\r\n");
+        let (style, margin) = &self.margin;
+        // Where hardly anything else fits, it is left out.
+        let margin = if margin.width() * 2 <= width { margin.as_str() } else { "" };
+        margin.chars().for_each(|c| out.push(*style, c));
+        self.margin_width = margin.width();
+        self.column = self.margin_width;
+        self.end_word();
     }
 
     fn end_word(&mut self) {
         self.word.clear();
         self.word_width = 0;
+    }
+}
+
+/// Text with the escapes that give it its styles.
+struct Ink {
+    text: String,
+    style: Style,
+}
+
+impl Ink {
+    fn push(&mut self, style: Style, c: char) {
+        if mem::replace(&mut self.style, style) != style {
+            self.text.push_str(&style.escape());
+        }
+        self.text.push(c);
+    }
+
+    fn end(mut self) -> String {
+        if self.style != Style::PLAIN {
+            self.text.push_str(&Style::PLAIN.escape());
+        }
+        self.text
     }
 }
 
@@ -100,7 +146,7 @@ mod tests {
     fn shown(text: &str) -> Vec<String> {
         let (mut wrap, mut screen) = (Wrap::default(), vt100::Parser::new(8, 11, 0));
         for c in text.chars() {
-            screen.process(wrap.push(c.encode_utf8(&mut [0; 4]), 10).as_bytes());
+            screen.process(wrap.push(c.encode_utf8(&mut [0; 4]), Style::PLAIN, 10).as_bytes());
         }
         let rows = screen.screen().rows(0, 11).map(|row| row.trim_end().to_owned());
         let mut rows: Vec<String> = rows.collect();
@@ -122,5 +168,24 @@ mod tests {
         ] {
             assert_eq!(shown(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn further_rows_of_a_line_hang_and_a_word_keeps_its_styles() {
+        let (mut wrap, mut screen) = (Wrap::default(), vt100::Parser::new(8, 11, 0));
+        let mut print = |text: &str, style| screen.process(wrap.push(text, style, 10).as_bytes());
+        print("- ", Style::PLAIN);
+        wrap.hang(Style::DIM, "| ".to_owned());
+        let mut print = |text: &str, style| screen.process(wrap.push(text, style, 10).as_bytes());
+        for (text, style) in [("one two th", Style::PLAIN), ("ree", Style::BOLD), (" four\n", Style::PLAIN)] {
+            print(text, style);
+        }
+        print("next line", Style::PLAIN);
+        let rows: Vec<String> =
+            screen.screen().rows(0, 11).take(4).map(|row| row.trim_end().to_owned()).collect();
+        assert_eq!(rows, ["- one two", "| three", "| four", "next line"]);
+        let cell = |row, column| screen.screen().cell(row, column).unwrap();
+        assert!(cell(1, 0).dim() && !cell(1, 2).dim() && !cell(1, 3).bold() && cell(1, 4).bold());
+        assert!(!cell(2, 2).bold() && !cell(3, 0).bold());
     }
 }

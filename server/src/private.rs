@@ -1,0 +1,81 @@
+//! A server inside this process, for one client.
+
+use std::{
+    future::pending,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result};
+use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
+use everturn_store_sqlite::SqliteJournal;
+use everturn_terminal::{Resume, source_state};
+use everturn_transport_http::{Metrics, serve};
+use everturn_wire::{ConversationId, ToolSourceStatus};
+use uuid::Uuid;
+
+use crate::{
+    assembly,
+    capacity::Capacity,
+    config::{Config, Hidden},
+    mcp::McpServers,
+    retention, router,
+    serve::{bind, save},
+};
+
+/// A server on a free port.
+pub(crate) struct Private {
+    pub(crate) url: String,
+    pub(crate) token: Hidden,
+    pub(crate) default_model: String,
+    /// A line about each MCP server whose tools cannot be called.
+    pub(crate) off: Vec<String>,
+    orchestrator: Orchestrator,
+    servers: McpServers,
+}
+
+impl Private {
+    /// Starts it. Without a journal, conversations end with the process. It resumes no turn by itself: those of the file
+    /// are other people's, or of another time.
+    pub(crate) async fn start(config: Config, journal: Option<Arc<SqliteJournal>>) -> Result<Self> {
+        let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
+        let config = Config { token: Some(token.clone()), ..config };
+        let servers = McpServers::start(&config.mcp)?;
+        let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers, None)?;
+        let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
+        let address = listener.local_addr()?;
+        let capacity = Capacity::of_process();
+        let (app, _) = router::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
+        tokio::spawn(serve(listener, app, capacity.connections, pending()));
+        if let Some(journal) = journal {
+            orchestrator.restore().await.context("cannot read what was kept")?;
+            let clock = SystemClock::default();
+            tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
+        }
+        servers.settled().await;
+        let sources = orchestrator.tools().sources;
+        let off = sources.iter().filter(|source| source.status != ToolSourceStatus::Up);
+        let off =
+            off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
+        let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
+        Ok(Self { url: format!("http://{address}"), token, default_model, off, orchestrator, servers })
+    }
+
+    /// Has a turn of an earlier process go on.
+    pub(crate) fn resuming(&self) -> Resume {
+        let orchestrator = self.orchestrator.clone();
+        Box::new(move |id: ConversationId| {
+            let orchestrator = orchestrator.clone();
+            Box::pin(async move {
+                orchestrator.resume_one(&id).await.context("cannot resume the turn")?;
+                Ok(())
+            })
+        })
+    }
+
+    /// Saves what runs, so that it can go on another time.
+    pub(crate) async fn close(self) {
+        save(&self.orchestrator).await;
+        self.servers.close().await;
+    }
+}

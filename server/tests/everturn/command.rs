@@ -1,0 +1,201 @@
+//! Commands that are typed into `everturn chat`: between turns, and while one runs.
+
+use everturn_sim::{Gate, Loopback, Reply, chat, fault};
+
+use crate::{
+    home::{Home, LONG},
+    terminal::{CTRL_D, Terminal},
+};
+
+fn said(text: &str) -> Reply {
+    chat::text([text]).reply()
+}
+
+/// `Hello`, then the gate, then ` again.`
+fn gated(gate: &Gate) -> Reply {
+    chat::text(["Hello", " again."]).reply().stall_before(2, gate)
+}
+
+/// With `sim/one`, `sim/two` and a route over both.
+fn home(provider: &Loopback) -> Home {
+    Home::with(&format!(
+        "[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"one\", \"two\"]\n\
+         [[route]]\nname = \"both\"\ntargets = [\"sim/one\", \"sim/two\"]\nschedule = \"interactive\"\n",
+        provider.base_url()
+    ))
+}
+
+/// The models that were asked.
+fn models(provider: &Loopback) -> Vec<String> {
+    let model = |body: serde_json::Value| body["model"].as_str().unwrap().to_owned();
+    provider.requests().iter().map(|request| model(request.json().unwrap())).collect()
+}
+
+/// The last message of each request.
+fn asked(provider: &Loopback) -> Vec<String> {
+    let last = |body: serde_json::Value| {
+        let messages = body["messages"].as_array().unwrap();
+        messages.last().unwrap()["content"].as_str().unwrap().to_owned()
+    };
+    provider.requests().iter().map(|request| last(request.json().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn models_are_listed_and_chosen_for_the_next_turns() {
+    let provider = Loopback::start(["One.", "Two.", "Three."].map(said)).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/model\r").await;
+    terminal.until("  \u{25cf} sim/one  (default)\n    sim/two\n    route/both\n").await;
+    terminal.until_ends("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("One.\n\n>").await;
+    terminal.press("/model sim\r").await;
+    terminal.until("sim matches several: sim/one, sim/two\n\n>").await;
+    terminal.press("/model none\r").await;
+    terminal.until("No model or route matches none; there are: sim/one, sim/two, route/both\n\n>").await;
+    terminal.press("/model two\r").await;
+    terminal.until("sim/two answers your next message.\n\n>").await;
+    terminal.press("second\r").await;
+    terminal.until("Two.\n\n>").await;
+    terminal.press("third\r").await;
+    terminal.until("Three.\n\n>").await;
+    terminal.press("/model\r").await;
+    terminal.until("    sim/one  (default)\n  \u{25cf} sim/two\n").await;
+    assert_eq!(models(&provider), ["one", "two", "two"]);
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_is_moved_to_the_model_that_is_chosen() {
+    let provider = Loopback::start([fault::overloaded(), said("Fine."), said("More.")]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Retrying (1/3) in 45s").await;
+    terminal.press("/model three\r").await;
+    terminal.until("No model or route matches three;").await;
+    terminal.until("Retrying (1/3) in 4").await;
+    assert_eq!(provider.counts().requests, 1, "it waits still");
+    terminal.press("/model two\r").await;
+    terminal.until("Moved to another model.\n\nFine.\n").await;
+    terminal.until_ends("\n>").await;
+    terminal.press("second\r").await;
+    terminal.until("More.\n\n>").await;
+    assert_eq!(models(&provider), ["one", "two", "two"]);
+}
+
+#[tokio::test]
+async fn a_model_that_is_chosen_while_an_answer_comes_answers_the_next_message() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two.")]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press("/model two\r").await;
+    terminal.until("sim/two answers your next message.").await;
+    gate.open();
+    terminal.until_ends("\n>").await;
+    terminal.press("second\r").await;
+    terminal.until("Two.\n\n>").await;
+    assert_eq!(models(&provider), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn an_answer_is_stopped_by_a_line_and_the_conversation_goes_on() {
+    let provider = Loopback::start([gated(&Gate::new()), said("Fine.")]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/stop\r").await;
+    terminal.until("Nothing runs.\n\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press("/stop\r").await;
+    terminal.until("Stopped.\n\n>").await;
+    provider.until(|seen| seen.open == 0).await;
+    terminal.press("second\r").await;
+    terminal.until("Fine.\n\n>").await;
+    terminal.press("/exit\r").await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+    assert!(terminal.shown().ends_with("Continue with: everturn chat --continue"), "{}", terminal.shown());
+}
+
+#[tokio::test]
+async fn a_queued_message_is_taken_back() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two.")]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/cancel\r").await;
+    terminal.until("No message is queued.\n\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    for message in ["second", "third", "fourth"] {
+        terminal.press(&format!("{message}\r")).await;
+        terminal.until(&format!("Queued: {message} (/cancel takes it back)")).await;
+    }
+    for message in ["fourth", "third"] {
+        terminal.press("/cancel\r").await;
+        terminal.until(&format!("Not sent: {message}")).await;
+    }
+    gate.open();
+    terminal.until("> second\nTwo.\n\n>").await;
+    assert_eq!(asked(&provider), ["first", "second"]);
+}
+
+#[tokio::test]
+async fn an_unknown_command_is_not_sent_and_the_closest_one_is_named() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two.")]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/modle\r").await;
+    terminal.until("Unknown command /modle: did you mean /model? /help lists all commands.").await;
+    terminal.press("/help\r").await;
+    terminal.until("/cancel                  take the last queued message back\n").await;
+    terminal.until_ends("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press("/sotp\r").await;
+    terminal.until("Unknown command /sotp: did you mean /stop?").await;
+    terminal.press("/tools\r").await;
+    terminal.until("no tools").await;
+    gate.open();
+    terminal.until_ends("\n>").await;
+    terminal.press(" /modle\r").await;
+    terminal.until("Two.\n\n>").await;
+    assert_eq!(asked(&provider), ["first", "/modle"]);
+}
+
+#[tokio::test]
+async fn tab_completes_commands_and_models() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate)]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/mo\t").await;
+    terminal.until("\n> /model").await;
+    terminal.press(" tw\t").await;
+    terminal.until("\n> /model sim/two").await;
+    terminal.press("\r").await;
+    terminal.until("sim/two answers your next message.\n\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press("/st\t").await;
+    terminal.until("> /stop").await;
+    terminal.press("\r").await;
+    terminal.until("Stopped.\n\n>").await;
+    assert_eq!(models(&provider), ["two"]);
+}
+
+#[tokio::test]
+async fn ctrl_d_leaves_also_while_an_answer_comes() {
+    let provider = Loopback::start([gated(&Gate::new())]).await;
+    let mut terminal = Terminal::new(&home(&provider), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press(CTRL_D).await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+    assert!(!terminal.shown().contains("Stopped."), "{}", terminal.shown());
+}

@@ -1,0 +1,153 @@
+//! The commands that can be typed: their names, what follows them and what they do.
+
+use everturn_console::printer;
+
+/// A command.
+struct Command {
+    name: &'static str,
+    /// What follows it.
+    words: &'static str,
+    about: &'static str,
+}
+
+/// All of them, as `/help` lists them.
+const COMMANDS: [Command; 14] = [
+    of("/help", "", "list these commands"),
+    of("/model", "[MODEL]", "choose the model or route, also for a turn that waits; alone, list them"),
+    of(
+        "/retry",
+        "[MODEL]",
+        "answer again, perhaps with another model; while a turn waits, without more waiting",
+    ),
+    of("/edit", "TEXT", "replace your last message"),
+    of("/stop", "", "stop the running turn"),
+    of("/cancel", "", "take the last queued message back"),
+    of("/allow", "[always]", "allow the tool call that waits; always: its tool in this conversation"),
+    of("/deny", "[REASON]", "deny the tool call that waits"),
+    of("/allowed", "", "list the tools that are allowed in this conversation"),
+    of("/revoke", "TOOL", "ask before each call of that tool again"),
+    of("/tools", "", "list the tools that models are offered"),
+    of("/settings", "[NAME VALUE]", "show or change the retry settings"),
+    of("/exit", "", "leave; a turn that runs is kept"),
+    of("/quit", "", "the same"),
+];
+
+const fn of(name: &'static str, words: &'static str, about: &'static str) -> Command {
+    Command { name, words, about }
+}
+
+/// How alike two words must be, from 0 to 1, for one to be taken for a misspelling of the other.
+const ALIKE: f64 = 0.8;
+
+/// The most cells of a command with its words in the list.
+const WIDTH: usize = 24;
+
+impl Command {
+    fn usage(&self) -> String {
+        format!("{} {}", self.name, self.words).trim_end().to_owned()
+    }
+}
+
+/// The command that a line begins with, and what follows it; none where the line begins otherwise, as with a path.
+pub(super) fn split(line: &str) -> Option<(&str, &str)> {
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let letters = name.strip_prefix('/')?;
+    (!letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some((name, rest))
+}
+
+pub(super) fn is_known(name: &str) -> bool {
+    COMMANDS.iter().any(|command| command.name == name)
+}
+
+/// What to write in place of a command that cannot be followed.
+pub(super) fn usage(name: &str) -> String {
+    if let Some(known) = COMMANDS.iter().find(|command| command.name == name) {
+        return format!("{}: {}.", known.usage(), known.about);
+    }
+    let escape = "/help lists all commands. To send it as a message, begin with a space.";
+    match closest(name) {
+        Some(closest) => format!("Unknown command {name}: did you mean {closest}? {escape}"),
+        None => format!("Unknown command {name}. {escape}"),
+    }
+}
+
+/// The command that was probably meant.
+fn closest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let alike = |command: &Command| match command.name.starts_with(&name) {
+        true => 1.0,
+        // Without the slash, which all have.
+        false => strsim::jaro_winkler(&command.name[1..], &name[1..]),
+    };
+    let best = COMMANDS.iter().max_by(|one, other| alike(one).total_cmp(&alike(other)))?;
+    (alike(best) >= ALIKE).then_some(best.name)
+}
+
+/// The list of commands.
+pub(in crate::chat) fn help() -> String {
+    let row = |command: &Command| format!("{} {}", printer::pad(&command.usage(), WIDTH), command.about);
+    let rows: Vec<String> = COMMANDS.iter().map(row).collect();
+    format!(
+        "{}\nWhile a turn runs, a message is queued. Esc cancels a wait, Ctrl-C stops the turn, Ctrl-D leaves.",
+        rows.join("\n")
+    )
+}
+
+/// What a typed word may become: commands, or what may follow one of them, of which `models` are the names of models.
+pub(in crate::chat) fn completions(typed: &str, models: &[String]) -> Vec<String> {
+    match typed.split_once(' ') {
+        None if typed.starts_with('/') => {
+            let names = COMMANDS.iter().map(|command| command.name);
+            names.filter(|name| name.starts_with(typed)).map(str::to_owned).collect()
+        }
+        Some((name @ ("/model" | "/retry"), start)) => {
+            let found = models.iter().filter(|model| model.contains(start));
+            found.map(|model| format!("{name} {model}")).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The longest start that all completions of a typed line share, where it is longer than what is typed.
+pub(in crate::chat) fn completed(typed: &str) -> Option<String> {
+    let all = completions(typed, &[]);
+    let first = all.first()?;
+    let shared = |end: &usize| all.iter().all(|other| other.get(..*end) == first.get(..*end));
+    let end = (typed.len() + 1..=first.len()).rev().find(shared)?;
+    Some(first[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_completed_as_far_as_it_is_clear() {
+        for (typed, expected) in [
+            ("/mo", Some("/model")),
+            ("/al", Some("/allow")),
+            ("/st", Some("/stop")),
+            ("/model", None),
+            ("/", None),
+            ("mo", None),
+            ("/x", None),
+        ] {
+            assert_eq!(completed(typed).as_deref(), expected, "{typed}");
+        }
+        let models = ["a/one".to_owned(), "b/two".to_owned()];
+        assert_eq!(completions("/model tw", &models), ["/model b/two"]);
+        assert_eq!(completions("/retry ", &models), ["/retry a/one", "/retry b/two"]);
+        assert_eq!(completions("/allow", &models), ["/allow", "/allowed"]);
+        assert!(completions("/edit a", &models).is_empty());
+    }
+
+    #[test]
+    fn help_has_a_line_for_each_command() {
+        let help = help();
+        for command in &COMMANDS {
+            assert_eq!(help.lines().filter(|line| line.starts_with(&command.usage())).count().min(1), 1);
+            assert!(command.usage().len() <= WIDTH);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The server of a chat, asked over HTTP beside the connection.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use everturn_console::Hidden;
+use everturn_wire::{ConversationId, Models, QueueCancelled};
+use tokio::time::timeout;
+
+use super::{
+    allowed,
+    directory::{Directory, Exchange},
+    order::Question,
+    settings, tools,
+    view::Line,
+};
+use crate::remote::{Address, Remote, encoded};
+
+/// How long an answer may take: meanwhile nothing of a turn is shown.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Server {
+    pub(super) address: Address,
+    pub(super) token: Option<Hidden>,
+}
+
+impl Server {
+    /// What it answers, as it is shown.
+    pub(super) async fn tell(&self, question: Question, id: &ConversationId) -> Line {
+        let told = self.patiently(async |remote| match question {
+            Question::Settings(asked) => settings::answer(asked, id, &remote).await,
+            Question::Allowed(asked) => allowed::answer(asked, id, &remote).await,
+            Question::Tools => tools::answer(&remote).await,
+        });
+        told.await.map_or_else(|error| Line::Error(error.to_string()), Line::Note)
+    }
+
+    /// Its models and routes; the first is the default.
+    pub(super) async fn models(&self) -> Result<Vec<String>> {
+        let ask = async |remote: Remote<'_>| {
+            let answer = remote.get("/models").await?.context("the server lists no models: upgrade it")?;
+            Ok(answer.read::<Models>()?.models)
+        };
+        self.patiently(ask).await
+    }
+
+    /// The model or route that a conversation is with; none before it begins.
+    pub(super) async fn model_of(&self, id: &ConversationId) -> Result<Option<String>> {
+        self.patiently(async |remote| Ok(Directory(remote).summary(id).await?.and_then(|found| found.model)))
+            .await
+    }
+
+    /// The last message of a conversation and its answer.
+    pub(super) async fn last_exchange(&self, id: &ConversationId) -> Result<Option<Exchange>> {
+        self.patiently(async |remote| Directory(remote).last_exchange(id).await).await
+    }
+
+    /// Whether a turn runs or waits in a conversation.
+    pub(super) async fn is_active(&self, id: &ConversationId) -> Result<bool> {
+        self.patiently(async |remote| Directory(remote).is_active(id).await).await
+    }
+
+    /// Takes a queued message back. False when it is too late.
+    pub(super) async fn take_back(&self, id: &ConversationId, message_id: &str) -> Result<bool> {
+        let path = format!("/conversations/{id}/queue/{}", encoded(message_id));
+        let ask = async |remote: Remote<'_>| {
+            let answer = remote.delete(&path).await?;
+            let cancelled: Option<QueueCancelled> = answer.map(|answer| answer.read()).transpose()?;
+            Ok(cancelled.is_some_and(|told| told.cancelled))
+        };
+        self.patiently(ask).await
+    }
+
+    async fn patiently<'a, T>(&'a self, ask: impl AsyncFnOnce(Remote<'a>) -> Result<T>) -> Result<T> {
+        let remote = Remote::new(&self.address, self.token.as_ref())?;
+        let answer = timeout(PATIENCE, ask(remote)).await;
+        answer.unwrap_or_else(|_| {
+            Err(anyhow!("the server did not answer in {} s: try again", PATIENCE.as_secs()))
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! For programs: the events as the server sends them, one on each line.
+
+use std::io::{self, Write};
+
+use super::{Line, Status, View};
+
+/// Writes events to `out`, and to `err` only why there are none.
+pub(crate) struct Json<O, E> {
+    out: O,
+    err: E,
+}
+
+impl<O: Write, E: Write> Json<O, E> {
+    pub(crate) fn new(out: O, err: E) -> Self {
+        Self { out, err }
+    }
+}
+
+impl<O: Write, E: Write> View for Json<O, E> {
+    fn event(&mut self, json: &str) -> io::Result<()> {
+        // As one piece: whoever reads it must not be given half a line.
+        self.out.write_all(format!("{json}\n").as_bytes())?;
+        self.out.flush()
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        match line {
+            Line::Error(text) => writeln!(self.err, "{text}"),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn text(&mut self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reasoning(&mut self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn status(&mut self, _: Status) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn draft(&mut self, _: &str, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn refresh(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
