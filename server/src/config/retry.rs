@@ -183,7 +183,7 @@ fn interactive(table: &str, figures: &Figures) -> Result<Interactive> {
 fn jitter(table: &str, figures: &Figures, usual: f64) -> Result<f64> {
     let jitter = figures.jitter.unwrap_or(usual);
     if !(0.0..=1.0).contains(&jitter) {
-        bail!("{table} jitter is a part of the wait: write a number from 0 to 1");
+        bail!("{table} jitter is a fraction of the wait: write a number from 0 to 1");
     }
     Ok(jitter)
 }

@@ -131,7 +131,7 @@ async fn settings_hold_from_the_next_turn_on_and_those_who_asked_are_told() {
             break message;
         }
     };
-    assert_eq!(refusal["message"], "retry settings: jitter is 2: write a part of the wait, from 0 to 1");
+    assert_eq!(refusal["message"], "retry settings: jitter is 2: write a fraction of the wait, from 0 to 1");
 }
 
 #[tokio::test]

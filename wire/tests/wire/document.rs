@@ -1,4 +1,4 @@
-//! The generated documents are current, and name nothing that they do not define.
+//! The generated documents are up to date and have no dangling references.
 
 use std::{fs, path::Path};
 
@@ -24,7 +24,7 @@ fn what_is_served_is_what_was_generated() {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     for document in [openapi(), asyncapi()] {
         let mut references = Vec::new();
         collect(&document, &mut references);
