@@ -130,7 +130,7 @@ test('an error ends the turn in plain sight and can be tried again', async () =>
 test('a turn that gave up says what was tried and what to do, also after a reload', async () => {
   await open();
   const paragraphs = () => page.locator('.error').last().locator('p').allTextContents();
-  const advice = 'The provider has too little capacity just now: wait, or switch to another model.';
+  const advice = 'The provider is out of capacity at the moment: wait, or switch to another model.';
   const detail = 'the next attempt would be in 61 s, the budget leaves 60 s';
   const overloaded = { type: 'error', message: 'HTTP 529: {}', code: '529', category: 'overloaded' };
   for (const [facts, ...expected] of [

@@ -1,11 +1,11 @@
-//! What holds of every failure, however strange.
+//! Properties of the diagnosis of any failure.
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose, explain};
 use everturn_wire::Failure;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Pieces of real errors, so that random bodies reach the rules behind the first look.
+/// Pieces of real errors, so that random bodies reach the deeper rules.
 const PIECES: &[&str] = &[
     "{\"error\":",
     "{\"message\":",
@@ -65,7 +65,7 @@ fn body() -> impl Strategy<Value = String> {
     prop_oneof![".{0,300}", pieces(), value().prop_map(|value| value.to_string())]
 }
 
-/// JSON whose fields have the names that matter.
+/// JSON with relevant field names.
 fn value() -> impl Strategy<Value = Value> {
     let key = prop::sample::select(vec![
         "error",
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn no_wait_is_invented(
+    fn a_wait_needs_evidence(
         text in "[b-hj-qu-z ]{0,30} [0-9]{1,10}(s|ms| seconds| minutes|h)? [b-hj-qu-z0-9 ]{0,30}", status in 400u16..600,
     ) {
         for body in [text.clone(), json!({"error": {"message": text, "code": text}}).to_string()] {
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_that_the_diagnosis_calls_permanent_never_becomes_transient_by_an_echo(echo in "[a-z ]{10,60}") {
+    fn an_echo_never_makes_a_permanent_failure_transient(echo in "[a-z ]{10,60}") {
         let body = json!({"error": {
             "message": format!("Invalid value for 'content': 'rate limit reached, overloaded, try again in 5s {echo}'"),
             "type": "invalid_request_error",
@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// Bodies that make careless parsers slow: this ends at once, or the test run hangs visibly.
+/// Bodies that make careless parsers slow. Each must finish promptly, or the test run hangs.
 #[test]
 fn hostile_bodies_cost_little() {
     for piece in [

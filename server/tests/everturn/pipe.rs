@@ -27,7 +27,7 @@ async fn a_failure_is_no_answer() {
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(1)));
     let said = stderr(&output);
     let end = "\nRetry failed after 2 attempts: HTTP 529: Overloaded\nGave up after 2 retries over 3 ms.\n\
-               The provider has too little capacity just now: wait, or switch to another model.\n";
+               The provider is out of capacity at the moment: wait, or switch to another model.\n";
     assert!(said.ends_with(end), "{said}");
     assert_eq!(provider.counts().requests, 3);
 }
