@@ -1,4 +1,4 @@
-//! Fragments as servers really send them.
+//! Fragments as servers actually send them.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn assemble(fragments: &[Fragment<'_>], cut: bool) -> Result<Vec<ToolCall>, Asse
     assembly.finish("call_s", cut)
 }
 
-/// Ids, names and raw or parsed arguments, as one line each.
+/// Returns ids, names and raw or parsed arguments, one call per line.
 fn shown(fragments: &[Fragment<'_>]) -> Vec<String> {
     let line = |call: ToolCall| match call.arguments {
         Arguments::Parsed(value) => format!("{} {} {value}", call.id, call.name),

@@ -1,4 +1,4 @@
-//! Endpoints that can be used, and what is said of those that cannot.
+//! Valid endpoints, and errors about invalid ones.
 
 use everturn_wire::Category;
 
@@ -38,7 +38,7 @@ fn what_cannot_be_used_is_refused_without_being_shown() {
         (at("host/v1"), "relative URL"),
         (at(""), "relative URL"),
         (at("ftp://host"), "neither http nor https"),
-        (at("https://user:hush-hush@host"), "names a user or password"),
+        (at("https://user:hush-hush@host"), "contains a user name or password"),
         (keyed("hush-hush\nsk"), "API key has characters"),
         (headed("x y", "hush-hush"), "header \"x y\" cannot be sent: its name"),
         (headed("x-y", "hush-hush\u{7f}"), "header \"x-y\" cannot be sent: its value"),

@@ -26,7 +26,7 @@ fn text(text: &str) -> StreamEvent {
 
 const STOP: StreamEvent = StreamEvent::Finished(FinishReason::Stop);
 
-/// What a call tells when nothing has to be waited for.
+/// Returns the events of a call without waits.
 fn told(provider: &Scripted, attempt: u32) -> Vec<StreamEvent> {
     provider.stream(request(attempt)).collect().now_or_never().expect("nothing to wait for")
 }

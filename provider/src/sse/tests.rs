@@ -1,4 +1,4 @@
-//! The decoder against a table, against itself in pieces, and against a decoder nobody here wrote.
+//! The decoder against a table, against itself with split input, and against an independent decoder.
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use proptest::prelude::*;
@@ -8,10 +8,10 @@ use super::*;
 
 type Owned = (String, String);
 
-/// What is tried, its bytes, and the names and data of the events in them.
+/// A description, the bytes, and the names and data of the expected events.
 type Row = (&'static str, &'static [u8], &'static [(&'static str, &'static str)]);
 
-/// Everything `pieces` decode to, and whether the limit was met in the end.
+/// Decodes all pieces. Returns the events, and whether the limit was exceeded.
 fn decode_within<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Owned>, bool) {
     let mut decoder = SseDecoder::new(limit);
     let mut events = Vec::new();
@@ -92,7 +92,7 @@ fn the_largest_event_is_let_through_and_the_next_size_is_not() {
     assert_eq!(decode_within(100, comment.chunks(1)), (vec![], true), "nor does an endless comment grow");
 }
 
-/// What is left over of `pieces` when all of them are read.
+/// Returns what is left over after reading all pieces.
 fn stray<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut decoder = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);
     for mut piece in pieces {
@@ -129,7 +129,7 @@ fn after_the_limit_nothing_is_decoded() {
     assert!(decoder.next(&mut input).is_err());
 }
 
-/// A decoder that went over the event again for every piece would go over half a terabyte here.
+/// A decoder that rescanned the event for every piece would read half a terabyte here.
 #[test]
 fn eight_mebibytes_pass_whole_and_in_crumbs() {
     let text = "0123456789abcdef".repeat(8 << 16);
@@ -142,7 +142,7 @@ fn eight_mebibytes_pass_whole_and_in_crumbs() {
     }
 }
 
-/// Bytes in which everything that means something to the format is frequent.
+/// Bytes in which characters significant to the format are frequent.
 fn stream_bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         "data: ".as_bytes(),

@@ -21,7 +21,7 @@ fn parts(parts: &Value) -> String {
     event(&json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}]}))
 }
 
-/// The end of an answer. The API gives the same reason whether or not tools are wanted.
+/// Returns the end of an answer. The API uses the same reason with and without tool calls.
 fn stop() -> String {
     event(
         &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}]}),

@@ -142,7 +142,7 @@ impl Dialect for ResponsesApi {
     }
 }
 
-/// The items of the requests that `history` makes, one after the other, and how each call ended.
+/// Returns the items of the requests made for `history`, one after the other, and how each call ended.
 async fn asked(replies: Vec<Reply>, history: &[(&str, &str)]) -> Vec<(Vec<Value>, StreamEvent)> {
     let server = Loopback::start(replies).await;
     let provider = ResponsesApi::provider(Setup::at(&server.base_url()));

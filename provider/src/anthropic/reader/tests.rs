@@ -1,4 +1,4 @@
-//! Streams as the API really sends them.
+//! Streams as the API actually sends them.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
     let (facts, end) = read(payloads);
     assert_eq!(end, Ok(()), "{facts:?}");

@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use super::*;
 use crate::{
@@ -12,7 +12,7 @@ fn config() -> AnthropicConfig {
 
 pub(in crate::anthropic) const ORIGIN: &str = "anthropic host";
 
-/// The body of a request, of an adapter as it is unless set.
+/// Returns the body of a request made with the default configuration.
 pub(in crate::anthropic) fn asked(request: &Request) -> Value {
     body(&config(), ORIGIN, request)
 }

@@ -1,4 +1,4 @@
-//! Streams as servers really send them.
+//! Streams as servers actually send them.
 
 use std::borrow::Cow;
 
@@ -23,14 +23,14 @@ fn read_within(limit: usize, payloads: &[&str]) -> (Vec<StreamEvent>, Result<(),
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[&str]) -> Vec<StreamEvent> {
     let (facts, end) = read_within(1 << 20, payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
     facts
 }
 
-/// The flaw of an answer that is not.
+/// Returns the flaw of an unusable answer.
 fn flaw_of(payloads: &[&str]) -> Flaw {
     let (facts, end) = read_within(1 << 20, payloads);
     assert!(!facts.iter().any(|fact| matches!(fact, StreamEvent::Finished(_) | StreamEvent::ToolCall(_))));

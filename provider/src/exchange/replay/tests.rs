@@ -1,4 +1,4 @@
-//! What every reader does with bytes that nobody meant for it.
+//! Arbitrary bytes fed to every reader.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::*;
 
 const LIMITS: AnswerLimits = AnswerLimits { event: 2000, answer: 2000 };
 
-/// What streams of these APIs are made of, so that random ones reach beyond the first frame.
+/// Typical pieces of streams of these APIs, so that random ones reach beyond the first frame.
 const PIECES: &[&str] = &[
     "data: ",
     "event: error\n",

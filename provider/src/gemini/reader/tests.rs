@@ -1,4 +1,4 @@
-//! Streams as the API really sends them.
+//! Streams as the API actually sends them.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
     let (facts, end) = read(payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
@@ -142,7 +142,7 @@ fn a_model_that_failed_has_not_answered() {
 #[test]
 fn a_refused_prompt_is_said_to_be() {
     let payload = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 9}});
-    let expected = format!("the prompt was refused (PROHIBITED_CONTENT): {payload}");
+    let expected = format!("the prompt was blocked (PROHIBITED_CONTENT): {payload}");
     assert_eq!(read(std::slice::from_ref(&payload)), (vec![], Err(Flaw::Payload(expected))));
     let harmless = json!({"promptFeedback": {"safetyRatings": []}});
     assert_eq!(facts(&[harmless, text("a"), closing("STOP")]).len(), 2);
@@ -150,7 +150,7 @@ fn a_refused_prompt_is_said_to_be() {
 
 #[test]
 fn there_may_be_more_after_the_reason_to_stop() {
-    // Some servers give a reason with every piece.
+    // Some servers send a finish reason with every piece.
     let piece = |text: &str| {
         let mut payload = closing("STOP");
         payload["candidates"][0]["content"]["parts"][0]["text"] = json!(text);

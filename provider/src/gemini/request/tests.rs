@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use everturn_wire::{Message, Role};
 
@@ -30,7 +30,7 @@ fn thought(text: &str, echo: &Value) -> Value {
     json!({"type": "thinking", "text": text, "echo": echo})
 }
 
-/// A call that the API gave with this to be given back.
+/// Returns a call with this echo data.
 fn own_call(id: &str, data: &Value) -> Value {
     let mut chunk = call(id, &json!({}));
     chunk["echo"] = own(data);
@@ -133,7 +133,7 @@ fn what_another_gave_is_not_sent_on() {
     assert_eq!(read[2]["parts"][0]["functionResponse"].get("id"), None);
 }
 
-/// The API refuses a part without anything but a signature.
+/// The API rejects a part with nothing but a signature.
 #[test]
 fn a_signature_without_a_part_is_left_out() {
     let lone = |data| thought("", &own(&data));

@@ -1,4 +1,4 @@
-//! Faults told apart by structure, made with real sockets.
+//! Errors of real sockets, classified by structure.
 
 use everturn_sim::{ClosedPort, Loopback, Reply};
 use http_body_util::Full;
@@ -31,7 +31,7 @@ async fn fault(address: &str) -> ConnectionError {
     fault
 }
 
-/// Answers the first bytes of a TLS handshake with others, then ends the connection.
+/// Answers the first bytes of a TLS handshake with `bytes`, then closes the connection.
 async fn handshake_answered(bytes: &'static [u8]) -> ConnectionError {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

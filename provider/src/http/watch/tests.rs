@@ -1,4 +1,4 @@
-//! What a watch says, and when, on a clock that stands still until it is moved.
+//! Notices of a watch, on a clock that is advanced by hand.
 
 use std::future::poll_fn;
 
@@ -12,7 +12,7 @@ fn watch() -> Watch {
     Watch::begin(Timeouts::default())
 }
 
-/// The next notice, and when it comes, in seconds from the beginning.
+/// Returns the next notice and its time, in seconds since the start.
 async fn next(watch: &mut Watch, begun: Instant) -> (u64, Result<Silence, ConnectionError>) {
     let notice = poll_fn(|cx| watch.poll_notice(cx)).await;
     let said = match notice {
@@ -26,7 +26,7 @@ fn silence(silent_s: u64, left_s: u64, alive: bool) -> Silence {
     Silence { silent_ms: silent_s * 1000, left_ms: Some(left_s * 1000), alive }
 }
 
-/// `left` and `silent` in whole seconds: timers fire up to a millisecond late.
+/// Rounds to whole seconds, because timers fire up to a millisecond late.
 fn whole(silence: Silence) -> Silence {
     let seconds = |ms: u64| (ms + 500) / 1000 * 1000;
     Silence { silent_ms: seconds(silence.silent_ms), left_ms: silence.left_ms.map(seconds), ..silence }
@@ -89,7 +89,7 @@ async fn a_peer_that_never_pauses_is_given_up_too() {
     let begun = Instant::now();
     let over = loop {
         advance(Duration::from_millis(100)).await;
-        // The alarm is never looked at.
+        // The alarm is never polled.
         if let Some(Notice::Over(fault)) = watch.heard(false) {
             break fault;
         }
@@ -166,18 +166,18 @@ async fn an_embedder_may_have_it_otherwise() {
     assert!(timeout(86_400 * SECOND, poll_fn(|cx| endless.poll_notice(cx))).await.is_err());
 }
 
-/// A call that may take so long in all.
+/// Returns the watch of a call with this total timeout.
 fn bounded(total: Duration) -> Watch {
     Watch::begin(Timeouts { total: Some(total), ..Timeouts::default() })
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_may_have_a_bound_of_its_own() {
-    // While nothing comes: the earlier bound counts.
+    // Nothing arrives: the earlier timeout applies.
     let (mut watch, begun) = (bounded(15 * SECOND), Instant::now());
     let (when, over) = next(&mut watch, begun).await;
     assert_eq!((when, over.unwrap_err().kind), (15, Transport::TotalTimeout));
-    // While an answer comes that never pauses.
+    // An answer arrives without a pause.
     let (mut watch, begun) = (bounded(30 * SECOND), Instant::now());
     watch.answered();
     let over = loop {

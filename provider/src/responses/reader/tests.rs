@@ -1,4 +1,4 @@
-//! Streams as servers of this API really send them.
+//! Streams as servers of this API actually send them.
 
 use std::borrow::Cow;
 
@@ -25,14 +25,14 @@ fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
     let (facts, end) = read(payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
     facts
 }
 
-/// The facts of an answer that these events, and its end, make complete.
+/// Returns the events of an answer that is complete after these payloads and a terminal event.
 fn completed(payloads: &[Value]) -> Vec<StreamEvent> {
     let mut facts = facts(&[payloads, &[end(&json!({"status": "completed"}))]].concat());
     assert!(matches!(facts.pop(), Some(StreamEvent::Finished(_))));
@@ -164,7 +164,7 @@ fn text_is_shown_once_wherever_it_comes() {
     ] {
         assert_eq!(facts(&events), [text("ab"), StreamEvent::Finished(FinishReason::Stop)], "{events:?}");
     }
-    // Of two parts the second comes only with the item.
+    // The second of two parts arrives only with the item.
     let item = json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "No."}]});
     assert_eq!(completed(&[delta("output_text", 0, "m", "a"), done(0, &item)]), [text("aNo.")]);
     assert_eq!(completed(&[delta("refusal", 0, "m", "No.")]), [text("No.")]);
@@ -241,7 +241,7 @@ fn what_goes_back_goes_with_what_it_led_to() {
     assert_eq!(completed(&[done(0, &thought("r", "")), delta("output_text", 1, "m", "a")]), [text("a")]);
 }
 
-/// The ids and arguments of calls.
+/// Returns the ids and arguments of calls.
 fn calls(events: &[Value]) -> Vec<(String, Value)> {
     let call = |fact: StreamEvent| match fact {
         StreamEvent::ToolCall(ToolCall { id, arguments: Arguments::Parsed(value), .. }) => (id, value),

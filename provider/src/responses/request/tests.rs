@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use super::*;
 use crate::{
