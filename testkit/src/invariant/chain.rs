@@ -5,26 +5,26 @@ use everturn_wire::{Failure, RetryOutcome, RetryPhase, RetryState};
 
 use super::Violation;
 
-/// The kernel schedules no longer wait, whatever is asked for: about 143,000 years.
+/// Maximum wait that the kernel schedules: about 143,000 years.
 const LONGEST_WAIT_MS: u64 = 1 << 52;
 
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     budget: Budget,
-    /// Text, reasoning or a tool call was shown of the current attempt.
+    /// Whether content of the current attempt was shown.
     has_content: bool,
-    /// Retries scheduled in this step, and the sum of their waits.
+    /// Number of retries scheduled in this step, and the sum of their waits.
     retries: u32,
     waited_ms: u64,
-    /// Whether it was not yet told that the series of retries is over.
+    /// Whether the end of the series of retries has not been published yet.
     is_open: bool,
-    /// Whether the last retry that was scheduled still waits.
+    /// Whether the last scheduled retry is still waiting.
     is_waiting: bool,
-    /// Whether the end may be told once more: the answer that ended the series was dropped.
+    /// Whether the end may be published again, because the answer that ended the series was discarded.
     may_end_again: bool,
-    /// What the provider asked for when the current call failed.
+    /// The provider's hint when the current call failed.
     hint_ms: Option<u64>,
-    /// Whether another target is asked since then, of which the hint says nothing.
+    /// Whether another target was chosen since then, to which the hint does not apply.
     has_moved: bool,
     due: Due,
 }
@@ -32,10 +32,10 @@ pub(super) struct Chain {
 /// When the next call may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// Nothing is waited for.
+    /// No wait is scheduled.
     Now,
     At(Millis),
-    /// Someone asked for it earlier, or the clock was set.
+    /// A person requested it earlier, or the clock was set.
     AnyTime,
 }
 
@@ -59,12 +59,12 @@ impl Chain {
         self.hint_ms = failure.hint_ms;
     }
 
-    /// Another target is asked from now on.
+    /// Handles a switch to another target.
     pub(super) fn moved(&mut self) {
         self.has_moved = true;
     }
 
-    /// A retry was told. A clamped one may come before the hint is over.
+    /// Handles a scheduled retry. A clamped one may come before the hint expires.
     pub(super) fn scheduled(
         &mut self,
         attempt: u32,
@@ -98,7 +98,7 @@ impl Chain {
         Ok(())
     }
 
-    /// A sleep begins.
+    /// Handles the start of a sleep.
     pub(super) fn slept(&self, at: Millis, ms: u64) -> Result<(), Violation> {
         match self.due {
             Due::Now => Err(Violation::new(format!("{ms} ms are slept, though no retry was told"))),
@@ -111,7 +111,7 @@ impl Chain {
         }
     }
 
-    /// Somebody said "retry now".
+    /// Handles "retry now".
     pub(super) fn hurried(&mut self) {
         self.any_time();
     }
@@ -126,7 +126,7 @@ impl Chain {
         }
     }
 
-    /// The wait is told to be over.
+    /// Handles the published end of a wait.
     pub(super) fn asking(&mut self, retry: Option<&RetryState>) -> Result<(), Violation> {
         let Some(retry) = retry else {
             return Err(Violation::new("a turn tells its status only for its retries".into()));
@@ -142,7 +142,7 @@ impl Chain {
         Ok(())
     }
 
-    /// A provider call starts.
+    /// Handles the start of a provider call.
     pub(super) fn called(&mut self, at: Millis) -> Result<(), Violation> {
         if let Due::At(due) = self.due {
             ensure!(at >= due, "the provider is asked {} ms before the wait is over", due.since(at));
@@ -157,9 +157,9 @@ impl Chain {
         Ok(())
     }
 
-    /// The series was told to be over.
+    /// Handles the published end of a series.
     pub(super) fn ended(&mut self, attempts: u32, outcome: RetryOutcome) -> Result<(), Violation> {
-        // A wait that is too long is told also before the first retry, and after content.
+        // A wait that is too long is also published before the first retry, and after content.
         let is_first = outcome == RetryOutcome::TooLong;
         ensure!(self.is_open || self.may_end_again || is_first, "the end of retries that had not begun");
         let made = self.retries - u32::from(self.is_waiting);
@@ -168,7 +168,7 @@ impl Chain {
         Ok(())
     }
 
-    /// What was shown of this step is dropped.
+    /// Handles a rewind of the step.
     pub(super) fn rewind(&mut self) {
         self.may_end_again = self.retries > 0;
         self.has_content = false;
@@ -179,7 +179,7 @@ impl Chain {
         self.waited_ms = 0;
     }
 
-    /// The step asks for something else: its retries are counted anew, its waits are not.
+    /// Starts a new series of retries within the step. Waits are still added up.
     pub(super) fn new_series(&mut self) {
         (self.has_content, self.may_end_again, self.is_waiting) = (false, false, false);
         self.retries = 0;
