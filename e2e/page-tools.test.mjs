@@ -45,7 +45,7 @@ test('tools are listed by server, with what happens to their calls and what is c
 
 test('a server that starts or failed says so, and is looked at again', async () => {
   const starting = { name: 'slow', status: 'starting', tools: [] };
-  const down = { name: 'web', status: 'down', message: 'it ended: no key. It is started again in 4 s', tools: [] };
+  const down = { name: 'web', status: 'down', message: 'it ended: no key. Restarting in 4 s', tools: [] };
   await open({ tools: [], sources: [starting, down] });
   assert.deepEqual(await sources(), ['slowstarting…', 'webnot running']);
   assert.equal(await on.page.locator('.reason').textContent(), down.message);

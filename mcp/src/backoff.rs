@@ -1,14 +1,14 @@
-//! How long to wait before a server is started again.
+//! Waits before a server is restarted.
 
 use std::time::Duration;
 
-/// Before the first restart.
+/// The wait before the first restart.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// However often it failed.
+/// The maximum wait.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A server that was up for so long has recovered: it is restarted soon.
+/// After being up for this long, a server has recovered, and is restarted soon.
 const RECOVERED: Duration = Duration::from_secs(60);
 
 /// The waits between restarts: 1 s, doubling to 60 s.
@@ -18,7 +18,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The next wait, after the server was up for so long.
+    /// Returns the next wait, given how long the server was up.
     pub(crate) fn next(&mut self, up: Duration) -> Duration {
         let last = self.last.filter(|_| up < RECOVERED);
         let next = last.map_or(SHORTEST, |last| last.saturating_mul(2).min(LONGEST));

@@ -1,4 +1,4 @@
-//! Servers that die, and what is left of them when we end.
+//! Servers that end, and what is left of them when this process ends.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ async fn a_server_that_dies_in_a_call_is_started_again_and_the_turn_lives() {
     let world = World::up(config(python(&[])), &calls).await;
     let first = world.call().await.content;
     let died = world.call().await;
-    assert!(died.is_error && died.content.contains("what it has done is unknown"), "{died:?}");
+    assert!(died.is_error && died.content.contains("it is not known what it did"), "{died:?}");
     let down = world.until(|source| source.status == ToolSourceStatus::Down).await;
     let message = down.message.unwrap();
-    assert!(message.starts_with("it ended with exit code 7; it is started again in 1 s"), "{message}");
-    assert!(down.tools.iter().any(|tool| tool.name == "s__process"), "its tools stay on offer");
+    assert!(message.starts_with("it ended with exit code 7; restarting in 1 s"), "{message}");
+    assert!(down.tools.iter().any(|tool| tool.name == "s__process"), "its tools are still offered");
     let refused = world.call().await;
     assert!(
         refused.is_error && refused.content.contains("the MCP server s is down: it ended"),
@@ -40,9 +40,9 @@ async fn a_server_that_dies_at_its_start_says_why() {
     let source = world.source();
     assert_eq!(source.status, ToolSourceStatus::Down);
     let message = source.message.unwrap();
-    let expected = "it ended with exit code 3: no key, only [secret]; it is started again in 1 s";
+    let expected = "it ended with exit code 3: no key, only [secret]; restarting in 1 s";
     assert_eq!(message, expected);
-    assert!(world.call().await.is_error, "the turn lives");
+    assert!(world.call().await.is_error, "the turn survives");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +51,7 @@ async fn a_program_that_is_not_there_is_named() {
     let world = World::new(config(command), &[]);
     world.server.settled().await;
     let message = world.source().message.unwrap();
-    assert!(message.starts_with("\"no-such-program\" cannot be started: No such file"), "{message}");
+    assert!(message.starts_with("cannot start \"no-such-program\": No such file"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

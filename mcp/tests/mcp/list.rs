@@ -1,4 +1,4 @@
-//! Lists that change.
+//! Changes of a server's list.
 
 use everturn_wire::ToolSourceStatus;
 use serde_json::json;

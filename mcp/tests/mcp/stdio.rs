@@ -1,4 +1,4 @@
-//! `server-everything` as a program: what its tools answer, and what is shown of them.
+//! `server-everything` as a program: the answers of its tools, and what is shown of them.
 
 use everturn_mcp::{ServerConfig, Setting};
 use everturn_wire::{Chunk, ToolPolicy, ToolSourceStatus};

@@ -65,7 +65,7 @@ fn what_is_wrong_is_named_with_its_line_and_without_secrets() {
             "[[mcp]]\nname = \"a__b\"\ncommand = \"x\"\n",
             ":2: MCP server \"a__b\": \"a__b\" cannot be the name",
         ),
-        ("[[mcp]]\nname = \"a\"\nurl = \"ftp://s3cret\"\n", "its `url` must be an address with http://"),
+        ("[[mcp]]\nname = \"a\"\nurl = \"ftp://s3cret\"\n", "its `url` must begin with http://"),
         (&format!("{both}idle_timeout_ms = 0\n"), "`idle_timeout_ms` must be at least 1"),
         (&format!("{both}retries = 1\n"), ":4: unknown field `retries`"),
         (

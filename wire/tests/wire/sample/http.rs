@@ -64,7 +64,7 @@ pub(crate) fn tools() -> Vec<Tools> {
     let down = ToolSourceInfo {
         name: "files".into(),
         status: ToolSourceStatus::Down,
-        message: Some("it ended with exit code 1; it is started again in 4 s".into()),
+        message: Some("it ended with exit code 1; restarting in 4 s".into()),
         tools: vec![],
     };
     let starting = ToolSourceInfo { status: ToolSourceStatus::Starting, message: None, ..down.clone() };
