@@ -217,7 +217,7 @@ test('an answer that cannot be sent, or comes too late, leaves no button stuck',
   await problem.filter({ hasText: 'Not sent: the server cannot be reached. Try again.' }).waitFor();
   await page.route('**/approvals', (route) => route.fulfill({ json: { answered: false } }), { times: 1 });
   await button('Allow once').click();
-  await problem.filter({ hasText: 'Not taken: the call no longer waits for an answer.' }).waitFor();
+  await problem.filter({ hasText: 'Too late: the call is no longer waiting for an answer.' }).waitFor();
   provider.says('At last.');
   await button('Allow once').click();
   await ends('At last.');

@@ -167,7 +167,7 @@ test('ahead of an overflow nothing is refused, and a summary that cannot be made
   await shows('Lisbon, then.');
   await settled();
   const note = page.locator('.note', { hasText: 'Earlier messages could not be summarized' });
-  assert.match(await note.textContent(), /\(HTTP 529: .*Overloaded.*\)\. The model is sent all of them\.$/);
+  assert.match(await note.textContent(), /\(HTTP 529: .*Overloaded.*\)\. All of them are sent to the model\.$/);
   assert.equal(await page.locator('.note', { hasText: 'summarizing' }).count(), 0);
   assert.equal(await page.locator('#banner').isVisible(), false);
 });

@@ -66,7 +66,7 @@ test('an answer that was stopped or cut says so, has its figures and can be trie
   await on.open();
   for (const [reason, note, again] of [
     ['length', 'Cut off: the model reached its length limit.', 0],
-    ['max-steps', 'Stopped: the turn reached its limit of steps.', 0],
+    ['max-steps', 'Stopped: the turn reached its step limit.', 0],
     ['content-filter', 'Cut off by the provider’s content filter.', 0],
     ['aborted', 'Stopped.', 1],
   ]) {

@@ -29,7 +29,7 @@ const reports = (input) => ({ calls: [{ name: 'final_report', input }] });
 const notes = () => page.locator('.turn > .note').allTextContents();
 const MISSING = 'No report yet: the reply has neither a tool call nor a final report: call a tool, or final_report when you are done';
 
-const LAST = 'Asked for the report alone: this is the last step.';
+const LAST = 'Asking only for the report: this is the last step.';
 
 /** What is kept on the page, in its order: the bubbles, the notes, the cards and the answers. */
 const shown = () =>
@@ -96,6 +96,6 @@ test('when retries are used up, the report alone is asked for', async () => {
   await send(page, 'Check it');
   await shows('"status": "overloaded"');
   await settled(page);
-  assert.deepEqual(await notes(), ['Asked for the report alone: retries are used up.']);
+  assert.deepEqual(await notes(), ['Asking only for the report: no retries are left.']);
   assert.deepEqual(page.wrongs, []);
 });

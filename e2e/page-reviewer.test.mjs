@@ -85,7 +85,7 @@ test('where the reviewer fails, the person is asked', async () => {
   const card = page.locator('.approval');
   await card.waitFor();
   assert.match(await card.locator('.approval-why').textContent(), /the automatic review came to no decision/);
-  assert.equal(reviewer.requests.length, 1, 'a refused key is not tried again');
+  assert.equal(reviewer.requests.length, 1, 'a refused key is not retried');
   await page.getByRole('button', { name: 'Allow once' }).click();
   await shows('Rolled after all.');
   await tells('Review failed', 'Allowed (page)');

@@ -138,11 +138,11 @@ test('a turn that gave up says what was tried and what to do, also after a reloa
     [
       { retries: 1, waitedMs: 5000, outcome: 'too-long', detail, advice },
       'Gave up after 1 retry over 5.0 s.',
-      `Not tried again: ${detail}.`,
+      `Not retried: ${detail}.`,
       advice,
     ],
-    [{ retries: 2, waitedMs: 65_000, outcome: 'not-retryable' }, 'This came after 2 retries over 1 min 05 s, and waiting does not cure it.'],
-    [{ outcome: 'too-long', detail }, `Not tried again: ${detail}.`],
+    [{ retries: 2, waitedMs: 65_000, outcome: 'not-retryable' }, 'Failed after 2 retries over 1 min 05 s; waiting would not help.'],
+    [{ outcome: 'too-long', detail }, `Not retried: ${detail}.`],
     [{}],
   ]) {
     const turn = await begin('Try this.');
