@@ -1,4 +1,4 @@
-//! What `useChat` of Vercel's AI SDK asks for, below `/api/chat`.
+//! Routes for `useChat` of Vercel's AI SDK, below `/api/chat`.
 
 use axum::{
     Json, Router,
@@ -29,16 +29,16 @@ use crate::{
     refusal::Refusal,
 };
 
-/// What this kind of stream is called by those that look for it.
+/// A header that identifies this kind of stream.
 const STREAM: (HeaderName, &str) = (HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1");
 
-/// How a person answered, as it is kept with the decision.
+/// The client recorded with a person's decision.
 const VIA: &str = "ai-sdk";
 
-/// Why a call is closed without its result.
+/// Why a call is closed without a result.
 const LATE: &str = "this request for approval is no longer open";
 
-/// Whether these clients are answered at this path.
+/// Whether this path belongs to this protocol.
 pub(crate) fn is_path(path: &str) -> bool {
     path.strip_prefix("/api/chat").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -50,7 +50,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/api/chat/{id}/stop", post(stop))
 }
 
-/// `POST /api/chat`: a message, the same again, or answers to requests for approval.
+/// `POST /api/chat`: takes a message, one to answer again, or answers to requests for approval.
 async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) -> Result<Response, Plain> {
     let version = version(&parameters)?;
     let sent = Sent::of(request.headers())?;
@@ -58,7 +58,7 @@ async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) 
     let mut asked = ChatRequest::read(&body.bytes).map_err(Refusal::bad)?;
     drop(body);
     asked.model = model(&api.orchestrator, asked.model)?;
-    // Before the turn: who is refused has started nothing.
+    // Before the turn, so that a refused request starts nothing.
     let place = api.stream_place()?;
     let call = Call { api: &api, version, place };
     let rest = call.respond(&asked).await?;
@@ -77,7 +77,7 @@ async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) 
     }
 }
 
-/// `GET /api/chat/{id}/stream`: the running turn from its start.
+/// `GET /api/chat/{id}/stream`: streams the running turn from its start.
 async fn resume(
     State(api): State<Api>,
     parameters: Parameters,
@@ -103,7 +103,7 @@ struct Call<'a> {
     place: OwnedSemaphorePermit,
 }
 
-/// What is to come of a turn whose requests for approval were answered.
+/// The rest of a turn whose requests for approval were answered.
 struct Rest {
     events: Events,
     chunks: Chunks,
@@ -138,7 +138,7 @@ impl Call<'_> {
         }
     }
 
-    /// A turn from its start.
+    /// Streams a turn from its start.
     async fn follow(self, started: Started) -> Result<Response, Plain> {
         let id = started.conversation_id;
         let events = self.api.orchestrator.subscribe(&id, Some(started.from), true).await?;
@@ -147,7 +147,7 @@ impl Call<'_> {
         Ok(self.answer(&id, Events::of(events), chunks, bytes))
     }
 
-    /// The running turn from its start, if there is one.
+    /// Streams the running turn from its start, if there is one.
     async fn running(self, id: &ConversationId) -> Result<Response, Plain> {
         let running = match Events::of_running(&self.api.orchestrator, id).await {
             Err(Error::UnknownConversation { .. }) => None,
@@ -159,15 +159,15 @@ impl Call<'_> {
         Ok(self.answer(id, events, chunks, bytes))
     }
 
-    /// Answers the requests for approval that the client was asked for.
+    /// Answers the client's requests for approval.
     async fn respond(&self, asked: &ChatRequest) -> Result<Option<Rest>, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         if asked.responses.is_empty() {
             return Ok(None);
         }
-        // Before it is answered: what comes of it is still to come.
+        // Subscribe before answering, so that nothing that follows is missed.
         let events = match orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await {
-            // They are of a conversation that is gone: the message begins it anew.
+            // The answers belong to a conversation that is gone, and the message starts it again.
             Err(Error::UnknownConversation { .. }) if asked.ask != Ask::Continue => return Ok(None),
             events => events?,
         };
@@ -191,7 +191,7 @@ impl Call<'_> {
         Ok(Some(Rest { events: Events::of(events), chunks, bytes, has_answered }))
     }
 
-    /// What comes of the answers.
+    /// Streams what follows the answers.
     async fn rest(self, asked: &ChatRequest, rest: Option<Rest>) -> Result<Response, Error> {
         let id = &asked.conversation_id;
         let Some(Rest { events, mut chunks, mut bytes, has_answered }) = rest else {
@@ -208,7 +208,7 @@ impl Call<'_> {
     }
 }
 
-/// The message that is to be answered again.
+/// Returns the message to answer again.
 async fn find(orchestrator: &Orchestrator, id: &ConversationId, place: &Place) -> Result<Option<u64>, Error> {
     let turns = match orchestrator.metrics(id).await {
         Err(Error::UnknownConversation { .. }) => return Ok(None),
@@ -224,7 +224,7 @@ fn response(id: &ConversationId, body: impl Into<axum::body::Body>) -> Response 
     response
 }
 
-/// The conversation that a path names, by the client's id.
+/// Returns the conversation for the client's id in the path.
 fn conversation(path: &RawPathParams) -> ConversationId {
     conversation_of(path.iter().next().map_or("", |(_, id)| id))
 }

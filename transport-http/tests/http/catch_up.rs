@@ -20,7 +20,7 @@ use crate::{
     world::World,
 };
 
-/// A journal in memory that answers after a while and counts how often events are read.
+/// A slow journal in memory that counts how often events are read.
 #[derive(Default)]
 struct Counting {
     inner: MemoryJournal,
