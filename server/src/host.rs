@@ -1,4 +1,4 @@
-//! The server that the terminal client talks through.
+//! The server that the terminal client uses.
 
 use anyhow::Result;
 use everturn_console::Hidden;
@@ -10,7 +10,7 @@ use crate::{
     serve,
 };
 
-/// The one that was named, else a private one inside this process.
+/// Returns the given server, else a private one inside this process.
 pub(crate) async fn find(args: &cli::Chat, environment: &Environment<'_>) -> Result<Host> {
     let words = &args.words;
     if let Some(server) = &words.server {
@@ -25,7 +25,7 @@ pub(crate) async fn find(args: &cli::Chat, environment: &Environment<'_>) -> Res
     Host::private(&private.url, private.token, name, notes)
 }
 
-/// The access token of the command line, else of the environment.
+/// Returns the access token of the command line, else of the environment.
 pub(crate) fn token(given: Option<&String>, environment: &Environment<'_>) -> Option<Hidden> {
     let token = given.cloned().or_else(|| environment.get("EVERTURN_TOKEN"));
     token.as_deref().and_then(Hidden::new)

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A configuration file in a home of its own, and what comes before it.
+/// A configuration file in its own home directory, with flags and environment.
 struct Case {
     home: TempDir,
     flags: Flags,
@@ -197,7 +197,7 @@ fn a_reviewer_is_a_model_that_can_be_asked() {
     assert_eq!(review.within, Some(std::time::Duration::from_secs(5)));
     let problem = with("[tools.review]\nmodel = \"b/m\"").problem();
     assert!(
-        problem.contains("`[tools.review] model` is \"b/m\", which cannot be asked; there are: a/m"),
+        problem.contains("`[tools.review] model` is \"b/m\", which is not available; available: a/m"),
         "{problem}"
     );
     let problem = with("[tools.policy]\n\"x*\" = \"review\"").problem();

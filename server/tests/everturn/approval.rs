@@ -1,4 +1,4 @@
-//! Tool calls that wait for a person's approval, in `everturn chat`: in a terminal and in a pipe.
+//! Tool calls that need a person's approval, in `everturn chat`: in a terminal and in a pipe.
 
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn said(text: &str) -> Reply {
     chat::text([text]).reply()
 }
 
-/// Calls of dice with these arguments.
+/// Returns calls of the dice tool with these arguments.
 fn rolls(inputs: &[&str]) -> Reply {
     let call = |answer: chat::Answer, (at, input): (usize, &&str)| {
         answer.tool(at, &format!("call_{at}"), "roll_dice", [*input])
@@ -33,7 +33,7 @@ fn home(provider: &Loopback, policy: &str, tools: &str) -> Home {
     ))
 }
 
-/// What the model was told by the tools of its last step.
+/// Returns the tool results of the last request.
 fn told(provider: &Loopback) -> Vec<String> {
     let last = provider.requests().last().unwrap().json().unwrap();
     let messages = last["messages"].as_array().unwrap().iter().rev();
@@ -41,7 +41,7 @@ fn told(provider: &Loopback) -> Vec<String> {
     results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A conversation in a terminal, in which this was said.
+/// Opens a terminal, and sends this message.
 async fn opened(home: &Home, words: &[&str], message: &str) -> Terminal {
     let mut terminal = Terminal::new(home, words);
     terminal.until("\n>").await;

@@ -8,7 +8,7 @@ use crate::{
     terminal::{CTRL_C, CTRL_D, ESC, Terminal},
 };
 
-/// `Hello`, then the gate, then ` again.`
+/// Streams `Hello`, waits for the gate, then streams ` again.`
 fn gated(gate: &Gate) -> Reply {
     chat::text(["Hello", " again."]).reply().stall_before(2, gate)
 }

@@ -1,4 +1,4 @@
-//! Conversations that are too long for their model, in the terminal and on disk.
+//! Conversations that exceed the model's context, in the terminal and on disk.
 
 use everturn_sim::{Loopback, Reply, Request, chat, fault};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     terminal::{CTRL_D, Terminal},
 };
 
-/// What the model reads, in characters.
+/// The model's context window, in characters.
 const LIMIT: usize = 800;
 
 const SUMMARY: &str = "They counted to three.";
@@ -22,7 +22,8 @@ fn is_for_summary(request: &Request) -> bool {
     messages(request)[0]["role"] == "system"
 }
 
-/// Answers with 270 characters, which end with their number, refuses what is too long, and fails the first so many calls for a summary.
+/// Answers with 270 characters that end with their number, rejects what is too long, and fails the first calls for a
+/// summary.
 async fn provider(mut failures: usize) -> Loopback {
     let mut answers = 0;
     Loopback::with(move |request: &Request| {

@@ -1,4 +1,4 @@
-//! `everturn conversations` on the file of a real server.
+//! `everturn conversations` with the file of a real server.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A server with two conversations: one that is done, a tool call included, and one that waits for its first retry.
+/// A server with two conversations: a finished one with a tool call, and one that waits for its first retry.
 async fn kept() -> (Home, Server, Loopback) {
     let answer = chat::Answer::new().role().text("Let me roll. ");
     let rolls = answer.tool(0, "call_1", "roll_dice", [r#"{"count":1}"#]).finish("tool_calls").done().reply();
@@ -43,14 +43,14 @@ async fn ask(home: &Home, words: &[&str]) -> (ExitStatus, String, String) {
     (output.status, stdout(&output), stderr(&output))
 }
 
-/// What it says where it succeeds.
+/// Returns the output of a successful command.
 async fn said(home: &Home, words: &[&str]) -> String {
     let (status, said, error) = ask(home, words).await;
     assert!(status.success() && error.is_empty(), "{words:?}: {error}");
     said
 }
 
-/// What it complains of where it fails.
+/// Returns the error of a failed command.
 async fn complaint(home: &Home, words: &[&str]) -> String {
     let (status, said, error) = ask(home, words).await;
     assert!(!status.success() && said.is_empty(), "{words:?}: {said}");
@@ -97,7 +97,7 @@ async fn one_is_shown_as_it_is_read() {
     assert!(shown.ends_with("\n  HTTP 529: Overloaded\nQueued: and then\n"), "{shown}");
 }
 
-/// The definitions that the generated schema has for one line of an export.
+/// Returns the definitions in the generated schema for one line of an export.
 fn schema() -> jsonschema::Validator {
     let document: Value = serde_json::from_str(SCHEMA).unwrap();
     jsonschema::validator_for(&json!({ "$ref": "#/$defs/ExportLine", "$defs": document["$defs"] })).unwrap()

@@ -1,4 +1,4 @@
-//! `everturn explain`, as it is piped into.
+//! `everturn explain` with piped input.
 
 use std::{env, path::Path, process::Stdio};
 
@@ -8,11 +8,11 @@ use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
 
 use crate::home::{DEADLINE, Home, stderr, stdout};
 
-/// What it answers to this input: its exit code, standard output and standard error.
+/// Returns the exit code, standard output and standard error for this input.
 async fn explain(home: &Home, words: &[&str], input: &str) -> (Option<i32>, String, String) {
     let mut command = home.command(&[&["explain"], words].concat());
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    // A program that refuses its words does not read.
+    // A program that rejects its arguments does not read.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
     let output =
         timeout(DEADLINE, child.wait_with_output()).await.expect("the process ends in time").unwrap();
@@ -181,7 +181,7 @@ async fn the_configured_schedule_is_the_one_that_is_told() {
 
 #[tokio::test]
 async fn a_route_is_played_through_over_its_targets() {
-    // Its keys need not be there.
+    // Its keys may be missing.
     let provider = |name: &str, keys: &str| {
         format!(
             "[[provider]]\nname = \"{name}\"\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = {keys}\nmodels = [\"m\"]\n"

@@ -1,4 +1,4 @@
-//! The page, as a browser asks for it.
+//! The page as requested by a browser.
 
 use hyper::Method;
 

@@ -1,4 +1,4 @@
-//! `everturn chat` between pipes: standard output is the answer and nothing else.
+//! `everturn chat` in pipes: standard output contains only the answer.
 
 use std::process::Stdio;
 
@@ -13,7 +13,7 @@ async fn the_answer_is_all_there_is_on_standard_output() {
     let output = Home::with_provider(&provider, SHORT).run(&["chat", "hi"]).await;
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("Hello\n", Some(0)));
     let said = stderr(&output);
-    // What is left of a wait of 1 ms is not known.
+    // The rest of a wait of 1 ms is not predictable.
     let said_of_wait = said.strip_prefix("HTTP 529: Overloaded\nRetrying (1/2) ").unwrap();
     let (_, end) = said_of_wait.split_once("...\n").unwrap();
     assert!(end.starts_with("Answered after 1 retry"), "{said}");

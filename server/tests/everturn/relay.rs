@@ -1,4 +1,4 @@
-//! One turn, three transports: everyone sees the same, and what is told is what happened at the socket.
+//! One turn over three transports: all clients see the same, which is what happened at the socket.
 
 use everturn_sim::{ClosedPort, Loopback, chat, fault};
 use hyper::Method;
@@ -38,7 +38,7 @@ async fn every_transport_tells_the_same_turn() {
     assert_eq!(lines.header("x-conversation-id"), "c1");
     assert!(lines.header("content-type").starts_with("application/x-ndjson"));
 
-    // The others come while the turn waits, and are told it from its start.
+    // The others connect while the turn waits, and receive it from its start.
     let mut first = Socket::open(&server, "/ws").await;
     first.say(&json!({ "type": "chat.subscribe", "conversationId": "c1" })).await;
     let mut of_first = first.events("provider-retry").await;

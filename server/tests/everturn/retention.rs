@@ -1,4 +1,4 @@
-//! What a server lets go of by itself.
+//! Data that a server removes by itself.
 
 use everturn_orchestrator::Cursor;
 use everturn_sim::{Loopback, chat, fault};

@@ -1,4 +1,4 @@
-//! Tool calls that a model reviews, by a provider of its own whose requests are counted.
+//! Tool calls reviewed by a model of a separate provider, whose requests are counted.
 
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{
 const ALLOW: &str = r#"{"outcome":"allow","risk_level":"low"}"#;
 const DENY: &str = r#"{"outcome":"deny","rationale":"nobody asked for dice"}"#;
 
-/// A model that calls a tool and says what came of it.
+/// A model that calls a tool and then reports the result.
 async fn caller() -> Loopback {
     Loopback::with(|request| {
         let messages = request.json().unwrap()["messages"].take();
@@ -23,7 +23,7 @@ async fn caller() -> Loopback {
     .await
 }
 
-/// A server whose dice are reviewed by that judge; `more`: further settings of reviews.
+/// Returns a home whose dice are reviewed by this judge; `more`: further settings of reviews.
 fn home(caller: &Loopback, judge: &Loopback, more: &str) -> Home {
     let provider = |name: &str, provider: &Loopback| {
         format!(

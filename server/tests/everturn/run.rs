@@ -11,7 +11,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A call of the tool by which a model reports.
+/// Returns a call of the reporting tool.
 fn reports(report: &Value) -> Reply {
     chat::tool("call_1", "final_report", [report.to_string()]).reply()
 }
@@ -148,7 +148,7 @@ async fn a_configured_report_is_asked_of_every_turn() {
         provider.base_url()
     );
     let home = Home::with(&config);
-    // Relative to the configuration, not to where the program runs.
+    // Relative to the configuration, not to the working directory.
     fs::create_dir(home.place("everturn/of")).unwrap();
     fs::write(home.place("everturn/of/every-turn.json"), r#"{"type":"object","required":["n"]}"#).unwrap();
     let output = run(&home, &["run", "Count"]).output().await.unwrap();

@@ -1,4 +1,4 @@
-//! `everturn targets`: what a server knows of the models behind a route.
+//! `everturn targets`: the state of the models behind a route.
 
 use everturn_sim::{ClosedPort, Loopback, chat, fault};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     home::{Home, Server, stderr, stdout},
 };
 
-/// A server where a turn on the route of `a/model` and `b/model` found the first one rate limited.
+/// A server on which a turn found the first model of the route of `a/model` and `b/model` rate limited.
 async fn limited() -> (Home, Server) {
     let (a, b) = (
         Loopback::start([fault::rate_limited(Some(3600))]).await,

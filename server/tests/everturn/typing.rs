@@ -1,4 +1,4 @@
-//! What a person types into `everturn chat`: before, while and after an answer comes.
+//! Input typed into `everturn chat` before, during and after an answer.
 
 use std::process::Stdio;
 
@@ -18,7 +18,7 @@ use crate::{
 const LEFT: &str = "\u{1b}[D";
 const UP: &str = "\u{1b}[A";
 
-/// As a terminal types what is pasted.
+/// Returns the bytes that a terminal sends for pasted text.
 fn pasted(text: &str) -> String {
     format!("\u{1b}[200~{text}\u{1b}[201~")
 }
@@ -27,12 +27,12 @@ fn said(text: &str) -> Reply {
     chat::text([text]).reply()
 }
 
-/// `Hello`, then the gate, then ` again.`
+/// Streams `Hello`, waits for the gate, then streams ` again.`
 fn gated(gate: &Gate) -> Reply {
     chat::text(["Hello", " again."]).reply().stall_before(2, gate)
 }
 
-/// The last message of each request.
+/// Returns the last message of each request.
 fn asked(provider: &Loopback) -> Vec<String> {
     let last = |body: Value| body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
     provider.requests().iter().map(|request| last(request.json().unwrap())).collect()
@@ -170,7 +170,7 @@ async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
     terminal.until("  revert       never  (set here)\n").await;
     terminal.press("first\r").await;
     terminal.until("From the other.\n").await;
-    // What is typed before the prompt is there again belongs to the turn.
+    // Input typed before the prompt reappears belongs to the turn.
     terminal.until("Answered after 1 retry").await;
     terminal.until_ends("\n>").await;
     let models = provider

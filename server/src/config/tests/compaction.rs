@@ -1,4 +1,4 @@
-//! Histories that are too long, in the configuration.
+//! Compaction settings.
 
 use super::*;
 
@@ -60,10 +60,10 @@ fn what_is_wrong_is_named_with_its_line() {
     for (table, expected) in [
         (
             "model = \"a/none\"",
-            ":2: `[compaction] model` is \"a/none\", which cannot be asked; there are: a/large, ",
+            ":2: `[compaction] model` is \"a/none\", which is not available; available: a/large, ",
         ),
         ("model = \"route/none\"", "b/n, route/cheap"),
-        ("ahead = 85", ":2: `ahead` is 85, but it is a share of the context window: write 0 (off) to 1"),
+        ("ahead = 85", ":2: `ahead` is 85, but it is a fraction of the context window: write 0 (off) to 1"),
         ("ahead = -0.5", ":2: `ahead` is -0.5, but "),
         ("ahead = nan", ":2: `ahead` is NaN, but "),
         ("ahead = \"soon\"", ":2: `ahead` must be a number"),

@@ -1,4 +1,4 @@
-//! Providers: their names, keys and addresses.
+//! Providers: names, keys and URLs.
 
 use super::*;
 
@@ -113,7 +113,7 @@ fn a_key_comes_from_one_place() {
     for (keys, expected) in [
         ("api_key_env = \"MY_KEY\"", "set the environment variable MY_KEY"),
         ("api_key_file = \"/nowhere/key\"", "there is no `api_key_file` /nowhere/key"),
-        ("api_key_env = \"sk-s3cret\"", "`api_key_env` does not look like the name of a variable"),
+        ("api_key_env = \"sk-s3cret\"", "`api_key_env` does not look like a variable name"),
         ("api_key_env = \"gsk_s3cret\"", "never the key itself"),
         ("api_key_file = \"./nowhere\"", "there is no `api_key_file` ./nowhere"),
         ("api_key_file = \"sk-s3cret/s3cret.s3cret\"", "there is no `api_key_file` of that name"),
@@ -133,7 +133,7 @@ fn a_provider_that_cannot_be_named_is_refused() {
         format!("[[provider]]\nname = {name:?}\nbase_url = \"http://127.0.0.1:1\"\nmodels = {models}\n")
     };
     for (file, expected) in [
-        (provider("a/b", "[\"m\"]"), "without a slash"),
+        (provider("a/b", "[\"m\"]"), "without / or #"),
         (provider("", "[\"m\"]"), "one word"),
         (provider("a", "[]"), "name at least one model"),
         (provider("a", "[\"m\", \"m\"]"), "twice"),

@@ -1,4 +1,4 @@
-//! The report that turns must end with.
+//! Settings of required reports.
 
 use serde_json::json;
 
