@@ -1,4 +1,4 @@
-//! The flaky provider, as another process meets it.
+//! The flaky provider as another process sees it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{

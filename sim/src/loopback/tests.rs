@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use super::*;
 use crate::chat;
 
-/// A client without a library: what it reads is what was on the wire.
+/// A client without a library, which reads exactly what was sent.
 struct Client {
     stream: TcpStream,
     read: BytesMut,
@@ -24,7 +24,7 @@ impl Client {
         self.send(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
     }
 
-    /// Reads until what was read ends with the mark, and takes it.
+    /// Reads up to and including the mark.
     async fn until(&mut self, mark: &str) -> String {
         while !self.read.ends_with(mark.as_bytes()) {
             assert_ne!(self.stream.read_buf(&mut self.read).await.unwrap(), 0, "ended before {mark:?}");
@@ -32,7 +32,7 @@ impl Client {
         String::from_utf8(self.read.split().to_vec()).unwrap()
     }
 
-    /// Reads to the end of the connection: what came, and the error that ended it, if one did.
+    /// Reads to the end of the connection. Returns the data, and the error that ended it, if any.
     async fn rest(&mut self) -> (String, Option<io::ErrorKind>) {
         let error = loop {
             match self.stream.read_buf(&mut self.read).await {
@@ -44,7 +44,7 @@ impl Client {
         (String::from_utf8_lossy(&self.read.split()).into_owned(), error)
     }
 
-    /// One request on a connection of its own, and all that came back.
+    /// Sends one request on its own connection, and returns everything received.
     async fn once(server: &Loopback) -> (String, Option<io::ErrorKind>) {
         let mut client = Self::connect(server).await;
         client.get("/").await;
@@ -52,7 +52,7 @@ impl Client {
     }
 }
 
-/// What follows the head.
+/// Returns what follows the head.
 fn body(wire: &str) -> &str {
     wire.split_once("\r\n\r\n").map_or("no head", |(_, body)| body)
 }
@@ -211,7 +211,7 @@ async fn every_byte_can_be_a_chunk_of_its_own() {
     assert!(wire.ends_with(b"\r\n\r\n1\r\n\xc3\r\n1\r\n\xa9\r\n1\r\nb\r\n0\r\n\r\n"), "{wire:?}");
 }
 
-/// Between two writes the client is given its turn, so a split is a read of its own.
+/// Between two writes, the client gets a chance to run, so a split is a separate read.
 #[tokio::test]
 async fn a_split_is_met_as_a_read_of_its_own() {
     let server = Loopback::start([Reply::raw("abcdef").split_at([1, 4])]).await;
