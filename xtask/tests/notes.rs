@@ -1,33 +1,33 @@
-//! What is written about the code stays true, and the code stays readable.
+//! Checks that the notes are true and the code stays readable.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-/// Longest source file, without its tests.
+/// Maximum length of a source file, without its tests.
 const SOURCE_LINES: usize = 500;
-/// A newcomer reads the architecture in one sitting.
+/// The architecture must be readable in one sitting.
 const ARCHITECTURE_LINES: usize = 150;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The committed files, relative to the root.
+/// Returns the committed files, relative to the root.
 fn files() -> Vec<String> {
     let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output().unwrap();
     assert!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
     let names = String::from_utf8(output.stdout).unwrap();
     let names = names.split_terminator('\0').map(str::to_owned);
-    // A file that was removed but not yet committed so.
+    // Skips a file that was removed, when that is not committed yet.
     names.filter(|name| root().join(name).exists()).collect()
 }
 
-/// A committed file's text; none for a binary file.
+/// Returns a committed file's text; `None` for a binary file.
 fn text(name: &str) -> Option<String> {
     String::from_utf8(fs::read(root().join(name)).unwrap()).ok()
 }
 
-/// What stands between single backticks outside of fenced blocks.
+/// Returns the words in single backticks outside of fenced blocks.
 fn quoted(text: &str) -> Vec<&str> {
     let mut fenced = false;
     let prose = text.lines().filter(|line| {
@@ -38,7 +38,7 @@ fn quoted(text: &str) -> Vec<&str> {
     prose.flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
 }
 
-/// Whether it can only be meant as a path of the repository.
+/// Whether a word can only be a path in the repository.
 fn is_path(word: &str, top: &BTreeSet<&str>) -> bool {
     let plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
     let source = [".rs", ".mjs"].iter().any(|ending| word.ends_with(ending));
@@ -92,7 +92,7 @@ fn the_architecture_is_short() {
     }
 }
 
-/// The lines of a source file before its test module.
+/// Returns the number of lines of a source file before its test module.
 fn source_lines(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let test = lines.windows(2).position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "));
@@ -116,7 +116,7 @@ fn no_source_file_is_too_long() {
 
 #[test]
 fn nothing_is_left_open_and_nothing_outside_is_named() {
-    // Put together here so that this file does not name them itself.
+    // Concatenated so that this file does not contain them.
     let open = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     let outside = [concat!("/wo", "rk"), concat!("../sha", "red")];
     let word = |text: &str, words: &[&str]| {
@@ -129,7 +129,7 @@ fn nothing_is_left_open_and_nothing_outside_is_named() {
             })
         })
     };
-    // Other people's files are copied as they are.
+    // Third-party files are copied unchanged.
     for file in files().into_iter().filter(|file| !file.starts_with("page/asset/vendor/")) {
         for (line, content) in text(&file).iter().flat_map(|text| text.lines()).enumerate() {
             assert!(!word(content, &open), "{file}:{} leaves something open", line + 1);
