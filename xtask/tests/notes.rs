@@ -52,13 +52,56 @@ fn every_path_in_the_prose_exists() {
     let top: BTreeSet<&str> = files.iter().filter_map(|file| Some(file.split_once('/')?.0)).collect();
     let prose = files.iter().filter(|file| {
         let top_level = ["README.md", "tasks.md"].contains(&file.as_str());
-        top_level || (file.starts_with("notes/") && file.ends_with(".md"))
+        top_level
+            || (["notes/", "docs/"].iter().any(|folder| file.starts_with(folder)) && file.ends_with(".md"))
     });
     for file in prose {
         for word in quoted(&text(file).unwrap()).into_iter().filter(|word| is_path(word, &top)) {
             assert!(root().join(word).exists(), "{file} names `{word}`, which does not exist");
         }
     }
+}
+
+/// Returns the targets of relative links outside of fenced blocks.
+fn links(text: &str) -> Vec<&str> {
+    let outside = text.split("```").step_by(2);
+    let targets =
+        outside.flat_map(|part| part.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)));
+    targets.filter(|target| !target.contains("://") && !target.starts_with('<')).collect()
+}
+
+/// Returns the anchors of a document's headings, as GitHub names them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings =
+        text.lines().filter_map(|line| Some(line.strip_prefix('#')?.trim_start_matches('#').trim()));
+    let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_');
+    headings
+        .map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-"))
+        .collect()
+}
+
+#[test]
+fn every_link_in_the_prose_resolves() {
+    let prose = files().into_iter().filter(|file| file.ends_with(".md") && !file.contains("/vendor/"));
+    for file in prose {
+        let (document, folder) = (text(&file).unwrap(), root().join(&file).parent().unwrap().to_owned());
+        for link in links(&document) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { root().join(&file) } else { folder.join(path) };
+            assert!(target.exists(), "{file} links to {link}, which does not exist");
+            if !anchor.is_empty() {
+                let headings = anchors(&fs::read_to_string(target).unwrap());
+                assert!(headings.contains(anchor), "{file} links to {link}, which has no such heading");
+            }
+        }
+    }
+}
+
+#[test]
+fn links_and_anchors_are_read() {
+    let document = "[a](b.md#c), [d](#e-f), <http://x>, [x](https://y)\n```\n[g](h)\n```\n![i](j.png)";
+    assert_eq!(links(document), ["b.md#c", "#e-f", "j.png"]);
+    assert!(anchors("# A\n\n## Retry settings, again").contains("retry-settings-again"));
 }
 
 #[test]

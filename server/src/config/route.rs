@@ -67,9 +67,7 @@ pub(super) fn resolve(
             check_target(name, target, &table.targets[..number], known, source)?;
             match known.on.contains(id) {
                 true => targets.push(id.clone()),
-                false => {
-                    off.push(format!("route {name:?}: {id} is left out, because its provider is disabled"))
-                }
+                false => off.push(format!("route {name:?}: skipping {id} (provider disabled)")),
             }
         }
         match targets.is_empty() {

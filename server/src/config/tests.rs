@@ -201,7 +201,7 @@ fn a_reviewer_is_a_model_that_can_be_asked() {
         "{problem}"
     );
     let problem = with("[tools.policy]\n\"x*\" = \"review\"").problem();
-    assert!(problem.contains("name a model in [tools.review]"), "{problem}");
+    assert!(problem.contains("set `model` in [tools.review]"), "{problem}");
     let problem = Case::new("[tools.review]\nmodel = \"a/m\"").problem();
     assert!(problem.contains("needs a provider"), "{problem}");
 }

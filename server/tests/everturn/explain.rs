@@ -26,10 +26,10 @@ async fn explained(home: &Home, words: &[&str], input: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_readme_shows_what_is_said() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, block) = readme.split_once("```text\n$ curl -s -i ").unwrap();
+async fn the_documented_output_is_current() {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/explain.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let (_, block) = document.split_once("```text\n$ curl -s -i ").unwrap();
     let (block, _) = block.split_once("```").unwrap();
     let (_, said) = block.split_once('\n').unwrap();
     let response = "HTTP/1.1 529 \r\nretry-after: 8\r\ncontent-type: application/json\r\n\r\n\

@@ -84,8 +84,8 @@ fn a_target_whose_provider_is_off_is_left_out() {
     assert_eq!(config.routes[0].targets, ["a/m"]);
     let expected = [
         "provider \"b\": its key is missing: set the environment variable B_KEY",
-        "route \"both\": b/m is left out, because its provider is disabled",
-        "route \"b\": b/m is left out, because its provider is disabled",
+        "route \"both\": skipping b/m (provider disabled)",
+        "route \"b\": skipping b/m (provider disabled)",
         "route \"b\" is disabled, because all of its targets are",
     ];
     assert_eq!(config.off, expected);
