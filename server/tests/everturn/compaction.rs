@@ -136,7 +136,7 @@ async fn turned_off_such_a_turn_fails_and_says_why() {
     let told = crate::home::stderr(&refused);
     assert!(
         !refused.status.success()
-            && told.contains("config.toml:2: `[compaction] model` is \"sim/none\", which cannot be asked"),
+            && told.contains("config.toml:2: `[compaction] model` is \"sim/none\", which is not available"),
         "{told}"
     );
 }
