@@ -19,8 +19,10 @@ impl Exporting {
     /// Reads the environment. Returns `None` if it names no collector.
     pub(crate) fn start() -> Result<Option<Self>> {
         let Some(settings) = Settings::from_environment()? else { return Ok(None) };
-        let client = HttpClient::new(HttpConfig::default()).context("cannot create the HTTP client for traces")?;
-        let traces = Arc::new(settings.traces(client.reqwest().context("cannot create the HTTP client for traces")?)?);
+        let client =
+            HttpClient::new(HttpConfig::default()).context("cannot create the HTTP client for traces")?;
+        let traces =
+            Arc::new(settings.traces(client.reqwest().context("cannot create the HTTP client for traces")?)?);
         Ok(Some(Self { settings, traces }))
     }
 

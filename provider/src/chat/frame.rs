@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::answer::own_word;
 
-/// What almost no event has is boxed: a frame is moved several times for each delta.
+/// Rare fields are boxed, because a frame is moved several times for each delta.
 #[derive(Debug, Deserialize)]
 pub(super) struct Frame<'p> {
     #[serde(borrow)]

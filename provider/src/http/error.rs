@@ -22,9 +22,9 @@ impl ConnectionError {
         Self { kind, text: format!("{what} within {limit:?}") }
     }
 
-    /// The request could not be built.
+    /// Creates the error of a request that could not be built.
     pub(super) fn unsent(error: &hyper::http::Error) -> Self {
-        Self { kind: Transport::Other, text: format!("the request could not be built: {error}") }
+        Self { kind: Transport::Other, text: format!("cannot build the request: {error}") }
     }
 }
 

@@ -21,7 +21,7 @@ use super::*;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs a task for each connection to a port of its own.
+/// Listens on a free port and runs a task for each connection.
 async fn listen<T: Future<Output = io::Result<()>> + Send + 'static>(
     serve: impl Fn(TcpStream) -> T + Send + Sync + 'static,
 ) -> SocketAddr {
