@@ -1,6 +1,6 @@
 //! Explains pasted failures: the diagnosis, its reasons, and what a turn would do.
 //!
-//! Relies on `diagnosis` and the kernel for both. Does not read the configuration.
+//! It leaves the diagnosis to `everturn-diagnosis` and the schedule to the kernel, and reads no configuration.
 
 mod args;
 mod case;
