@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_end_between_words_and_steer_nothing() {
+    fn rows_break_between_words_and_contain_no_control_characters() {
         let mut out = Vec::new();
         let mut printer = Printer::plain(&mut out, Some(12));
         printer.block(Ink::Plain, "  ", "one two three\n\n日本語日本語\u{1b}[2J").unwrap();

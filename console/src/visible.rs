@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_is_dropped_and_what_hides_is_shown() {
+    fn control_characters_are_dropped_and_invisible_ones_shown() {
         for (text, expected) in [
             ("a\u{1b}[2J\u{9b}31m\u{7}b\r\nc\td", "a[2J31mb\nc\td"),
             ("user\u{202e}txt.exe", "user<U+202E>txt.exe"),

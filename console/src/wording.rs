@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_what_its_provider_says() {
+    fn a_failure_shows_the_providers_message() {
         for (message, expected) in [
             (
                 r#"HTTP 529: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_plain_and_urls_are_gone() {
+    fn the_message_is_plain_text_without_urls() {
         assert_eq!(
             words("Rate-limited! See https://x.test/429?a=500, then.", false),
             "rate limited see then"
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn quotations_go_and_quoted_names_stay() {
+    fn quotations_are_removed_and_quoted_names_kept() {
         let text = "Invalid 'name' in \"rate limit reached, wait\" of the model's input";
         assert_eq!(words(text, true), "invalid name in of the models input");
         assert_eq!(words(text, false), "invalid name in rate limit reached wait of the models input");

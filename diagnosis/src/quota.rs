@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unreadable_or_absurd_is_ignored() {
+    fn unreadable_and_absurd_hints_are_ignored() {
         let of = |limit, remaining, reset| {
             read(&[
                 ("x-ratelimit-limit-requests", limit),

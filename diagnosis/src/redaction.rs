@@ -164,7 +164,7 @@ mod tests {
     use super::redact;
 
     #[test]
-    fn secrets_go_and_the_rest_stays() {
+    fn secrets_are_removed_and_the_rest_is_kept() {
         for (text, clean) in [
             ("Incorrect API key provided: sk-proj-abc123xyz.", "Incorrect API key provided: [redacted]"),
             ("key sk-ant-****MxYA, retry", "key [redacted], retry"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_secret_stays() {
+    fn what_only_resembles_a_secret_is_kept() {
         for text in [
             "task-12345678 risk-free",
             "Missing bearer authentication in header",

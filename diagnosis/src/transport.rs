@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_no_status() {
+    fn a_port_is_not_a_status() {
         assert_eq!(
             of(None, "error sending request for url (http://h:429/503): connection closed"),
             Kind::Network

@@ -50,7 +50,7 @@ impl Score {
 }
 
 #[test]
-fn collected_failures_are_understood() {
+fn collected_failures_are_diagnosed() {
     let score = Score::of(include_str!("corpus/errors.jsonl"));
     assert!(score.rows > 300, "only {} rows were read", score.rows);
     // Its text is that of a peer that does not speak HTTP at all, which is retried.
@@ -58,14 +58,14 @@ fn collected_failures_are_understood() {
 }
 
 #[test]
-fn further_failures_are_understood() {
+fn further_failures_are_diagnosed() {
     let score = Score::of(include_str!("corpus/field.jsonl"));
     assert!(score.rows > 200, "only {} rows were read", score.rows);
     score.check(&[]);
 }
 
 #[test]
-fn reported_failures_are_understood() {
+fn reported_failures_are_diagnosed() {
     let score = Score::of(include_str!("corpus/report.jsonl"));
     assert!(score.rows > 500, "only {} rows were read", score.rows);
     score.check(&[]);

@@ -62,7 +62,7 @@ fn a_rate_limit_remains_one_whatever_its_hint() {
 }
 
 #[test]
-fn a_quota_of_days_is_no_rate_limit() {
+fn a_daily_quota_is_not_a_rate_limit() {
     for (headers, body) in [
         (&[("retry-after", "36000")][..], r#"{"error":{"message":"You have exceeded your daily limit."}}"#),
         (&[], r#"{"error":{"message":"Weekly usage limit reached. Resets in 3 days."}}"#),
@@ -132,7 +132,7 @@ fn the_advice_fits_where_the_call_was() {
 }
 
 #[test]
-fn the_transports_own_kind_is_believed() {
+fn the_kind_reported_by_the_transport_is_trusted() {
     let of =
         |transport| diagnose(&Evidence { transport: Some(transport), status: None, ..http(0, "") }).category;
     assert_eq!(of(Transport::IdleTimeout), Category::Timeout);
@@ -141,7 +141,7 @@ fn the_transports_own_kind_is_believed() {
 }
 
 #[test]
-fn a_wrong_local_clock_does_not_spoil_a_date() {
+fn a_wrong_local_clock_does_not_affect_a_date() {
     let headers =
         [("date", "Tue, 01 Sep 2026 00:00:00 GMT"), ("retry-after", "Tue, 01 Sep 2026 00:00:12 GMT")];
     let failure = diagnose(&Evidence { headers: &headers, ..http(429, "") });

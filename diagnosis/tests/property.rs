@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn a_secret_at_the_cap_never_survives_in_part(padding in 4000usize..4100, secret in "[A-Z][0-9][A-Za-z0-9]{30}") {
+    fn a_secret_at_the_length_limit_never_survives_in_part(padding in 4000usize..4100, secret in "[A-Z][0-9][A-Za-z0-9]{30}") {
         let body = format!("{} sk-{secret}", "x".repeat(padding));
         let failure = diagnose(&evidence(Some(500), &[], &body));
         prop_assert!(!said(&failure).contains(&secret[..8]), "{failure:?}");
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn a_wait_that_is_asked_for_is_honoured_to_the_millisecond(seconds in 1u64..100_000, millis in 0u64..1000) {
+    fn a_requested_wait_is_exact_to_the_millisecond(seconds in 1u64..100_000, millis in 0u64..1000) {
         let wait = seconds * 1000 + millis;
         let prose = format!("Please try again in {seconds}.{millis:03}s.");
         let header = format!("{seconds}.{millis:03}");
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn an_echo_never_makes_a_permanent_failure_transient(echo in "[a-z ]{10,60}") {
+    fn a_quoted_request_never_makes_a_permanent_failure_transient(echo in "[a-z ]{10,60}") {
         let body = json!({"error": {
             "message": format!("Invalid value for 'content': 'rate limit reached, overloaded, try again in 5s {echo}'"),
             "type": "invalid_request_error",
@@ -205,7 +205,7 @@ proptest! {
 
 /// Bodies that make careless parsers slow. Each must finish promptly, or the test run hangs.
 #[test]
-fn hostile_bodies_cost_little() {
+fn hostile_bodies_are_cheap() {
     for piece in [
         "{",
         "[",

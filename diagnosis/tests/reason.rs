@@ -77,7 +77,7 @@ fn a_broken_connection_has_reasons_too() {
 }
 
 #[test]
-fn a_wait_that_changes_nothing_is_not_a_reason_for_the_category() {
+fn an_irrelevant_wait_is_not_a_reason_for_the_category() {
     let explained = explain(&http(503, &[("retry-after", "8")], ""));
     assert_eq!((explained.category.len(), explained.hint.is_some()), (1, true));
     let asked = explain(&http(402, &[("retry-after", "8")], ""));

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_patient_schedule_is_played_through() {
+    fn the_patient_schedule_is_simulated() {
         let overloaded = Failure::new(Category::Overloaded, true, "");
         let patient = forecast(&overloaded, &Patient);
         assert_eq!((patient.waits_ms.len(), patient.total_ms()), (21, 27_105_000));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_waited_for() {
+    fn a_permanent_failure_has_no_schedule() {
         let refused = Failure::new(Category::Auth, false, "");
         assert_eq!(
             forecast(&refused, &Patient),

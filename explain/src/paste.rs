@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_talk_of_curl_is_understood() {
+    fn the_verbose_output_of_curl_is_parsed() {
         let talk = "* Host api.test:443 was resolved.\n> POST /v1 HTTP/1.1\n> Host: api.test\n>\n< HTTP/1.1 529 \n\
                     < retry-after: 8\n<\n{ [85 bytes data]\n{\"error\":\n  \"x\"}* Connection #0 to host api.test left intact";
         assert_eq!(Paste::parse(talk).unwrap(), paste(529, &[("retry-after", "8")], "{\"error\":\n  \"x\"}"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_a_body() {
+    fn anything_else_is_a_body() {
         for text in [
             "{\"error\":1}",
             "data: {}\n\ndata: [DONE]",
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_response_is_quoted() {
+    fn input_that_is_not_a_response_is_quoted() {
         for (text, expected) in [
             ("HTTP/1.1 what\n\n", "\"HTTP/1.1 what\" is not a status line"),
             ("HTTP/1.1 999\n\n", "is not a status line"),

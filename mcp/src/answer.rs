@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_is_told_in_words() {
+    fn every_kind_of_content_is_described_as_text() {
         let content = json!([
             { "type": "text", "text": "hello" },
             { "type": "image", "data": "AAECAwQ=", "mimeType": "image/png" },
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn images_that_models_do_not_take_are_told_in_words_only() {
+    fn unsupported_images_are_only_described() {
         let image = |data: &str, kind: &str| json!({ "type": "image", "data": data, "mimeType": kind });
         let large = "A".repeat(LARGEST_IMAGES - 3);
         let content = json!([
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_is_told_once() {
+    fn structured_content_is_returned_once() {
         let value = json!({ "b": 1, "a": [2] });
         let text = json!([{ "type": "text", "text": "{ \"a\": [2], \"b\": 1 }" }]);
         let told = given(json!({ "content": text, "structuredContent": value }));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_a_server_repeats_is_not_told() {
+    fn a_secret_repeated_by_a_server_is_redacted() {
         let told = given(json!({ "content": [{ "type": "text", "text": "KEY=s3cret-value" }] }));
         assert_eq!(told.content, "KEY=[secret]");
     }

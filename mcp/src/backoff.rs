@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_minute_and_begin_anew_after_a_minute_up() {
+    fn waits_double_up_to_a_minute_and_reset_after_a_minute_of_uptime() {
         let mut backoff = Backoff::default();
         let waits: Vec<u64> = (0..8).map(|_| backoff.next(Duration::ZERO).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_that_comes_before_its_call_is_known_is_not_lost() {
+    fn progress_that_arrives_before_its_call_is_registered_is_kept() {
         let calls = Calls::default();
         calls.progress(token(1), piece("early"));
         calls.progress(token(2), piece("of another"));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_call_is_bounded() {
+    fn notifications_without_a_call_are_bounded() {
         let calls = Calls::default();
         for number in 0..1000 {
             calls.progress(token(number), piece("unknown"));

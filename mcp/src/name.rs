@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_made_of_what_every_api_takes() {
+    fn a_tool_name_has_only_characters_that_every_api_accepts() {
         assert_eq!(qualified("files", "read_file"), "files__read_file");
         assert_eq!(qualified("files", "read.file/ä b"), "files__read_file___b");
         let long = qualified("files", &"x".repeat(80));

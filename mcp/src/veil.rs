@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_not_shown_and_other_values_are() {
+    fn secrets_are_hidden_and_other_values_shown() {
         let setting = |text: &str| Setting::Secret(text.to_owned());
         let env = [
             ("A".to_owned(), setting("s3cret-value")),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_an_address_nor_the_key_in_a_header_is_shown() {
+    fn neither_the_url_nor_the_key_in_a_header_is_shown() {
         let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
         let url = "http://Host/path?key=s3cret".to_owned();
         let endpoint = Endpoint { url, headers: headers.into() };

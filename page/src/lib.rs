@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_page_is_in_the_binary_with_its_type() {
+    fn every_file_of_the_page_is_embedded_with_its_type() {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/asset"));
         let mut there = BTreeSet::new();
         list(folder, folder, &mut there);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_known_is_not_sent_again() {
+    fn a_cached_file_is_not_sent_again() {
         let first = file(INDEX, &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);
         assert_eq!(first.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_nothing_that_its_policy_forbids() {
+    fn the_page_complies_with_its_content_security_policy() {
         let (_, index) = FILES.iter().find(|(name, _)| *name == INDEX).unwrap();
         let index = str::from_utf8(index).unwrap();
         for forbidden in ["style=", "onclick=", "<style", "<script>", "http://", "https://"] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_found() {
+    fn unknown_files_are_not_found() {
         for name in ["", "..", "../Cargo.toml", "none.js"] {
             assert_eq!(file(name, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{name}");
         }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_and_words_are_not() {
+    fn values_are_counted_but_text_is_not() {
         for (json, most) in [
             ("", 1),
             ("7", 1),

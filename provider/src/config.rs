@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_where_but_no_credential() {
+    fn debug_shows_the_address_but_no_credential() {
         let mut config = EndpointConfig::new("https://host/v1?key=abcdefgh");
         config.api_key = Some("sk-12345678".into());
         config.headers.push(("x-team".into(), "teamsecret".into()));

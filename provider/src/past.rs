@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_a_model_made_up_is_one_that_a_tool_could_have() {
+    fn an_invented_tool_name_becomes_a_valid_one() {
         let offered =
             [ToolSpec { name: "fs.read".into(), description: String::new(), parameters: Value::Null }];
         let long = "x".repeat(100);

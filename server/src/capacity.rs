@@ -73,7 +73,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_soft_limit_is_raised_to_the_hard_one() {
+    fn the_soft_descriptor_limit_is_raised_to_the_hard_one() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
         let hard = getrlimit(Resource::Nofile).maximum;

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_grows_old_while_the_server_runs_goes_within_the_hour() {
+    async fn expired_data_is_deleted_within_an_hour_while_the_server_runs() {
         let directory = tempfile::tempdir().unwrap();
         let id = ConversationId::from("c");
         let journal = journal(&directory.path().join("everturn.db"), &id).await;

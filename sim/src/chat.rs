@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_added_that_was_not_asked_for() {
+    fn nothing_is_added_unasked() {
         let answer = Answer::new().comment("keep-alive").text("a").error(503, "gone");
         assert_eq!(answer.frames().len(), 3);
         assert_eq!(answer.frames()[0], ": keep-alive\n\n");

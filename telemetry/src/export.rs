@@ -186,7 +186,7 @@ mod tests {
     const ON: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:secret@127.0.0.1:4318?key=secret");
 
     #[test]
-    fn traces_are_exported_only_where_an_endpoint_is_set() {
+    fn traces_are_exported_only_if_an_endpoint_is_set() {
         assert_eq!(read(&[]).unwrap(), None);
         assert_eq!(read(&[ON]).unwrap().unwrap().endpoint, "http://127.0.0.1:4318/");
         assert_eq!(read(&[ON, ("OTEL_SDK_DISABLED", "TRUE")]).unwrap(), None);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_refused_by_name() {
+    fn an_unsupported_protocol_is_rejected_by_name() {
         assert!(read(&[ON, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")]).unwrap().is_some());
         let error = read(&[ON, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).unwrap_err().to_string();
         assert!(error.starts_with("OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported"), "{error}");

@@ -152,7 +152,7 @@ impl Invariants {
             Fact::Told(event) => {
                 let rewinds = matches!(event, EventBody::StepRewound { .. });
                 let may = self.restarted || self.may_rewind;
-                ensure!(!rewinds || may, "content was taken back without a restart");
+                ensure!(!rewinds || may, "content was withdrawn without a restart");
                 self.told(event)
             }
             Fact::Kept(role, chunk) => self.history.keep(*role, chunk),
@@ -205,7 +205,7 @@ impl Invariants {
         });
         // The number of a call interrupted by a crash is not used again, even if the call had not begun.
         let was_cut = self.restarted && op >= again && op.step <= next.step;
-        ensure!(op == again || op == next || was_cut, "call {op} where {again} or {next} was due");
+        ensure!(op == again || op == next || was_cut, "call {op}, expected {again} or {next}");
         (self.asked, self.restarted) = (Some(op), false);
         Ok(())
     }
@@ -219,13 +219,13 @@ impl Invariants {
         self.chain.end()?;
         self.tools.end()?;
         self.approvals.end()?;
-        ensure!(!self.compacting, "the end of a summary was never told");
+        ensure!(!self.compacting, "the end of a summary was never published");
         self.history.is_complete().map_err(|open| Violation::new(format!("sealed with {open}")))?;
         self.screen.end(&self.history)?;
         let (told, kept) = (self.errors, self.history.errors);
-        ensure!(told == kept, "{told} errors were told and {kept} were kept");
+        ensure!(told == kept, "{told} errors were published, but {kept} were saved");
         let failed = u32::from(self.done == Some(DoneReason::Error));
-        ensure!(told == failed, "{told} errors were told, {failed} are due");
+        ensure!(told == failed, "{told} errors were published, expected {failed}");
         Ok(())
     }
 
@@ -236,8 +236,8 @@ impl Invariants {
 
     fn told(&mut self, event: &EventBody) -> Result<(), Violation> {
         let seals = matches!(event, EventBody::TurnSealed);
-        ensure!(!self.sealed, "told after the seal: {}", shown(event));
-        ensure!(self.done.is_none() || seals, "told after done: {}", shown(event));
+        ensure!(!self.sealed, "event after the seal: {}", shown(event));
+        ensure!(self.done.is_none() || seals, "event after done: {}", shown(event));
         self.begins(event)?;
         match event {
             EventBody::TextDelta { .. } | EventBody::ReasoningDelta { .. } | EventBody::ToolCall { .. } => {
@@ -262,7 +262,10 @@ impl Invariants {
             EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
             EventBody::CompactionStarted { .. } => {
-                ensure!(!mem::replace(&mut self.compacting, true), "a summary is made twice at once");
+                ensure!(
+                    !mem::replace(&mut self.compacting, true),
+                    "a summary began before the previous one ended"
+                );
                 self.chain.new_series();
             }
             EventBody::CompactionCompleted { .. } => {
@@ -272,7 +275,7 @@ impl Invariants {
             // The step is asked again.
             EventBody::ReportForced { by, .. } if *by != ForcedBy::MaxSteps => self.chain.new_series(),
             EventBody::FinalReport(report) => {
-                ensure!(self.must_report, "a report that nobody asked for");
+                ensure!(self.must_report, "a report that was not requested");
                 ensure!(self.report.is_none(), "a second report");
                 ensure!(report.success == report.report.is_some(), "not a report: {report:?}");
                 self.report = Some(report.success);
@@ -282,12 +285,15 @@ impl Invariants {
                 ensure!(!hands_over || *reason == DoneReason::ToolCalls, "{reason:?} hands calls over");
                 self.done = Some(reason.clone());
                 let reported = self.report == Some(true);
-                ensure!(self.must_report == self.report.is_some(), "not one report at the end");
+                ensure!(
+                    self.must_report == self.report.is_some(),
+                    "the number of reports at the end is wrong"
+                );
                 let is_due = !self.must_report || *reason != DoneReason::Stop || reported;
-                ensure!(is_due, "a turn ends well without its report");
+                ensure!(is_due, "a turn ends successfully without its report");
                 ensure!(
                     !self.must_report || *reason != DoneReason::MaxSteps,
-                    "the steps end before the report"
+                    "the step limit ends a turn that must report"
                 );
             }
             EventBody::Error { .. } => self.errors += 1,

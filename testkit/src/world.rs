@@ -223,7 +223,7 @@ impl World {
 
     /// Returns what happened so far, one line per fact; see [`Log::transcript`]. Also says if all tasks are stuck.
     pub fn transcript(&self) -> String {
-        let stuck = if self.last == Some(Last::Stuck) { "(all wait for nothing)\n" } else { "" };
+        let stuck = if self.last == Some(Last::Stuck) { "(deadlock: every task waits)\n" } else { "" };
         self.log.transcript() + stuck
     }
 }

@@ -87,7 +87,7 @@ fn is_text(fact: &Fact) -> bool {
 }
 
 #[test]
-fn a_story_that_is_well_breaks_none_and_has_it_all() {
+fn a_valid_log_violates_no_invariant() {
     let (settings, facts) = sample_run();
     assert_eq!(check(&settings, &facts), Ok(()));
     at(&facts, |fact| *fact == Fact::Restarted);
@@ -98,10 +98,10 @@ fn a_story_that_is_well_breaks_none_and_has_it_all() {
 #[test]
 fn the_ends() {
     let done = told(|event| matches!(event, EventBody::Done { .. }));
-    breaks(|facts| twice(facts, &done), "told after done");
+    breaks(|facts| twice(facts, &done), "event after done");
     breaks(|facts| without(facts, &done), "sealed before done");
     let sealed = told(|event| *event == EventBody::TurnSealed);
-    breaks(|facts| twice(facts, &sealed), "told after the seal");
+    breaks(|facts| twice(facts, &sealed), "event after the seal");
     breaks(|facts| without(facts, &sealed), "not sealed");
     let prompt = told(|event| matches!(event, EventBody::UserMessage { .. }));
     breaks(|facts| without(facts, &prompt), "the prompt comes first");
@@ -116,7 +116,7 @@ fn what_is_shown_and_what_is_kept() {
     breaks(|facts| without(facts, &rewind), "the end of retries that had not begun");
     let result = told(|event| matches!(event, EventBody::ToolResult { .. }));
     breaks(|facts| without(facts, &result), "never got a result");
-    breaks(|facts| twice(facts, &result), "not the one result of a call");
+    breaks(|facts| twice(facts, &result), "a second or unexpected result of a call");
     let kept_result = |fact: &Fact| matches!(fact, Fact::Kept(Role::Tool, _));
     breaks(|facts| without(facts, kept_result), "call 1.0 with unanswered tool calls");
     breaks(|facts| twice(facts, kept_result), "a result without its call");
@@ -144,7 +144,7 @@ fn calls_and_retries() {
         |facts| instead(facts, next, |_, fact| *fact = Fact::Called(skipped)),
         "call 1.1 where 0.3 or 1.0",
     );
-    breaks(|facts| twice(facts, told(retry)), "retry 0 where retry 1");
+    breaks(|facts| twice(facts, told(retry)), "retry 0, expected retry 1");
     breaks(
         |facts| without(facts, told(|event| matches!(event, EventBody::RetryEnded { .. }))),
         "content before",
@@ -173,14 +173,14 @@ fn waits() {
     let sleep = |fact: &Fact| matches!(fact, Fact::Slept(_));
     breaks(
         |facts| instead(facts, sleep, |_, fact| *fact = Fact::Slept(7_000)),
-        "7000 ms are slept where 8000 ms are left",
+        "sleeps 7000 ms, but 8000 ms",
     );
     breaks(|facts| without(facts, told(retry)), "though no retry was told");
     let early = |facts: Facts| {
         let facts = facts.into_iter().map(|(at, fact)| (Millis(at.0.min(1_700_000_007_999)), fact));
         facts.collect::<Facts>()
     };
-    breaks(early, "the provider is asked 1 ms before the wait is over");
+    breaks(early, "the provider is called 1 ms before the wait ends");
 }
 
 #[test]

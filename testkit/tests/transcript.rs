@@ -13,13 +13,13 @@ fn done(transcript: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_parked_turn_is_taken_up_when_its_wait_is_over() {
+fn a_parked_turn_resumes_after_its_wait() {
     let transcript = play(&Script { parks: true, ..overloaded_once() });
     assert_eq!(done(&transcript), ["0 > call 0.0", "5000 > restart", "5000 > sleep 0", "5000 > call 0.1"]);
 }
 
 #[test]
-fn whoever_speaks_to_a_parked_turn_wakes_it() {
+fn any_command_wakes_a_parked_turn() {
     let outside = vec![(2_000, Input::RetryNow)];
     let mut world = World::new(Script { parks: true, outside, ..overloaded_once() });
     assert!(matches!(world.begin(), Run::Left(_, Want::Wake(_, at)) if at == START.plus(5_000)));
@@ -30,7 +30,7 @@ fn whoever_speaks_to_a_parked_turn_wakes_it() {
 }
 
 #[test]
-fn a_crash_is_followed_by_a_restart_and_what_was_not_saved_is_said_again() {
+fn a_crash_is_followed_by_a_restart_that_repeats_what_was_not_saved() {
     let script = Script { outside: vec![(1_000, Input::RetryNow)], nap: Nap::Endless, ..overloaded_once() };
     let mut calm = World::new(script.clone());
     calm.run().sealed().expect("the turn ends");
@@ -47,7 +47,7 @@ fn a_crash_is_followed_by_a_restart_and_what_was_not_saved_is_said_again() {
 }
 
 #[test]
-fn where_nothing_goes_on_the_story_says_so() {
+fn a_stuck_turn_is_reported() {
     let transcript = play(&Script { nap: Nap::Endless, ..overloaded_once() });
-    assert!(transcript.ends_with("    0 > sleep 5000\n(all wait for nothing)\n"), "{transcript}");
+    assert!(transcript.ends_with("    0 > sleep 5000\n(deadlock: every task waits)\n"), "{transcript}");
 }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_conversation_ids_are_taken() {
+    fn only_plain_conversation_ids_are_accepted() {
         assert!(ConversationId::parse("a-B_9.x:1").is_ok());
         for bad in ["", "a b", "a/b", "ä", "a\n", ".", "..", &"x".repeat(129)] {
             assert!(ConversationId::parse(bad).is_err(), "{bad:?}");

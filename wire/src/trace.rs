@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invalid_is_ignored() {
+    fn an_invalid_context_is_ignored() {
         let bad = [
             "",
             "00",

@@ -111,7 +111,7 @@ fn check(arrows: &Arrows) -> Option<String> {
 }
 
 #[test]
-fn no_module_uses_itself_by_way_of_others() {
+fn modules_have_no_cycles() {
     for krate in CRATES {
         let arrows = arrows(krate);
         let count: usize = arrows.values().map(BTreeMap::len).sum();
@@ -121,7 +121,7 @@ fn no_module_uses_itself_by_way_of_others() {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn a_cycle_is_found() {
     let uses = |from: &str, to: &[&str]| {
         (from.to_owned(), to.iter().map(|to| ((*to).to_owned(), PathBuf::from(from))).collect())
     };

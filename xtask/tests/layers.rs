@@ -164,7 +164,7 @@ fn a_package_uses_only_what_is_below_it() {
 }
 
 #[test]
-fn the_kernel_takes_four_crates_from_outside() {
+fn the_kernel_has_four_external_dependencies() {
     let workspace = workspace();
     let outside = workspace["everturn-kernel"].iter().filter(|dependency| !dependency.ours);
     assert_eq!(outside.map(|dependency| dependency.name.as_str()).collect::<BTreeSet<_>>(), KERNEL.into());
@@ -179,7 +179,7 @@ fn the_kernel_and_the_wire_have_no_standard_library() {
 }
 
 #[test]
-fn nothing_below_the_pure_packages_does_anything_but_compute() {
+fn the_dependencies_of_pure_packages_do_no_io() {
     for package in PURE {
         let tree = tree(&["-p", package, "--edges=normal"]);
         assert!(tree.contains_key("serde"), "{package}: {tree:?}");

@@ -259,7 +259,7 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn a_module_of_the_orchestrator_uses_only_what_it_may() {
+fn a_module_of_the_orchestrator_uses_only_allowed_modules() {
     let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
     let arrows = arrows();
     assert!(arrows["session"].contains("conversation"), "arrows are found: {arrows:?}");
@@ -272,7 +272,7 @@ fn a_module_of_the_orchestrator_uses_only_what_it_may() {
 }
 
 #[test]
-fn what_a_module_may_use_is_above_it() {
+fn a_module_may_only_use_those_listed_above_it() {
     for (place, (module, used)) in ALLOWED.iter().enumerate() {
         for used in *used {
             assert!(ALLOWED[..place].iter().any(|(above, _)| above == used), "{module} uses {used}");
@@ -281,7 +281,7 @@ fn what_a_module_may_use_is_above_it() {
 }
 
 #[test]
-fn what_is_used_is_found_however_it_is_written() {
+fn uses_are_found_in_every_notation() {
     let text = "use crate::{\n a::{B, c::D}, E,\n};\nuse crate::f;\npub(in crate::g) fn h() { crate::i::j() } // crate::k\n";
     let found: Vec<_> = used(&code(text)).into_iter().collect();
     assert_eq!(found, ["E", "a", "f", "g", "i"]);

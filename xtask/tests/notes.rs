@@ -105,7 +105,7 @@ fn links_and_anchors_are_read() {
 }
 
 #[test]
-fn paths_are_told_from_other_words() {
+fn paths_are_distinguished_from_other_words() {
     let top = BTreeSet::from(["kernel", "wire"]);
     let words = quoted(
         "a `kernel/src/turn.rs` and\n```\n`kernel/fenced`\n```\n`cargo test`, `/ws`, `main/large`, `gone.rs`",
@@ -115,7 +115,7 @@ fn paths_are_told_from_other_words() {
 }
 
 #[test]
-fn the_property_test_of_the_readme_is_one_that_runs() {
+fn the_property_test_of_the_readme_is_a_tested_one() {
     let (readme, example) = ("README.md", "kernel/examples/fake_sleep_property.rs");
     let [readme, example] = [readme, example].map(|file| text(file).unwrap());
     let quoted = readme.split("```").find(|block| block.contains("proptest! {")).unwrap();
@@ -158,7 +158,7 @@ fn no_source_file_is_too_long() {
 }
 
 #[test]
-fn nothing_is_left_open_and_nothing_outside_is_named() {
+fn the_prose_has_no_open_ends_and_names_nothing_outside() {
     // Concatenated so that this file does not contain them.
     let open = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     let outside = [concat!("/wo", "rk"), concat!("../sha", "red")];

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_it_ends() {
+    fn only_the_leading_duration_is_read() {
         assert_eq!(leading("30秒后重试"), Some((30_000.0, "后重试")));
         assert_eq!(leading("20 seconds 5 requests"), Some((20_000.0, " 5 requests")));
         assert_eq!(leading("5 minutes 2 hours").unwrap().0, 300_000.0);

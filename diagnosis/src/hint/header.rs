@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_may_tell_its_state_in_other_ways() {
+    fn a_bucket_may_report_its_state_in_other_forms() {
         for (headers, wait) in [
             (
                 [("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-after-seconds", "60")],
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_hint() {
+    fn unreadable_text_is_not_a_hint() {
         for value in ["0", "-5", "NaN", "inf", "1e300", "soon", "", "Thu, 01 Jan 1970 00:00:00 GMT"] {
             assert_eq!(asked(&[("retry-after", value)], NOW), None, "{value}");
             assert_eq!(asked(&[("retry-after-ms", value)], NOW), None, "{value}");

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_closes_is_nothing() {
+    fn unclosed_input_is_rejected() {
         assert!(parse("{'error': 'cut").is_none() && parse("{'a'").is_none() && parse("{]").is_none());
     }
 }

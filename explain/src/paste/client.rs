@@ -63,7 +63,7 @@ mod tests {
     use super::told;
 
     #[test]
-    fn a_status_is_where_clients_put_it() {
+    fn a_status_is_read_where_clients_print_it() {
         for (text, expected) in [
             ("HTTP 529: {\"error\":1}", (529, "{\"error\":1}")),
             ("HTTP 502: <html>\n<p>no", (502, "<html>\n<p>no")),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_are_none() {
+    fn other_numbers_are_not_statuses() {
         for text in [
             "Connection refused at 127.0.0.1:500",
             "error sending request for url (http://h:429/503): connection closed",

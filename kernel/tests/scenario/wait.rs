@@ -126,7 +126,7 @@ fn a_sleep_that_never_ends_does_not_stop_a_stop() {
 #[test]
 fn without_a_command_an_endless_sleep_does_not_end() {
     let transcript = play(&Script { nap: Nap::Endless, ..overloaded_thrice() });
-    assert!(transcript.ends_with("> sleep 5000\n(all wait for nothing)\n"), "{transcript}");
+    assert!(transcript.ends_with("> sleep 5000\n(deadlock: every task waits)\n"), "{transcript}");
 }
 
 #[test]

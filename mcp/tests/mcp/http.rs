@@ -52,7 +52,7 @@ async fn a_list_that_changes_is_read_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_went_away_is_found_again() {
+async fn a_lost_server_is_reconnected() {
     let remote = Remote::start(in_node, None).await;
     let port = remote.port;
     let echo = ("echo", json!({ "message": "a" }));
@@ -72,7 +72,7 @@ async fn a_server_that_went_away_is_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_called_is_refused_at_once() {
+async fn an_invalid_configuration_is_rejected_at_once() {
     let endpoint = |url: &str, header: &str| {
         let headers = [("X-Key".to_owned(), Setting::Secret(header.to_owned()))].into();
         ServerConfig::new("s", Connection::Http(Endpoint { url: url.to_owned(), headers }))

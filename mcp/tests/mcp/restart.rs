@@ -14,7 +14,7 @@ fn trusted() -> ServerConfig {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_goes_on_waits_for_the_server_of_its_tools() {
+async fn a_resumed_turn_waits_for_the_server_of_its_tools() {
     let (journal, note) = (Arc::new(MemoryJournal::new()), Note::new());
     let calls = [("again", json!({ "place": note.path() }))];
     let world = World::after(journal.clone(), trusted(), &calls);

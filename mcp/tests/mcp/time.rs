@@ -25,7 +25,7 @@ async fn a_stop_cancels_the_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_of_which_nothing_is_heard_is_cancelled() {
+async fn a_silent_call_is_cancelled() {
     let note = Note::new();
     let calls = [("silent", json!({ "place": note.path() })), ("process", json!({}))];
     let world = World::up(within(300, 60_000), &calls).await;
@@ -46,7 +46,7 @@ async fn progress_keeps_a_call_alive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn however_much_progress_there_is_a_call_ends() {
+async fn a_call_times_out_despite_progress() {
     let world = World::up(within(500, 700), &[("busy", json!({ "steps": 1000 }))]).await;
     let called = world.call().await;
     assert_eq!(called.content, "(tool failed: the call exceeded 0.7 s and was cancelled)");

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_joined_and_signatures_kept() {
+    fn text_is_joined_and_signatures_are_kept() {
         let pieces = json!([
             {"type": "reasoning.text", "index": 0, "text": "Let ", "signature": null},
             {"type": "reasoning.text", "index": 0, "text": "me see."},
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_whole_though_no_index_says_so() {
+    fn signed_parts_are_complete_even_without_an_index() {
         let pieces = json!([
             {"type": "reasoning.text", "text": "a"},
             {"type": "reasoning.text", "text": "", "signature": "s1"},
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encrypted_is_never_joined() {
+    fn encrypted_reasoning_is_never_joined() {
         let pieces = json!([
             {"type": "reasoning.encrypted", "index": 0, "data": "x"},
             {"type": "reasoning.encrypted", "index": 0, "data": "y"},

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vendor_is_known_by_its_host() {
+    fn a_vendor_is_recognized_by_its_host() {
         for (base, name) in [
             ("https://api.openai.com/v1", "openai"),
             ("https://mine.openai.azure.com/openai", "azure.ai.openai"),

@@ -81,7 +81,7 @@ fn an_event_is_seen_as_soon_as_its_blank_line_has_one_byte() {
 }
 
 #[test]
-fn the_largest_event_is_let_through_and_the_next_size_is_not() {
+fn an_event_may_be_as_large_as_the_limit_but_no_larger() {
     let exact = [b"data: ".as_slice(), &[b'x'; 94], b"\n\n"].concat();
     assert_eq!(decode_within(100, [exact.as_slice()]).0[0].1.len(), 94);
     let more = [b"data: ".as_slice(), &[b'x'; 95], b"\n\n"].concat();
@@ -102,7 +102,7 @@ fn stray<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
 }
 
 #[test]
-fn what_is_no_event_is_kept_until_the_next_one() {
+fn stray_lines_are_kept_until_the_next_event() {
     let error = "{\n  \"error\": {\"code\": 503}\n}";
     for (bytes, expected) in [
         (error.to_owned(), error),
@@ -122,7 +122,7 @@ fn what_is_no_event_is_kept_until_the_next_one() {
 }
 
 #[test]
-fn after_the_limit_nothing_is_decoded() {
+fn nothing_is_decoded_after_the_limit() {
     let mut decoder = SseDecoder::new(20);
     let mut input: &[u8] = b"data: 0123456789abcdefghij\n\ndata: a\n\n";
     assert!(decoder.next(&mut input).is_err());
@@ -131,7 +131,7 @@ fn after_the_limit_nothing_is_decoded() {
 
 /// A decoder that rescanned the event for every piece would read half a terabyte here.
 #[test]
-fn eight_mebibytes_pass_whole_and_in_crumbs() {
+fn eight_mebibytes_pass_in_one_piece_and_in_many() {
     let text = "0123456789abcdef".repeat(8 << 16);
     let bytes = format!("event: big\ndata: {text}\n\n").into_bytes();
     for size in [bytes.len(), 1 << 14, 61] {
@@ -196,7 +196,7 @@ fn by_the_oracle(bytes: &[u8]) -> Vec<Owned> {
 
 proptest! {
     #[test]
-    fn however_split_the_events_are_the_same(bytes in with_broken_bytes(), limit in 1_usize..80) {
+    fn the_events_are_the_same_however_the_bytes_are_split(bytes in with_broken_bytes(), limit in 1_usize..80) {
         let whole = decode_within(limit, [bytes.as_slice()]);
         for at in 0..bytes.len() {
             let (head, tail) = bytes.split_at(at);

@@ -122,7 +122,7 @@ impl Dialect for GenerateContent {
 }
 
 #[tokio::test]
-async fn a_model_that_does_not_think_is_not_asked_for_thoughts_again() {
+async fn a_model_without_thinking_is_not_asked_for_thoughts_again() {
     let refusal = |message: &str| {
         Reply::json(400, &json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}))
     };

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_does_not_pass_for_a_name() {
+    fn a_key_is_not_accepted_as_a_name() {
         for name in ["MY_KEY", "OPENAI_API_KEY", "_KEY2", "K"] {
             assert!(is_variable_name(name), "{name}");
         }

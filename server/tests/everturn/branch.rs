@@ -91,7 +91,7 @@ async fn a_turn_on_a_route_is_moved_to_a_target_of_it() {
 }
 
 #[tokio::test]
-async fn what_another_viewer_moves_goes_on_here() {
+async fn a_turn_moved_by_another_viewer_continues_here() {
     let provider = Loopback::start([fault::overloaded(), said("Hello.")]).await;
     let server = two_models(&provider, "").serve().await;
     let words = ["chat", "--server", &server.url, "--new-conversation", "shared", "hi"];

@@ -79,7 +79,7 @@ impl Waiting {
 
 /// Real time: 10 s in one process, the other 20 s in the next.
 #[tokio::test]
-async fn killed_in_a_wait_the_rest_of_it_is_kept() {
+async fn killed_during_a_wait_the_turn_waits_only_for_the_rest() {
     let waiting = Waiting::begin(LIFE).await;
     let server = waiting.go_on(0).await;
     let came = waiting.next_attempt().await;
@@ -88,7 +88,7 @@ async fn killed_in_a_wait_the_rest_of_it_is_kept() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_forward_ends_the_wait_and_starts_no_storm() {
+async fn a_clock_set_forward_ends_the_wait_without_a_burst_of_requests() {
     let waiting = Waiting::begin(Duration::ZERO).await;
     let server = waiting.go_on(HOUR).await;
     assert!(waiting.next_attempt().await < HINT / 2);
@@ -97,7 +97,7 @@ async fn a_clock_that_was_set_forward_ends_the_wait_and_starts_no_storm() {
 
 /// Also in real time: no longer than was decided, counted from the restart.
 #[tokio::test]
-async fn a_clock_that_was_set_back_makes_no_wait_longer_than_was_decided() {
+async fn a_clock_set_back_lengthens_no_wait() {
     let waiting = Waiting::begin(Duration::ZERO).await;
     let server = waiting.go_on(-HOUR).await;
     let restarted = waiting.attempts.lock().unwrap()[0].elapsed();

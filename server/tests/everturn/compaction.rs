@@ -70,7 +70,7 @@ async fn the_terminal_says_that_earlier_messages_are_summarized() {
 }
 
 #[tokio::test]
-async fn another_model_summarizes_and_what_is_kept_has_everything() {
+async fn another_model_summarizes_and_the_stored_history_stays_complete() {
     let provider = provider(0).await;
     let home = Home::with(&format!(
         "[compaction]\nmodel = \"sim/small\"\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"large\", \"small\"]\n",
@@ -105,7 +105,7 @@ async fn another_model_summarizes_and_what_is_kept_has_everything() {
 }
 
 #[tokio::test]
-async fn ahead_of_an_overflow_nothing_is_refused_where_the_window_is_known() {
+async fn with_a_known_window_history_is_summarized_before_any_rejection() {
     let provider = provider(0).await;
     let home = Home::with(&format!(
         "[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\ncontext_window = {}\n",
@@ -122,7 +122,7 @@ async fn ahead_of_an_overflow_nothing_is_refused_where_the_window_is_known() {
 }
 
 #[tokio::test]
-async fn turned_off_such_a_turn_fails_and_says_why() {
+async fn without_compaction_an_overflow_fails_the_turn_with_a_reason() {
     let provider = provider(0).await;
     let home = Home::with(&format!(
         "[compaction]\nenabled = false\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",

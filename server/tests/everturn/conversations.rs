@@ -78,7 +78,7 @@ async fn they_are_listed_while_a_server_runs_and_after_it_was_killed() {
 }
 
 #[tokio::test]
-async fn one_is_shown_as_it_is_read() {
+async fn a_conversation_is_printed_as_it_is_read() {
     let (home, server, _provider) = kept().await;
     let shown = said(&home, &["show", "do"]).await;
     let (head, rest) = shown.split_once("\n\n").unwrap();
@@ -104,7 +104,7 @@ fn schema() -> jsonschema::Validator {
 }
 
 #[tokio::test]
-async fn an_export_is_lines_of_the_schema_and_holds_everything_once() {
+async fn an_export_has_lines_of_the_schema_and_contains_everything_once() {
     let (home, _server, _provider) = kept().await;
     let schema = schema();
     assert!(!schema.is_valid(&json!({ "type": "chunk", "seq": 1 })), "the schema refuses something");
@@ -170,7 +170,7 @@ async fn nothing_is_deleted_by_accident() {
 }
 
 #[tokio::test]
-async fn a_reader_who_has_seen_enough_is_no_failure() {
+async fn a_closed_output_pipe_is_not_a_failure() {
     let (home, _server, _provider) = kept().await;
     for words in [&["list"][..], &["list", "--json"], &["show", "done"], &["export"]] {
         let mut command = home.command(&[&["conversations"], words].concat());
@@ -182,7 +182,7 @@ async fn a_reader_who_has_seen_enough_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_as_wide_as_it_is_and_coloured_unless_told_not_to() {
+async fn a_terminal_has_its_real_width_and_colours_by_default() {
     let (home, mut server, _provider) = kept().await;
     let mut terminal = Terminal::of_width(&home, 48, &["conversations", "list"]);
     assert!(terminal.end().await.success());
@@ -212,7 +212,7 @@ async fn a_terminal_is_as_wide_as_it_is_and_coloured_unless_told_not_to() {
 }
 
 #[tokio::test]
-async fn what_hides_or_steers_is_shown_to_people_and_escaped_for_programs() {
+async fn invisible_and_control_characters_are_shown_to_people_and_escaped_for_programs() {
     let provider = Loopback::start([chat::text(["user\u{202e}txt.exe \u{9b}31mred"]).reply()]).await;
     let home = Home::with_provider(&provider, LONG);
     let server = home.serve().await;

@@ -95,7 +95,7 @@ const FAILURES: [(&str, i32, Option<usize>, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn a_turn_whose_disk_fails_says_so_and_goes_on_after_a_restart() {
+async fn a_turn_whose_disk_fails_reports_it_and_continues_after_a_restart() {
     for (kinds, errno, times, advice) in FAILURES {
         let gate = Gate::new();
         let provider = provider(&gate).await;
@@ -136,7 +136,7 @@ async fn a_turn_whose_disk_fails_says_so_and_goes_on_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_disk_that_gets_well_is_used_again() {
+async fn a_recovered_disk_is_used_again() {
     for (kinds, errno, _, _) in FAILURES {
         let gate = Gate::new();
         gate.open();
@@ -156,7 +156,7 @@ async fn a_disk_that_gets_well_is_used_again() {
 /// Data of a failed flush is not on the disk, even if later flushes succeed. Everything that the next process read, or
 /// that was acknowledged later, must be.
 #[tokio::test]
-async fn nothing_is_built_on_what_a_failed_flush_left_behind() {
+async fn nothing_builds_on_data_of_a_failed_flush() {
     let gate = Gate::new();
     let provider = provider(&gate).await;
     let mut sick = Sick::new(&provider, "f", EIO, Some(1));
@@ -200,7 +200,7 @@ async fn refused(home: &Home, words: &[&str], fault: Injection) -> String {
 }
 
 #[tokio::test]
-async fn a_place_that_may_not_be_written_is_named() {
+async fn a_read_only_path_is_named() {
     let home = Home::empty();
     let switch = home.place("sick");
     fs::write(&switch, "").unwrap();
@@ -219,7 +219,7 @@ async fn a_place_that_may_not_be_written_is_named() {
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_is_named() {
+async fn an_impossible_path_is_named() {
     let home = Home::empty();
     let file = home.place("file");
     fs::write(&file, "mine").unwrap();
@@ -240,7 +240,7 @@ async fn a_place_that_cannot_be_is_named() {
 const PAGE: usize = 1024;
 
 #[tokio::test]
-async fn a_file_that_is_spoilt_is_named_and_left_alone() {
+async fn a_corrupt_file_is_named_and_left_alone() {
     let provider = Loopback::start([chat::text(["All ", "good."]).reply()]).await;
     let home = Home::with_provider(&provider, SHORT);
     let mut server = home.serve().await;

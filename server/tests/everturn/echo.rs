@@ -27,7 +27,7 @@ async fn turn(server: &Server, model: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_signature_goes_back_with_its_call_and_to_its_model_alone() {
+async fn a_signature_is_returned_with_its_call_and_only_to_its_model() {
     let call = json!({
         "functionCall": {"id": "g-1", "name": "roll_dice", "args": {"sides": 6, "count": 2}},
         "thoughtSignature": SIGNATURE,

@@ -73,7 +73,7 @@ async fn every_form_of_input_is_the_same_failure() {
 }
 
 #[tokio::test]
-async fn what_another_client_says_is_understood() {
+async fn messages_of_another_client_are_shown() {
     let home = Home::empty();
     let traceback = "Traceback (most recent call last):\n  File \"agent.py\", line 429, in <module>\n\
         openai.BadRequestError: Error code: 400 - {'error': {'message': 'Too long.', 'code': 'context_length_exceeded'}}\n";
@@ -110,7 +110,7 @@ async fn what_another_client_says_is_understood() {
 }
 
 #[tokio::test]
-async fn what_is_no_failure_is_not_called_one() {
+async fn a_success_is_not_called_a_failure() {
     let home = Home::empty();
     let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n\
                   data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n";
@@ -158,7 +158,7 @@ async fn keys_are_not_repeated() {
 }
 
 #[tokio::test]
-async fn the_configured_schedule_is_the_one_that_is_told() {
+async fn the_configured_schedule_is_the_explained_one() {
     let home = Home::with(
         "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\njitter = 0.0\nmax_wait_ms = 6000\n",
     );
@@ -180,7 +180,7 @@ async fn the_configured_schedule_is_the_one_that_is_told() {
 }
 
 #[tokio::test]
-async fn a_route_is_played_through_over_its_targets() {
+async fn a_route_is_simulated_over_its_targets() {
     // Its keys may be missing.
     let provider = |name: &str, keys: &str| {
         format!(
@@ -240,7 +240,7 @@ async fn json_lines_are_answered_line_by_line() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_explained_says_what_to_do() {
+async fn input_that_cannot_be_explained_gets_advice() {
     let home = Home::empty();
     for (words, input, expected) in [
         (&[][..], "", "there is nothing to explain"),
@@ -258,7 +258,7 @@ async fn what_cannot_be_explained_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_reader_who_left_is_no_failure() {
+async fn a_closed_reader_is_not_a_failure() {
     let line = format!("{} explain --status 429 </dev/null | true", env!("CARGO_BIN_EXE_everturn"));
     let mut command = Command::new("sh");
     command.args(["-c", &line]).env_clear().envs(Home::empty().variables());

@@ -35,7 +35,7 @@ async fn waiting(server: &Server, turn: usize) -> Value {
 
 /// Real time: the limit of 45 s, and the time to let a thousand turns continue after it.
 #[tokio::test]
-async fn after_a_kill_a_thousand_turns_ask_a_limited_target_once_and_come_back_little_by_little() {
+async fn after_a_kill_a_thousand_turns_probe_a_limited_target_once_and_resume_gradually() {
     let arrived = Arc::<Mutex<Vec<Instant>>>::default();
     let arrivals = arrived.clone();
     let provider = Loopback::with(move |_: &Request| {

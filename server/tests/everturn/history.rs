@@ -61,7 +61,7 @@ async fn an_export_of_many_chunks_misses_none() {
 }
 
 #[tokio::test]
-async fn half_an_export_is_not_left_behind() {
+async fn no_partial_export_is_left_behind() {
     let home = kept(vec![text("long ".repeat(1 << 20))]).await;
     let path = home.path().join("export.jsonl");
     // Limits the file size to a few MiB, which the program sees as an error.
@@ -81,7 +81,7 @@ async fn half_an_export_is_not_left_behind() {
 }
 
 #[tokio::test]
-async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_demand() {
+async fn an_error_is_shown_with_its_attempts_and_long_results_in_full_on_demand() {
     let content = (1..=12).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
     let result = Chunk::ToolResult {
         tool_call_id: "t".into(),

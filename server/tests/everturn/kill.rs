@@ -96,13 +96,13 @@ async fn before_every_call(program: Program) {
 }
 
 #[tokio::test]
-async fn killed_at_every_call_the_turn_ends_as_the_calm_one() {
+async fn killed_at_every_call_the_turn_ends_like_an_undisturbed_one() {
     let plans = every_call(Program::Everturn, Loss::Process).await;
     survive(plans).await;
 }
 
 #[tokio::test]
-async fn after_a_power_cut_at_every_call_the_turn_ends_as_the_calm_one() {
+async fn after_a_power_cut_at_every_call_the_turn_ends_like_an_undisturbed_one() {
     let plans = every_call(Program::Everturn, Loss::Power).await;
     survive(plans).await;
 }
@@ -113,7 +113,7 @@ async fn a_tool_s_side_effect_happens_at_most_once() {
 }
 
 #[tokio::test]
-async fn no_approval_is_lost_or_assumed() {
+async fn approvals_are_neither_lost_nor_assumed() {
     let plans = every_call(Program::Asking, Loss::Process).await;
     survive(plans).await;
 }
@@ -141,7 +141,7 @@ async fn a_history_is_summarized_once_and_no_tool_runs_twice() {
 }
 
 #[tokio::test]
-async fn a_report_is_asked_for_and_given_once() {
+async fn a_report_is_requested_and_printed_once() {
     before_every_call(Program::Reporting).await;
 }
 
@@ -151,7 +151,7 @@ async fn a_call_is_handed_to_its_caller_once() {
 }
 
 #[tokio::test]
-async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
+async fn killed_repeatedly_the_turn_ends_like_an_undisturbed_one() {
     let mut random = Rng::with_seed(SEED);
     let plans: Vec<_> = (0..CHAINS).map(|_| chain(&mut random)).collect();
     survive(plans).await;

@@ -11,7 +11,7 @@ fn modes(home: &Home) -> Vec<(PathBuf, u32)> {
 }
 
 #[tokio::test]
-async fn new_files_are_their_owner_s_and_open_ones_are_named_at_the_start() {
+async fn new_files_are_private_and_public_ones_are_named_at_startup() {
     let home = Home::with(
         "[[provider]]\nname = \"off\"\napi_key_env = \"NO_SUCH_KEY\"\nmodels = [\"m\"]\n\
          [[provider]]\nname = \"on\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodels = [\"m\"]\n",

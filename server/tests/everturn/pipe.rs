@@ -60,7 +60,7 @@ async fn ctrl_c_ends_it_with_130() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_says_what_to_do() {
+async fn errors_say_what_to_do() {
     let home = Home::empty();
     let nothing = ["chat", "--server", "http://127.0.0.1:1", "hi"];
     for (words, expected) in [
@@ -80,7 +80,7 @@ async fn what_cannot_work_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_and_never_shown() {
+async fn a_token_is_required_and_never_shown() {
     let home = Home::with("[server]\ntoken = \"of-server-s3cret\"");
     let server = home.serve().await;
     let words = ["chat", "--server", &server.url, "--model", "no/such", "hi"];

@@ -50,7 +50,7 @@ async fn turn(server: &Server, message: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn it_is_sent_back_before_what_it_led_to() {
+async fn it_is_returned_before_the_output_it_led_to() {
     let call = json!({"type": "function_call", "call_id": "call_1", "name": "roll_dice", "arguments": "{}"});
     let provider = Loopback::start([
         answer(&[thought("r1"), call.clone()]),

@@ -38,7 +38,7 @@ async fn send(server: &Server, key: &str, body: &Value) -> (Vec<Value>, String) 
 }
 
 #[tokio::test]
-async fn calls_that_are_out_survive_and_are_not_paid_twice() {
+async fn pending_caller_tools_survive_and_are_not_paid_for_twice() {
     let provider = Loopback::with(|request: &Request| {
         match String::from_utf8_lossy(&request.body).contains("\"sunny\"") {
             true => chat::text(["It is ", "sunny."]).reply(),
@@ -77,7 +77,7 @@ async fn calls_that_are_out_survive_and_are_not_paid_twice() {
 }
 
 #[tokio::test]
-async fn a_request_that_waits_is_found_again_by_its_key() {
+async fn a_pending_request_is_found_again_by_its_key() {
     let provider = Loopback::start([fault::overloaded(), chat::text(["Hello"]).reply()]).await;
     let home = home(&provider);
     let mut server = home.serve().await;

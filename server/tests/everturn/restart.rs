@@ -74,7 +74,7 @@ fn home(provider: &Loopback, retry: &str) -> Home {
 }
 
 #[tokio::test]
-async fn killed_after_any_event_the_turn_ends_as_it_would_have() {
+async fn killed_after_any_event_the_turn_ends_like_an_undisturbed_one() {
     let quick = "schedule = \"exponential\"\nbase_ms = 50";
     for events_before in 1.. {
         let provider = provider().await;
@@ -115,7 +115,7 @@ async fn killed_after_any_event_the_turn_ends_as_it_would_have() {
 }
 
 #[tokio::test]
-async fn a_wait_goes_on_and_can_still_be_skipped_and_cancelled() {
+async fn a_wait_continues_after_a_restart_and_can_be_skipped_and_cancelled() {
     for (command, reason) in [("retry.now", "stop"), ("retry.abort", "aborted"), ("chat.stop", "aborted")] {
         let provider = provider().await;
         let home = home(&provider, LONG);

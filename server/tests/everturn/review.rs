@@ -60,7 +60,7 @@ fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[tokio::test]
-async fn as_many_requests_are_made_as_the_answers_deserve() {
+async fn the_number_of_requests_follows_from_the_responses() {
     let cases: [(&str, Vec<Reply>, usize, &str); 7] = [
         ("an answer", vec![says(ALLOW)], 1, "allowed"),
         ("HTTP 529, then an answer", vec![fault::overloaded(), says(ALLOW)], 2, "allowed"),
@@ -88,7 +88,7 @@ async fn as_many_requests_are_made_as_the_answers_deserve() {
 }
 
 #[tokio::test]
-async fn a_review_goes_on_after_its_process_was_killed() {
+async fn a_review_continues_after_its_process_was_killed() {
     let caller = caller().await;
     let gate = Gate::new();
     let judge = Loopback::start([says(ALLOW).stall_before(0, &gate), says(ALLOW)]).await;

@@ -66,7 +66,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word() {
+async fn a_turn_moves_to_the_next_target_and_tells_clients_that_support_it() {
     let a = Loopback::start([fault::overloaded()]).await;
     let b = Loopback::start([said("Hello.")]).await;
     let server = home(&a, &b, INTERACTIVE).serve().await;
@@ -119,7 +119,7 @@ fn used_up() -> Reply {
 }
 
 #[tokio::test]
-async fn a_provider_goes_on_with_its_second_key_when_the_first_one_is_used_up_or_refused() {
+async fn a_provider_continues_with_its_second_key_if_the_first_one_is_exhausted_or_rejected() {
     let cases = [
         (used_up(), "quota_exhausted", "a/m has reached its usage limit"),
         (fault::insufficient_quota(), "quota_exhausted", "a/m has reached its usage limit"),
@@ -211,7 +211,7 @@ async fn a_step_goes_back_to_the_first_target_when_it_is_free_again() {
 }
 
 #[tokio::test]
-async fn a_terminal_tells_of_a_switch_in_words() {
+async fn a_terminal_describes_a_switch_of_targets() {
     let a = Loopback::start([fault::overloaded()]).await;
     let b = Loopback::start([said("Hello.")]).await;
     let mut terminal = Terminal::new(&home(&a, &b, INTERACTIVE), &["chat", "hi"]);

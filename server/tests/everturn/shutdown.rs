@@ -68,7 +68,7 @@ async fn goes_on(home: &Home, cursor: &str) {
 }
 
 #[tokio::test]
-async fn a_stream_is_left_after_its_grace_and_every_client_is_told() {
+async fn a_stream_is_interrupted_after_the_grace_period_and_every_client_is_informed() {
     let gate = Gate::new();
     let provider = provider(&gate).await;
     let home = Home::with_provider(&provider, LONG);
@@ -96,7 +96,7 @@ async fn a_stream_is_left_after_its_grace_and_every_client_is_told() {
 }
 
 #[tokio::test]
-async fn a_second_word_ends_it_at_once() {
+async fn a_second_signal_ends_it_at_once() {
     let gate = Gate::new();
     let provider = provider(&gate).await;
     let home = Home::with_provider(&provider, LONG);
@@ -113,7 +113,7 @@ async fn a_second_word_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_wait_holds_nobody() {
+async fn a_wait_does_not_delay_the_shutdown() {
     let provider = Loopback::start([fault::overloaded(), chat::text(["one two"]).reply()]).await;
     let home = Home::with_provider(&provider, LONG);
     let mut server = home.serve().await;

@@ -29,7 +29,7 @@ async fn limited() -> (Home, Server) {
 }
 
 #[tokio::test]
-async fn what_a_turn_found_out_is_listed() {
+async fn what_a_turn_learned_is_listed() {
     let (home, server) = limited().await;
     let output = home.run(&["targets", "--server", &server.url]).await;
     let (said, error) = (stdout(&output), stderr(&output));
@@ -44,7 +44,7 @@ async fn what_a_turn_found_out_is_listed() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_told_of() {
+async fn an_unreachable_server_is_reported() {
     let home = Home::with("[server]\ntoken = \"of-server-s3cret\"");
     let (server, closed) = (home.serve().await, ClosedPort::reserve().unwrap());
     for (url, expected) in [

@@ -53,7 +53,7 @@ fn home(provider: &Loopback) -> Home {
 }
 
 #[tokio::test]
-async fn it_goes_back_with_the_results_also_from_another_process() {
+async fn it_is_returned_with_the_results_also_from_another_process() {
     for killed in [false, true] {
         let text = [(json!({"type": "text", "text": "A six."}), vec![])];
         let provider = Loopback::start([rolls(), fault::overloaded(), answer(&text, "end_turn")]).await;

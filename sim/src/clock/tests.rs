@@ -125,7 +125,7 @@ fn a_future_that_wakes_itself_is_not_overtaken_by_time() {
 }
 
 #[test]
-fn a_future_that_nothing_will_ever_wake_is_told_so() {
+fn a_future_that_nothing_can_wake_panics() {
     let clock = clock();
     let stuck = async {
         clock.sleep(SECOND).await;

@@ -84,7 +84,7 @@ async fn requests_are_counted_with_all_they_carry() {
 }
 
 #[tokio::test]
-async fn a_script_goes_in_order_over_connections_and_repeats_its_last() {
+async fn a_script_runs_in_order_across_connections_and_repeats_its_last_reply() {
     let server = Loopback::start([500, 429, 200].map(|status| Reply::status(status).close_delimited())).await;
     let mut seen = Vec::new();
     for _ in 0..4 {
@@ -94,7 +94,7 @@ async fn a_script_goes_in_order_over_connections_and_repeats_its_last() {
 }
 
 #[tokio::test]
-async fn an_empty_script_says_so() {
+async fn an_empty_script_is_reported() {
     let server = Loopback::start([]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -179,7 +179,7 @@ async fn a_connection_can_end_before_the_head() {
 }
 
 #[tokio::test]
-async fn a_hang_up_is_no_reset_though_the_client_sent_more() {
+async fn a_hang_up_is_not_a_reset_even_if_the_client_sent_more() {
     let gate = Gate::new();
     let server = Loopback::start([Reply::hang_up().stall_at(0, &gate)]).await;
     let mut client = Client::connect(&server).await;
@@ -200,7 +200,7 @@ async fn raw_bytes_are_sent_verbatim() {
 }
 
 #[tokio::test]
-async fn every_byte_can_be_a_chunk_of_its_own() {
+async fn every_byte_can_be_a_separate_chunk() {
     let server = Loopback::start([Reply::sse(["é", "b"]).split_every(1)]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -213,7 +213,7 @@ async fn every_byte_can_be_a_chunk_of_its_own() {
 
 /// Between two writes, the client gets a chance to run, so a split is a separate read.
 #[tokio::test]
-async fn a_split_is_met_as_a_read_of_its_own() {
+async fn a_split_arrives_as_a_separate_read() {
     let server = Loopback::start([Reply::raw("abcdef").split_at([1, 4])]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -273,7 +273,7 @@ async fn a_gate_behind_the_cut_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_is_noticed_while_the_reply_stalls() {
+async fn a_client_that_disconnects_is_noticed_while_the_reply_stalls() {
     let server = Loopback::start([Reply::status(200).hold(&Gate::new())]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -285,7 +285,7 @@ async fn a_client_that_goes_away_is_noticed_while_the_reply_stalls() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_after_the_end_abandoned_nothing() {
+async fn a_client_that_disconnects_after_the_end_abandoned_nothing() {
     let server = Loopback::start([chat::text(["a"]).reply()]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -295,7 +295,7 @@ async fn a_client_that_goes_away_after_the_end_abandoned_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_or_too_large_is_refused() {
+async fn invalid_and_oversized_requests_are_rejected() {
     let line = "GET / HTTP/1.1\r\n";
     let cases = [
         ("nonsense\r\n\r\n".to_owned(), "400"),
@@ -318,7 +318,7 @@ async fn what_is_no_request_or_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn dropping_the_server_ends_everything() {
+async fn dropping_the_server_closes_everything() {
     let server = Loopback::start([Reply::status(200).body("hello").stall_at(2, &Gate::new())]).await;
     let address = server.address();
     let mut client = Client::connect(&server).await;

@@ -75,12 +75,12 @@ impl Chain {
     ) -> Result<(), Violation> {
         ensure!(!self.has_content, "a retry after content");
         let expected = self.retries;
-        ensure!(attempt == expected, "retry {attempt} where retry {expected} of this step was next");
+        ensure!(attempt == expected, "retry {attempt}, expected retry {expected} of this step");
         ensure!(!self.is_waiting, "a retry while one waits");
         let hint_ms = self.hint_ms.filter(|_| !clamped && !self.has_moved).unwrap_or(0).min(LONGEST_WAIT_MS);
         ensure!(delay_ms >= hint_ms, "a wait of {delay_ms} ms after a hint of {hint_ms} ms");
         let Some(next_at) = next_at else {
-            return Err(Violation::new("a retry does not say when it will be".into()));
+            return Err(Violation::new("a retry without its time".into()));
         };
         self.retries += 1;
         if is_charged {
@@ -104,7 +104,7 @@ impl Chain {
             Due::Now => Err(Violation::new(format!("{ms} ms are slept, though no retry was told"))),
             Due::At(due) => {
                 let left = due.since(at);
-                ensure!(ms == left, "{ms} ms are slept where {left} ms are left of the wait that was told");
+                ensure!(ms == left, "sleeps {ms} ms, but {left} ms of the published wait are left");
                 Ok(())
             }
             Due::AnyTime => Ok(()),
@@ -137,7 +137,7 @@ impl Chain {
         );
         ensure!(self.is_waiting, "the end of a wait that had not begun");
         let last = self.retries.saturating_sub(1);
-        ensure!(retry.attempt == last, "retry {} is made where {last} was scheduled last", retry.attempt);
+        ensure!(retry.attempt == last, "retry {} was made, but {last} was scheduled last", retry.attempt);
         self.is_waiting = false;
         Ok(())
     }
@@ -145,14 +145,14 @@ impl Chain {
     /// Handles the start of a provider call.
     pub(super) fn called(&mut self, at: Millis) -> Result<(), Violation> {
         if let Due::At(due) = self.due {
-            ensure!(at >= due, "the provider is asked {} ms before the wait is over", due.since(at));
+            ensure!(at >= due, "the provider is called {} ms before the wait ends", due.since(at));
         }
         (self.due, self.hint_ms, self.has_moved) = (Due::Now, None, false);
         Ok(())
     }
 
     pub(super) fn content(&mut self) -> Result<(), Violation> {
-        ensure!(!self.is_open && !self.is_waiting, "content before the end of the retries was told");
+        ensure!(!self.is_open && !self.is_waiting, "content before the end of the retries was published");
         self.has_content = true;
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Chain {
         let is_first = outcome == RetryOutcome::TooLong;
         ensure!(self.is_open || self.may_end_again || is_first, "the end of retries that had not begun");
         let made = self.retries - u32::from(self.is_waiting);
-        ensure!(attempts == made, "{attempts} retries are told to have been made, {made} were");
+        ensure!(attempts == made, "{attempts} retries were published, but {made} were made");
         (self.is_open, self.is_waiting, self.may_end_again) = (false, false, false);
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Chain {
     }
 
     pub(super) fn end(&self) -> Result<(), Violation> {
-        ensure!(!self.is_open, "a series of retries was never told to be over");
+        ensure!(!self.is_open, "the end of a series of retries was never published");
         Ok(())
     }
 }

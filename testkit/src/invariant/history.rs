@@ -64,7 +64,7 @@ impl History {
             }
             (Role::User, Chunk::Text { text }) => {
                 ensure!(!text.is_empty(), "an empty message is kept");
-                ensure!(!text.starts_with("TURN-FAILED"), "guidance as the user's words: {text}");
+                ensure!(!text.starts_with("TURN-FAILED"), "guidance saved as the user's text: {text}");
                 self.prompted = true;
             }
             (Role::User, Chunk::Image { .. }) => self.prompted = true,

@@ -44,7 +44,7 @@ impl Screen {
                 let call = (step_id.clone(), tool_call_id.clone());
                 self.older.calls.entry(call.clone()).and_modify(|answered| *answered = true);
                 let answered = self.shown.calls.insert(call, true);
-                ensure!(answered == Some(false), "not the one result of a call: {tool_call_id}");
+                ensure!(answered == Some(false), "a second or unexpected result of a call: {tool_call_id}");
             }
             EventBody::StepComplete { .. } => self.older = self.shown.clone(),
             EventBody::StepRewound { .. } => self.shown = self.older.clone(),

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn problems_are_reported() {
         for (report, why) in [
             ("{}", "chat.send: missing field `schema`"),
             (r#""x""#, "chat.send: expected an object with the schema of a report, got a string"),

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_command_is_told_apart() {
+    fn frames_that_are_not_commands_are_distinguished() {
         assert!(matches!(Command::parse("{"), Err(CommandError::NotJson(_))));
         assert_eq!(Command::parse("[]"), Err(CommandError::NoType));
         assert_eq!(Command::parse(r#"{"type":7}"#), Err(CommandError::NoType));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_command_names_its_conversation_wherever_that_stands() {
+    fn a_rejected_command_names_its_conversation_wherever_the_id_is() {
         for frame in [
             r#"{"type":"chat.queue","conversationId":"c"}"#,
             r#"{"conversationId":"c","text":{"a":[1,-2,3.5,null,true]},"typ\u0065":"chat.queue"}"#,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_place_of_something_else_is_not_quoted_at_length() {
+    fn a_value_of_the_wrong_type_is_quoted_briefly() {
         let long = "x".repeat(1000);
         for (fields, why) in [
             (r#""extensions":"LONG""#, "chat.send: expected true or false, got a string"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_absent_may_be_null() {
+    fn optional_fields_may_be_null() {
         let with = r#"{"type":"chat.send","message":"","images":null,"extensions":null}"#;
         assert_eq!(Command::parse(with), Command::parse(r#"{"type":"chat.send","message":""}"#));
     }

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_its_range_is_refused() {
+    fn values_out_of_range_are_rejected() {
         let check = |json: &str| serde_json::from_str::<RetrySettings>(json).unwrap().check();
         for good in [
             "{}",

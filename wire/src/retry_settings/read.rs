@@ -287,13 +287,13 @@ mod tests {
     }
 
     #[test]
-    fn a_longest_wait_below_zero_is_none() {
+    fn a_negative_longest_wait_is_zero() {
         let patch = read(r#"{"maxDelayMs":-1}"#).unwrap();
         assert_eq!(patch.max_delay_ms, Some(Change::Set(0)));
     }
 
     #[test]
-    fn what_does_not_fit_is_told_by_the_name_of_its_field() {
+    fn an_invalid_value_is_reported_by_the_name_of_its_field() {
         for (json, why) in [
             (r#"{"enabled":1}"#, "enabled must be true or false, or null to inherit it"),
             (r#"{"maxRetries":1.5}"#, "maxRetries must be a whole number, or null to inherit it"),

@@ -18,7 +18,7 @@ fn generated_files_are_current() {
 }
 
 #[test]
-fn what_is_served_is_what_was_generated() {
+fn the_served_documents_are_the_generated_ones() {
     let served = [document::SCHEMA, document::TYPESCRIPT, document::OPENAPI, document::ASYNCAPI];
     assert_eq!(served.map(str::to_owned), generated().map(|(_, content)| content));
 }

@@ -69,7 +69,7 @@ fn add_unknown_field(value: &mut Value) {
 }
 
 #[test]
-fn what_is_unknown_is_absent_never_null() {
+fn unknown_values_are_absent_never_null() {
     let families = families();
     let others = families.iter().filter(|family| !matches!(family.name, "AgentEvent" | "RetryPatch"));
     // A change of settings has nulls, which reset fields.

@@ -86,7 +86,7 @@ fn every_enum_that_clients_read_accepts_unknown_values() {
 }
 
 #[test]
-fn an_unknown_value_in_settings_is_read_and_cannot_be_set() {
+fn an_unknown_setting_value_can_be_read_but_not_set() {
     let settings: RetrySettings =
         from_value(json!({ "preset": "lunar", "maxRetries": 7, "phase": "full" })).unwrap();
     let preset = Some(RetryPreset::Unknown);

@@ -75,7 +75,7 @@ fn effort_is_a_word_or_a_budget() {
 }
 
 #[test]
-fn what_was_signed_goes_back_as_it_came_before_what_it_led_to() {
+fn signed_reasoning_is_returned_unchanged_before_its_output() {
     let thoughts = [thought("hm, \n", "one", ORIGIN), hidden("two"), thought("", "three", ORIGIN)];
     let messages = [vec![user()], step(&thoughts, "t").to_vec()].concat();
     let expected = json!([
@@ -94,7 +94,7 @@ fn what_was_signed_goes_back_as_it_came_before_what_it_led_to() {
 }
 
 #[test]
-fn what_others_signed_or_nobody_did_stays_here() {
+fn foreign_and_unsigned_reasoning_is_not_sent() {
     let unsigned = json!({"type": "thinking", "text": "hm"});
     let damaged = json!({"type": "thinking", "text": "hm", "echo": {"origin": ORIGIN, "data": "no block"}});
     for foreign in
@@ -108,7 +108,7 @@ fn what_others_signed_or_nobody_did_stays_here() {
 /// The API rejects a budget before tool results if the turn does not begin with signed thinking, and rejects thinking
 /// if none is requested.
 #[test]
-fn a_budget_waits_for_the_next_turn_where_this_one_began_without_thinking() {
+fn a_thinking_budget_starts_with_the_next_turn_if_this_one_began_without_thinking() {
     let signed = || step(&[thought("hm", "s", ORIGIN)], "a").to_vec();
     let bare = || step(&[], "b").to_vec();
     let steering = || vec![message(Role::User, &[text("quickly")])];
@@ -139,7 +139,7 @@ fn a_budget_waits_for_the_next_turn_where_this_one_began_without_thinking() {
 
 /// Newer models reject old thinking for ever once the instructions before it have changed.
 #[test]
-fn thinking_of_earlier_turns_stays_here() {
+fn thinking_of_earlier_turns_is_not_sent() {
     let answer = message(Role::Assistant, &[thought("b", "b", ORIGIN), text("Done.")]);
     let earlier = [vec![user()], step(&[thought("a", "a", ORIGIN)], "a").to_vec(), vec![answer]].concat();
     let next = [earlier.clone(), vec![user()]].concat();
@@ -159,7 +159,7 @@ fn thinking_of_earlier_turns_stays_here() {
 }
 
 #[test]
-fn thinking_that_led_to_nothing_stays_here() {
+fn thinking_without_output_is_not_sent() {
     let thoughts = [hidden("a"), thought("b", "b", ORIGIN)];
     let blank = [&thoughts[..], &[text(" \n")]].concat();
     let late = [&[text("a"), call("t", &json!({}))][..], &thoughts].concat();
@@ -179,7 +179,7 @@ fn thinking_that_led_to_nothing_stays_here() {
 }
 
 #[test]
-fn an_extra_field_goes_before_what_the_effort_asks_for() {
+fn an_extra_field_overrides_the_effort() {
     let shown = json!({"type": "adaptive", "display": "summarized"});
     let unsigned = [vec![user()], step(&[], "a").to_vec()].concat();
     for messages in [vec![user()], unsigned] {

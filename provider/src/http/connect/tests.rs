@@ -141,7 +141,7 @@ async fn no_proxy_is_used_for_an_address_that_is_exempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_takes_too_long_is_given_up() {
+async fn a_slow_connection_times_out() {
     let silent = listen(|stream| async move {
         let _open = stream;
         std::future::pending().await

@@ -87,7 +87,7 @@ fn shares_a_window(one: &str, other: &str) -> bool {
 
 proptest! {
     #[test]
-    fn no_trace_of_a_secret_is_left(
+    fn secrets_are_removed_completely(
         secret in "[!-~]{8,48}",
         way in prop::sample::select(WAYS),
         (before, after) in (".{0,24}", ".{0,24}"),

@@ -46,7 +46,7 @@ fn a_model_or_a_route_summarizes_and_how_far_ahead() {
 }
 
 #[test]
-fn a_context_window_is_of_every_model_or_of_each() {
+fn a_context_window_applies_to_all_models_or_is_set_per_model() {
     let config = with("").config();
     let windows = config.providers.iter().map(|provider| {
         provider.context_windows.iter().map(|(model, tokens)| format!("{model} {tokens}")).collect::<Vec<_>>()
@@ -56,7 +56,7 @@ fn a_context_window_is_of_every_model_or_of_each() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn problems_are_named_with_their_line() {
     for (table, expected) in [
         (
             "model = \"a/none\"",

@@ -50,7 +50,7 @@ fn a_server_whose_secret_is_missing_is_off() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line_and_without_secrets() {
+fn problems_are_named_with_their_line_and_without_secrets() {
     let both = "[[mcp]]\nname = \"a\"\ncommand = \"x\"\n";
     let cases = [
         ("[[mcp]]\nname = \"a\"\n", ":2: MCP server \"a\": it has neither a `command` to start nor a `url`"),

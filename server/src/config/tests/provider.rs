@@ -44,7 +44,7 @@ fn each_key_is_a_provider() {
 }
 
 #[test]
-fn elsewhere_is_said_as_a_maker_s_own_programs_say_it() {
+fn another_endpoint_is_set_with_the_vendor_s_own_variable() {
     let anthropic = ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"];
     let gemini = ["GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"];
     for ([variable, key], base_url, expected) in [
@@ -145,7 +145,7 @@ fn a_provider_that_cannot_be_named_is_refused() {
 }
 
 #[test]
-fn every_maker_has_an_address_and_a_key() {
+fn every_vendor_has_a_url_and_a_key() {
     for (kind, address, key) in [
         ("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
         ("gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
@@ -227,7 +227,7 @@ fn a_missing_key_turns_off_its_provider_alone() {
 }
 
 #[test]
-fn an_address_that_names_a_call_is_refused_without_repeating_it() {
+fn the_url_of_an_api_call_is_rejected_without_repeating_it() {
     for address in ["http://127.0.0.1:1/s3cret/v1/chat/completions", "http://h/s3cret/chat/completions/?v=1"]
     {
         let file = format!("[[provider]]\nname = \"a\"\nbase_url = {address:?}\nmodels = [\"m\"]");
@@ -242,7 +242,7 @@ fn an_address_that_names_a_call_is_refused_without_repeating_it() {
 }
 
 #[test]
-fn every_documented_provider_is_understood() {
+fn every_documented_provider_is_parsed() {
     let text = include_str!("../../../../notes/providers.md");
     let blocks: Vec<&str> =
         text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

@@ -24,7 +24,7 @@ fn case(routes: &str) -> Case {
 }
 
 #[test]
-fn a_route_has_targets_and_a_schedule_of_its_own() {
+fn a_route_has_its_own_targets_and_schedule() {
     let file = r#"
         [[route]]
         name = "quick"
@@ -94,7 +94,7 @@ fn a_target_whose_provider_is_off_is_left_out() {
 }
 
 #[test]
-fn what_is_wrong_with_a_route_is_told_with_its_line() {
+fn problems_of_a_route_are_named_with_their_line() {
     let of = |targets: &str, more: &str| format!("[[route]]\nname = \"r\"\ntargets = {targets}\n{more}");
     for (file, expected) in [
         (

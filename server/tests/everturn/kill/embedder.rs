@@ -34,7 +34,7 @@ pub(crate) fn trace(home: &Home) -> PathBuf {
 /// Returns the command: this test program, running only the test below.
 pub(crate) fn command(home: &Home, provider: &Loopback, program: Program) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["kill::embedder::serves_until_it_is_told_to_end", "--exact", "--ignored", "--nocapture"]);
+    command.args(["kill::embedder::serves_until_a_signal", "--exact", "--ignored", "--nocapture"]);
     command.env_clear().envs(home.variables());
     command.env(JOURNAL, home.journal()).env(TRACE, trace(home)).env(PROVIDER, provider.base_url());
     match program {
@@ -68,7 +68,7 @@ impl Tool for Trace {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the process that the others kill"]
-async fn serves_until_it_is_told_to_end() {
+async fn serves_until_a_signal() {
     let of = |name: &str| env::var(name).expect("only to be run by another test");
     let mut told = unix::signal(unix::SignalKind::terminate()).unwrap();
     let endpoint = EndpointConfig::new(format!("{}/v1", of(PROVIDER)));

@@ -115,7 +115,7 @@ impl FromStr for Plan {
 }
 
 #[test]
-fn a_plan_is_read_as_it_is_written() {
+fn a_fault_plan_is_parsed_as_it_is_printed() {
     for text in [
         "everturn/process",
         "asking/process/before@7",
