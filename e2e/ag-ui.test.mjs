@@ -1,4 +1,4 @@
-// AG-UI's client of both lines, and CopilotKit's, in front of the binary, with a provider on loopback behind it.
+// AG-UI's client in both versions, and CopilotKit's, with the binary and a provider on loopback.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -33,15 +33,15 @@ after(() => {
 beforeEach(() => {
   warnings = [];
   console.warn = (...words) => warnings.push(words.join(' '));
-  // The client reports failed runs there, too.
+  // The client also reports failed runs here.
   console.error = () => {};
 });
 
-/** What the server's own API tells. */
+/** The response of the server's native API. */
 const asked = async (path, more) => (await fetch(server.url + path, { headers, ...more })).json();
 const shown = (messages) => messages.filter(({ content }) => content).map(({ role, content }) => `${role}: ${content}`);
 
-/** An answer that comes when the test says so. */
+/** An answer that the test triggers. */
 function later() {
   let say;
   provider.says(new Promise((resolve) => (say = resolve)));
@@ -71,7 +71,7 @@ LINES.forEach(({ line, Agent }, at) => {
       assert.deepEqual(warnings, []);
     });
 
-    test('two refusals of the provider are waited out, and the app is told', async () => {
+    test('two provider failures are waited out, and the app is notified', async () => {
       const { agent, custom } = open();
       provider.says(LIMITED, LIMITED, 'At last.');
       say(agent, 'hi');
@@ -102,7 +102,7 @@ LINES.forEach(({ line, Agent }, at) => {
       }
     });
 
-    test('an answer is asked for again', async () => {
+    test('an answer is regenerated', async () => {
       const { agent } = open();
       provider.says('One.', 'Two.', 'Three.');
       say(agent, 'a');
@@ -115,7 +115,7 @@ LINES.forEach(({ line, Agent }, at) => {
       assert.deepEqual(provider.requests[2].said.slice(-3), ['a', 'One.', 'b']);
     });
 
-    test('an answer that broke off is taken back', async () => {
+    test('a truncated answer is withdrawn', async () => {
       const { agent, custom } = open();
       provider.says('Hello.', { breaks: 'Once upon' }, 'Once upon a time.');
       say(agent, 'hi');
@@ -128,7 +128,7 @@ LINES.forEach(({ line, Agent }, at) => {
       assert.deepEqual(warnings, []);
     });
 
-    test('leaving does not stop a turn, a call does; a message to a running turn is queued', async () => {
+    test('disconnecting does not stop a turn, the stop call does; a message to a running turn is queued', async () => {
       const { agent, threadId } = open();
       later();
       say(agent, 'hi');
@@ -147,7 +147,7 @@ LINES.forEach(({ line, Agent }, at) => {
       assert.match(provider.requests[1].said.at(-1), /and then\?$/);
     });
 
-    test('a run that is stopped ends well, one that fails does not', async () => {
+    test('a stopped run ends successfully, a failed one does not', async () => {
       const { agent, threadId } = open();
       later();
       say(agent, 'hi');
@@ -184,7 +184,7 @@ describe('CopilotKit', () => {
     delete globalThis.window;
   });
 
-  /** A page that is connected to a thread. */
+  /** A page connected to a thread. */
   async function page(threadId, more = {}) {
     core = new CopilotKitCore({ runtimeUrl: `${server.url}/copilotkit`, headers, ...more });
     await until(() => core.getAgent('default'), 'there is no agent');
@@ -193,7 +193,7 @@ describe('CopilotKit', () => {
     return agent;
   }
 
-  test('an agent is found, runs, and its thread is there after a reload', async () => {
+  test('an agent is found, runs, and keeps its thread across a reload', async () => {
     const agent = await page('copilot');
     provider.says('Hello.');
     agent.addMessage({ id: 'u', role: 'user', content: 'hi' });

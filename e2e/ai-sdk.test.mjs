@@ -1,4 +1,4 @@
-// `useChat` of the AI SDK in front of the binary, with a provider on loopback behind it: majors 7, 6 and 5, from npm.
+// `useChat` of the AI SDK (versions 7, 6 and 5 from npm), with the binary and a provider on loopback.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
@@ -19,10 +19,10 @@ beforeEach(() => {
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 const names = (told) => told.map(({ type }) => type.replace('data-everturn-', ''));
 const call = (message) => message.parts.find(({ type }) => type === 'dynamic-tool');
-/** What the server's own API tells. */
+/** The response of the server's native API. */
 const asked = async (path, more) => (await fetch(server.url + path, { headers, ...more })).json();
 
-/** An answer that comes when the test says so. */
+/** An answer that the test triggers. */
 function later() {
   let say;
   provider.says(new Promise((resolve) => (say = resolve)));
@@ -50,19 +50,19 @@ for (const version of VERSIONS) {
       assert.equal((await asked(`/conversations/${conversationId}`)).latestSeq, 4);
     });
 
-    test('two refusals of the provider are waited out, and the app is told', async () => {
+    test('two provider failures are waited out, and the app is notified', async () => {
       const { chat, told } = open();
       provider.says(LIMITED, LIMITED, 'At last.');
-      // A model of its own: who is limited is asked with care for a while.
+      // A separate model, because a limited one admits few calls for a while.
       await chat.sendMessage({ text: 'hi' }, { body: { model: `limited-${ui}` } });
       assert.equal(textOf(chat.lastMessage), 'At last.');
-      // Others that ask the same target may prolong a wait.
+      // Other turns on the same target may prolong a wait.
       assert.deepEqual([...new Set(names(told))], ['retry', 'retry-ended']);
       assert.deepEqual([told[0].data.code, provider.requests.length], ['429', 3]);
       assert.deepEqual(chat.lastMessage.parts.map(({ type }) => type), ['step-start', 'text']);
     });
 
-    test('an answer is asked for again, and a message is edited', async () => {
+    test('an answer is regenerated, and a message is edited', async () => {
       const { chat } = open();
       provider.says('One.', 'Two.', 'Three.', 'Four.');
       await chat.sendMessage({ text: 'a' });
@@ -95,7 +95,7 @@ for (const version of VERSIONS) {
       assert.equal(textOf(page.chat.lastMessage), 'And more.');
     });
 
-    test('leaving does not stop a turn, a call does', async () => {
+    test('disconnecting does not stop a turn, the stop call does', async () => {
       const { chat, id } = open();
       later();
       const first = chat.sendMessage({ text: 'hi' });
@@ -130,7 +130,7 @@ for (const version of VERSIONS) {
       assert.equal(provider.requests[1].said.at(-1), 'and then?');
     });
 
-    test('errors are shown in words', async () => {
+    test('errors are shown as text', async () => {
       const { chat, errors } = open();
       provider.says(LIMITED, LIMITED, LIMITED, LIMITED);
       await chat.sendMessage({ text: 'hi' }, { body: { model: `failing-${ui}` } });
@@ -147,7 +147,7 @@ for (const version of VERSIONS) {
       assert.match(stranger.errors[0].message, /^this server asks for its token/);
     });
 
-    test('an answer that broke off is taken back, or a remark says that it starts again', async () => {
+    test('a truncated answer is withdrawn, or a remark says that it starts again', async () => {
       const { chat, told, errors } = open();
       provider.says({ breaks: 'Once upon' }, 'Once upon a time.');
       const everturn = { retry: { afterContent: 'rewind' } };
@@ -159,7 +159,7 @@ for (const version of VERSIONS) {
     });
 
     if (ui === 5) {
-      test('a call that needs approval waits, and is allowed by our own call', async () => {
+      test('a call that needs approval waits, and is allowed with the native API', async () => {
         const { chat, told } = open();
         provider.says(roll, 'A good throw.');
         const first = chat.sendMessage({ text: 'roll' });
@@ -213,7 +213,7 @@ for (const version of VERSIONS) {
       assert.deepEqual([page.chat.status, call(page.chat.lastMessage).state], ['ready', 'approval-requested']);
       await page.chat.addToolApprovalResponse({ id: call(page.chat.lastMessage).approval.id, approved: true });
       await until(() => textOf(page.chat.lastMessage) === 'Yes.' && page.chat.status === 'ready');
-      // The first page answers late: it is told, and does not ask again and again.
+      // The first page's answer is late. It is told so, and does not repeat it for ever.
       await chat.addToolApprovalResponse({ id: call(chat.lastMessage).approval.id, approved: true });
       await until(() => call(chat.lastMessage).state === 'output-error' && chat.status === 'ready');
       assert.equal(provider.requests.length, 2);

@@ -1,5 +1,5 @@
-// Streamed turns with a tool call through a model server that nobody here wrote: @copilotkit/aimock on loopback, spoken
-// to in each dialect. Its journal says what it was asked.
+// Streamed turns with a tool call through an independent model server, @copilotkit/aimock on loopback, with each of its
+// APIs. Its journal records the requests.
 import assert from 'node:assert/strict';
 import { createServer, request as ask } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { startServer } from './support/binary.mjs';
 const KEY = 'not-a-real-key';
 const THROW = { sides: 6, count: 2 };
 const CALM = ['user-message', 'turn-start'];
-// A wait is told before it, and its end when the provider is asked again.
+// A wait is published before it begins, and its end when the provider is called again.
 const RETRY = ['provider-retry', 'status'];
 const ANSWER = [
   'tool-call',
@@ -28,7 +28,7 @@ const ANSWER = [
 
 /** The keys of one provider. */
 const KEYS = ['not-a-real-key-1', 'not-a-real-key-2', 'not-a-real-key-3'];
-/** Their targets, as events name them. */
+/** Their targets, as named in events. */
 const TARGETS = ['many/gpt-5.5', 'many#2/gpt-5.5', 'many#3/gpt-5.5'];
 
 const config = (url, observed) => `
@@ -86,7 +86,7 @@ targets = ["responses/gpt-5.5", "chat/gpt-5.5"]
 schedule = "interactive"
 `;
 
-/** What each API looks like from aimock's side. It journals all in the words of Chat Completions. */
+/** Each API from aimock's point of view. It journals everything in the format of Chat Completions. */
 const DIALECTS = [
   { model: 'chat/gpt-5.5', path: '/v1/chat/completions', key: 'authorization' },
   { model: 'responses/gpt-5.5', path: '/v1/responses', key: 'authorization' },
@@ -95,7 +95,7 @@ const DIALECTS = [
     model: 'gemini/gemini-3.8-flash',
     path: '/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse',
     key: 'x-goog-api-key',
-    // It journals what this API calls `parameters`, a dialect of its own, and not the JSON Schema beside it.
+    // It journals this API's own `parameters` dialect, and not the JSON Schema beside it.
     schema: 'unseen',
     result: (output) => JSON.stringify({ output }),
   },
@@ -105,10 +105,10 @@ let folder;
 let mock;
 let observer;
 let server;
-/** The key of each request that reached the socket of the provider with several keys. aimock hides keys in its journal. */
+/** The key of each request received by the provider with several keys. aimock hides keys in its journal. */
 let keys = [];
 
-/** A server that passes each request on to aimock as it is. */
+/** A server that passes each request on to aimock unchanged. */
 async function observe() {
   const passing = createServer((request, response) => {
     keys.push(request.headers.authorization.replace('Bearer ', ''));
@@ -147,7 +147,7 @@ beforeEach(() => {
   mock.reset();
   keys = [];
   mock.on({ userMessage: 'Roll', hasToolResult: false }, { toolCalls: [call], ...usage(11, 7) });
-  // A pause before each piece, as from a real model: text that arrives at once is told as one.
+  // A pause before each piece, as from a real model, because text that arrives at once is published as one event.
   const answer = { content: 'They fell off the table.', ...usage(23, 5) };
   mock.on({ userMessage: 'Roll', hasToolResult: true }, answer, { latency: 20 });
 });
@@ -165,7 +165,7 @@ async function turn(model) {
   return lines.map((line) => JSON.parse(line));
 }
 
-/** The types in order, a run of the same one told once. */
+/** The event types in order, with repetitions collapsed. */
 const order = (events) => events.map(({ type }) => type).filter((type, at, all) => type !== all[at - 1]);
 const only = (events, type) => events.filter((event) => event.type === type);
 
@@ -218,7 +218,7 @@ for (const dialect of DIALECTS) {
   });
 
   test(`a refused turn waits, asks again and goes through ${dialect.path}`, async () => {
-    // The error that is queued last is served first. With a 429 aimock asks for a wait of one second.
+    // The error queued last is served first. With a 429, aimock asks for a wait of one second.
     mock.nextRequestError(500, { message: 'broken for a moment', type: 'server_error' });
     mock.nextRequestError(429, { message: 'too fast', type: 'rate_limit_error' });
 
@@ -258,7 +258,7 @@ for (const { route, status, type, from, path } of MOVES) {
     const [retry, ...others] = only(events, 'provider-retry');
     assert.deepEqual([retry.delayMs, retry.code, retry.failedTarget, others.length], [0, String(status), from, 0]);
 
-    // One request at the socket for each attempt that was told, and none for a credential that was not asked.
+    // One request per published attempt, and none for a credential that was not used.
     const asked = mock.getRequests().map(({ path, response }) => [path, response.status]);
     const chat = ['/v1/chat/completions', 200];
     assert.deepEqual(asked, [[path, status], chat, chat]);
@@ -269,9 +269,9 @@ for (const { route, status, type, from, path } of MOVES) {
   });
 }
 
-test('with several keys, each is asked as often as attempts with it are told', async () => {
+test('with several keys, each is used as often as events report', async () => {
   const usedUp = { message: 'You exceeded your current quota.', type: 'insufficient_quota', code: 'insufficient_quota' };
-  // The error that is queued last is served first: two keys are used up, the third one is limited once.
+  // The error queued last is served first: two keys are exhausted, and the third is limited once.
   mock.nextRequestError(429, { message: 'too fast', type: 'rate_limit_error' });
   mock.nextRequestError(429, usedUp);
   mock.nextRequestError(429, usedUp);
@@ -281,7 +281,7 @@ test('with several keys, each is asked as often as attempts with it are told', a
   const moves = only(events, 'target-switched').map(({ from, to }) => [from, to]);
   assert.deepEqual(moves, [[TARGETS[0], TARGETS[1]], [TARGETS[1], TARGETS[2]]]);
 
-  // Failed attempts are told with their targets; the two that were answered were made with the last one.
+  // Failed attempts have their targets; the two that were answered used the last one.
   const { conversationId } = events[0];
   const { attempts } = await (await fetch(`${server.url}/conversations/${conversationId}/attempts`)).json();
   const told = [...attempts.map(({ target }) => target), TARGETS[2], TARGETS[2]];

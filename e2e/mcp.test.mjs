@@ -1,5 +1,5 @@
-// Tools of real MCP servers through the binary: what the model is given of a call, what people are told, and what is left
-// of the servers when everturn ends.
+// Tools of real MCP servers through the binary: call results, published states, and what is left of the servers when
+// everturn ends.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const EVERYTHING = path('node_modules/@modelcontextprotocol/server-everything/di
 const PYTHON = path('.venv/bin/python');
 const BAD_DAYS = path('../mcp/tests/mcp/server.py');
 
-// All of them may run unasked: what is asked about is tested elsewhere.
+// All tools may run without approval, which is tested elsewhere.
 const config = (url) => `
 [[provider]]
 name = "chat"
@@ -72,7 +72,7 @@ after(async () => {
 
 beforeEach(() => mock.reset());
 
-/** What people are told of the servers, once all have started or failed to. */
+/** The published states of the servers, once all have started or failed. */
 async function sources(at = server) {
   for (const end = Date.now() + 30_000; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
     const told = await (await fetch(`${at.url}/tools`)).json();
@@ -81,7 +81,7 @@ async function sources(at = server) {
   }
 }
 
-/** Runs a turn in which the model calls a tool. Returns the call's result, and what the model is given of it. */
+/** Runs a turn in which the model calls a tool. Returns the call's result, and the text that the model receives. */
 async function call(name, input = {}, at = server) {
   const toolCalls = [{ id: 'call_1', name, arguments: JSON.stringify(input) }];
   mock.on({ userMessage: 'Go', hasToolResult: false }, { toolCalls });
@@ -105,7 +105,7 @@ test('a call of the model is answered by the server', async () => {
   assert.ok(offered.includes('everything__echo') && offered.includes('bad__process'), offered.join());
 });
 
-test('a program sees no variable but those that are meant for it, and its secrets go nowhere', async () => {
+test('a program gets only its own variables, and its secrets are redacted', async () => {
   const { result, told } = await call('everything__get-env');
   const variables = JSON.parse(result.content);
   assert.equal(variables.KEY, '[secret]');
@@ -113,7 +113,7 @@ test('a program sees no variable but those that are meant for it, and its secret
   assert.ok(!JSON.stringify(told).includes('s3cret-value'));
 });
 
-test('people are told which servers there are, and what is wrong with the others', async () => {
+test('the state and errors of all servers are reported', async () => {
   const { tools, sources: [everything, bad, dead] } = await sources();
   assert.deepEqual(tools, []);
   assert.deepEqual([everything, bad, dead].map(({ name, status }) => [name, status]), [
@@ -148,14 +148,14 @@ for (const signal of ['SIGTERM', 'SIGKILL']) {
     };
     assert.ok(alive());
     await own.stop(signal);
-    // Killed, everturn cannot wait for them: they see the end of their input.
+    // If everturn is killed, it cannot wait for them; they see the end of their input.
     const end = Date.now() + (signal === 'SIGKILL' ? 20_000 : 0);
     while (alive() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.ok(!alive());
   });
 }
 
-test('what is wrong with the servers is told at the start', async () => {
+test('errors of the servers are printed at startup', async () => {
   const said = await new Promise((resolve, reject) => {
     const words = ['serve', '--memory', '--listen', '127.0.0.1:0', '--config', file];
     const env = { PATH: process.env.PATH, OF_TEST: 's3cret-value' };

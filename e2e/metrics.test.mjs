@@ -1,4 +1,5 @@
-// The example dashboard and alerts, run by a real Prometheus that scrapes the binary: no name in them is stale.
+// The example dashboard and alerts in a real Prometheus that scrapes the binary, so that no metric name in them is
+// stale.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +23,7 @@ let prometheus;
 let provider;
 let server;
 
-/** A port that is free now. */
+/** A free port. */
 async function freePort() {
   const taken = createServer();
   await new Promise((resolve) => taken.listen(0, '127.0.0.1', resolve));
@@ -99,13 +100,13 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('the figures are sound by the rules of Prometheus', async () => {
+test('the metrics follow the rules of Prometheus', async () => {
   const figures = await (await fetch(`${server.url}/metrics`)).text();
   const checking = run('promtool', ['check', 'metrics']);
   checking.child.stdin.end(figures);
   const { stdout, stderr } = await checking;
   assert.equal(stdout + stderr, '');
-  // Turns may wait for days: the buckets reach that far.
+  // Turns may wait for days, so the buckets reach that far.
   assert.match(figures, /everturn_turn_seconds_bucket\{reason="stop",le="604800"\} 2/);
 });
 
@@ -121,7 +122,7 @@ test('every query of the dashboard finds something', async () => {
   }
 });
 
-test('the alerts are valid, and about figures that exist', async () => {
+test('the alerts are valid and use existing metrics', async () => {
   await run('promtool', ['check', 'rules', example('alerts.yml')]);
   const { groups } = await prometheus.get('rules');
   const rules = groups.flatMap((group) => group.rules);
@@ -131,7 +132,7 @@ test('the alerts are valid, and about figures that exist', async () => {
       assert.ok((await prometheus.query(figure)).length > 0, `${name}: there is no ${figure}`);
     }
   }
-  // One that must fire when what it tells of happens.
+  // An alert that must fire.
   provider.says({ status: 401, body: { error: { message: 'Incorrect API key.' } } });
   const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"message":"Hi"}' };
   await (await fetch(`${server.url}/chat`, asked)).text();

@@ -1,5 +1,4 @@
-// The official clients of OpenAI's API in front of the binary, with a provider on loopback behind it: they see answers, and
-// nothing of the waiting.
+// The official OpenAI clients, with the binary and a provider on loopback: they see answers, and no waits.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -26,7 +25,7 @@ beforeEach(() => {
 
 const say = (content, more = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], ...more });
 
-/** What the server's own API tells. */
+/** The response of the server's native API. */
 const told = async (where) =>
   (await fetch(`${server.url}${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json();
 
@@ -58,7 +57,7 @@ test('a model is called by its id or by the name that its provider gives it', as
   assert.equal(provider.requests[0].model, 'gpt-5.5');
 });
 
-test('two refusals of the provider are waited out', async () => {
+test('two provider failures are waited out', async () => {
   for (const stream of [false, true]) {
     provider.requests.splice(0);
     provider.says(LIMITED, LIMITED, 'At last.');
@@ -92,7 +91,7 @@ test('the SDK runs its tools and hands the results back', async () => {
   assert.deepEqual(provider.requests[1].said.at(-1), 'sunny');
 });
 
-test('errors are those that the SDK knows, and none is asked for again', async () => {
+test('errors have the classes of the SDK and are not retried', async () => {
   const fails = (promise, kind, wanted) =>
     assert.rejects(promise, (error) => {
       assert.ok(error instanceof kind, `${error.constructor.name}: ${error.message}`);
@@ -113,7 +112,7 @@ test('errors are those that the SDK knows, and none is asked for again', async (
   const limited = { status: 429, param: null, code: 'rate_limit_exceeded' };
   await fails(create(say('hi')), OpenAI.RateLimitError, limited);
   assert.equal(provider.requests.length, 4);
-  // In a stream that has begun, because of a wait, there is no status any more.
+  // In a stream that has begun because of a wait, there is no status any more.
   provider.says(LIMITED, LIMITED, LIMITED, LIMITED);
   await assert.rejects(client.chat.completions.stream(say('hi')).finalChatCompletion(), (error) => {
     assert.ok(error instanceof OpenAI.APIError, error.constructor.name);
@@ -124,7 +123,7 @@ test('errors are those that the SDK knows, and none is asked for again', async (
   assert.equal(provider.requests.length, 8);
 });
 
-test('a turn ends when its client leaves', async () => {
+test('a turn ends when its client disconnects', async () => {
   let answer;
   provider.says(new Promise((resolve) => (answer = resolve)));
   const stop = new AbortController();
@@ -142,7 +141,7 @@ test('a turn ends when its client leaves', async () => {
   answer('too late');
 });
 
-test('a request that is sent again is paid once', async () => {
+test('a repeated request is paid for once', async () => {
   provider.says('Once.');
   const key = { headers: { 'Idempotency-Key': 'once' } };
   const first = await client.chat.completions.create(say('hi'), key);
@@ -173,7 +172,7 @@ test('the SDK gets its answer although the server is killed while the turn waits
   }
 });
 
-test('an answer that broke off is asked for again, and held back if the client wants no remark in it', async () => {
+test('a truncated answer is requested again, and held back if the client wants no remark in it', async () => {
   const everturn = { text: 'hold', retry: { afterContent: 'rewind' } };
   provider.says({ breaks: 'Once upon' }, 'Once upon a time.');
   const held = await client.chat.completions.stream(say('hi', { everturn })).finalChatCompletion();
@@ -204,7 +203,7 @@ test('the client for Python gets the same', async () => {
   assert.equal(provider.requests.length, 7);
 });
 
-/** What Open WebUI reads of a stream: lines that begin with `data:`; of an object without choices, its error. */
+/** What Open WebUI reads from a stream: lines that begin with `data:`, and the error of an object without choices. */
 async function readAsOpenWebUi(response) {
   const read = { text: '', finish: null, error: null, usage: null };
   for (const line of (await response.text()).split('\n')) {

@@ -1,5 +1,4 @@
-// Whether everybody can use the page: the accessibility checker in the main states, names for screen readers, the keyboard
-// alone, and room for fingers.
+// Accessibility: the checker in the main states, names for screen readers, keyboard operation, and touch target sizes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findings } from './support/axe.mjs';
@@ -69,7 +68,7 @@ for (const colorScheme of ['light', 'dark']) {
   });
 }
 
-test('on a touch screen everything one presses has room', async () => {
+test('touch targets are large enough', async () => {
   await on.open('/', PHONE);
   const small = () =>
     on.page.evaluate(() =>
@@ -96,7 +95,7 @@ test('on a touch screen everything one presses has room', async () => {
   assert.deepEqual(await small(), []);
 });
 
-test('a screen reader is told who says what', async () => {
+test('roles and names identify who says what', async () => {
   await on.open();
   const turn = await on.begin('A question');
   turn.say('An answer');
@@ -109,7 +108,7 @@ test('a screen reader is told who says what', async () => {
   assert.deepEqual(await names(), ['You: A question', 'Answer: An answer']);
 });
 
-test('the keyboard alone will do', async () => {
+test('everything can be done by keyboard', async () => {
   const first = on.server.conversation();
   first.begin('First').end();
   const second = on.server.conversation();
@@ -143,7 +142,7 @@ test('the keyboard alone will do', async () => {
   assert.equal(on.commands('chat.stop').length, 0);
 });
 
-test('what is being written stays with its conversation, and outlives the page', async () => {
+test('a draft stays with its conversation, and survives a reload', async () => {
   const other = on.server.conversation();
   other.begin('Beta').end();
   await on.open();

@@ -1,4 +1,4 @@
-// Tool calls that wait for a person, answered on the page: against the server itself and a provider on loopback.
+// Tool calls that wait for a person, answered on the page, with the real server and a provider on loopback.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
@@ -30,17 +30,17 @@ const cards = (on = page) => on.locator('.approval');
 const lines = (on = page) => on.locator('.permission > p').allTextContents();
 const button = (name, on = page) => on.getByRole('button', { name });
 const until = (condition, argument, on = page) => on.waitForFunction(condition, argument);
-/** What the model was told by the tools of its last step. */
+/** The tool results in the last request to the model. */
 const told = () => provider.requests.at(-1).said;
 
-/** Asks for dice, and waits until so many cards are there. */
+/** Asks for dice, and waits for this many cards. */
 async function ask(text, ...inputs) {
   provider.says(roll(...inputs));
   await send(page, text);
   await cards().nth(inputs.length - 1).waitFor();
 }
 
-/** The turn ends with this answer, and the page has nothing left to answer. */
+/** Ends the turn with this answer, and checks that nothing is left to answer. */
 async function ends(answer, on = page) {
   await shows(answer, on);
   await settled(on);
@@ -48,7 +48,7 @@ async function ends(answer, on = page) {
   await until(() => document.querySelector('#list .dot')?.classList.contains('idle'), null, on);
 }
 
-/** These lines are there, also after a reload. */
+/** Checks that these lines are shown, also after a reload. */
 async function tells(...wanted) {
   assert.deepEqual(await lines(), wanted);
   await page.reload();
@@ -89,7 +89,7 @@ test('a call is denied by keyboard, and its reason reaches the model', async () 
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a tool that is allowed for the conversation asks no more, until that is revoked', async () => {
+test('a tool allowed for the conversation needs no approval until that is revoked', async () => {
   await ask('Dice', { sides: 4 }, { sides: 6 });
   provider.says(roll({ sides: 8 }), 'Rolled.');
   await button('Allow roll_dice in this conversation').first().click();
@@ -129,7 +129,7 @@ test('each of several calls has its answer', async () => {
   assert.equal(told().filter((said) => /denied/.test(said)).length, 1);
 });
 
-test('who watches elsewhere sees the card, and the answer', async () => {
+test('other viewers see the card and the answer', async () => {
   await ask('Dice', {});
   const other = await openPage(browser, page.url());
   await cards(other).waitFor();
@@ -141,7 +141,7 @@ test('who watches elsewhere sees the card, and the answer', async () => {
   await other.context().close();
 });
 
-test('who answered elsewhere is told, by the name that was given', async () => {
+test('the name of the person who answered elsewhere is shown', async () => {
   await ask('Dice', {});
   provider.says('By Ada.');
   const id = decodeURIComponent(new URL(page.url()).hash.split('/').at(-1));
@@ -156,7 +156,7 @@ test('who answered elsewhere is told, by the name that was given', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a card is there after a reload', async () => {
+test('a card is shown again after a reload', async () => {
   await ask('Dice', { sides: 12 });
   await page.reload();
   await cards().waitFor();
@@ -167,7 +167,7 @@ test('a card is there after a reload', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a conversation that needs somebody says so in the list and the title of another one', async () => {
+test('a conversation that needs somebody is marked in the list and in other titles', async () => {
   await ask('Dice', {});
   await page.locator('#new').click();
   await until(() => document.title === '(1) Everturn');
@@ -182,7 +182,7 @@ test('a conversation that needs somebody says so in the list and the title of an
   assert.equal(await page.title(), 'Dice · Everturn');
 });
 
-test('a conversation that comes to need somebody while it is not open says so too', async () => {
+test('so is a conversation that is not open', async () => {
   let release;
   provider.says(new Promise((resolve) => (release = () => resolve(roll({})))));
   await send(page, 'Dice');
@@ -194,7 +194,7 @@ test('a conversation that comes to need somebody while it is not open says so to
   await until(() => document.querySelector('#list .needs-you time')?.textContent === 'Needs you');
 });
 
-test('a card outlives kill -9, and its answer counts', async () => {
+test('a card survives kill -9, and its answer counts', async () => {
   await ask('Dice', { sides: 3 }, { sides: 5 });
   await button('Allow once').first().click();
   await until(() => document.querySelector('.tool .state').textContent.startsWith('done'));
@@ -217,7 +217,7 @@ test('an answer that cannot be sent, or comes too late, leaves no button stuck',
   await problem.filter({ hasText: 'Not sent: the server cannot be reached. Try again.' }).waitFor();
   await page.route('**/approvals', (route) => route.fulfill({ json: { answered: false } }), { times: 1 });
   await button('Allow once').click();
-  await problem.filter({ hasText: 'Not taken: the call no longer waits for an answer.' }).waitFor();
+  await problem.filter({ hasText: 'Too late: the call is no longer waiting for an answer.' }).waitFor();
   provider.says('At last.');
   await button('Allow once').click();
   await ends('At last.');

@@ -1,4 +1,4 @@
-// What is around the conversation: addresses, drafts, toasts, the clipboard.
+// The surroundings of a conversation: addresses, drafts, toasts, the clipboard.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launch, openPage, send } from './support/browser.mjs';
@@ -21,7 +21,7 @@ for (const address of ['nowhere', 'not%20an%20id', '..']) {
   });
 }
 
-test('nothing is sent to an address before it is known that there is something', async () => {
+test('nothing is sent before the conversation in the address is known to exist', async () => {
   on.server.beforeAnswer = async (path) => path.startsWith('/conversations/') && new Promise(() => {});
   await on.open('/#/c/nowhere');
   await send(on.page, 'Hello');
@@ -30,7 +30,7 @@ test('nothing is sent to an address before it is known that there is something',
   assert.equal(await on.page.locator('#prompt').inputValue(), 'Hello');
 });
 
-test('a conversation that somebody makes meanwhile is shown', async () => {
+test('a conversation created meanwhile is shown', async () => {
   await on.open('/#/c/soon');
   await on.page.locator('.notice').waitFor();
   on.server.conversation('soon').begin('Here').say('Yes.');
@@ -65,7 +65,7 @@ test('a draft stays with its conversation', async () => {
   await draft('');
 });
 
-test('a toast goes with its cause', async () => {
+test('a toast disappears with its cause', async () => {
   await on.open();
   const turn = await on.begin();
   const toasts = () => on.page.locator('.toast p').allTextContents();
@@ -85,7 +85,7 @@ test('a toast goes with its cause', async () => {
   assert.deepEqual(await toasts(), []);
 });
 
-test('a queued message that cannot be taken back says so', async () => {
+test('a queued message that cannot be removed says so', async () => {
   await on.open();
   await on.begin();
   await send(on.page, 'Later');

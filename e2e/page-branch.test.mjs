@@ -1,5 +1,5 @@
-// Earlier messages answered again or edited on the page, and a turn that waits moved to another model: against the server
-// itself and a provider on loopback.
+// Earlier messages answered again or edited on the page, and a waiting turn moved to another model, with the real
+// server and a provider on loopback.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
@@ -29,7 +29,7 @@ let server;
 let page;
 beforeEach(() => ({ browser, provider, server, page } = stage));
 
-/** What is seen without unfolding anything: messages and answers, a line each. */
+/** The visible messages and answers without unfolding anything, one per line. */
 const seen = (on = page) =>
   on.evaluate(() =>
     [...document.querySelectorAll('.bubble, .answer, .replaced > summary')]
@@ -47,7 +47,7 @@ async function say(text, answer) {
   await settled();
 }
 
-/** The same after a reload. */
+/** Checks that they are the same after a reload. */
 async function isSame() {
   const [before, hidden] = [await seen(), await folded()];
   await page.reload();
@@ -60,7 +60,7 @@ async function isSame() {
 
 const regenerate = (nth) => page.locator('.offers > button', { hasText: 'Regenerate' }).nth(nth).click();
 
-test('an answer in the middle is regenerated, with another model too, and people can read every version', async () => {
+test('an answer in the middle is regenerated, with another model too, and every version can be read', async () => {
   await say('Q1', 'A1');
   await say('Q2', 'A2');
   provider.says('B1');
@@ -90,7 +90,7 @@ test('an answer in the middle is regenerated, with another model too, and people
   await isSame();
 });
 
-test('a message is edited where it stands, and an edit can be given up', async () => {
+test('a message is edited where it stands, and an edit can be cancelled', async () => {
   await say('Q1', 'A1');
   await say('Q2', 'A2');
   const edit = page.locator('.edit').first();
@@ -138,7 +138,7 @@ test('another viewer sees the same as it happens', async () => {
   await other.context().close();
 });
 
-test('stopped before its first word it replaced nothing', async () => {
+test('a turn stopped before its first word replaces nothing', async () => {
   await say('Q1', 'A1');
   await say('Q2', 'A2');
   provider.says(new Promise(() => {}));
@@ -164,7 +164,7 @@ test('an edit that is refused can be sent again', async () => {
   assert.deepEqual(asked(), ['short']);
 });
 
-test('a turn that waits goes on at once with the model that is chosen', async () => {
+test('a waiting turn continues at once with the chosen model', async () => {
   provider.says(null, 'From two');
   await send(page, 'Q1');
   await page.locator('#retry-with').waitFor({ state: 'visible' });
@@ -180,7 +180,7 @@ test('a turn that waits goes on at once with the model that is chosen', async ()
   await isSame();
 });
 
-test('a turn on a route goes to the target that is chosen', async () => {
+test('a turn on a route moves to the chosen target', async () => {
   await page.locator('#model').selectOption('route/both');
   provider.says(null, null, 'From two');
   await send(page, 'Q1');

@@ -1,12 +1,12 @@
-// Conversations that are too long for their model, on the page: against the server itself and a provider on loopback whose
-// model reads so many tokens and no more.
+// Conversations that exceed the model's context, on the page, with the real server and a provider on loopback that
+// enforces a token limit.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
 import { served } from './support/served.mjs';
 
-/** What the model reads, in tokens. */
+/** The model's context, in tokens. */
 const LIMIT = 1000;
 
 const config = (url) => `
@@ -48,7 +48,7 @@ const isAsked = ({ said }) => said[0].startsWith('You write a summary');
 const shot = (name, on = page) =>
   process.env.EVERTURN_SHOTS && on.screenshot({ path: join(process.env.EVERTURN_SHOTS, `compaction-${name}.png`) });
 
-/** Says all but the last question; each is answered. */
+/** Sends all but the last question; each is answered. */
 async function talk() {
   for (const question of QUESTIONS.slice(0, 3)) {
     provider.says(ANSWER);
@@ -58,13 +58,13 @@ async function talk() {
   }
 }
 
-/** A promise, and what keeps it. */
+/** A promise with its resolver. */
 function later() {
   let come;
   return [new Promise((resolve) => (come = resolve)), (answer) => come(answer)];
 }
 
-test('a summary is a line while it is made, then a fold in its place, also after a reload', async () => {
+test('a summary is a line while it is made, then collapsed in its place, also after a reload', async () => {
   await talk();
   const [summary, comes] = later();
   provider.says(summary, 'Lisbon, then.');
@@ -110,7 +110,7 @@ test('a summary is a line while it is made, then a fold in its place, also after
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a wait for a summary says so, is there after a reload, and can be skipped', async () => {
+test('a wait for a summary says so, survives a reload, and can be skipped', async () => {
   await talk();
   provider.says(busy(600), SUMMARY, null, 'Lisbon, then.');
   await send(page, QUESTIONS[3]);
@@ -131,7 +131,7 @@ test('a wait for a summary says so, is there after a reload, and can be skipped'
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a summary that fails for good or is stopped is told once', async () => {
+test('a summary that fails or is stopped is reported once', async () => {
   await talk();
   provider.says(refused);
   await send(page, QUESTIONS[3]);
@@ -155,7 +155,7 @@ test('a summary that fails for good or is stopped is told once', async () => {
   assert.equal(await page.locator('.compaction').count(), 0);
 });
 
-test('ahead of an overflow nothing is refused, and a summary that cannot be made is done without', async () => {
+test('before an overflow nothing is refused, and a failed summary is skipped', async () => {
   provider.limit = 2 * LIMIT;
   await page.locator('#model').selectOption('sim/known');
   await talk();
@@ -167,12 +167,12 @@ test('ahead of an overflow nothing is refused, and a summary that cannot be made
   await shows('Lisbon, then.');
   await settled();
   const note = page.locator('.note', { hasText: 'Earlier messages could not be summarized' });
-  assert.match(await note.textContent(), /\(HTTP 529: .*Overloaded.*\)\. The model is sent all of them\.$/);
+  assert.match(await note.textContent(), /\(HTTP 529: .*Overloaded.*\)\. All of them are sent to the model\.$/);
   assert.equal(await page.locator('.note', { hasText: 'summarizing' }).count(), 0);
   assert.equal(await page.locator('#banner').isVisible(), false);
 });
 
-test('a server that is killed while a summary is made asks for it again, and shows one', async () => {
+test('a server killed while a summary is made requests it again, and shows one', async () => {
   await talk();
   const [never] = later();
   provider.says(never, SUMMARY, 'Lisbon, then.');
@@ -190,7 +190,7 @@ test('a server that is killed while a summary is made asks for it again, and sho
   assert.equal(await text(), live);
 });
 
-test('a summary stays where an answer after it is tried again, and goes with a message that is edited', async () => {
+test('a summary stays if a later answer is repeated, and is superseded with an edited message', async () => {
   await talk();
   provider.says(SUMMARY, refused);
   await send(page, QUESTIONS[3]);

@@ -1,4 +1,4 @@
-// The list of conversations: their states, search, renaming, exporting and deleting, against the server itself.
+// The list of conversations: state, search, renaming, exporting and deleting, with the real server.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { beforeEach, test } from 'node:test';
@@ -71,7 +71,7 @@ test('a conversation is renamed, found by its title, and keeps it', async () => 
   assert.deepEqual(page.wrongs.filter((wrong) => !/WebSocket|ERR_CONNECTION/.test(wrong)), []);
 });
 
-test('each conversation tells its state, also one that waits out of sight', async () => {
+test('the list shows the state of each conversation, also of one that is not open', async () => {
   await say('This one waits');
   await row('This one waits').locator('.dot.waiting').waitFor();
   assert.match(await row('This one waits').locator('time').textContent(), /^(10 min 00|9 min \d\d) s$/);
@@ -84,7 +84,7 @@ test('each conversation tells its state, also one that waits out of sight', asyn
   await other.context().close();
 });
 
-test('a conversation is deleted in the middle of a wait, after a question', async () => {
+test('a conversation is deleted in the middle of a wait, after confirmation', async () => {
   await say('Keep me', 'Kept.');
   await say('Delete me');
   const deleted = id();

@@ -1,4 +1,4 @@
-// Images that go with a message: attached, pasted, dropped, taken back, sent and shown.
+// Images in messages: attached, pasted, dropped, removed, sent and shown.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { findings } from './support/axe.mjs';
@@ -15,7 +15,7 @@ const attach = (...files) => on.page.locator('#attach-file').setInputFiles(files
 const attached = (count) => on.until((wanted) => document.querySelectorAll('#images li').length === wanted, count);
 const shown = () => on.page.locator('.attachment img').evaluateAll((images) => images.map(({ src, complete, naturalWidth }) => [src, complete && naturalWidth > 0]));
 
-/** Gives the page a file as the clipboard or a drag would. */
+/** Passes a file to the page like the clipboard or a drop would. */
 const give = (kind, type = 'image/png') =>
   on.page.evaluate(
     ({ kind, type, bytes }) => {
@@ -28,7 +28,7 @@ const give = (kind, type = 'image/png') =>
     { kind, type, bytes: PIXEL },
   );
 
-test('images are attached, pasted and dropped, taken back, sent and shown', async () => {
+test('images are attached, pasted, dropped, removed, sent and shown', async () => {
   await on.open();
   await attach(pixel('a.png'), pixel('b.png'));
   await attached(2);
@@ -59,7 +59,7 @@ test('images are attached, pasted and dropped, taken back, sent and shown', asyn
   assert.deepEqual(on.page.wrongs, []);
 });
 
-test('an image alone is a message, and one from elsewhere is not fetched', async () => {
+test('a message may be only an image, and remote images are not fetched', async () => {
   const conversation = on.server.conversation();
   conversation.begin('', [{ url: 'https://example.org/x.png' }, { url: 'data:image/svg+xml;base64,PHN2Zz4=' }, { url: 'javascript:alert(1)' }]).end();
   await on.open(`/#/c/${conversation.id}`);
@@ -74,7 +74,7 @@ test('an image alone is a message, and one from elsewhere is not fetched', async
   assert.deepEqual(on.page.wrongs, []);
 });
 
-test('what cannot be sent is said, and kept', async () => {
+test('a message that cannot be sent is reported and kept', async () => {
   await on.open();
   await give('paste', 'text/plain');
   await on.page.locator('.toast', { hasText: 'not a PNG, JPEG, GIF or WebP image' }).waitFor();
@@ -97,13 +97,13 @@ test('what cannot be sent is said, and kept', async () => {
   await attached(1);
 });
 
-test('a large image is made smaller before it is sent', async () => {
+test('a large image is scaled down before it is sent', async () => {
   await on.open();
   const bytes = await on.page.evaluate(async () => {
     const canvas = Object.assign(document.createElement('canvas'), { width: 2000, height: 1000 });
     const context = canvas.getContext('2d');
     const noise = context.createImageData(2000, 1000);
-    // Noise is hard to compress.
+    // Noise compresses badly.
     for (let at = 0, seed = 1; at < noise.data.length; at += 1) noise.data[at] = (seed = (seed * 48271) % 2147483647) % 256;
     context.putImageData(noise, 0, 0);
     const encoded = atob(canvas.toDataURL('image/png').split(',')[1]);
@@ -125,7 +125,7 @@ const real = served((url) => `\n[[provider]]\nname = "sim"\nbase_url = "${url}"\
 let page;
 beforeEach(() => ({ page } = real));
 
-test('the server takes an image, and shows it from history', async () => {
+test('the server accepts an image, and it is shown from history', async () => {
   real.provider.says('A dot.');
   await page.locator('#attach-file').setInputFiles([pixel('a.png')]);
   await page.waitForFunction(() => document.querySelectorAll('#images li').length === 1);

@@ -1,4 +1,4 @@
-// What the page tells of a long wait to who does not sit and watch: in the title of the tab, by a notification, by the clock.
+// A long wait for people who look away: the title of the tab, notifications, times.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const title = (pattern) => on.until((source) => new RegExp(source).test(document.title), pattern.source);
 const note = () => on.page.locator('#wait-note').textContent();
 
-/** Has the browser remember notifications instead of showing them. */
+/** Makes the browser record notifications instead of showing them. */
 async function notifications(permission) {
   await on.page.evaluate((granted) => {
     window.shown = [];
@@ -38,7 +38,7 @@ test('the title of the tab counts down', async () => {
   await title(/^What now\? · Everturn$/);
 });
 
-test('a long wait tells when it ends and when it is given up', async () => {
+test('a long wait shows when it ends and when the turn gives up', async () => {
   await on.open();
   const turn = await on.begin();
   turn.tell(retry(60_000, { budgetLeftMs: 30_000 }));
@@ -50,7 +50,7 @@ test('a long wait tells when it ends and when it is given up', async () => {
   assert.deepEqual(on.page.wrongs, []);
 });
 
-test('who asks for it is notified once when the wait is over', async () => {
+test('a notification on request appears once when the wait is over', async () => {
   await on.open();
   await notifications('granted');
   const turn = await on.begin();
@@ -74,7 +74,7 @@ test('who asks for it is notified once when the wait is over', async () => {
   assert.deepEqual(await shown(), ['What now?: The provider answers again.']);
 });
 
-test('a failure is notified too, and a refused permission is told', async () => {
+test('a failure is notified too, and a denied permission is reported', async () => {
   await on.open();
   await notifications('granted');
   const turn = await on.begin();

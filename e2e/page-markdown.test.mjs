@@ -1,4 +1,4 @@
-// How the page shows what models write: Markdown, code, maths, and what is not allowed to become markup.
+// Rendering of what models write: Markdown, code, maths, and content that must not become markup.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
@@ -6,7 +6,7 @@ import { stage } from './support/stage.mjs';
 const on = stage();
 const { open, begin, sealed, until } = on;
 
-/** The answer to a prompt, as HTML without what surrounds code. */
+/** The answer to a prompt as HTML, without the frames of code. */
 async function answer(text) {
   const turn = await begin();
   turn.say(text);
@@ -24,7 +24,7 @@ const html = () =>
 
 const link = (url, text) => `<a href="${url}" target="_blank" rel="noopener noreferrer">${text}</a>`;
 
-test('Markdown becomes nodes', async () => {
+test('Markdown is rendered', async () => {
   await open();
   const shown = await answer(
     '# Title\n\nA **bold *and slanted* word**, `<b>code</b>`, snake_case_name, 2 * 3 * 4, ~~gone~~ &copy;&nbsp;&lt;.\n' +
@@ -52,7 +52,7 @@ test('Markdown becomes nodes', async () => {
   assert.deepEqual(on.page.wrongs, []);
 });
 
-test('nothing that a model writes becomes active', async () => {
+test('nothing that a model writes is executed', async () => {
   await open();
   const shown = await answer(
     [
@@ -98,7 +98,7 @@ test('nothing that a model writes becomes active', async () => {
   assert.deepEqual(on.page.wrongs, [], 'nothing was fetched, and nothing ran into the policy');
 });
 
-test('the sanitizer alone would do', async () => {
+test('the sanitizer alone would suffice', async () => {
   await open();
   const left = await on.page.evaluate(async () => {
     const { clean } = await import('/page/clean.js');
@@ -124,7 +124,7 @@ test('the sanitizer alone would do', async () => {
   assert.equal(refused, 'TypeError', 'no other code makes markup of text');
 });
 
-test('maths stays as it was typed', async () => {
+test('maths is shown as typed', async () => {
   await open();
   const lines = ['\\(a_1 * b_1 * c\\) and \\[x_{i}^*\\] and $a_1 + b_1 * c*$ and $$\\sum_i *x*$$'];
   const block = '$$\na_1 * b \\\\\n- c_2 *d*\n$$';
@@ -162,7 +162,7 @@ const SAMPLE =
   '> q\n>\n> r\n\n| h | i |\n|:-|-:|\n| `a|` | b |\n\n```text\nfn main() {\n\n}\n```\nafter ** and __x__ *\n\n' +
   'Under\n---\n\n$$\na_1\n- b\n$$\n\n    indented\n\n<div>\nraw\n</div>\n\n- [ ] task\n* * *\n[used][ref] &amp; ~~x~~\n\n[ref]: https://r.org\n[far]: https://far.org\n\n[used][ref] late\n\n**';
 
-test('Markdown reads the same however the text is cut', async () => {
+test('rendering does not depend on how the text is split', async () => {
   await open();
   const different = await on.page.evaluate(async (text) => {
     const { Markdown } = await import('/page/markdown.js');
@@ -188,7 +188,7 @@ test('Markdown reads the same however the text is cut', async () => {
   assert.equal(different, undefined);
 });
 
-test('while it is written, marks are closed and what is undecided is held back', async () => {
+test('while streaming, open marks are closed and ambiguous text is held back', async () => {
   await open();
   const shown = await on.page.evaluate(async (texts) => {
     const { Markdown } = await import('/page/markdown.js');
@@ -220,7 +220,7 @@ test('while it is written, marks are closed and what is undecided is held back',
   ]);
 });
 
-test('a long answer costs in proportion to its length', async () => {
+test('the cost of a long answer is linear in its length', async () => {
   await open();
   const costs = await on.page.evaluate(async () => {
     const { Lexer } = await import('/page/vendor/marked/marked.esm.js');
@@ -263,7 +263,7 @@ test('a long answer costs in proportion to its length', async () => {
   console.log(`# characters read for each written: ${costs.map(([, long]) => long.toFixed(1)).join(', ')}`);
 });
 
-test('a long block is whole while it is written, and a selection in it stays', async () => {
+test('a long block is complete while streaming, and a selection in it stays', async () => {
   await open();
   const turn = await begin();
   const row = (index) => `line ${index} of it\n`;

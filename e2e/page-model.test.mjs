@@ -1,4 +1,4 @@
-// The model or route of each conversation, and the model that each answer came from: against the server itself.
+// The model or route of each conversation, and the model of each answer, with the real server.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
@@ -26,7 +26,7 @@ const feet = (on = page) => on.locator('.turn .foot').allTextContents();
 const hasModel = (name) => page.waitForFunction((wanted) => [...document.querySelectorAll('.turn .foot')].at(-1).textContent.startsWith(`${wanted} · `), name);
 const picked = (name, on = page) => on.waitForFunction((wanted) => document.querySelector('#model').value === wanted, name);
 
-test('each conversation keeps its model, and each answer tells which one gave it', async () => {
+test('each conversation keeps its model, and each answer shows its model', async () => {
   provider.says('By the first.', 'By the second.', 'By the route.');
   await send(page, 'Alpha');
   await shows('By the first.');
@@ -49,13 +49,13 @@ test('each conversation keeps its model, and each answer tells which one gave it
   assert.deepEqual(shown.map((text) => text.split(' · ')[0]), ['sim/one', 'sim/two']);
   await page.locator('#list a', { hasText: 'Beta' }).click();
   await picked('route/main');
-  // Elsewhere, too: it is the server that knows.
+  // In another browser too, because the server stores it.
   const other = await openPage(stage.browser, page.url());
   await picked('route/main', other);
   await shows('By the route.', other);
   assert.deepEqual((await feet(other)).map((text) => text.split(' · ')[0]), ['sim/two']);
   await other.context().close();
-  // What was chosen and not yet used is kept while one looks elsewhere.
+  // An unused choice is kept while another conversation is open.
   await page.locator('#model').selectOption('sim/one');
   await page.locator('#list a', { hasText: 'Alpha' }).click();
   await picked('sim/two');

@@ -1,4 +1,4 @@
-// What the page says is the same while it happens and after a reload.
+// The page shows the same live and after a reload.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { send } from './support/browser.mjs';
@@ -19,7 +19,9 @@ function look(turn, number) {
   turn.tell({ type: 'tool-result', ...call, content: 'seen', isError: false });
 }
 
-/** All that is said, in its order, with what is folded; the seams between the steps of a turn are not seen. */
+/**
+ * Everything shown, in order, including collapsed parts. The boundaries between the steps of a turn are not visible.
+ */
 const said = () =>
   on.page.evaluate(() => {
     const copy = document.querySelector('#transcript').cloneNode(true);
@@ -31,7 +33,7 @@ const said = () =>
     return copy.innerHTML.replaceAll('><', '>\n<').split('\n');
   });
 
-/** Reloads; what is said is the same. */
+/** Reloads, and checks that the page shows the same. */
 async function isSame() {
   const before = await said();
   await on.page.reload();
@@ -41,7 +43,7 @@ async function isSame() {
   assert.deepEqual(on.page.wrongs, []);
 }
 
-test('a failure is called the same', async () => {
+test('a failure is named the same', async () => {
   await on.open();
   for (const [failure, title] of [
     [{ category: 'quota_exhausted', code: '429' }, 'Usage limit reached (429)'],
@@ -56,17 +58,17 @@ test('a failure is called the same', async () => {
     assert.equal((await shown('.error-title')).at(-1), title);
     await isSame();
   }
-  // Of an error that an older version kept, its turn knows the category.
+  // The turn has the category of an error stored by an older version.
   const { conversation } = { conversation: [...on.server.conversations.values()][0] };
   delete conversation.chunks.findLast(({ chunk }) => chunk.type === 'error').chunk.category;
   await isSame();
 });
 
-test('an answer that was stopped or cut says so, has its figures and can be tried again', async () => {
+test('a stopped or cut-off answer says so, has its metrics and can be repeated', async () => {
   await on.open();
   for (const [reason, note, again] of [
     ['length', 'Cut off: the model reached its length limit.', 0],
-    ['max-steps', 'Stopped: the turn reached its limit of steps.', 0],
+    ['max-steps', 'Stopped: the turn reached its step limit.', 0],
     ['content-filter', 'Cut off by the provider’s content filter.', 0],
     ['aborted', 'Stopped.', 1],
   ]) {
@@ -98,7 +100,7 @@ test('a first wait that was cancelled made no retries', async () => {
   await isSame();
 });
 
-test('steering and the steps of a turn stay with it', async () => {
+test('steering messages and steps stay with their turn', async () => {
   await on.open();
   const turn = await on.begin('Go');
   turn.say('First.');
@@ -114,7 +116,7 @@ test('steering and the steps of a turn stay with it', async () => {
   await isSame();
 });
 
-test('trying again asks over the same history, and folds what it replaces', async () => {
+test('trying again uses the same history, and folds what it replaces', async () => {
   await on.open();
   const first = await on.begin('Hard question');
   first.say('Let me look.');
@@ -156,7 +158,7 @@ test('trying again asks over the same history, and folds what it replaces', asyn
   assert.deepEqual(on.commands('chat.send').length, 1);
   assert.deepEqual(on.commands('chat.retry').map(({ turnId }) => turnId), [first.id, second.id, third.id]);
 
-  // The window that is loaded may begin with the turn that replaces.
+  // The loaded window may begin with the turn that supersedes.
   const { conversation } = last;
   const all = conversation.window.bind(conversation);
   conversation.window = (since, before) => all(Math.max(since, before === Infinity ? last.firstSeq - 1 : 0), before, Infinity);
@@ -167,7 +169,7 @@ test('trying again asks over the same history, and folds what it replaces', asyn
   assert.ok(!/perhaps|half|Stopped/.test(older), older);
 });
 
-test('pressed again and again, it tries once; refused, it says why', async () => {
+test('pressed repeatedly, it tries once; if refused, it says why', async () => {
   await on.open();
   const turn = await on.begin();
   turn.end('aborted');
@@ -186,7 +188,7 @@ test('pressed again and again, it tries once; refused, it says why', async () =>
   assert.equal(await on.page.locator('.toast').count(), 0);
 });
 
-test('an old history without facts about its turns is shown as far as it goes', async () => {
+test('an old history without turn metadata is shown as far as possible', async () => {
   const conversation = on.server.conversation();
   conversation.keep('user', { type: 'text', text: 'One' });
   conversation.keep('assistant', { type: 'text', text: 'Half' });
@@ -201,7 +203,7 @@ test('an old history without facts about its turns is shown as far as it goes', 
   assert.equal(await on.page.locator('.again').count(), 0);
 });
 
-test('what is sent while an unanswered turn is shown is not taken for another try', async () => {
+test('a message sent while an unanswered turn is shown is not a retry', async () => {
   await on.open();
   (await on.begin('One')).end('aborted');
   await on.sealed();

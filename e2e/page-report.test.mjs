@@ -1,4 +1,4 @@
-// Turns that must end with a report, on the page: against the server itself and a provider on loopback.
+// Turns that must end with a report, on the page, with the real server and a provider on loopback.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { send } from './support/browser.mjs';
@@ -29,15 +29,15 @@ const reports = (input) => ({ calls: [{ name: 'final_report', input }] });
 const notes = () => page.locator('.turn > .note').allTextContents();
 const MISSING = 'No report yet: the reply has neither a tool call nor a final report: call a tool, or final_report when you are done';
 
-const LAST = 'Asked for the report alone: this is the last step.';
+const LAST = 'Asking only for the report: this is the last step.';
 
-/** What is kept on the page, in its order: the bubbles, the notes, the cards and the answers. */
+/** Everything shown, in order: messages, notes, cards and answers. */
 const shown = () =>
   page.$$eval('.turn > .user .bubble, .turn > .note, .turn > .report, .turn .answer', (parts) =>
     parts.map((part) => `${part.className}: ${part.textContent}`).filter((part) => !part.includes('Asked for')),
   );
 
-/** The same is there after a reload. */
+/** Checks that it is the same after a reload. */
 async function staysAfterReload() {
   const before = await shown();
   await page.reload();
@@ -45,7 +45,7 @@ async function staysAfterReload() {
   assert.deepEqual(await shown(), before, 'after a reload');
 }
 
-test('a report is a card, and what led to it is a line', async () => {
+test('a report is a card, and failed replies are lines', async () => {
   const report = { status: 'done', findings: ['one', 'two'] };
   provider.says('I think that is all.', reports({ status: 7 }), reports(report));
   await send(page, 'Check it');
@@ -65,7 +65,7 @@ test('a report is a card, and what led to it is a line', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a long report is folded', async () => {
+test('a long report is collapsed', async () => {
   provider.says(reports({ status: 'done', lines: Array.from({ length: 40 }, (_, at) => `line ${at}`) }));
   await send(page, 'List them');
   await page.locator('.report').waitFor();
@@ -78,7 +78,7 @@ test('a long report is folded', async () => {
   assert.equal(await isOpen(), false);
 });
 
-test('no report says why', async () => {
+test('a missing report shows the reason', async () => {
   provider.says('Done.', 'Really done.', 'Believe me.');
   await send(page, 'Check it');
   await page.locator('.report.failed').waitFor();
@@ -91,11 +91,11 @@ test('no report says why', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('when retries are used up, the report alone is asked for', async () => {
+test('when no retries are left, only the report is requested', async () => {
   provider.says(null, null, reports({ status: 'overloaded' }));
   await send(page, 'Check it');
   await shows('"status": "overloaded"');
   await settled(page);
-  assert.deepEqual(await notes(), ['Asked for the report alone: retries are used up.']);
+  assert.deepEqual(await notes(), ['Asking only for the report: no retries are left.']);
   assert.deepEqual(page.wrongs, []);
 });

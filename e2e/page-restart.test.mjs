@@ -1,4 +1,4 @@
-// The page while its server is killed or ended, and started again on the same file.
+// The page while its server is killed or stopped, and restarted with the same file.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,17 +36,17 @@ const sealed = () =>
   page.waitForFunction(() => !document.querySelector('.turn[aria-busy=true]') && document.querySelector('.foot'), null, {
     timeout: 30_000,
   });
-/** Seconds left, as the banner counts them. */
+/** The seconds left, as shown by the banner. */
 const left = async () => Number(/retrying in (\d+) s/.exec(await page.locator('#wait-line').textContent())?.[1]);
 const counts = (below) =>
   until((most) => Number(/retrying in (\d+) s/.exec(document.querySelector('#wait-line').textContent)?.[1]) < most, below);
 
-/** Starts it again where it was. */
+/** Restarts the server at the same address. */
 async function again() {
   server = await startServer([], {}, { data, listen: new URL(server.url).host });
 }
 
-/** What was answered is in history as it is shown, and each word of it once. */
+/** Checks that history has what is shown, and each word of it once. */
 async function isWhole() {
   const shown = await answerText(page);
   assert.match(shown, /Nothing was lost and nothing was said twice/);
@@ -56,7 +56,7 @@ async function isWhole() {
   assert.equal(await answerText(page), shown);
 }
 
-test('a server that is killed in a wait goes on with it, before the eyes of who watches', async () => {
+test('a wait continues after the server is killed, while somebody watches', async () => {
   await send(page, 'hello');
   await counts(5);
   await page.locator('#retry-now').click();
@@ -71,7 +71,7 @@ test('a server that is killed in a wait goes on with it, before the eyes of who 
   await isWhole();
 });
 
-test('a turn is stopped with a button that was pressed while the server was away', async () => {
+test('a turn is stopped with a button pressed while the server was down', async () => {
   await send(page, 'hello');
   await counts(6);
   await server.stop('SIGKILL');

@@ -1,4 +1,4 @@
-// What the page shows of retries and of silence, and what becomes of its buttons.
+// Retries, silences, and their buttons.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
@@ -43,7 +43,7 @@ for (const end of ['text-delta', 'reasoning-delta', 'tool-call', 'retry-ended', 
   });
 }
 
-test('a page that is opened meanwhile shows what the status says of the retries', async () => {
+test('a page opened meanwhile shows the retries from the status', async () => {
   const conversation = on.server.conversation();
   const turn = conversation.begin('Hello');
   conversation.retry = { phase: 'asking', ...RETRY };
@@ -57,7 +57,7 @@ test('a page that is opened meanwhile shows what the status says of the retries'
   await on.until(() => document.querySelector('#wait-note').textContent === 'Retry 5 of 21');
 });
 
-test('the provider’s words and code are in the banner, its raw answer is folded', async () => {
+test('the banner shows the provider’s message and code, with the raw response collapsed', async () => {
   await on.open();
   const turn = await on.begin();
   const page = '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>';
@@ -76,7 +76,7 @@ test('the provider’s words and code are in the banner, its raw answer is folde
   }
 });
 
-test('a silent provider is told of and can be asked again, until something arrives', async () => {
+test('a silent provider is shown and can be asked again, until something arrives', async () => {
   await on.open();
   const turn = await on.begin();
   silent(turn, { givesUpAt: new Date(2026, 0, 1, 12, 3).getTime() });
@@ -103,12 +103,12 @@ test('a silent provider is told of and can be asked again, until something arriv
   await hidden('silence');
 });
 
-test('the focus never falls to the body', async () => {
+test('the focus never moves to the body', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn);
   turn.skip = () => asks(turn);
-  // What is hidden takes no focus.
+  // Hidden elements cannot be focused.
   await on.page.locator('#retry-now').waitFor();
   await on.page.locator('#retry-now').focus();
   await on.page.keyboard.press('Enter');
@@ -129,7 +129,7 @@ test('the focus never falls to the body', async () => {
   assert.equal(again.retryOf, turn.id);
 });
 
-test('what is pressed while the server is away is sent when it is back', async () => {
+test('a button pressed while the server is down takes effect when it is back', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn, { nextAt: Date.now() + 60_000 });
@@ -151,7 +151,7 @@ test('what is pressed while the server is away is sent when it is back', async (
   await on.page.locator('.note', { hasText: 'Stopped.' }).waitFor();
 });
 
-test('what was pressed is dropped, and its button free, where it no longer means the same', async () => {
+test('a pressed button is released if its target is gone', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn, { nextAt: Date.now() + 60_000 });
@@ -159,7 +159,7 @@ test('what was pressed is dropped, and its button free, where it no longer means
   await on.away();
   await on.page.locator('#retry-now').click();
   await on.line('Server overloaded, retrying now');
-  // The wait that was to be skipped ended by itself, and the next one is on.
+  // The wait to be skipped ended by itself, and the next one has begun.
   waits(turn, { attempt: 2, nextAt: Date.now() + 60_000 });
   await on.back();
   await on.until(() => document.querySelector('#wait-note').textContent.startsWith('Retry 3 of 21'));
@@ -175,7 +175,7 @@ test('what was pressed is dropped, and its button free, where it no longer means
   assert.deepEqual([...on.commands('retry.now'), ...on.commands('chat.stop')], []);
 });
 
-test('a command that broke with the connection is given again', async () => {
+test('a command lost with the connection is sent again', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn, { nextAt: Date.now() + 60_000 });
@@ -210,7 +210,7 @@ test('Stop that is pressed before the turn has begun stops it', async () => {
   assert.equal(on.commands('chat.stop').length, 1);
 });
 
-test('a switch to another target and the way back are told above what follows them', async () => {
+test('switches of target are shown above what follows them', async () => {
   await on.open();
   const turn = await on.begin();
   turn.tell({ type: 'target-switched', from: 'a/m', to: 'b/m', role: 'main', reason: 'a/m is overloaded' });

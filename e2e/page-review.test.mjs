@@ -1,4 +1,4 @@
-// What the page shows of reviews, and of approvals that no real tool here would ask for: against a scripted server.
+// Reviews, and approvals that no real tool here would need, with a scripted server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
@@ -12,7 +12,7 @@ const call = (toolCallId, input = {}) => about('tool-call', toolCallId, { input 
 const asks = (toolCallId, more) => about('approval-requested', toolCallId, { input: {}, ...more });
 const lines = () => on.page.locator('.permission > p').allTextContents();
 
-test('a review is a line that says how it ended', async () => {
+test('a review is a line with its outcome', async () => {
   await on.open();
   const turn = await begin();
   for (const id of ['a', 'b', 'c', 'd', 'e']) turn.tell(call(id), about('review-started', id));
@@ -43,7 +43,7 @@ test('a review is a line that says how it ended', async () => {
   assert.deepEqual(on.page.wrongs, []);
 });
 
-test('arguments are text whatever they are, and nothing in them is there unseen', async () => {
+test('arguments are shown as text, without hidden characters', async () => {
   await on.open();
   const turn = await begin();
   const input = {
@@ -71,7 +71,7 @@ test('arguments are text whatever they are, and nothing in them is there unseen'
   assert.equal(await on.page.locator('.approval b, .approval i').count(), 0);
 });
 
-test('long arguments scroll, and what is not shown is counted', async () => {
+test('long arguments scroll, and their truncation is stated', async () => {
   await on.open();
   const turn = await begin();
   const input = { text: 'line\n'.repeat(5000), list: Array.from({ length: 120 }, (_, n) => `entry ${n}`) };
@@ -85,7 +85,7 @@ test('long arguments scroll, and what is not shown is counted', async () => {
   assert.ok(await on.page.locator('.approval-choice button').first().isVisible());
 });
 
-test('the time that is left is counted down, and its end is told', async () => {
+test('the remaining time is counted down to its end', async () => {
   await on.open();
   const turn = await begin();
   const now = Date.now();
@@ -100,7 +100,7 @@ test('the time that is left is counted down, and its end is told', async () => {
   assert.deepEqual(await lines(), ['Not answered in time', 'Not answered: the turn ended']);
 });
 
-test('the focus in a card that goes is not lost, and one in the message field stays', async () => {
+test('a disappearing card does not lose the focus or take it from the message field', async () => {
   await on.open();
   const turn = await begin();
   turn.tell(call('a'), asks('a'), call('b'), asks('b'));

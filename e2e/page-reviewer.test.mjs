@@ -1,4 +1,4 @@
-// A tool call that a model reviews before it runs: against the server itself, the model and its reviewer on loopback.
+// A tool call reviewed by a model, with the real server, and the model and its reviewer on loopback.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { send } from './support/browser.mjs';
@@ -45,14 +45,14 @@ const roll = { calls: [{ name: 'roll_dice', input: { sides: 20 } }] };
 const verdict = (more) => JSON.stringify(more);
 const lines = () => page.locator('.permission > p').allTextContents();
 
-/** Asks for dice, which the reviewer answers so; the model then has its say. */
+/** Asks for dice. The reviewer answers like this; then the model answers. */
 async function ask(answer, ...verdicts) {
   reviewer.says(...verdicts);
   provider.says(roll, answer);
   await send(page, 'Roll a die with 20 sides');
 }
 
-/** The turn is over; these lines are there, also after a reload. */
+/** Waits for the end of the turn, and checks that these lines are shown, also after a reload. */
 async function tells(...wanted) {
   await settled();
   assert.deepEqual(await lines(), wanted);
@@ -62,7 +62,7 @@ async function tells(...wanted) {
   assert.deepEqual(page.wrongs, []);
 }
 
-test('a call that the reviewer allows runs, and nobody is asked', async () => {
+test('a call that the reviewer allows runs, without asking anyone', async () => {
   await ask('Rolled.', verdict({ outcome: 'allow', risk_level: 'low', rationale: 'Dice harm nobody.' }));
   await shows('Rolled.');
   assert.match(provider.requests.at(-1).said.at(-1), /^\d+$/);
@@ -79,19 +79,19 @@ test('a call that the reviewer denies does not run, and the model is told why', 
   await tells('Denied by review (high risk): Nobody asked for dice.');
 });
 
-test('where the reviewer fails, the person is asked', async () => {
+test('if the reviewer fails, the person is asked', async () => {
   const refused = { status: 401, body: { error: { message: 'no such key' } } };
   await ask('Rolled after all.', refused);
   const card = page.locator('.approval');
   await card.waitFor();
   assert.match(await card.locator('.approval-why').textContent(), /the automatic review came to no decision/);
-  assert.equal(reviewer.requests.length, 1, 'a refused key is not tried again');
+  assert.equal(reviewer.requests.length, 1, 'a refused key is not retried');
   await page.getByRole('button', { name: 'Allow once' }).click();
   await shows('Rolled after all.');
   await tells('Review failed', 'Allowed (page)');
 });
 
-test('an answer that is no assessment is asked for again', async () => {
+test('an answer that is not an assessment is requested again', async () => {
   await ask('Rolled.', 'I think that is fine.', verdict({ outcome: 'allow' }));
   await shows('Rolled.');
   assert.equal(reviewer.requests.length, 2);

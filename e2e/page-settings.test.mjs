@@ -1,4 +1,4 @@
-// The retry settings on the page, against the server itself: `EVERTURN_BIN=<binary> node --test page-settings.test.mjs`.
+// The retry settings on the page, with the real server: `EVERTURN_BIN=<binary> node --test page-settings.test.mjs`.
 // The model `demo/flaky` is refused twice and then answers; without settings the waits are 5 s and 10 s.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -43,10 +43,10 @@ async function openSettings() {
   await page.locator('#retry-preset option').first().waitFor({ state: 'attached' });
 }
 
-/** What the server keeps: of all conversations, or of one. */
+/** The settings stored by the server, globally or for one conversation. */
 const kept = async (path = 'retry') => (await (await fetch(`${server.url}/${path}`)).json()).set;
 
-/** Does something after which the page has an answer of the server. */
+/** Performs an action, and waits for the server's response. */
 async function changes(act) {
   const answered = page.waitForResponse((response) => response.request().method() === 'PATCH');
   await act();
@@ -55,7 +55,7 @@ async function changes(act) {
   return response.status();
 }
 
-/** Writes a figure as a person does, and leaves the field. */
+/** Types a number, and leaves the field. */
 const write = (id, text) =>
   changes(async () => {
     await page.locator(id).fill(text);
@@ -64,10 +64,10 @@ const write = (id, text) =>
 
 const isShown = (id) => page.locator(id).isVisible();
 
-/** Waits until a field shows this. */
+/** Waits until a field shows this value. */
 const shows = (id, value) => page.waitForFunction(([id, value]) => document.querySelector(id).value === value, [id, value]);
 
-/** The first wait of a turn, as the banner tells it. */
+/** The first wait of a turn, as shown by the banner. */
 async function firstWait() {
   await page.waitForFunction(() => !document.querySelector('#banner').hidden);
   const { retry } = await (await fetch(`${server.url}/conversations/${conversationId()}/status`)).json();
@@ -76,14 +76,14 @@ async function firstWait() {
 
 const conversationId = () => /#\/c\/(.+)$/.exec(page.url())[1];
 
-/** Begins a turn that waits, in the conversation that is open. */
+/** Begins a turn that waits, in the open conversation. */
 async function begin(text) {
   await send(page, text);
   await page.waitForFunction(() => /#\/c\/./.test(location.hash));
   return firstWait();
 }
 
-test('what is set for all holds for the next turn and is kept', async () => {
+test('global settings apply to the next turn and are stored', async () => {
   await open();
   await openSettings();
   assert.equal(await page.locator('[value=conversation]').isDisabled(), true, 'there is none yet');
@@ -100,7 +100,7 @@ test('what is set for all holds for the next turn and is kept', async () => {
   assert.equal(await panel().isVisible(), false);
   assert.equal(await begin('one'), 60_500);
   assert.match(await page.locator('#wait-note').textContent(), /Retry 1 of 7/);
-  // A reload shows what is kept; patient resets the figures that it does not have.
+  // A reload shows stored settings; patient resets the numbers that it does not use.
   await page.reload();
   await openSettings();
   await page.locator('.scopes span', { hasText: 'All' }).click();
@@ -113,7 +113,7 @@ test('what is set for all holds for the next turn and is kept', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a conversation has settings of its own, and other pages are shown them', async () => {
+test('a conversation has its own settings, which other pages see', async () => {
   await open();
   assert.equal(await begin('one'), 5000);
   const [id, first] = [conversationId(), page];
@@ -129,7 +129,7 @@ test('a conversation has settings of its own, and other pages are shown them', a
   await shows('#retry-cap', '0');
   assert.deepEqual(await kept(), {});
   assert.deepEqual(await kept(`conversations/${id}/retry`), { preset: 'exponential', maxDelayMs: 0 });
-  // Off ends the wait at once.
+  // Turning retries off ends the wait at once.
   page = first;
   await changes(() => page.locator('#retry-enabled').uncheck());
   await page.waitForFunction(() => document.querySelector('#banner').hidden);
@@ -137,7 +137,7 @@ test('a conversation has settings of its own, and other pages are shown them', a
   assert.deepEqual([...first.wrongs, ...second.wrongs], []);
 });
 
-test('what cannot be obeyed is said, and changes nothing', async () => {
+test('invalid settings are reported and change nothing', async () => {
   await open();
   await openSettings();
   await changes(() => page.locator('#retry-preset').selectOption('interactive'));
@@ -151,10 +151,10 @@ test('what cannot be obeyed is said, and changes nothing', async () => {
   await page.locator('#settings-problem').waitFor({ state: 'hidden' });
 });
 
-/** The models that are asked in place of another one, as they are listed. */
+/** The listed fallback models of a model. */
 const listed = () => page.locator('#fallback-list .name').allTextContents();
 
-test('the models that are asked in place of another one are set, shown and cleared', async () => {
+test('fallback models are set, shown and cleared', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'everturn-settings-'));
   const path = join(folder, 'config.toml');
   const provider = '[[provider]]\nname = "a"\nbase_url = "http://127.0.0.1:9/v1"\nmodels = ["one", "two", "three"]\n';
@@ -172,7 +172,7 @@ test('the models that are asked in place of another one are set, shown and clear
     await page.locator('#fallback-list li').nth(0).waitFor();
     assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/two')), 200);
     assert.deepEqual(await kept(), { fallbackChains: { 'a/one': ['a/three', 'a/two'] } });
-    // A route that asks the same model is refused, in words of the page.
+    // A route that asks the same model is refused, with an error in the page's own terms.
     assert.equal(await changes(() => page.locator('#fallback-add').selectOption('route/only')), 400);
     await page.locator('#settings-problem').waitFor();
     assert.equal(
@@ -180,7 +180,7 @@ test('the models that are asked in place of another one are set, shown and clear
       'The fallback chain of a/one would lead back to it: route/only asks no other model',
     );
     assert.deepEqual(await listed(), ['a/three', 'a/two']);
-    // Each model has a list of its own.
+    // Each model has its own list.
     await page.locator('#fallback-model').selectOption('a/two');
     assert.deepEqual(await listed(), []);
     assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/one')), 200);
@@ -203,7 +203,7 @@ test('the models that are asked in place of another one are set, shown and clear
   }
 });
 
-test('whether a turn goes back to the first model can be set where the schedule has it', async () => {
+test('returning to the first model can be set for schedules that support it', async () => {
   await open();
   await openSettings();
   assert.equal(await isShown('#retry-revert'), false);
@@ -216,7 +216,7 @@ test('whether a turn goes back to the first model can be set where the schedule 
   assert.deepEqual(await kept(), { preset: 'patient' });
 });
 
-test('Escape closes the settings, and the turn goes on', async () => {
+test('Escape closes the settings, and the turn continues', async () => {
   await open();
   await begin('one');
   await openSettings();

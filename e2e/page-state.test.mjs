@@ -1,5 +1,4 @@
-// The page in states that a provider would have to fail for in just the right way: events come from a scripted server,
-// at the moment that a test chooses.
+// Page states that a real provider would rarely cause. A scripted server sends events when the test wants.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
@@ -26,7 +25,7 @@ async function open(path = '/') {
   await until(() => document.querySelector('#model option') !== null);
 }
 
-/** Sends a prompt; answers the turn that it began, shown on the page. */
+/** Sends a prompt; resolves to the turn that it began, shown on the page. */
 async function begin(text = 'What now?') {
   const begun = new Promise((resolve) => (server.onTurn = resolve));
   await send(page, text);
@@ -51,7 +50,7 @@ const step = (turn, number) => `${turn.id}#${number}`;
 test('a tool call shows its input, its live output and its result', async () => {
   await open();
   const turn = await begin();
-  // What the provider hides is kept without words: there is nothing to show of it.
+  // Reasoning hidden by the provider is stored without text, so there is nothing to show.
   const echo = { origin: 'anthropic api.anthropic.com', data: { type: 'redacted_thinking', data: 'EmwK' } };
   turn.conversation.keep('assistant', { type: 'thinking', text: '', echo });
   turn.tell({ type: 'reasoning-delta', delta: 'Let me think.' });
@@ -84,7 +83,7 @@ test('a tool call shows its input, its live output and its result', async () => 
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a rewound step takes back what it showed, and only that', async () => {
+test('a rewound step withdraws what it showed, and only that', async () => {
   await open();
   const turn = await begin();
   turn.say('First step.');
@@ -104,7 +103,7 @@ test('a rewound step takes back what it showed, and only that', async () => {
   assert.deepEqual(await bubbles(), ['What now?', 'Be brief.']);
 });
 
-test('an error ends the turn in plain sight and can be tried again', async () => {
+test('an error ends the turn visibly, and can be retried', async () => {
   await open();
   const turn = await begin('Try this.');
   turn.say('Half an');
@@ -130,7 +129,7 @@ test('an error ends the turn in plain sight and can be tried again', async () =>
 test('a turn that gave up says what was tried and what to do, also after a reload', async () => {
   await open();
   const paragraphs = () => page.locator('.error').last().locator('p').allTextContents();
-  const advice = 'The provider has too little capacity just now: wait, or switch to another model.';
+  const advice = 'The provider is out of capacity at the moment: wait, or switch to another model.';
   const detail = 'the next attempt would be in 61 s, the budget leaves 60 s';
   const overloaded = { type: 'error', message: 'HTTP 529: {}', code: '529', category: 'overloaded' };
   for (const [facts, ...expected] of [
@@ -138,11 +137,11 @@ test('a turn that gave up says what was tried and what to do, also after a reloa
     [
       { retries: 1, waitedMs: 5000, outcome: 'too-long', detail, advice },
       'Gave up after 1 retry over 5.0 s.',
-      `Not tried again: ${detail}.`,
+      `Not retried: ${detail}.`,
       advice,
     ],
-    [{ retries: 2, waitedMs: 65_000, outcome: 'not-retryable' }, 'This came after 2 retries over 1 min 05 s, and waiting does not cure it.'],
-    [{ outcome: 'too-long', detail }, `Not tried again: ${detail}.`],
+    [{ retries: 2, waitedMs: 65_000, outcome: 'not-retryable' }, 'Failed after 2 retries over 1 min 05 s; waiting would not help.'],
+    [{ outcome: 'too-long', detail }, `Not retried: ${detail}.`],
     [{}],
   ]) {
     const turn = await begin('Try this.');
@@ -158,14 +157,14 @@ test('a turn that gave up says what was tried and what to do, also after a reloa
   assert.deepEqual(page.wrongs, []);
 });
 
-test('an ending other than a stop is told', async () => {
+test('unusual endings are shown', async () => {
   await open();
   (await begin()).end('length');
   await sealed();
   assert.match(await page.locator('.note').textContent(), /length limit/);
 });
 
-test('the banner speaks of the failure, and an old wait has only its rest left', async () => {
+test('the banner names the failure, and an old wait shows only the rest', async () => {
   await open();
   const turn = await begin();
   const retry = (fields) => turn.tell({ type: 'provider-retry', attempt: 0, message: 'm', ...fields });
@@ -181,7 +180,7 @@ test('the banner speaks of the failure, and an old wait has only its rest left',
   await until(() => document.querySelector('#banner').hidden);
 });
 
-test('after a lost connection everything is there, once', async () => {
+test('after a lost connection everything is shown, once', async () => {
   await open();
   const turn = await begin();
   turn.say('One ');
@@ -197,7 +196,7 @@ test('after a lost connection everything is there, once', async () => {
   assert.equal(await page.locator('#connection').textContent(), '');
 });
 
-test('the page says so while there is no connection, and keeps what was written', async () => {
+test('the page shows a lost connection, and keeps the draft', async () => {
   await open();
   await begin();
   await server.close();
@@ -209,7 +208,7 @@ test('the page says so while there is no connection, and keeps what was written'
   await until(() => document.querySelector('#connection').textContent === '');
 });
 
-test('a reload takes nothing of the running turn twice, whatever its messages say', async () => {
+test('a reload shows nothing of the running turn twice, whatever its messages say', async () => {
   await open();
   const first = await begin('Again');
   first.say('Done.');
@@ -243,7 +242,7 @@ test('turns that begin and end while history is fetched are shown once', async (
     },
     () => conversation.begin('Slow').say('Still'),
   ];
-  // A turn after the status was answered, before history is; and so on in the next round.
+  // A turn begins after the status was answered and before history is; and so on in the next round.
   server.beforeAnswer = async (path) => path === `/conversations/${conversation.id}` && plays.shift()?.();
   await open(`/#/c/${conversation.id}`);
   await shows('Still');
@@ -253,7 +252,7 @@ test('turns that begin and end while history is fetched are shown once', async (
   assert.equal(await answerText(page), 'Past.\nOver.\nStill going.');
 });
 
-test('what is written during a turn is queued, steers, and can be taken back', async () => {
+test('a message sent during a turn is queued, steers it, and can be removed', async () => {
   await open();
   const turn = await begin();
   await send(page, 'First thing');
@@ -284,7 +283,7 @@ test('a refused message goes back into the field', async () => {
   assert.deepEqual(await bubbles(), ['What now?']);
 });
 
-test('it sticks to the end unless the reader scrolled up', async () => {
+test('the transcript stays at the end unless the reader scrolled up', async () => {
   await open();
   const turn = await begin();
   const lines = (count) => turn.say(...Array.from({ length: count }, (_, index) => `Line ${index}.\n\n`));
@@ -320,7 +319,7 @@ test('older messages are loaded on demand, calls and results across windows join
   assert.deepEqual(await page.locator('.tool').allTextContents(), ['lookupdoneInput{\n  "where": "up"\n}Resultsky']);
 });
 
-test('the status of every conversation is told by its dot, newest first', async () => {
+test('a dot shows the status of every conversation, newest first', async () => {
   const other = server.conversation();
   other.begin('Elsewhere').end();
   await open();
@@ -334,7 +333,7 @@ test('the status of every conversation is told by its dot, newest first', async 
   assert.equal(new URL(page.url()).hash, `#/c/${other.id}`);
 });
 
-test('a server with a token is asked with the token, over HTTP and WebSocket', async () => {
+test('the token is sent over HTTP and WebSocket', async () => {
   server.token = 'open sesame?';
   page = await openPage(browser, `${server.url}/`);
   const answer = async (token) => {
@@ -352,7 +351,7 @@ test('a server with a token is asked with the token, over HTTP and WebSocket', a
   await shows('Come in.');
 });
 
-test('an unknown conversation is told', async () => {
+test('an unknown conversation is reported', async () => {
   await open('/#/c/nowhere');
   await page.locator('.notice').waitFor();
   assert.equal(await page.locator('.toast').count(), 0);
@@ -383,7 +382,7 @@ test('twenty thousand deltas arrive whole, and the page stays usable', async () 
   console.log(`# longest frame: ${Math.round(await page.evaluate(() => window.longest))} ms`);
 });
 
-test('a turn that is replayed is shown afresh, and the rest of an unknown one not at all', async () => {
+test('a replayed turn is shown again from the start, and the rest of an unknown one is not shown', async () => {
   await open();
   const turn = await begin('Once');
   const ofOther = { conversationId: turn.conversation.id, turnId: 'another' };

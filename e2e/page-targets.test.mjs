@@ -1,11 +1,11 @@
-// What the page shows of targets that are not free.
+// The list of unavailable targets.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
 
 const on = stage();
 
-test('targets that are not free are listed until they are', async () => {
+test('unavailable targets are listed until they are available', async () => {
   on.server.targets = [{ target: 'demo/flaky' }];
   await on.open();
   assert.equal(await on.page.locator('#targets').isHidden(), true);

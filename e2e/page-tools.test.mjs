@@ -1,4 +1,4 @@
-// The panel of tools: where they come from, how their servers are, what happens to their calls, and what is claimed of them.
+// The tools panel: sources, server states, policies, and claims.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './support/stage.mjs';
@@ -27,7 +27,7 @@ async function open(tools) {
   await on.page.locator('.tool-source').first().waitFor();
 }
 
-test('tools are listed by server, with what happens to their calls and what is claimed', async () => {
+test('tools are listed by server, with their policies and claims', async () => {
   await open({ tools: [tool('roll_dice', 'review')], sources: [FILES] });
   assert.deepEqual(await sources(), ['Built in', 'filesrunning']);
   const rows = on.page.locator('.tool-source summary');
@@ -43,9 +43,9 @@ test('tools are listed by server, with what happens to their calls and what is c
   assert.deepEqual(on.page.wrongs, []);
 });
 
-test('a server that starts or failed says so, and is looked at again', async () => {
+test('a server that is starting or failed says so, and is refreshed', async () => {
   const starting = { name: 'slow', status: 'starting', tools: [] };
-  const down = { name: 'web', status: 'down', message: 'it ended: no key. It is started again in 4 s', tools: [] };
+  const down = { name: 'web', status: 'down', message: 'it ended: no key. Restarting in 4 s', tools: [] };
   await open({ tools: [], sources: [starting, down] });
   assert.deepEqual(await sources(), ['slowstarting…', 'webnot running']);
   assert.equal(await on.page.locator('.reason').textContent(), down.message);

@@ -1,4 +1,4 @@
-// The libraries that the page brings along are those of package-lock.json, byte for byte.
+// The page's vendored libraries equal those of package-lock.json, byte for byte.
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';

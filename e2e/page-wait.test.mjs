@@ -1,5 +1,5 @@
-// Long waits, waits that others learnt of, and answers that break off, on the page: against the server itself and a provider
-// on loopback.
+// Long waits, waits caused by other turns, and truncated answers, on the page, with the real server and a provider on
+// loopback.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
@@ -39,7 +39,7 @@ const limited = (seconds) => ({
   body: { error: { type: 'rate_limit_error', message: 'Slow down' } },
 });
 
-test('an answer that breaks off is taken back and written again', async () => {
+test('a truncated answer is withdrawn and streamed again', async () => {
   let cut;
   provider.says({ breaks: 'Half an ans', once: new Promise((resolve) => (cut = resolve)) }, 'A whole answer.');
   await send(page, 'Tell me');
@@ -54,7 +54,7 @@ test('an answer that breaks off is taken back and written again', async () => {
   assert.equal(provider.requests.length, 2);
 });
 
-test('a usage limit is told by when it ends, and a person need not wait for it', async () => {
+test('a usage limit shows its end, and can be skipped', async () => {
   provider.says(usedUp(2 * 24 * 3600), 'Here again.');
   await send(page, 'Tell me');
   await page.waitForFunction(() => /^Usage limit reached, continues \w/.test(document.querySelector('#wait-line').textContent));

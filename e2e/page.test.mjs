@@ -55,7 +55,7 @@ const storedText = async (role) => {
   const { chunks } = await response.json();
   return chunks.filter((each) => each.role === role && each.chunk.type === 'text').map((each) => each.chunk.text);
 };
-/** Words only: the page shows Markdown's marks, numbers of list items among them, in another form. */
+/** Only words, because the page renders Markdown's marks, such as list numbers, in another form. */
 const plain = (text) => text.replaceAll(/^ *\d+[.)] /gm, '').replaceAll(/[^\p{L}\p{N}]+/gu, ' ').trim();
 const isNotWide = async () => {
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -143,7 +143,7 @@ test('a reload in the middle of a turn shows the same, once', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a message written meanwhile waits for the turn and can be taken back', async () => {
+test('a message sent meanwhile waits for the turn and can be removed', async () => {
   await open();
   await send(page, PROMPT);
   await isRetry(1);
@@ -157,7 +157,7 @@ test('a message written meanwhile waits for the turn and can be taken back', asy
   assert.deepEqual(page.wrongs, []);
 });
 
-test('it fits a phone', async () => {
+test('the page fits a phone', async () => {
   await open(PHONE);
   await page.locator('#sample').waitFor();
   await isNotWide();
@@ -194,7 +194,7 @@ test('the sample is answered with the help of a tool, and reads the same from hi
   assert.deepEqual(page.wrongs, []);
 });
 
-test('a server with a token lets in who has it', async () => {
+test('a server with a token admits clients that have it', async () => {
   const guarded = await startServer([], { EVERTURN_TOKEN: 'let-me-in' });
   try {
     page = await openPage(browser, `${guarded.url}/`);
@@ -211,7 +211,7 @@ test('a server with a token lets in who has it', async () => {
   }
 });
 
-test('who watches learns at once that somebody else skipped the wait, and can still cancel', async () => {
+test('viewers learn at once that somebody skipped the wait, and can still cancel', async () => {
   await open();
   await send(page, PROMPT);
   await isRetry(1);

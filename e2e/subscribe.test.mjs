@@ -1,4 +1,4 @@
-// The subscriber among the examples against the real server, over both of its transports, and the page among them.
+// The example subscriber with the real server, over both of its transports, and the example page.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -54,7 +54,7 @@ for (const [flag, name] of transports) {
     assert.match(lines[1], /^retry 2 in 60 ms: HTTP 502: /);
     assert.deepEqual(lines.slice(2), ['recovered after 2 retries', 'done: stop']);
 
-    // Who comes late is told the same.
+    // A late subscriber receives the same.
     const late = await watch(head.split(/[ ,]/)[1]);
     assert.equal(late.stdout, stdout);
   });
@@ -66,7 +66,7 @@ for (const [flag, name] of transports) {
   });
 }
 
-test('each retry is told in a browser, on a page of another origin', async () => {
+test('each retry is shown in a browser, on a page of another origin', async () => {
   const browser = await launch();
   try {
     const page = await openPage(browser, `http://127.0.0.1:${files.address().port}/?server=${server.url}`);

@@ -1,4 +1,4 @@
-// Traces of the binary, received with OpenTelemetry's own message types.
+// Traces of the binary, parsed with OpenTelemetry's own message types.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ base_url = "${url}"
 models = ["one"]
 `;
 
-/** A collector whose `spans(count)` resolves once so many spans of `trace` have arrived. */
+/** A collector whose `spans(count)` resolves once this many spans of `trace` have arrived. */
 async function startCollector(...options) {
   const child = spawn(path('.venv/bin/python'), [path('support/otlp_receiver.py'), ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -150,7 +150,7 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
       [1, undefined, undefined, undefined, 'STATUS_CODE_UNSET'],
     ],
   );
-  // Each request to the provider names the span of its own attempt as parent.
+  // Each request to the provider has the span of its own attempt as parent.
   assert.deepEqual(
     provider.requests.map(({ headers }) => [headers.traceparent, headers.tracestate]),
     attempts.map(({ trace, id }) => [`00-${trace}-${id}-01`, 'vendor=1']),
@@ -212,7 +212,7 @@ test('a turn that another process finishes stays one trace', async () => {
   assert.notEqual(attempts[0].id, attempts[1].id);
 });
 
-test('a collector that is away costs nothing but its spans, and an unsupported protocol is refused at start', async () => {
+test('an unreachable collector only loses spans, and an unsupported protocol is refused at start', async () => {
   collector = await startCollector('--refuse', '1000');
   await start();
   provider.says('Hello.');

@@ -8,13 +8,13 @@ import { fileURLToPath } from 'node:url';
 const PACKAGES = new URL('node_modules/', import.meta.url);
 export const VENDOR = new URL('../page/asset/vendor/', import.meta.url);
 
-/** What code is highlighted in. page/asset/syntax.js names them. */
+/** The languages of highlighted code, as listed in page/asset/syntax.js. */
 const LANGUAGES = (
   'bash c cpp csharp css diff dockerfile go graphql ini java javascript json kotlin lua makefile markdown php powershell ' +
   'python r ruby rust scala shell sql swift typescript xml yaml'
 ).split(' ');
 
-/** File of the page, and the file of a package that it is a copy of. */
+/** A file of the page, and the package file that it is a copy of. */
 export const FILES = Object.fromEntries([
   ['marked/marked.esm.js', 'marked/lib/marked.esm.js'],
   ['marked/LICENSE.txt', 'marked/LICENSE'],

@@ -1,4 +1,4 @@
-//! The bare client: the least that a client of this API can do. hyper, lines, serde.
+//! The bare client: the minimum that a client of this API must do, with hyper and serde.
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -8,14 +8,14 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::net::TcpStream;
 
-/// A connection that is kept.
+/// A persistent connection.
 pub(crate) struct Bare {
     connection: SendRequest<Full<Bytes>>,
     path: String,
     host: String,
 }
 
-/// Of a chunk, only what is shown.
+/// Only the visible part of a chunk.
 #[derive(Deserialize)]
 struct Chunk {
     choices: Vec<Choice>,
@@ -42,7 +42,7 @@ impl Bare {
         Ok(Self { connection, path: format!("/{path}/chat/completions"), host: host.to_owned() })
     }
 
-    /// Asks until it is not told to come back; each delta's text.
+    /// Repeats the request until it is not refused, and passes each delta's text on.
     pub(crate) async fn stream(&mut self, text: &str, mut delta: impl FnMut(&str)) -> Result<()> {
         let body =
             format!(r#"{{"model":"m","stream":true,"messages":[{{"role":"user","content":"{text}"}}]}}"#);

@@ -1,4 +1,4 @@
-//! Child processes: this program again, doing one thing.
+//! Child processes: this program with other arguments.
 
 use std::{
     io::{BufRead, BufReader},
@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// A running child. Ended when dropped.
+/// A running child, killed on drop.
 pub(crate) struct Child {
     process: std::process::Child,
     output: BufReader<ChildStdout>,
@@ -20,14 +20,14 @@ impl Child {
         Ok(Self { process, output: BufReader::new(output) })
     }
 
-    /// Runs to the end; what it printed.
+    /// Runs a child to its end, and returns its output.
     pub(crate) fn run(args: &[&str]) -> Result<String> {
         let output = Command::new(std::env::current_exe()?).args(args).stderr(Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{args:?} failed: {}", output.status);
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// The next line it prints.
+    /// Returns the next line of output.
     pub(crate) fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
@@ -35,7 +35,7 @@ impl Child {
     }
 
     pub(crate) fn stop(&mut self) {
-        // Already ended is as good as ended.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! What durability costs: flushes before the first event, turns a second, bytes written.
+//! The cost of durability: flushes before the first event, turns per second, bytes written.
 
 use std::{
     fs::{self, File},
@@ -18,18 +18,18 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-/// Turns of each kind whose first event is timed.
+/// Number of turns of each kind whose first event is timed.
 const ROUNDS: usize = 400;
-/// Turns for the rate, and how many run at once.
+/// Number of turns for the rate, and how many run at once.
 const TURNS: usize = 20_000;
 const AT_ONCE: usize = 512;
-/// Turns one after the other, for the rate without company.
+/// Number of sequential turns, for the rate without concurrency.
 const ALONE: usize = 500;
-/// Turns whose bytes are counted, and the deltas of each.
+/// Number of turns whose bytes are counted, and deltas per turn.
 const LONG_TURNS: usize = 100;
 const DELTAS: usize = 200;
 
-/// Answers with so many words.
+/// A provider that answers with this many words.
 struct Words(usize);
 
 impl Provider for Words {
@@ -39,11 +39,11 @@ impl Provider for Words {
     }
 }
 
-/// Prints p50 microseconds of a flush and of the first event in memory and in a file; turns a second in memory, in a
-/// file, and in a file one after the other; bytes of a turn's content, written for it up to its seal, written for it in all,
-/// and kept of it.
+/// Prints the p50 of a flush and of the first event in memory and in a file, in microseconds; turns per second in
+/// memory, in a file, and sequentially in a file; and per turn, the bytes of content, bytes written until its seal,
+/// bytes written in total, and bytes kept.
 pub(crate) fn measure() -> Result<()> {
-    // Not where temporary files are kept: that may be memory.
+    // Not in the temporary directory, which may be in memory.
     let program = std::env::current_exe()?;
     let place = tempfile::tempdir_in(program.parent().context("the program is in no folder")?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -69,7 +69,8 @@ fn orchestrator(words: usize, journal: Arc<impl Journal>) -> Orchestrator {
     Orchestrator::builder().model("b", "m", Arc::new(Words(words))).journal(journal).build()
 }
 
-/// p50 in microseconds: a flush, the first word in memory, and in a file. Taken in turns, so that all see the same disk.
+/// Returns the p50 in microseconds of a flush, the first word in memory, and the first word in a file. Alternates, so
+/// that all see the same disk.
 async fn first_events(place: &Path) -> Result<[f64; 3]> {
     let mut file = File::create(place.join("flush"))?;
     let memory = orchestrator(1, Arc::new(MemoryJournal::default()));
@@ -83,7 +84,7 @@ async fn first_events(place: &Path) -> Result<[f64; 3]> {
     Ok(all.map(crate::median))
 }
 
-/// The least that is durable: a page at the end of a file, then an fsync, which is what the journal flushes with.
+/// Does the minimum for durability: appends a page to a file, then calls fsync, like the journal.
 fn flush(file: &mut File) -> Result<f64> {
     let started = Instant::now();
     file.write_all(&[7; 4096])?;
@@ -107,7 +108,7 @@ async fn first_event(orchestrator: &Orchestrator) -> Result<f64> {
     }
 }
 
-/// Turns sealed a second, so many at once.
+/// Returns the number of turns sealed per second, with this many at once.
 async fn rate(orchestrator: &Orchestrator, turns: usize, at_once: usize) -> Result<f64> {
     let started = Instant::now();
     let all = (0..turns).map(|_| {
@@ -121,7 +122,7 @@ async fn rate(orchestrator: &Orchestrator, turns: usize, at_once: usize) -> Resu
     Ok(turns as f64 / started.elapsed().as_secs_f64())
 }
 
-/// Runs a turn to its seal; its conversation.
+/// Runs a turn to its seal, and returns its conversation.
 async fn whole(orchestrator: &Orchestrator) -> Result<ConversationId> {
     let turn = orchestrator.start(prompt()).await?;
     let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
@@ -129,13 +130,13 @@ async fn whole(orchestrator: &Orchestrator) -> Result<ConversationId> {
     Ok(turn.conversation_id)
 }
 
-/// Bytes of a turn of 200 deltas: of its events and chunks, written for it up to its seal, written for it until the file is
-/// closed, and kept of it.
+/// Returns per turn of 200 deltas: bytes of its events and chunks, bytes written until its seal, bytes written until
+/// the file is closed, and bytes kept.
 async fn bytes(place: &Path) -> Result<[usize; 4]> {
     let (mut content, before, log);
     {
         let journal = open(place, "bytes.db")?;
-        // What making the file takes is not of the turns.
+        // Creating the file does not count.
         (content, before) = (0, written()?);
         let orchestrator = orchestrator(DELTAS, journal.clone());
         for _ in 0..LONG_TURNS {
@@ -148,7 +149,7 @@ async fn bytes(place: &Path) -> Result<[usize; 4]> {
         }
         log = written()? - before;
     }
-    // The last owner of the journal may be a task that is just about to end.
+    // The last owner of the journal may be a task that is about to end.
     while place.join("bytes.db-wal").exists() {
         tokio::task::yield_now().await;
     }
@@ -160,7 +161,7 @@ fn prompt() -> StartTurn {
     StartTurn::new("What is the answer?")
 }
 
-/// Bytes that this process has handed to the system for writing.
+/// Returns the bytes that this process has passed to the system for writing.
 fn written() -> Result<usize> {
     let io = fs::read_to_string("/proc/self/io").context("bytes are counted by /proc: Linux only")?;
     let line =

@@ -1,4 +1,4 @@
-//! The machine alone: one delta through `handle`.
+//! The kernel alone: one delta through `handle`.
 
 use std::{hint::black_box, time::Instant};
 
@@ -7,7 +7,7 @@ use everturn_kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, StreamE
 
 const DELTAS: u32 = 2_000_000;
 
-/// Prints nanoseconds per delta, the making of the delta taken off.
+/// Prints nanoseconds per delta, without the creation of the delta.
 pub(crate) fn measure() -> Result<()> {
     let making = time(|| {
         black_box(delta());

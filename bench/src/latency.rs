@@ -1,4 +1,4 @@
-//! Time to the first event, also over sockets that are used again; and from a stop to the last event.
+//! Time to the first event, also over reused sockets, and from a stop to the last event.
 
 mod socket;
 
@@ -11,8 +11,8 @@ use crate::{bare::Bare, stream::orchestrator};
 
 const ROUNDS: usize = 400;
 
-/// Prints the bare client's and our p50 in microseconds, the p99 of a stop in milliseconds; then in microseconds the bare
-/// client's p99, and p50 and p99 of a WebSocket and of a `POST` over connections that are kept.
+/// Prints the p50 of the bare client and of Everturn in microseconds, the p99 of a stop in milliseconds; then in
+/// microseconds the bare client's p99, and p50 and p99 of a WebSocket and of a `POST` over persistent connections.
 pub(crate) fn measure(base: &str) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let (one, stall) = (format!("{base}/one"), format!("{base}/stall"));
@@ -22,7 +22,7 @@ pub(crate) fn measure(base: &str) -> Result<()> {
         let mut clients = socket::Clients::connect(ours.clone()).await?;
         let (mut socket_us, mut post_us) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            // Taken in turns, so that both see the same machine.
+            // Alternates, so that both see the same conditions.
             let started = Instant::now();
             let mut first = None;
             bare.stream("Hi", |_| {
@@ -72,7 +72,7 @@ async fn stop(orchestrator: &everturn_orchestrator::Orchestrator) -> Result<f64>
     Ok(asked.elapsed().as_secs_f64() * 1e3)
 }
 
-/// The value below which that part of all values lies.
+/// Returns the given quantile.
 fn part(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * part) as usize]

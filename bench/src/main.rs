@@ -1,7 +1,7 @@
-//! Benchmarks that print ratios: what Everturn costs, as a multiple of a bare client in the same run.
+//! Benchmarks that print ratios: the cost of Everturn as a multiple of a bare client in the same run.
 //!
-//! Absolute times depend on the machine; the ratios should not. Each row runs in a process of its own, so that its
-//! CPU time is its own; the provider and the WebSocket clients are yet other processes.
+//! Absolute times depend on the machine; the ratios should not. Each row runs in its own process, so that its CPU time
+//! can be measured. The provider and the WebSocket clients are further processes.
 #![allow(clippy::print_stdout, reason = "printing is what this program is for")]
 
 mod bare;
@@ -23,16 +23,16 @@ use child::Child;
 use memory::{Parked, Refused};
 use table::Table;
 
-/// Deltas of one saturated stream, and how often each row is measured; the best run counts.
+/// Number of deltas of one saturated stream, and number of runs per row; the best run counts.
 const DELTAS: u64 = 200_000;
 const RUNS: usize = 3;
-/// How often many turns are run, by the bare client and by ours; the median counts.
+/// Number of runs with many turns, by the bare client and by Everturn; the median counts.
 const PAIRS: usize = 5;
-/// Subscribers beside the first, for the price of a further one.
+/// Number of additional subscribers, for the cost of each.
 const FURTHER: usize = 8;
-/// Parked turns of the usual report.
+/// Number of parked turns in the usual report.
 const PARKED: usize = 100_000;
-/// Turns of the usual report that wait for approval.
+/// Number of turns in the usual report that wait for approval.
 const ASKING: usize = 10_000;
 
 fn main() -> Result<()> {
@@ -129,7 +129,7 @@ fn report() -> Result<()> {
     Ok(())
 }
 
-/// Many turns alone, without the rest of the report.
+/// Measures only many turns.
 fn many_turns() -> Result<()> {
     let mut provider = Child::start(&["provider"])?;
     let base = provider.line().context("the provider did not say where it is")?;
@@ -139,7 +139,7 @@ fn many_turns() -> Result<()> {
     Ok(())
 }
 
-/// Adds the rows of many turns; says what the bare client takes.
+/// Adds the rows of many turns. Returns the cost of the bare client.
 fn turns(base: &str, table: &mut Table) -> Result<String> {
     let rows = [
         ("burst", 0, 2.0, "64 turns at once, 200 deltas each, an answer in one write, CPU per delta"),
@@ -151,7 +151,7 @@ fn turns(base: &str, table: &mut Table) -> Result<String> {
     for (load, figure, limit, what) in rows {
         let mut both = [Vec::new(), Vec::new()];
         for _ in 0..PAIRS {
-            // Taken in turns, so that both see the same machine.
+            // Alternates, so that both see the same conditions.
             for (of, client) in both.iter_mut().zip(["bare", "engine"]) {
                 of.push(figures(&Child::run(&["turns", client, load, base])?)?[figure]);
             }
@@ -164,13 +164,13 @@ fn turns(base: &str, table: &mut Table) -> Result<String> {
     Ok(said)
 }
 
-/// The middle of some figures.
+/// Returns the median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// The rows that take minutes and gigabytes.
+/// Adds the rows that take minutes and gigabytes.
 fn million() -> Result<()> {
     let mut table = Table::new();
     let parked = parked(1_000_000, &mut table)?;
@@ -178,7 +178,7 @@ fn million() -> Result<()> {
     Ok(())
 }
 
-/// Adds the rows of parked turns; says what else there is to know.
+/// Adds the rows of parked turns. Returns remarks.
 fn parked(turns: usize, table: &mut Table) -> Result<String> {
     let figures = figures(&Child::run(&["parked", &turns.to_string()])?)?;
     let (held, file, per_second, restart) = (figures[0], figures[1], figures[2], figures[3]);
@@ -194,7 +194,7 @@ fn parked(turns: usize, table: &mut Table) -> Result<String> {
     ))
 }
 
-/// Adds the rows of turns that wait for a person's approval; says what else there is to know.
+/// Adds the rows of turns that wait for a person's approval. Returns remarks.
 fn asking(table: &mut Table) -> Result<String> {
     let figures = figures(&Child::run(&["asking", &ASKING.to_string()])?)?;
     let (held, file, per_second, restart) = (figures[0], figures[1], figures[2], figures[3]);
@@ -206,7 +206,7 @@ fn asking(table: &mut Table) -> Result<String> {
     ))
 }
 
-/// Adds the row of what durability adds; says what else it costs.
+/// Adds the row of what durability costs. Returns remarks.
 fn durability(table: &mut Table) -> Result<String> {
     let figures = figures(&Child::run(&["durability"])?)?;
     let [flush, memory, durable, in_memory, together, alone, content, log, written, kept] = figures[..]
@@ -226,17 +226,17 @@ fn durability(table: &mut Table) -> Result<String> {
     ))
 }
 
-/// What a child printed, number by number.
+/// Parses the numbers that a child printed.
 fn figures(line: &str) -> Result<Vec<f64>> {
     Ok(line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 
-/// The one number that a child printed.
+/// Returns the only number that a child printed.
 fn single(args: &[&str]) -> Result<f64> {
     Ok(Child::run(args)?.trim().parse()?)
 }
 
-/// The least CPU per delta of a few runs: what disturbs a run only ever adds.
+/// Returns the lowest CPU time per delta of a few runs, because disturbances only add.
 fn best(args: &[&str]) -> Result<f64> {
     let mut least = f64::INFINITY;
     for _ in 0..RUNS {

@@ -1,4 +1,4 @@
-//! What a turn costs that waits: in memory, and parked in a file.
+//! The cost of a waiting turn: in memory, and parked in a file.
 
 use std::{
     fs,
@@ -23,17 +23,18 @@ use serde_json::json;
 use tokio::sync::watch;
 
 const TURNS: usize = 10_000;
-/// What a provider says that limits requests, as adapters pass it on.
+/// The provider's response about a rate limit, as adapters report it.
 const LIMITED: &str = concat!(
     r#"HTTP 429: {"error":{"message":"Rate limit reached for gpt-4o in organization org-a1B2c3 on requests per min "#,
     r#"(RPM): Limit 500, Used 500, Requested 1. Please try again in 50s.","type":"requests","param":null,"#,
     r#""code":"rate_limit_exceeded"}}"#,
 );
-/// How many turns begin at once: they share the flushes of the file.
+/// Number of turns that begin at once, and share the flushes of the file.
 const AT_ONCE: usize = 512;
 const WARM: usize = 20_000;
 
-/// Which turns are refused: only the first one, so that the others wait for what it learnt, or all as they ask at once.
+/// Which turns are refused: only the first one, so that the others wait because of it, or all of them, because they ask
+/// at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     First,
@@ -56,7 +57,7 @@ impl Parked {
         }
     }
 
-    /// The condition of the rows of such turns.
+    /// Returns the condition for the rows of such turns.
     fn rows(self) -> &'static str {
         match self {
             Self::Clock => "wake_at IS NOT NULL",
@@ -77,7 +78,7 @@ impl Provider for Calls {
     }
 }
 
-/// A tool that asks before each call, and is never allowed.
+/// A tool that needs approval for each call, and never gets it.
 struct Shell;
 
 #[async_trait]
@@ -117,7 +118,7 @@ impl Provider for Limited {
         (failure.code, failure.hint_ms) = (Some("429".to_owned()), Some(50_000));
         let mut answers = self.answers.subscribe();
         let refusal = async move {
-            // The provider lasts as long as its orchestrator.
+            // The provider lives as long as its orchestrator.
             let _ = answers.wait_for(|answers| *answers).await;
             StreamEvent::Failed(failure)
         };
@@ -125,13 +126,13 @@ impl Provider for Limited {
     }
 }
 
-/// Prints bytes per waiting turn, the journal's record included: how much the process grew.
+/// Prints bytes per waiting turn, including the journal's record, as the growth of the process.
 pub(crate) fn measure(refused: Refused) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let limited = Arc::new(Limited { answers: watch::Sender::new(true) });
         let builder = Orchestrator::builder().model("warm", "m", limited.clone());
         let orchestrator = builder.model("b", "m", limited.clone()).build();
-        // The first turns pay for what all share.
+        // The first turns include shared costs.
         let turns = begin(&orchestrator, "warm/m", 500).await?;
         wait(&orchestrator, &turns).await?;
         let before = resident()?;
@@ -148,16 +149,16 @@ pub(crate) fn measure(refused: Refused) -> Result<()> {
     })
 }
 
-/// Prints bytes per parked turn in the process, bytes per parked turn in the file, turns that began and were parked a
-/// second, the milliseconds from opening the file to every wait being in the timer index, and the bytes by which the process
-/// has grown then, for each.
+/// Prints, for each kind: bytes per parked turn in the process, bytes per parked turn in the file, turns parked per
+/// second, milliseconds from opening the file until every wait is in the timer index, and the growth of the process by
+/// then, in bytes.
 pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
     let place = tempfile::tempdir()?;
     let path = place.path().join("bench.db");
     let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let (held, per_second) = runtime()?.block_on(async {
         let orchestrator = kind.builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
-        // The first ones fill the caches of the file.
+        // The first turns fill the caches of the file.
         park(&orchestrator, WARM).await?;
         until_parked(&path, kind, WARM).await?;
         let (before, started) = (resident()?, Instant::now());
@@ -172,12 +173,12 @@ pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
     let (resumed, took, grown) = runtime.block_on(async {
         let orchestrator = kind.builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
         let resumed = orchestrator.resume().await?;
-        // Before all of it is dropped again.
+        // Before everything is dropped.
         anyhow::Ok((resumed, started.elapsed(), resident()?.saturating_sub(before)))
     })?;
     let timed = match kind {
         Parked::Clock => turns + WARM,
-        // No moment ends their wait, so there is nothing to do for them.
+        // Their wait does not end by itself, so there is nothing to do.
         Parked::Person => 0,
     };
     ensure!(resumed == timed, "{resumed} turns were resumed, not {timed}");
@@ -201,7 +202,7 @@ async fn park(orchestrator: &Orchestrator, turns: usize) -> Result<()> {
     Ok(())
 }
 
-/// Asks the file, not the journal: a list of all turns would be counted as what they cost.
+/// Queries the file and not the journal, because a list of all turns would count as their cost.
 async fn until_parked(path: &Path, kind: Parked, turns: usize) -> Result<()> {
     let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut waiting = file.prepare(&format!("SELECT count(*) FROM conversation WHERE {}", kind.rows()))?;
@@ -211,14 +212,14 @@ async fn until_parked(path: &Path, kind: Parked, turns: usize) -> Result<()> {
     Ok(())
 }
 
-/// Every wait is an hour.
+/// Returns a builder with waits of an hour.
 fn builder() -> Builder {
     let hours = Duration::from_secs(3600);
     let schedule = Exponential { base: hours, max_delay: None, ..Exponential::default() };
     Orchestrator::builder().model("b", "m", Arc::new(Overloaded)).schedule(schedule)
 }
 
-/// Starts turns; where their events begin.
+/// Starts turns, and returns where their events begin.
 async fn begin(orchestrator: &Orchestrator, model: &str, turns: usize) -> Result<Vec<Started>> {
     let mut all = Vec::with_capacity(turns);
     for _ in 0..turns {
@@ -229,7 +230,7 @@ async fn begin(orchestrator: &Orchestrator, model: &str, turns: usize) -> Result
     Ok(all)
 }
 
-/// Sees that each of these turns waits.
+/// Checks that each of these turns waits.
 async fn wait(orchestrator: &Orchestrator, turns: &[Started]) -> Result<()> {
     for turn in turns {
         let mut events = orchestrator.subscribe(&turn.conversation_id, Some(turn.from), false).await?;

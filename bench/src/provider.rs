@@ -1,4 +1,4 @@
-//! A provider that never waits: four APIs over HTTP/1.1, as fast as the reader reads.
+//! A provider that never waits: four APIs over HTTP/1.1, as fast as the client reads.
 
 mod script;
 
@@ -19,18 +19,18 @@ use crate::{DELTAS, turns};
 use script::Script;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-/// What is answered to a request that is too early, though nobody has to wait.
+/// A refusal that requires no wait.
 const REFUSAL: &str = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\ncontent-length: 55\r\n\r\n\
     {\"error\":{\"message\":\"slow down\",\"code\":\"rate_limited\"}}";
-/// Time between two deltas of a stream that has a pace.
+/// Interval between two deltas of a paced stream.
 const PACE: Duration = Duration::from_millis(20);
-/// Bytes written at once.
+/// Number of bytes per write.
 const WRITE: usize = 32 << 10;
 
-/// Serves until the process is ended; prints its base URL first.
+/// Serves until the process is killed. Prints its base URL first.
 ///
-/// The path says what is wanted: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
-/// and then silence, and the loads of [`mod@crate::turns`]; its end says in which API.
+/// The path determines the load: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
+/// and then silence, and the loads of [`mod@crate::turns`]. Its end determines the API.
 pub(crate) fn serve() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -40,7 +40,7 @@ pub(crate) fn serve() -> Result<()> {
             let (socket, _) = listener.accept().await?;
             let limited = limited.clone();
             tokio::spawn(async move {
-                // A client that goes away ends its connection, no more.
+                // A disconnect only ends that connection.
                 let _ = connection(socket, limited).await;
             });
         }
@@ -87,7 +87,7 @@ async fn connection(mut socket: TcpStream, limited: Limited) -> Result<()> {
 struct Limited(Arc<Mutex<HashMap<Vec<u8>, u32>>>);
 
 impl Limited {
-    /// Two of three times.
+    /// Refuses two of three times.
     fn refuses(&self, body: &[u8]) -> bool {
         let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let times = refused.entry(body.to_vec()).or_default();
@@ -111,7 +111,7 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// Reads a request whole.
+/// Reads a complete request.
 async fn request(socket: &mut TcpStream, received: &mut Vec<u8>) -> Result<Option<Request>> {
     loop {
         if let Some(end) = memchr::memmem::find(received, b"\r\n\r\n") {

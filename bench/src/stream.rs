@@ -19,7 +19,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// Prints CPU nanoseconds per delta of the least that a client can do: hyper, lines, serde.
+/// Prints CPU nanoseconds per delta of the bare client.
 pub(crate) fn bare(base: &str) -> Result<()> {
     block_on(async {
         let mut client = Bare::connect(&format!("{base}/flood")).await?;
@@ -34,7 +34,7 @@ pub(crate) fn bare(base: &str) -> Result<()> {
     })
 }
 
-/// The same through the adapter, the kernel and the orchestrator, to one subscriber and some further ones.
+/// Measures adapter, kernel and orchestrator, with one subscriber and some further ones.
 pub(crate) fn in_process(base: &str, further: usize) -> Result<()> {
     block_on(async {
         let orchestrator = orchestrator(&format!("{base}/flood"))?;
@@ -67,7 +67,7 @@ pub(crate) async fn read(mut events: Subscription) -> Result<(u64, usize)> {
     }
 }
 
-/// The same to WebSocket clients, each a process of its own.
+/// Measures WebSocket clients, each in its own process.
 pub(crate) fn websocket(base: &str, clients: usize) -> Result<()> {
     block_on(async {
         let orchestrator = orchestrator(&format!("{base}/flood"))?;
@@ -98,7 +98,7 @@ pub(crate) fn websocket(base: &str, clients: usize) -> Result<()> {
     })
 }
 
-/// Reads a conversation over WebSocket until its turn is sealed; prints how many bytes came.
+/// Reads a conversation over WebSocket until its turn is sealed. Prints the number of bytes received.
 pub(crate) fn reader(url: &str, subscribe: &str) -> Result<()> {
     block_on(async {
         let (mut socket, _) = tokio_tungstenite::connect_async(url).await?;
@@ -142,7 +142,7 @@ fn print(started: ProcessTime, deltas: u64, text: usize) -> Result<()> {
     Ok(())
 }
 
-/// An orchestrator in front of the provider, as an embedder would put it together.
+/// Creates an orchestrator for the provider, like an embedder.
 pub(crate) fn orchestrator(base: &str) -> Result<Orchestrator> {
     Ok(Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).build())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What was measured, against its limits.
+/// Measurements, compared with their limits.
 pub(crate) struct Table {
     rows: Vec<[String; 4]>,
 }
@@ -12,12 +12,12 @@ impl Table {
         Self { rows: Vec::new() }
     }
 
-    /// A cost as a multiple of the bare client's.
+    /// Adds a cost as a multiple of the bare client's.
     pub(crate) fn ratio(&mut self, what: &str, cost: f64, bare: f64, limit: f64) {
         self.row(what, format!("{:.2} x", cost / bare), format!("{limit:.1} x"), cost / bare <= limit);
     }
 
-    /// A figure that stands for itself.
+    /// Adds an absolute number.
     pub(crate) fn figure(&mut self, what: &str, value: f64, unit: &str, limit: f64) {
         self.row(what, format!("{value:.1} {unit}"), format!("{limit:.0} {unit}"), value <= limit);
     }

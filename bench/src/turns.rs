@@ -1,4 +1,4 @@
-//! Many turns: CPU per delta or per turn, beside the bare client that asks as often.
+//! Many turns: CPU time per delta or per turn, compared with a bare client.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::{
     stream::{adapter, block_on, read, subscribe},
 };
 
-/// What the provider is asked for, by many at once.
+/// A load of many concurrent turns.
 struct Load {
-    /// The beginning of the path, which tells the provider what to do.
+    /// The start of the path, which tells the provider what to do.
     path: &'static str,
     at_once: usize,
-    /// Turns of each, one after the other.
+    /// Number of sequential turns of each.
     rounds: usize,
-    /// Deltas of a turn.
+    /// Number of deltas of a turn.
     deltas: u64,
 }
 
-/// Whole answers, each in one write.
+/// Complete answers, each in one write.
 const BURST: Load = Load { path: "burst", at_once: 64, rounds: 20, deltas: 200 };
-/// A delta every 20 ms, as from a real model.
+/// A delta every 20 ms, like a real model.
 const PACED: Load = Load { path: "paced", at_once: 512, rounds: 1, deltas: 100 };
 /// Short answers.
 const SHORT: Load = Load { path: "short", at_once: 64, rounds: 60, deltas: 20 };
-/// Short answers to every third request only: the others are refused, and nobody has to wait.
+/// Short answers to every third request only. The others are refused, without a wait.
 const LIMITED: Load = Load { path: "limited", at_once: 64, rounds: 30, deltas: 20 };
 
 fn load(name: &str) -> Result<Load> {
@@ -39,13 +39,13 @@ fn load(name: &str) -> Result<Load> {
         .with_context(|| format!("no load is called {name:?}"))
 }
 
-/// How many deltas the provider sends for this path.
+/// Returns how many deltas the provider sends for this path.
 pub(crate) fn deltas(path: &str) -> Option<u64> {
     let name = path.split('/').nth(1)?;
     load(name).ok().map(|load| load.deltas)
 }
 
-/// Prints CPU nanoseconds per delta and per turn of one kind of client, and how many events a turn of ours had.
+/// Prints CPU nanoseconds per delta and per turn of one kind of client, and the number of events per Everturn turn.
 pub(crate) fn measure(client: &str, name: &str, base: &str) -> Result<()> {
     let load = load(name)?;
     let base = format!("{base}/{}", load.path);
@@ -87,14 +87,14 @@ async fn engine(load: &Load, base: &str) -> Result<(Duration, u64)> {
     let at_once = Exponential { base: Duration::ZERO, ..Exponential::default() };
     let orchestrator =
         Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).schedule(at_once).build();
-    // The connections are made beforehand, as the bare client's are.
+    // Connections are established beforehand, like the bare client's.
     turns(&orchestrator, load, 1, usize::MAX / 2).await?;
     let started = ProcessTime::now();
     let events = turns(&orchestrator, load, load.rounds, 0).await?;
     Ok((started.elapsed(), events))
 }
 
-/// Runs turns, so many at once, each to its seal, with one subscriber in the process. Returns the number of events.
+/// Runs turns, with this many at once, each to its seal, with one in-process subscriber. Returns the number of events.
 async fn turns(orchestrator: &Orchestrator, load: &Load, rounds: usize, first: usize) -> Result<u64> {
     let mut running = JoinSet::new();
     for n in 0..load.at_once {
@@ -113,7 +113,7 @@ async fn turns(orchestrator: &Orchestrator, load: &Load, rounds: usize, first: u
     running.join_all().await.into_iter().sum()
 }
 
-/// No two are the same: the provider knows a request that comes again by it.
+/// Returns a unique message, by which the provider recognizes a repeated request.
 fn message(n: usize, round: usize) -> String {
     format!("{} {n} {round}", std::process::id())
 }

@@ -1,4 +1,4 @@
-//! A configured value that is used but never shown.
+//! Configured secrets, which are never displayed.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use serde::Deserialize;
 pub struct Hidden(String);
 
 impl Hidden {
-    /// Takes a value in, without the white space around it; none when nothing is left of it.
+    /// Wraps a value without surrounding white space; `None` if it is empty.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The value, for whoever checks or sends it.
+    /// Returns the value, to check or send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

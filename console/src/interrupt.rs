@@ -1,8 +1,8 @@
-//! Being asked to end: Ctrl-C, and where there is such a thing, SIGTERM.
+//! Requests to end the process: Ctrl-C and, where available, SIGTERM.
 
 use std::io;
 
-/// Notices every request to end from its making on; they no longer end the process by themselves.
+/// Receives all requests to end, from its creation on. They no longer end the process by themselves.
 pub struct Interrupt {
     #[cfg(unix)]
     signals: [tokio::signal::unix::Signal; 2],
@@ -12,16 +12,16 @@ pub struct Interrupt {
 
 #[cfg(unix)]
 impl Interrupt {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// When the system refuses that.
+    /// Returns the system's error if listening is not possible.
     pub fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { signals: [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?] })
     }
 
-    /// The next request to end. May be dropped at any time.
+    /// Waits for the next request. Cancel-safe.
     pub async fn next(&mut self) {
         let [interrupt, terminate] = &mut self.signals;
         tokio::select! {
@@ -33,15 +33,15 @@ impl Interrupt {
 
 #[cfg(windows)]
 impl Interrupt {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// When the system refuses that.
+    /// Returns the system's error if listening is not possible.
     pub fn listen() -> io::Result<Self> {
         Ok(Self { signal: tokio::signal::windows::ctrl_c()? })
     }
 
-    /// The next request to end. May be dropped at any time.
+    /// Waits for the next request. Cancel-safe.
     pub async fn next(&mut self) {
         self.signal.recv().await;
     }

@@ -1,6 +1,6 @@
-//! What the commands of the binary share at a terminal: printing, text made harmless to show, figures in words, Ctrl-C.
+//! Terminal helpers shared by the commands: printing, sanitized text, formatted numbers, Ctrl-C.
 //!
-//! It does not know turns or servers, and reads no configuration.
+//! It knows neither turns nor servers, and reads no configuration.
 
 mod hidden;
 mod interrupt;

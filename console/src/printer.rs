@@ -1,4 +1,4 @@
-//! Where a command's answer is written: a terminal, or anything else.
+//! The printer: writes a command's output to a terminal or elsewhere.
 
 use std::{
     borrow::Cow,
@@ -17,33 +17,33 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::visible::visible;
 
-/// How a piece of text looks, where looks are wanted.
+/// The style of a piece of text, if the output has styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// As the terminal writes.
+    /// The terminal's default.
     Plain,
     /// Bold.
     Strong,
-    /// What matters less.
+    /// Less important.
     Faint,
-    /// What went well.
+    /// Success.
     Good,
-    /// What may need a look.
+    /// A warning.
     Warning,
-    /// What failed.
+    /// A failure.
     Bad,
 }
 
-/// Text on its way out. Nothing that comes from a provider or a tool can steer a terminal.
+/// Prints text. Removes control sequences, so that text of providers and tools cannot control the terminal.
 pub struct Printer<W: Write> {
     out: W,
-    /// The cells of a row; none where rows have no end.
+    /// Cells per row; `None` if rows are not limited.
     columns: Option<usize>,
     has_ink: bool,
 }
 
 impl Printer<BufWriter<Stdout>> {
-    /// Prints to standard output, with colours where a person looks.
+    /// Creates a printer to standard output, with colours if it is a terminal.
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
@@ -54,19 +54,19 @@ impl Printer<BufWriter<Stdout>> {
     }
 }
 
-/// The cells of a row of the terminal; 80 where it does not say.
+/// Returns the terminal's cells per row; 80 if unknown.
 pub fn columns() -> usize {
     let known = terminal::size().ok().filter(|(columns, _)| *columns > 0);
     known.map_or(80, |(columns, _)| columns.into())
 }
 
 impl<W: Write> Printer<W> {
-    /// Without looks; `columns`: the cells of a row, if rows have an end.
+    /// Creates a printer without styles. `columns`: cells per row, if limited.
     pub fn plain(out: W, columns: Option<usize>) -> Self {
         Self { out, columns, has_ink: false }
     }
 
-    /// The cells of a row, if rows have an end.
+    /// Returns the cells per row, if limited.
     pub fn columns(&self) -> Option<usize> {
         self.columns
     }
@@ -74,7 +74,7 @@ impl<W: Write> Printer<W> {
     /// Writes a piece of text.
     ///
     /// # Errors
-    /// When the output cannot be written, as for every method that writes.
+    /// Returns an error if the output cannot be written, as do all methods that write.
     pub fn write(&mut self, ink: Ink, text: &str) -> io::Result<()> {
         let text = visible(text);
         if !self.has_ink || ink == Ink::Plain {
@@ -97,7 +97,7 @@ impl<W: Write> Printer<W> {
         self.out.write_all(b"\n")
     }
 
-    /// A text whose rows all begin with `margin`, broken between words where the output has a width.
+    /// Writes text whose rows all begin with `margin`, wrapped at words if the output has a width.
     pub fn block(&mut self, ink: Ink, margin: &str, text: &str) -> io::Result<()> {
         for row in self.rows(margin, text) {
             self.line(ink, &format!("{margin}{row}"))?;
@@ -105,9 +105,9 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    /// The rows of a text that have to leave room for `margin`.
+    /// Returns the rows of a text, wrapped to leave room for `margin`.
     pub fn rows(&self, margin: &str, text: &str) -> Vec<String> {
-        // A tab would be as wide as its place on the row asks.
+        // The width of a tab would depend on its position.
         let text = text.replace('\t', "    ");
         let width = self.columns.map(|columns| columns.saturating_sub(margin.width()).max(1));
         let broken = |line: &str| match width {
@@ -117,13 +117,13 @@ impl<W: Write> Printer<W> {
         text.lines().flat_map(broken).collect()
     }
 
-    /// Sees that all of it is written.
+    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
-/// Whoever read the output has seen enough: that is no failure.
+/// Treats a closed output as success, because the reader has seen enough.
 pub fn unless_closed(written: Result<ExitCode>) -> Result<ExitCode> {
     let is_closed = |error: &anyhow::Error| {
         let of_pipe = error.downcast_ref::<io::Error>();
@@ -135,7 +135,7 @@ pub fn unless_closed(written: Result<ExitCode>) -> Result<ExitCode> {
     }
 }
 
-/// Text in so many cells: cut where it is longer, with an ellipsis.
+/// Truncates text to this many cells, with an ellipsis.
 pub fn cut(text: &str, cells: usize) -> String {
     if text.width() <= cells {
         return text.to_owned();
@@ -152,7 +152,7 @@ pub fn cut(text: &str, cells: usize) -> String {
     cut
 }
 
-/// Text with spaces up to so many cells.
+/// Pads text with spaces to this many cells.
 pub fn pad(text: &str, cells: usize) -> String {
     let missing = cells.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(missing))
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_end_between_words_and_steer_nothing() {
+    fn rows_break_between_words_and_contain_no_control_characters() {
         let mut out = Vec::new();
         let mut printer = Printer::plain(&mut out, Some(12));
         printer.block(Ink::Plain, "  ", "one two three\n\n日本語日本語\u{1b}[2J").unwrap();

@@ -1,18 +1,18 @@
-//! Text from models, tools and providers, made harmless for a terminal.
+//! Sanitizes text of models, tools and providers for a terminal.
 
-/// Joins letters of some scripts, and the parts of an emoji; between anything else it only hides differences.
+/// Joins letters of some scripts and parts of an emoji. Elsewhere it only hides differences.
 const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
 
-/// Makes text that comes piece by piece harmless: nothing steers the terminal, and nothing is there unseen.
+/// Sanitizes streamed text: removes control sequences, and makes invisible characters visible.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Visible {
-    /// The character before the next piece.
+    /// The last character of the previous piece.
     last: Option<char>,
 }
 
 impl Visible {
-    /// The next piece: without control characters but line breaks and tabs, and with invisible characters and those that
-    /// turn the direction of text written out, like `<U+202E>`.
+    /// Sanitizes the next piece: removes control characters except line breaks and tabs, and writes out invisible
+    /// characters and bidirectional controls, like `<U+202E>`.
     pub fn push(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
@@ -29,13 +29,13 @@ impl Visible {
     }
 }
 
-/// A whole text, as [`Visible::push`] shows it.
+/// Sanitizes a complete text like [`Visible::push`].
 pub fn visible(text: &str) -> String {
     Visible::default().push(text)
 }
 
-/// JSON in which no terminal finds anything to obey: control characters, and invisible ones, are escaped, so that nothing is
-/// lost. They occur within strings only.
+/// Escapes control characters and invisible ones in JSON, where they occur only in strings, so that nothing is lost and
+/// nothing controls the terminal.
 pub fn json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -50,12 +50,12 @@ pub fn json(json: &str) -> String {
     out
 }
 
-/// Whether a joiner after this character may be meant as one.
+/// Whether a joiner is legitimate after this character.
 fn may_be_joined(c: char) -> bool {
     !c.is_ascii() && !is_hidden(c)
 }
 
-/// Whether a reader cannot see that this is there, or it changes the order in which others are shown.
+/// Whether a character is invisible or changes the display order of others.
 fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_is_dropped_and_what_hides_is_shown() {
+    fn control_characters_are_dropped_and_invisible_ones_shown() {
         for (text, expected) in [
             ("a\u{1b}[2J\u{9b}31m\u{7}b\r\nc\td", "a[2J31mb\nc\td"),
             ("user\u{202e}txt.exe", "user<U+202E>txt.exe"),

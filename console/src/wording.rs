@@ -1,4 +1,4 @@
-//! How failures and times are put into words.
+//! Wording of failures and times.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::visible::visible;
 
-/// The most characters of a failure that are shown.
+/// Maximum number of characters of a failure that are shown.
 const LONGEST: usize = 200;
 
-/// A provider's failure in one short line: what its JSON or its HTML page says, without the wrapping.
+/// Shortens a provider's failure to one line: the message in its JSON, or the title of its HTML page.
 pub fn brief(message: &str) -> String {
     let (head, body) = match message.split_once(": ") {
         Some((head, body)) if head.starts_with("HTTP ") => (format!("{head}: "), body),
         _ => (String::new(), message),
     };
     let said = of_json(body).or_else(|| of_page(body)).unwrap_or_else(|| body.to_owned());
-    // Many pages say the status again.
+    // Many pages repeat the status.
     let status = head.trim_start_matches("HTTP ").trim_end_matches(": ");
     let said = said.trim_start().strip_prefix(status).unwrap_or(&said);
     format!("{head}{}", one_line(said, LONGEST))
@@ -30,13 +30,13 @@ fn of_json(body: &str) -> Option<String> {
     said.filter(|text| !text.trim().is_empty())
 }
 
-/// The title of a page.
+/// Returns the title of an HTML page.
 fn of_page(body: &str) -> Option<String> {
     let (_, rest) = body.trim_start().starts_with('<').then(|| body.split_once("<title>"))??;
     rest.split_once("</title>").map(|(title, _)| title.to_owned())
 }
 
-/// Text on one line, cut to `longest` characters, without anything that could steer a terminal.
+/// Puts text on one line of at most `longest` characters, without control characters.
 pub fn one_line(text: &str, longest: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = visible(&words.join(" "));
@@ -46,7 +46,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
     }
 }
 
-/// A time in whole seconds: `5s`, `1m 05s`, `2h 03m`.
+/// Formats a duration in whole seconds: `5s`, `1m 05s`, `2h 03m`.
 pub fn time(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -56,7 +56,7 @@ pub fn time(time: Duration) -> String {
     }
 }
 
-/// A wait as it is spoken of, in its two largest units: `8 s`, `1 min`, `7 h 32 min`.
+/// Formats a wait with its two largest units: `8 s`, `1 min`, `7 h 32 min`.
 pub fn span(ms: u64) -> String {
     let (large, small, unit) = match ms {
         0..1000 => return format!("{ms} ms"),
@@ -78,17 +78,17 @@ pub fn span(ms: u64) -> String {
     }
 }
 
-/// `1 retry`, `2 retries`.
+/// Formats `1 retry`, `2 retries`.
 pub fn retries(number: u32) -> String {
     if number == 1 { "1 retry".to_owned() } else { format!("{number} retries") }
 }
 
-/// `1 chunk`, `2 chunks`.
+/// Formats `1 chunk`, `2 chunks`.
 pub fn count(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `1st`, `2nd`, `3rd`, `11th`.
+/// Formats `1st`, `2nd`, `3rd`, `11th`.
 pub fn ordinal(number: u64) -> String {
     let ending = match (number % 10, number % 100) {
         (1, tens) if tens != 11 => "st",
@@ -99,7 +99,7 @@ pub fn ordinal(number: u64) -> String {
     format!("{number}{ending}")
 }
 
-/// A category in words: `rate limited`.
+/// Returns a category in words: `rate limited`.
 pub fn category(category: Category) -> String {
     let name = serde_json::to_value(category).ok();
     name.and_then(|name| Some(name.as_str()?.replace('_', " "))).unwrap_or_default()
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_what_its_provider_says() {
+    fn a_failure_shows_the_providers_message() {
         for (message, expected) in [
             (
                 r#"HTTP 529: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,

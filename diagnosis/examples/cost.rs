@@ -1,4 +1,4 @@
-//! What a diagnosis costs: nanoseconds a failure over the labelled ones, and the dearest of them.
+//! Measures the cost of a diagnosis: nanoseconds per failure over the labelled corpus, and the most expensive failures.
 
 #[path = "../tests/corpus/row.rs"]
 #[allow(dead_code)]
@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// The best of so many rounds counts, because other work on the machine only ever adds.
+/// The best of several rounds counts, because other work on the machine only adds time.
 const ROUNDS: u32 = 10;
 const CALLS: u32 = 20;
 

@@ -1,26 +1,28 @@
-//! What a person can do about a failure.
+//! Advice: what a person can do about a failure.
 
 use crate::kind::Kind;
 use crate::prose::Prose;
 use crate::{Evidence, Stage, Transport};
 
-/// The advice for a failure of this kind, by where the call was when it failed.
+/// Returns the advice for a kind of failure, depending on the stage of the call.
 pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static str {
     match kind {
-        Kind::Wall => "Add credit or raise the plan at the provider, or switch to another model.",
-        Kind::Window => "The plan's allowance is used up: wait for its reset, or switch to another model.",
-        Kind::RateLimited => "The provider limits how much is sent: wait, or spread requests over more time.",
+        Kind::Wall => "Add credit or upgrade the plan with the provider, or switch to another model.",
+        Kind::Window => {
+            "The plan's usage limit is reached: wait until it resets, or switch to another model."
+        }
+        Kind::RateLimited => "The provider limits the request rate: wait, or send requests less often.",
         Kind::Overloaded => {
-            "The provider has too little capacity just now: wait, or switch to another model."
+            "The provider is out of capacity at the moment: wait, or switch to another model."
         }
         Kind::Overflow => "Shorten or compact the conversation, or choose a model with a larger context.",
         Kind::Size => smaller(evidence, prose),
-        Kind::Policy => "Rephrase the message: the provider refuses its content.",
+        Kind::Policy => "Rephrase the message: the provider rejected its content.",
         Kind::Auth => "Check the API key or sign in again.",
         Kind::Permission => "Ask the provider for access, or choose a model that this account may use.",
         Kind::NotFound => "Check the model's name and the base URL.",
         Kind::Request => {
-            "The request itself is refused: change its parameters or history before sending it again."
+            "The provider rejected the request as invalid: change its parameters or history before sending it again."
         }
         Kind::Network | Kind::Timeout if is_in_answer(evidence) => broken_off(evidence),
         Kind::Network => match evidence.transport {
@@ -35,16 +37,16 @@ pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static
             _ => "The provider took too long: try again, or with a shorter request.",
         },
         Kind::Untrusted => {
-            "Check the base URL, the clock and any proxy that inspects TLS: the certificate is refused."
+            "Check the base URL, the clock and any proxy that inspects TLS: the certificate was rejected."
         }
-        Kind::Response => "The provider's answer was broken or cut short: try again.",
+        Kind::Response => "The provider's answer was malformed or truncated: try again.",
         Kind::Server => "The provider failed: try again later, or switch to another model.",
         Kind::Cancelled => "The call was cancelled: send it again if that was not intended.",
-        Kind::Unknown => "The provider's message is all that is known.",
+        Kind::Unknown => "Unknown failure: see the provider's message.",
     }
 }
 
-/// Whether the response had begun well when its connection failed.
+/// Whether the response had begun successfully when its connection failed.
 fn is_in_answer(evidence: &Evidence<'_>) -> bool {
     evidence.stage == Stage::Transport && evidence.status.is_some()
 }
@@ -52,33 +54,32 @@ fn is_in_answer(evidence: &Evidence<'_>) -> bool {
 fn broken_off(evidence: &Evidence<'_>) -> &'static str {
     match evidence.transport {
         Some(Transport::IdleTimeout) => {
-            "The provider fell silent in mid-answer: ask again; for a model that thinks in silence, allow a longer \
-             idle timeout."
+            "The stream stalled mid-answer: try again; for a model that reasons silently, raise the idle timeout."
         }
         Some(Transport::NoProgress) => {
-            "The provider kept the connection open but said nothing: ask again; for a model that thinks this long, \
-             allow a longer progress timeout."
+            "The provider kept the connection open but sent no content: try again; for a model that reasons this \
+             long, raise the progress timeout."
         }
         Some(Transport::TotalTimeout) => {
-            "The answer took longer than is allowed for a whole call: ask again, or allow a longer total timeout."
+            "The answer exceeded the total timeout of a call: try again, or raise the timeout."
         }
         _ => {
-            "The connection broke in mid-answer, so address and key are right: ask again; if it keeps happening, look \
-             for a proxy that cuts long streams."
+            "The connection broke mid-answer, so URL and key are correct: try again; if it happens again, check for \
+             a proxy that cuts off long streams."
         }
     }
 }
 
-/// What to make smaller, of a request that has too many bytes.
+/// Returns which part of an oversized request to reduce.
 fn smaller(evidence: &Evidence<'_>, prose: &Prose) -> &'static str {
     if prose.has("image*") {
-        "An image is too large: send it smaller, or fewer of them."
+        "An image is too large: reduce its size, or send fewer images."
     } else if prose.has_any(&["file", "files", "pdf", "document*", "attachment*", "audio", "video"]) {
-        "A file is too large: send a smaller one, or a part of it."
+        "A file is too large: send a smaller file or part of it."
     } else if evidence.body.trim_start().starts_with('<') {
-        "The request has more bytes than a proxy on the way accepts: send smaller images, files and tool results, or \
+        "The request has more bytes than an intermediate proxy accepts: send smaller images, files and tool results, or \
          raise the proxy's limit (nginx: client_max_body_size)."
     } else {
-        "The request has too many bytes: send smaller images, files and tool results."
+        "The request is too large in bytes: send smaller images, files and tool results."
     }
 }

@@ -1,48 +1,48 @@
-//! What decided: one piece of evidence, in words for people.
+//! Reasons: the evidence behind a diagnosis, in words for people.
 
 use std::fmt;
 
 use crate::{Transport, message, named::Named};
 
-/// A piece of evidence that a rule went by. It is cheap to make; words are made of it only where they are asked for.
+/// A piece of evidence that a rule relied on. Cheap to create; it is put into words only on request.
 #[derive(Clone, Copy)]
 pub(crate) enum Because<'a> {
-    /// A code that the table knows.
+    /// A code from the table.
     Code(&'a Named),
-    /// A field that says it by being there.
+    /// A field whose presence has a meaning.
     Field(&'a str),
     /// The name of the limit that was hit.
     Limit(&'a Named),
-    /// A phrase of the texts, as the rules have it.
+    /// A phrase in the text, as written in the rules.
     Words(&'static str),
     Status(u16),
-    /// A status that the body names.
+    /// A status named in the body.
     NamedStatus(u16),
-    /// A refusal without a body.
+    /// An error status without a body.
     Silence(u16),
     Transport(Transport),
-    /// A broken connection of which nothing more is known.
+    /// A broken connection without further details.
     Connection,
     ErrorInSuccess,
     NoAnswer,
     Redirect,
     Nothing,
-    /// One request is larger than all that is allowed.
+    /// One request that exceeds the whole limit.
     TooMuchAtOnce,
-    /// An unpaid request may pass when its window comes round.
+    /// An unpaid request that may succeed once a usage window resets.
     Promised,
-    /// A wait was asked for, whatever it is for.
+    /// A wait was requested, for whatever reason.
     AnyWait,
     ShouldRetry(&'a str),
-    /// A header that asks for a wait; of an upstream, where the body quotes it.
+    /// A header that requests a wait. It may belong to an upstream response quoted in the body.
     Header {
         name: &'a str,
         value: &'a str,
         is_quoted: bool,
     },
-    /// A field that asks for a wait.
+    /// A field that requests a wait.
     Wait(&'a Named),
-    /// Words that ask for a wait.
+    /// Text that requests a wait.
     Spoken,
 }
 
@@ -61,14 +61,14 @@ impl fmt::Display for Because<'_> {
                 write!(f, "the status is {status} without a body, as some servers refuse an overlong request")
             }
             Self::Transport(transport) => f.write_str(transport.words()),
-            Self::Connection => f.write_str("no response came, and nothing says why"),
-            Self::ErrorInSuccess => f.write_str("an error came where the response had begun as a success"),
-            Self::NoAnswer => f.write_str("the response is a success without an answer"),
-            Self::Redirect => f.write_str("the response leads to another address"),
-            Self::Nothing => f.write_str("nothing in it is known"),
+            Self::Connection => f.write_str("there was no response, and no cause is known"),
+            Self::ErrorInSuccess => f.write_str("an error followed the start of a successful response"),
+            Self::NoAnswer => f.write_str("the response is successful but has no answer"),
+            Self::Redirect => f.write_str("the response is a redirect"),
+            Self::Nothing => f.write_str("no known pattern matches"),
             Self::TooMuchAtOnce => f.write_str("the request asks for more than the whole limit allows"),
-            Self::Promised => f.write_str("the text speaks of a reset or a wait"),
-            Self::AnyWait => f.write_str("a wait was asked for"),
+            Self::Promised => f.write_str("the text mentions a reset or a wait"),
+            Self::AnyWait => f.write_str("a wait was requested"),
             Self::ShouldRetry(value) => write!(f, "header x-should-retry: {}", message::short(value)),
             Self::Header { name, value, is_quoted } => {
                 let quoted = if *is_quoted { " of the upstream, quoted in the body" } else { "" };
@@ -80,7 +80,7 @@ impl fmt::Display for Because<'_> {
     }
 }
 
-/// A place in words.
+/// A location, in words.
 struct Location<'a>(&'a str);
 
 impl fmt::Display for Location<'_> {
@@ -100,16 +100,16 @@ impl Transport {
         match self {
             Self::NoRoute => "there is no route to the host",
             Self::Dns => "the name did not resolve",
-            Self::Connect => "the connection could not be made",
-            Self::ConnectTimeout => "the connection was not made in time",
-            Self::Tls => "the certificate or the handshake was refused",
-            Self::FirstByteTimeout => "nothing arrived after the request in time",
-            Self::IdleTimeout => "the stream fell silent",
-            Self::NoProgress => "signs of life came, and nothing of an answer",
-            Self::TotalTimeout => "the call took longer than is allowed in all",
+            Self::Connect => "the connection failed",
+            Self::ConnectTimeout => "the connection attempt timed out",
+            Self::Tls => "the TLS certificate or handshake was rejected",
+            Self::FirstByteTimeout => "no response arrived in time",
+            Self::IdleTimeout => "the stream stalled",
+            Self::NoProgress => "only keep-alives arrived, and no part of an answer",
+            Self::TotalTimeout => "the call exceeded its total timeout",
             Self::Cut => "the connection was closed before the end",
-            Self::Truncated => "the stream ended without its terminal event",
-            Self::Other => "the connection failed in a way that has no name",
+            Self::Truncated => "the stream ended without a terminal event",
+            Self::Other => "the connection failed for an unknown reason",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One failure and the order in which the rules are asked about it.
+//! One failure, and the order in which rules are applied to it.
 
 use crate::because::Because;
 use crate::code::{self, Rank};
@@ -7,18 +7,18 @@ use crate::prose::Prose;
 use crate::shape::Findings;
 use crate::{Evidence, Stage, measure, message, phrase, status, transport};
 
-/// The statuses under which a gateway also hides what its upstream said.
+/// Statuses with which a gateway hides its upstream's status.
 const WRAPPING: &[u16] = &[400, 500, 502];
 
-/// Anthropic's word on a subscription's allowance of hours or days.
+/// Anthropic's header about a subscription's usage limits, which last hours or days.
 const PLAN: &str = "anthropic-ratelimit-unified-status";
 
-/// What a failure was found to be.
+/// The kind that was determined, and why.
 pub(crate) struct Verdict<'a> {
     pub(crate) kind: Kind,
-    /// What was found first.
+    /// The evidence for the first conclusion.
     pub(crate) because: Because<'a>,
-    /// What made something else of it.
+    /// The evidence that refined it.
     pub(crate) refined: Option<Because<'a>>,
 }
 
@@ -28,14 +28,14 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// One failure, with what was read out of it.
+/// One failure, with what was extracted from it.
 pub(crate) struct Case<'a> {
     evidence: &'a Evidence<'a>,
     found: &'a Findings,
     prose: Prose,
-    /// What the known codes mean, the most telling first, each with its place in `found.codes`.
+    /// The meaning of the most significant known code, with its index in `found.codes`.
     known: Option<(Rank, Kind, usize)>,
-    /// The status that counts: the innermost one, where it is an error.
+    /// The status that counts: the innermost error status.
     status: Option<u16>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Case<'a> {
         &self.prose
     }
 
-    /// The conclusion: by what proves most.
+    /// Determines the kind, from the strongest evidence.
     pub(crate) fn verdict(&self) -> Verdict<'a> {
         if self.evidence.stage == Stage::Transport || self.evidence.transport.is_some() {
             return Verdict::by(transport::kind(self.evidence));
@@ -82,15 +82,15 @@ impl<'a> Case<'a> {
             .or_else(|| self.by_code(Rank::Vague))
             .unwrap_or_else(|| self.by_stage());
         let refined = match kind {
-            // No wait makes one request fit that is larger than its whole budget.
+            // No wait helps if one request is larger than the whole limit.
             Kind::RateLimited | Kind::Window if measure::asks_too_much(&self.prose) => {
                 Some((Kind::Overflow, Because::TooMuchAtOnce))
             }
-            // A limit on tokens, which its wait does not make any larger.
+            // A token limit per request. Waiting does not raise it.
             Kind::RateLimited | Kind::Window if self.status == Some(413) => {
                 Some((Kind::Overflow, Because::Status(413)))
             }
-            // The windows of a plan, under the name of a rate limit.
+            // The usage windows of a plan, reported as a rate limit.
             Kind::RateLimited if self.evidence.header(PLAN) == Some("rejected") => {
                 let because = Because::Header { name: PLAN, value: "rejected", is_quoted: false };
                 Some((Kind::Window, because))
@@ -105,14 +105,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether "unpaid" is said of a window that comes round again, though not when.
+    /// Whether an unpaid request refers to a window that resets, even if it does not say when.
     fn is_promised(&self) -> bool {
         self.status == Some(402)
             && self.prose.has_any(&["retry", "try again", "reset*", "wait"])
             && !self.prose.has_any(phrase::body::LONG)
     }
 
-    /// A limit's name tells whether it is one of minutes or of days.
+    /// The name of a limit shows whether it is one of minutes or of days.
     fn by_limit(&self) -> Option<(Kind, Because<'a>)> {
         let first = Because::Limit(self.found.limits.first()?);
         let mut names = String::new();
@@ -129,7 +129,7 @@ impl<'a> Case<'a> {
     fn by_code(&self, wanted: Rank) -> Option<(Kind, Because<'a>)> {
         let (rank, kind, at) = self.known?;
         let code = &self.found.codes[at];
-        // A parameter may be too long; the conversation itself being too long is another matter.
+        // A parameter may be too long. That differs from a conversation that is too long.
         let is_input = || {
             let param = self.found.param.as_deref().unwrap_or_default();
             ["messages", "input", "prompt"].iter().any(|name| param.starts_with(name))
@@ -140,16 +140,16 @@ impl<'a> Case<'a> {
         (rank == wanted).then_some((kind, Because::Code(code)))
     }
 
-    /// Words are believed where the status, or else a code, leaves room for them.
+    /// Text is believed only if the status, or else a code, leaves room for it.
     fn by_words(&self) -> Option<(Kind, Because<'a>)> {
         let status = match self.known {
             Some((Rank::Broad, kind, _)) => status::of(kind).or(self.status),
             Some((Rank::Vague, kind, _)) => self.status.or(status::of(kind)),
             Some((Rank::Exact, ..)) | None => self.status,
         };
-        // A request that is refused may speak of limits without having hit one.
+        // A rejected request may mention limits without having hit one.
         let hit = || !matches!(status, Some(400 | 422)) || self.prose.has_any(phrase::body::PASSED);
-        // A client's fault does not bring a server down.
+        // The client's fault cannot crash a server.
         let has_crashed = || self.prose.has_any(phrase::body::CRASHED);
         let said = phrase::kind(&self.prose, phrase::body::RULES, |kind| match kind {
             Kind::RateLimited => status::allows(status, kind) && hit(),
@@ -161,7 +161,7 @@ impl<'a> Case<'a> {
 
     fn by_status(&self) -> Option<(Kind, Because<'a>)> {
         let status = self.status?;
-        // Some servers refuse an overlong request without a word.
+        // Some servers reject an overlong request with an empty body.
         if status == 400 && self.evidence.body.trim().is_empty() {
             return Some((Kind::Overflow, Because::Silence(status)));
         }
@@ -172,30 +172,30 @@ impl<'a> Case<'a> {
         Some((status::kind(status), because)).filter(|(kind, _)| *kind != Kind::Unknown)
     }
 
-    /// The last resort: a success that was none.
+    /// Last resort: a successful response that turned out not to be one.
     fn by_stage(&self) -> (Kind, Because<'a>) {
         let is_error = self.found.is_error;
         match self.evidence.status {
-            // The provider took the request and then failed.
+            // The provider accepted the request and then failed.
             _ if self.evidence.stage == Stage::InStream && is_error => {
                 (Kind::Server, Because::ErrorInSuccess)
             }
             Some(200..=299) if is_error => (Kind::Server, Because::ErrorInSuccess),
             Some(200..=299) => (Kind::Response, Because::NoAnswer),
-            // A redirect that was not followed is a wrong address.
+            // A redirect that was not followed means a wrong URL.
             Some(300..=399) => (Kind::Request, Because::Redirect),
             _ if self.evidence.stage == Stage::InStream => (Kind::Response, Because::NoAnswer),
             _ => (Kind::Unknown, Because::Nothing),
         }
     }
 
-    /// The status as text. Inside a stream, the success that began it is not the failure's code.
+    /// Returns the status as text. Inside a stream, the initial 200 is not the failure's code.
     pub(crate) fn http_code(&self) -> Option<String> {
         let outer = self.evidence.status.filter(|_| self.evidence.stage == Stage::Http);
         outer.or_else(|| self.found.status()).map(|status| status.to_string())
     }
 
-    /// The provider's own code: the one that proves most.
+    /// Returns the provider's own code: the most significant one.
     pub(crate) fn provider_code(&self) -> Option<String> {
         let best = self.known.map(|(_, _, at)| at);
         let name = best.map_or_else(|| self.found.codes.first(), |at| self.found.codes.get(at))?;

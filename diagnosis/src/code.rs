@@ -1,27 +1,27 @@
-//! A provider's own code for an error, and what the table says about it.
+//! Error codes of providers, and their meanings.
 
 mod table;
 
 use crate::kind::Kind;
 
-/// How much a code proves.
+/// How much weight a code has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// Decides alone.
+    /// Decides on its own.
     Exact,
-    /// Decides over the status, but words can make it more precise.
+    /// Overrides the status, but text can refine it.
     Broad,
-    /// A catch-all of its provider: words and an error status say more.
+    /// A catch-all code of its provider. Text and an error status outweigh it.
     Vague,
 }
 
-/// Marks the numbers of one provider, which another uses for other things, by the envelope they come in.
+/// The envelope that marks numeric codes of one provider, because others use the same numbers differently.
 pub(crate) const ENVELOPE: &str = "base_resp.";
 
-/// The longest text that is taken for a code, in bytes.
+/// Maximum length of a code, in bytes.
 const LONGEST: usize = 96;
 
-/// The meaning of a code, where it is known. Case and punctuation do not matter.
+/// Returns the meaning of a code, if known. Ignores case and punctuation.
 pub(crate) fn meaning(code: &str) -> Option<(Rank, Kind)> {
     let code = core_of(code);
     if code.is_empty() || code.len() > LONGEST {
@@ -32,7 +32,7 @@ pub(crate) fn meaning(code: &str) -> Option<(Rank, Kind)> {
     [code].into_iter().chain(parts).find_map(find)
 }
 
-/// Without an AWS namespace (`com.example#Name`) or locator (`Name:http://...`).
+/// Strips an AWS namespace (`com.example#Name`) or locator (`Name:http://...`).
 pub(crate) fn core_of(code: &str) -> &str {
     let code = code.rsplit_once('#').map_or(code, |(_, name)| name);
     code.split_once(":http").map_or(code, |(name, _)| name).trim()
@@ -49,7 +49,7 @@ fn find(code: &str) -> Option<(Rank, Kind)> {
         .map(|(rank, kind, _)| (*rank, *kind))
 }
 
-/// Letters and digits only, in lower case.
+/// Reduces a code to lower-case letters and digits.
 fn squeeze<'b>(code: &str, buffer: &'b mut [u8; LONGEST]) -> Option<&'b [u8]> {
     let mut length = 0;
     for byte in code.bytes().filter(|byte| !is_filler(*byte)) {
@@ -63,17 +63,17 @@ fn is_filler(byte: u8) -> bool {
     byte.is_ascii() && !byte.is_ascii_alphanumeric()
 }
 
-/// Whether a name of the table, which is in snake case, is this squeezed code.
+/// Whether a name in the table, in snake case, equals this squeezed code.
 fn is(name: &str, squeezed: &[u8]) -> bool {
     name.bytes().filter(|byte| !is_filler(*byte)).eq(squeezed.iter().copied())
 }
 
-/// A code as words: `GoUsageLimitError` becomes `Go Usage Limit Error`.
+/// Appends a code as words: `GoUsageLimitError` becomes `Go Usage Limit Error`.
 pub(crate) fn words(code: &str, out: &mut String) {
     parted(core_of(code), out);
 }
 
-/// Text whose names are words too: `httpx.PoolTimeout` becomes `httpx.Pool Timeout`.
+/// Appends text with its camel-case names split: `httpx.PoolTimeout` becomes `httpx.Pool Timeout`.
 pub(crate) fn parted(text: &str, out: &mut String) {
     let mut after_small = false;
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! From evidence to failure, and to the reasons for it.
+//! Diagnoses evidence, and explains the result.
 
 use everturn_wire::{Category, Failure};
 
@@ -9,29 +9,29 @@ use crate::kind::Kind;
 use crate::shape::Findings;
 use crate::{Evidence, advice, hint, message, status, transport};
 
-/// Says what a failure is. Never panics; the result is bounded whatever the evidence.
+/// Diagnoses a failure. Never panics. The result is bounded whatever the evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
     let found = Findings::of(evidence);
     Conclusion::of(evidence, &found).failure
 }
 
-/// A failure, and the evidence that decided.
+/// A failure with the evidence that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What [`diagnose`] says.
+    /// The result of [`diagnose`].
     pub failure: Failure,
-    /// Why it has its category and is retryable or not: what was found first, then what made something else of it. Never
-    /// empty; each is the end of a sentence that begins with "because".
+    /// Why it has its category and is retryable or not: the first conclusion, then what refined it. Never empty. Each
+    /// entry completes a sentence that begins with "because".
     pub category: Vec<String>,
-    /// What asks for the wait, where something does.
+    /// What requested the wait, if anything did.
     pub hint: Option<String>,
-    /// Whether anything in it is known for a failure of a provider or of the way to one. Otherwise its category is a guess.
+    /// Whether any known pattern of a provider or network failure matched. Otherwise the category is a guess.
     pub is_recognised: bool,
 }
 
-/// Says what a failure is and why: by the same rules as [`diagnose`], which it costs a little more than. Never panics; the
-/// result is bounded whatever the evidence.
+/// Diagnoses a failure and explains the result. Uses the same rules as [`diagnose`], at slightly higher cost. Never
+/// panics. The result is bounded whatever the evidence.
 pub fn explain(evidence: &Evidence<'_>) -> Explanation {
     let found = Findings::of(evidence);
     let Conclusion { failure, verdict, hint, settled, asked } = Conclusion::of(evidence, &found);
@@ -45,14 +45,14 @@ pub fn explain(evidence: &Evidence<'_>) -> Explanation {
     }
 }
 
-/// A failure with all that led to it.
+/// A failure and the evidence behind it.
 struct Conclusion<'a> {
     failure: Failure,
     verdict: Verdict<'a>,
     hint: Option<Hint<'a>>,
     /// What the wait changed.
     settled: Option<Because<'a>>,
-    /// What the server's own word changed.
+    /// What the server's explicit instruction changed.
     asked: Option<Because<'a>>,
 }
 
@@ -80,12 +80,12 @@ impl<'a> Conclusion<'a> {
     }
 }
 
-/// What a wait made of a kind that would be something else without one.
+/// Returns the evidence if a wait changed the settled category.
 fn by_wait(kind: Kind, settled: (Category, bool)) -> Option<Because<'static>> {
     (settled != kind.settle(None)).then_some(Because::AnyWait)
 }
 
-/// `x-should-retry` is the server's own word on it. It cannot make a request valid that is too long or unpaid.
+/// `x-should-retry` is the server's own instruction. It cannot make an overlong or unpaid request succeed.
 fn asked_to_retry<'a>(
     evidence: &Evidence<'a>,
     settled: (Category, bool),

@@ -1,18 +1,18 @@
-//! What is known of a failed call, before anything is concluded from it.
+//! Evidence: what is known about a failed call.
 
-/// Where a call was when it failed.
+/// The stage of a call at which it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// A response that is no stream: before the first event.
+    /// A complete response, before the first event of a stream.
     Http,
-    /// Inside a stream that began as a success.
+    /// Inside a stream that began successfully.
     InStream,
-    /// No response came, or its connection broke.
+    /// No response arrived, or the connection broke.
     Transport,
 }
 
-/// What a transport error was, where the transport can say it structurally.
+/// The kind of a transport error, if the transport reports it structurally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transport {
@@ -20,47 +20,47 @@ pub enum Transport {
     NoRoute,
     /// The name did not resolve.
     Dns,
-    /// The connection could not be made.
+    /// The connection failed.
     Connect,
-    /// The connection was not made in time.
+    /// The connection attempt timed out.
     ConnectTimeout,
-    /// The certificate or handshake was refused.
+    /// The certificate or handshake was rejected.
     Tls,
-    /// Nothing arrived after the request in time.
+    /// No response arrived in time.
     FirstByteTimeout,
-    /// The stream fell silent.
+    /// The stream stalled.
     IdleTimeout,
-    /// Bytes came, and nothing of an answer among them.
+    /// Bytes arrived, but no part of an answer.
     NoProgress,
-    /// The call took longer than was allowed in all.
+    /// The call exceeded its total timeout.
     TotalTimeout,
-    /// The connection was reset or closed before the end.
+    /// The connection was reset or closed early.
     Cut,
-    /// The stream ended cleanly without its terminal event.
+    /// The stream ended cleanly without a terminal event.
     Truncated,
     /// Anything else.
     Other,
 }
 
-/// All that is known of a failed call.
+/// Everything known about a failed call.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// Where the call was.
+    /// The stage at which the call failed.
     pub stage: Stage,
-    /// The HTTP status, when a response came: with [`Stage::Transport`], that of the response whose body broke off.
+    /// The HTTP status, if a response arrived. With [`Stage::Transport`]: of the response whose body broke off.
     pub status: Option<u16>,
-    /// The response's headers. Names are compared without case.
+    /// The response headers. Names are compared without case.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body; one event's payload, or raw SSE text; or the transport error's display chain.
+    /// The body, an event's payload, raw SSE text, or the display chain of the transport error.
     pub body: &'a str,
-    /// The transport error's kind, where known.
+    /// The kind of the transport error, if known.
     pub transport: Option<Transport>,
     /// The client's clock, in epoch milliseconds.
     pub now: u64,
 }
 
 impl<'a> Evidence<'a> {
-    /// The first non-blank value of a header.
+    /// Returns the first non-blank value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&'a str> {
         self.headers
             .iter()

@@ -1,17 +1,17 @@
-//! Fields of a body that tell a wait, by their names.
+//! Names of body fields that specify a wait.
 
-/// What a field's value counts.
+/// The meaning of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     /// Milliseconds to wait.
     Millis,
     /// Seconds to wait, or a duration with units.
     Span,
-    /// When the wait ends: a date, an epoch, or seconds where the number is small.
+    /// When the wait ends: a date, an epoch time, or seconds if the number is small.
     Moment,
 }
 
-/// Names without case and punctuation.
+/// Names without case or punctuation.
 #[rustfmt::skip]
 const NAMES: &[(Field, &[&str])] = &[
     (Field::Millis, &[
@@ -30,7 +30,7 @@ const NAMES: &[(Field, &[&str])] = &[
 ];
 
 impl Field {
-    /// The field of this name, where it is a hint.
+    /// Returns the kind of the field with this name, if it is a hint.
     pub(crate) fn named(key: &str) -> Option<Self> {
         let letters = || key.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
         let is = |name: &str| letters().eq(name.bytes());

@@ -1,8 +1,8 @@
-//! The wait that the provider asked for, in milliseconds.
+//! Hints: the wait that the provider asked for, in milliseconds.
 //!
-//! Zero, negative, past and unreadable values are no hint. Of what is absurdly long, only a header that asks for a wait
-//! outright is believed, and taken for the longest wait there is. What is read later never overrules what is
-//! read earlier: headers that ask for a wait, the reset of an exhausted bucket, fields of the body, its words.
+//! Zero, negative, past and unreadable values are not hints. Absurdly long waits are believed only from a header that
+//! requests a wait explicitly, and are clamped to a year. Sources are read in this order, and the first one wins:
+//! explicit headers, the reset of an exhausted bucket, fields of the body, text.
 
 mod date;
 mod duration;
@@ -16,17 +16,17 @@ use crate::kind::Kind;
 use crate::prose::Prose;
 use crate::shape::Findings;
 
-/// The longest wait there is: a year. More is a mistaken unit or a mangled number.
+/// Maximum wait: a year. A longer one is a wrong unit or a mangled number.
 const LONGEST_MS: f64 = 366.0 * 24.0 * 3_600_000.0;
 
-/// Above this, a number of seconds or milliseconds is a point in time.
+/// A larger number of seconds or milliseconds is a point in time.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLIS: f64 = 1e11;
 
-/// A wait in milliseconds, and what asks for it.
+/// A wait in milliseconds, and its source.
 pub(crate) type Hint<'a> = (u64, Because<'a>);
 
-/// The wait, given what kind of failure it is: a reset time matters only to a limit, and words may be an echo.
+/// Returns the wait for a kind of failure. A reset time matters only for a limit, and text may be an echo.
 pub(crate) fn of<'a>(
     evidence: &Evidence<'a>,
     found: &'a Findings,
@@ -52,44 +52,44 @@ pub(crate) fn of<'a>(
         .or_else(spoken)
 }
 
-/// A whole number of milliseconds, rounded up.
+/// Rounds up to whole milliseconds.
 fn wait(millis: f64) -> Option<u64> {
-    // The last bit of a float must not turn 7660 into 7661.
+    // Avoid floating-point noise that would turn 7660 into 7661.
     let rounded = (millis - 1e-6).ceil();
     (rounded > 0.0 && rounded <= LONGEST_MS).then_some(rounded as u64)
 }
 
-/// The same, where any amount is meant as one: more than the longest wait is that.
+/// Like `wait`, but clamps to the maximum instead of rejecting.
 fn capped(millis: f64) -> Option<u64> {
     wait(millis.min(LONGEST_MS))
 }
 
-/// The wait until a point in time.
+/// Returns the wait until a point in time.
 fn until(epoch_ms: f64, now: u64) -> Option<u64> {
     wait(epoch_ms - now as f64)
 }
 
-/// The server's own clock, in epoch milliseconds.
+/// Returns the server's clock, in epoch milliseconds.
 pub(crate) fn clock(headers: &[(&str, &str)]) -> Option<u64> {
     header::clock(headers)
 }
 
-/// The first value of a header that is not empty.
+/// Returns the first non-empty value of a header.
 pub(crate) fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     header::get(headers, name)
 }
 
-/// The first parameter of one of these names in `a=1; b=2, c=3`.
+/// Returns the first parameter with one of these names in `a=1; b=2, c=3`.
 pub(crate) fn parameter<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
     header::parameter(text, names)
 }
 
-/// A value whose form nobody declared, in milliseconds from now.
+/// Parses a value of unknown format into milliseconds from now.
 pub(crate) fn value(text: &str, now: u64) -> Option<u64> {
     wait(span(text, now)?)
 }
 
-/// Milliseconds from now: seconds, a point in time as a number or a date, or `6m0s`.
+/// Parses seconds, a point in time as a number or a date, or `6m0s` into milliseconds from now.
 fn span(text: &str, now: u64) -> Option<f64> {
     let from_now = |epoch_ms: f64| epoch_ms - now as f64;
     if let Some(number) = number(text) {
@@ -104,12 +104,12 @@ fn span(text: &str, now: u64) -> Option<f64> {
     duration::whole(&lower).or_else(|| Some(from_now(date()?)))
 }
 
-/// The number that a text begins with.
+/// Parses the number at the start of a text.
 pub(crate) fn amount(text: &str) -> Option<f64> {
     duration::amount(text).map(|(amount, _)| amount)
 }
 
-/// A plain decimal number. Rust would also read `inf`, `nan` and `1e9`.
+/// Parses a plain decimal number. Rust would also accept `inf`, `nan` and `1e9`.
 fn number(text: &str) -> Option<f64> {
     text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| text.parse().ok()).flatten()
 }

@@ -1,20 +1,20 @@
-//! What the rules conclude: finer than a category, because some categories depend on the hint too.
+//! Kinds of failures. Finer than categories, because some categories also depend on the hint.
 
 use everturn_wire::Category;
 
-/// The longest wait for which a plan's allowance counts as a limit that passes. Beyond it, it is used up. It says nothing of
-/// other limits: how long one waits for them is not for the diagnosis to say.
+/// Maximum wait for which a plan's usage limit counts as temporary. With a longer wait, the quota is exhausted. Does
+/// not apply to other limits, for which the caller decides how long to wait.
 const WINDOW_MS: u64 = 3_600_000;
 
-/// A conclusion. The order is that of precedence, where several codes disagree.
+/// The kind of a failure. If several codes disagree, the first kind in this order wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// Credit or plan: no wait helps.
+    /// Credit or plan: waiting does not help.
     Wall,
-    /// A usage window: passes when its hint is short, else a wall.
+    /// A usage window: temporary if the hint is short, else a wall.
     Window,
     Overflow,
-    /// Too many bytes, of which a shorter conversation may still have too many.
+    /// Too many bytes. A shorter conversation may still have too many.
     Size,
     Policy,
     Auth,
@@ -23,10 +23,10 @@ pub(crate) enum Kind {
     RateLimited,
     NotFound,
     Timeout,
-    /// The answer itself is broken.
+    /// The answer is malformed.
     Response,
     Network,
-    /// The peer's certificate is refused: a network failure that does not pass.
+    /// The peer's certificate was rejected: a network failure that is not temporary.
     Untrusted,
     Request,
     Server,
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The category, and whether it passes by itself within the turn.
+    /// Returns the category, and whether the failure is temporary within a turn.
     pub(crate) fn settle(self, hint_ms: Option<u64>) -> (Category, bool) {
         match self {
             Self::Window if hint_ms.is_some_and(|wait| wait <= WINDOW_MS) => (Category::RateLimited, true),
@@ -58,12 +58,12 @@ impl Kind {
         }
     }
 
-    /// Whether the provider's limits or capacity are at fault, so that a wait named in passing is meant for us.
+    /// Whether the provider's limits or capacity are the cause, so that a wait in the text applies to this client.
     pub(crate) fn waits(self) -> bool {
         matches!(self, Self::Wall | Self::Window | Self::RateLimited | Self::Overloaded | Self::Unknown)
     }
 
-    /// Whether it passes, or a provider asks to wait over it all the same.
+    /// Whether the failure is temporary, or the provider asks to wait anyway.
     pub(crate) fn is_passing(self) -> bool {
         matches!(self, Self::Server | Self::Timeout | Self::Overflow)
     }

@@ -1,10 +1,10 @@
-//! What a provider's failure is: its category, whether it passes, and how long the provider asks to wait.
+//! Diagnoses provider failures: category, whether it is temporary, and the wait that the provider asked for.
 //!
-//! Structure is believed before text: codes and fields of the body first, then known shapes of proxies,
-//! then the status, and words last.
+//! Structure is believed before text: first codes and fields of the body, then known shapes of proxies, then the
+//! status, and finally words.
 //!
-//! Pure: no I/O, no clock (the caller says what time it is), no panic whatever the input, bounded output.
-//! This crate does *not* decide what a turn does about a failure.
+//! Pure: no I/O, no clock (the caller passes the time), no panics, and bounded output, whatever the input. This crate
+//! does *not* decide how a turn reacts to a failure.
 
 mod advice;
 mod because;

@@ -1,9 +1,9 @@
-//! The message a person reads: the provider's own words, without secrets, never long.
+//! The message for people: the provider's own words, without secrets, and bounded.
 
 use crate::redaction::redact;
 use crate::{Evidence, Stage};
 
-/// The longest message, in bytes.
+/// Maximum length of a message, in bytes.
 const LONGEST: usize = 4096;
 
 pub(crate) fn of(evidence: &Evidence<'_>) -> String {
@@ -16,12 +16,12 @@ pub(crate) fn of(evidence: &Evidence<'_>) -> String {
     message
 }
 
-/// A provider's code before any part of it is taken: half a secret looks like none.
+/// Redacts a provider's code. Must be called before truncation, because half a secret is not recognized.
 pub(crate) fn without_secrets(code: &str) -> String {
     redact(code, LONGEST)
 }
 
-/// A provider's code, which is nobody's place for a novel.
+/// Truncates a provider's code.
 pub(crate) fn short(code: &str) -> String {
     code[..code.floor_char_boundary(96)].to_owned()
 }

@@ -1,6 +1,7 @@
-//! What was found in a failure, with its place.
+//! Findings and their locations.
 
-/// A name or a value, and where it stood: `error.type` in a body, `header x-error-type`, or nowhere but in the text.
+/// A name or value, and where it was found: `error.type` in a body, `header x-error-type`, or empty for the text
+/// itself.
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) place: String,

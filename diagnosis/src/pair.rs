@@ -1,11 +1,11 @@
-//! A set of word beginnings, to dismiss most comparisons at the price of one look.
+//! A set of word beginnings, used to skip most comparisons cheaply.
 
-/// The first two letters of words, by their low five bits, so that case does not matter. Members may collide.
+/// The first two letters of words, by their low five bits, so that case does not matter. Collisions are possible.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Pairs([u64; 16]);
 
 impl Pairs {
-    /// The beginnings of all these words.
+    /// Creates the set of the beginnings of these words.
     pub(crate) const fn of(lists: &[&[&str]]) -> Self {
         let mut pairs = Self([0; 16]);
         let mut list = 0;
@@ -25,7 +25,7 @@ impl Pairs {
         self.0[pair / 64] |= 1 << (pair % 64);
     }
 
-    /// Whether some member may begin as this word does.
+    /// Whether a member may begin like this word.
     pub(crate) const fn may_have(&self, word: &[u8]) -> bool {
         let pair = pair(word);
         self.0[pair / 64] & (1 << (pair % 64)) != 0

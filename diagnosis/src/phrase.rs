@@ -1,6 +1,6 @@
-//! Words that say what went wrong, as data. Asked where no code decides.
+//! Phrases that indicate the kind of failure. Used if no code decides.
 //!
-//! A phrase is whole words in lower case, without punctuation; a final `*` lets its last word go on.
+//! A phrase is whole words in lower case, without punctuation. A final `*` matches any continuation of the last word.
 
 pub(crate) mod body;
 pub(crate) mod transport;
@@ -8,7 +8,7 @@ pub(crate) mod transport;
 use crate::kind::Kind;
 use crate::prose::Prose;
 
-/// Means `kind` where some phrase of `any` occurs, and one of `with` (unless that is empty), and none of `unless`.
+/// Means `kind` if a phrase of `any` occurs, and one of `with` (unless it is empty), and none of `unless`.
 pub(crate) struct Rule {
     kind: Kind,
     any: &'static [&'static str],
@@ -17,7 +17,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// The phrase by which it matches.
+    /// Returns the phrase by which the rule matches.
     fn matches(&self, prose: &Prose) -> Option<&'static str> {
         let said = self.any.iter().find(|phrase| prose.has(phrase))?;
         let holds = (self.with.is_empty() || prose.has_any(self.with))
@@ -36,7 +36,8 @@ impl Rule {
     }
 }
 
-/// What the words say, among the kinds that `allowed` lets through, and the phrase that says it. The first rule wins.
+/// Returns the kind that the text indicates, among those that `allowed` accepts, and the matching phrase. The first
+/// rule wins.
 pub(crate) fn kind(
     prose: &Prose,
     rules: &[Rule],
@@ -55,7 +56,7 @@ mod tests {
     use super::{body, transport};
     use crate::prose::Prose;
 
-    /// A phrase with punctuation or capitals would never match.
+    /// A phrase with punctuation or capitals can never match.
     #[test]
     fn every_phrase_can_match() {
         for rule in body::RULES.iter().chain(transport::RULES) {

@@ -1,19 +1,19 @@
-//! Text made fit for matching whole words: lower case, one space between words, without URLs.
+//! Text normalized for matching whole words: lower case, one space between words, without URLs.
 //!
-//! Ports, identifiers and the digits of URLs are what misleads a search in raw text.
+//! Ports, identifiers and the digits of URLs would mislead a search in raw text.
 
 use crate::pair::Pairs;
 
-/// The most text that is looked at, in bytes. What matters in an error comes early.
+/// Maximum length of text examined, in bytes. The relevant part of an error comes early.
 const LONGEST: usize = 8192;
 
-/// The fewest words that make a quotation, rather than a quoted name.
+/// Minimum number of words in a quotation. Shorter ones are quoted names.
 const QUOTATION: usize = 3;
 
-/// The longest quotation that is left out, in bytes.
+/// Maximum length of a quotation that is dropped, in bytes.
 const LONGEST_QUOTATION: usize = 1024;
 
-/// Stands between texts of different origin, so that no phrase crosses them.
+/// Separates texts of different origin, so that no phrase crosses them.
 const SEAM: char = '|';
 
 /// Words to match phrases against.
@@ -21,15 +21,15 @@ const SEAM: char = '|';
 pub(crate) struct Prose {
     /// Begins and ends with a space.
     words: String,
-    /// The first two bytes of each word, and where it begins: comparing them is cheaper than searching.
+    /// The first two bytes of each word, and its position. Comparing these is cheaper than searching.
     starts: Vec<([u8; 2], usize)>,
-    /// How they begin, to dismiss most phrases at once.
+    /// The beginnings of the words, used to skip most phrases at once.
     pairs: Pairs,
     is_ascii: bool,
 }
 
 impl Prose {
-    /// The words of several texts. With `unquoted`, longer quotations are left out: they echo a request.
+    /// Collects the words of several texts. With `unquoted`, drops longer quotations, which echo a request.
     pub(crate) fn new<'a>(texts: impl IntoIterator<Item = &'a str>, unquoted: bool) -> Self {
         let mut words = String::from(" ");
         for text in texts {
@@ -50,17 +50,17 @@ impl Prose {
         Self { words, starts, pairs, is_ascii }
     }
 
-    /// The words, each with a space before and after it.
+    /// Returns the words, each with a space before and after it.
     pub(crate) fn words(&self) -> &str {
         &self.words
     }
 
-    /// The text from each word on.
+    /// Iterates over the text from each word on.
     pub(crate) fn tails(&self) -> impl Iterator<Item = &str> {
         self.starts.iter().map(|(_, start)| &self.words[*start..])
     }
 
-    /// Whether the phrase occurs as whole words. A final `*` lets its last word go on.
+    /// Whether the phrase occurs as whole words. A final `*` matches any continuation of the last word.
     pub(crate) fn has(&self, phrase: &str) -> bool {
         self.ends(phrase).next().is_some()
     }
@@ -69,11 +69,11 @@ impl Prose {
         phrases.iter().any(|phrase| self.has(phrase))
     }
 
-    /// Where the text after each occurrence of the phrase begins.
+    /// Iterates over the positions after each occurrence of the phrase.
     pub(crate) fn ends<'a>(&'a self, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
         let open = phrase.as_bytes().last() == Some(&b'*');
         let phrase = if open { &phrase[..phrase.len() - 1] } else { phrase };
-        // Scripts without spaces have no word boundaries to respect.
+        // Scripts without spaces have no word boundaries.
         let spaced = phrase.as_bytes().first().is_some_and(u8::is_ascii);
         let anywhere = (!spaced && !self.is_ascii)
             .then(|| self.words.match_indices(phrase).map(|(at, _)| at + phrase.len()));
@@ -126,7 +126,7 @@ fn push(words: &mut String, before: char, letter: char, rest: &str) {
     match letter {
         _ if letter.is_ascii_alphanumeric() => words.push(letter.to_ascii_lowercase()),
         _ if letter.is_alphanumeric() => words.extend(letter.to_lowercase()),
-        // Inside a number, a date or a clock time; or the sign of a number.
+        // Inside a number, a date or a time; or the sign of a number.
         '.' | ',' | ':' if before.is_ascii_digit() && after.is_ascii_digit() => words.push(letter),
         '+' | '-' if matches!(before, ' ' | '0'..='9') && after.is_ascii_digit() => words.push(letter),
         // "1000 calls / month"
@@ -147,7 +147,7 @@ fn is_time(text: &str) -> bool {
     ["s", "sec", "second", "min", "minute", "h", "hour", "day", "week", "month"].contains(&word)
 }
 
-/// How long the URL is that begins here.
+/// Returns the length of the URL at the start, if there is one.
 fn url_length(text: &str, before: char) -> Option<usize> {
     let starts =
         matches!(text.as_bytes().first(), Some(b'h' | b'H' | b'w')) && !before.is_ascii_alphanumeric();
@@ -161,7 +161,7 @@ fn url_length(text: &str, before: char) -> Option<usize> {
     Some(text.find(ends).unwrap_or(text.len()))
 }
 
-/// How long the quotation is that begins here, where it is one of several words.
+/// Returns the length of the quotation of several words at the start, if there is one.
 fn quotation_length(text: &str, before: char) -> Option<usize> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
     if before.is_alphanumeric() {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_plain_and_urls_are_gone() {
+    fn the_message_is_plain_text_without_urls() {
         assert_eq!(
             words("Rate-limited! See https://x.test/429?a=500, then.", false),
             "rate limited see then"
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn quotations_go_and_quoted_names_stay() {
+    fn quotations_are_removed_and_quoted_names_kept() {
         let text = "Invalid 'name' in \"rate limit reached, wait\" of the model's input";
         assert_eq!(words(text, true), "invalid name in of the models input");
         assert_eq!(words(text, false), "invalid name in rate limit reached wait of the models input");

@@ -1,11 +1,11 @@
-//! What a provider's headers say is left of its limit on requests.
+//! Request quotas reported in a provider's headers.
 
 use crate::hint;
 
-/// The longest window that is believed, in milliseconds: a day.
+/// Maximum length of a plausible window, in milliseconds: a day.
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The headers of the limit, of what remains of it, and of when it is full again.
+/// Headers of the limit, the remaining requests, and the reset.
 const NAMES: [[&str; 3]; 3] = [
     ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"],
     [
@@ -16,21 +16,21 @@ const NAMES: [[&str; 3]; 3] = [
     ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"],
 ];
 
-/// What is left of a limit on requests.
+/// The rest of a request quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestQuota {
-    /// How many requests a whole window has.
+    /// Number of requests in a whole window.
     pub limit: Option<u32>,
-    /// How many are left of this one.
+    /// Number of requests left in this window.
     pub remaining: u32,
-    /// When the next one begins, in milliseconds from now.
+    /// When the next window begins, in milliseconds from now.
     pub reset_ms: u64,
 }
 
 impl RequestQuota {
-    /// Reads it from the headers of any response, with `now` as the client's clock, in epoch milliseconds. Names are compared
-    /// without case. `None` if the headers do not name both what remains and when it resets, or name something absurd: a
-    /// window of more than a day, a limit of 0, or one below what remains.
+    /// Reads the quota from the headers of a response, with `now` as the client's clock, in epoch milliseconds. Names
+    /// are compared without case. Returns `None` if the remaining number or the reset is missing, or if a value is
+    /// implausible: a window of more than a day, a limit of 0, or a limit below the remaining number.
     pub fn read(headers: &[(&str, &str)], now: u64) -> Option<Self> {
         let now = hint::clock(headers).unwrap_or(now);
         let get = |name| hint::header(headers, name);
@@ -40,8 +40,8 @@ impl RequestQuota {
         separate.or_else(|| Self::combined(get("ratelimit")?, get("ratelimit-policy"), now))
     }
 
-    /// `"default";r=50;t=30`, with `"default";q=100;w=60` as its policy, or `limit=100, remaining=50, reset=30`. Of several, the
-    /// one with the least left.
+    /// Parses `"default";r=50;t=30` with `"default";q=100;w=60` as its policy, or `limit=100, remaining=50, reset=30`.
+    /// Of several quotas, returns the one with the least left.
     fn combined(text: &str, policy: Option<&str>, now: u64) -> Option<Self> {
         let parameter = hint::parameter;
         if !text.contains(';') {
@@ -60,7 +60,7 @@ impl RequestQuota {
     }
 
     fn of(limit: Option<&str>, remaining: &str, reset: &str, now: u64) -> Option<Self> {
-        // Older drafts write `100, 100;w=60`.
+        // Older drafts use `100, 100;w=60`.
         let limit = limit.and_then(|limit| count(limit.split([',', ';']).next()?));
         let remaining = count(remaining)?;
         let reset_ms = hint::value(reset, now).filter(|ms| *ms <= LONGEST_MS)?;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unreadable_or_absurd_is_ignored() {
+    fn unreadable_and_absurd_hints_are_ignored() {
         let of = |limit, remaining, reset| {
             read(&[
                 ("x-ratelimit-limit-requests", limit),

@@ -1,40 +1,40 @@
-//! Takes credentials out of text that people and logs will see.
+//! Removes credentials from text shown to people or written to logs.
 
 use crate::pair::Pairs;
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 const MARK: &str = "[redacted]";
 
-/// How the keys of well-known issuers begin. Compared with case, at the start of a word.
+/// Prefixes of keys of well-known issuers. Case-sensitive, at the start of a word.
 #[rustfmt::skip]
 const PREFIXES: &[&str] = &[
     "sk-", "sk_", "pk-", "rk-", "AIza", "ya29.", "gsk_", "xai-", "hf_", "nvapi-", "pplx-", "r8_", "ghp_", "gho_",
     "ghs_", "github_pat_", "glpat-", "AKIA", "ASIA", "xoxb-", "eyJ", "csk-", "fw_", "tgp_",
 ];
 
-/// Names whose value is a secret in `name=value`.
+/// Names whose value in `name=value` is a secret.
 const ASSIGNED: &[&str] = &["key", "token", "sig", "signature"];
 
-/// Names whose value is a secret in `name: value` too.
+/// Names whose value in `name: value` is a secret, too.
 #[rustfmt::skip]
 const NAMED: &[&str] = &[
     "apikey", "api_key", "api-key", "api key", "x-api-key", "x-goog-api-key", "access_token", "refresh_token", "id_token",
     "auth_token", "client_secret", "secret", "password", "authorization",
 ];
 
-/// Schemes of the authorization header, which a credential follows.
+/// Authorization schemes that precede a credential.
 const SCHEMES: &[&str] = &["bearer", "basic", "token"];
 
-/// What precedes `user:password@`.
+/// Prefixes of `user:password@`.
 const URLS: &[&str] = &["http://", "https://"];
 
-/// How all of these begin.
+/// The beginnings of all of these.
 const STARTS: Pairs = Pairs::of(&[PREFIXES, ASSIGNED, NAMED, SCHEMES, URLS]);
 
-/// The fewest characters after a prefix or scheme that make a secret.
+/// Minimum number of characters after a prefix or scheme that make a secret.
 const SHORTEST: usize = 6;
 
-/// Copies a text without what looks like a credential in it: at most `room` bytes, cut between characters.
+/// Copies a text without anything that looks like a credential, truncated to `room` bytes on a character boundary.
 pub fn redact(text: &str, room: usize) -> String {
     let mut out = String::with_capacity(text.len().min(room));
     let mut copied = 0;
@@ -49,7 +49,7 @@ pub fn redact(text: &str, room: usize) -> String {
             push(&mut out, MARK, room);
             at += kept + hidden;
             copied = at;
-            // What was taken for a secret may be the name of one: "token x-api-key: ...".
+            // The apparent secret may be the name of one: "token x-api-key: ...".
             while let Some((kept, hidden)) = named_value(&text[at..]) {
                 push(&mut out, &text[at..at + kept], room);
                 push(&mut out, MARK, room);
@@ -71,7 +71,7 @@ fn push(out: &mut String, text: &str, room: usize) {
     out.push_str(&text[..end]);
 }
 
-/// Where a secret begins at the start of `text`: how many bytes to keep, then how many to hide.
+/// Returns how many bytes to keep and then to hide, if a secret begins at the start of `text`.
 fn secret(text: &str) -> Option<(usize, usize)> {
     if !STARTS.may_have(text.as_bytes()) {
         return None;
@@ -113,14 +113,14 @@ fn assigned(text: &str) -> Option<(usize, usize)> {
     Some((name.len() + kept, hidden))
 }
 
-/// The secret after a name, which may stand behind its scheme: "api_key: Bearer ...".
+/// Finds the secret after a name, possibly after its scheme: "api_key: Bearer ...".
 fn named_value(text: &str) -> Option<(usize, usize)> {
     let (kept, hidden) = assigned_to(text)?;
     let (more, hidden) = after_scheme(&text[kept..]).unwrap_or((0, hidden));
     Some((kept + more, hidden))
 }
 
-/// The value after a name: `: value`, `="value"`.
+/// Finds the value after a name: `: value`, `="value"`.
 fn assigned_to(text: &str) -> Option<(usize, usize)> {
     let sign = text.trim_start_matches(is_quote).trim_start();
     let value = sign.strip_prefix(['=', ':'])?.trim_start().trim_start_matches(is_quote);
@@ -133,7 +133,7 @@ fn is_quote(letter: char) -> bool {
     matches!(letter, '"' | '\'' | '\\')
 }
 
-/// `https://user:password@host`.
+/// Finds the secret in `https://user:password@host`.
 fn in_url(text: &str) -> Option<(usize, usize)> {
     let rest = URLS.iter().find_map(|scheme| text.strip_prefix(scheme))?;
     let end = rest.find(|c: char| c == '/' || c == '"' || c.is_whitespace()).unwrap_or(rest.len());
@@ -145,7 +145,7 @@ fn starts_with(text: &str, name: &str) -> bool {
     text.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name))
 }
 
-/// How many bytes of `text` can belong to one credential.
+/// Returns how many bytes of `text` can belong to one credential.
 fn value_length(text: &str) -> usize {
     text.bytes()
         .position(|b| {
@@ -154,7 +154,7 @@ fn value_length(text: &str) -> usize {
         .unwrap_or(text.len())
 }
 
-/// Plain prose such as "authentication", which follows "bearer" in many a message.
+/// Whether this is an ordinary word, such as "authentication", which often follows "bearer".
 fn is_word(text: &str) -> bool {
     text.len() < 16 && text.trim_end_matches('.').bytes().all(|b| b.is_ascii_lowercase())
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::redact;
 
     #[test]
-    fn secrets_go_and_the_rest_stays() {
+    fn secrets_are_removed_and_the_rest_is_kept() {
         for (text, clean) in [
             ("Incorrect API key provided: sk-proj-abc123xyz.", "Incorrect API key provided: [redacted]"),
             ("key sk-ant-****MxYA, retry", "key [redacted], retry"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_secret_stays() {
+    fn what_only_resembles_a_secret_is_kept() {
         for text in [
             "task-12345678 risk-free",
             "Missing bearer authentication in header",

@@ -1,4 +1,4 @@
-//! What a body says in its structure: codes, statuses, waits and messages, whatever envelope they come in.
+//! The structure of a body: codes, statuses, waits and messages, in any envelope.
 
 mod json;
 mod markup;
@@ -14,7 +14,7 @@ use crate::named::Named;
 use crate::redaction::redact;
 use crate::{Evidence, Stage};
 
-/// Headers that name the error. The first two are those of AWS.
+/// Headers that name the error. The first two are AWS headers.
 const CODE_HEADERS: &[&str] = &[
     "x-amzn-errortype",
     ":exception-type",
@@ -24,46 +24,46 @@ const CODE_HEADERS: &[&str] = &[
     "x-error-type",
 ];
 
-/// How deep errors within errors are followed.
+/// Maximum depth of nested errors.
 const DEEPEST: usize = 6;
 
-/// The most findings of one sort that are kept.
+/// Maximum number of findings kept of each kind.
 const MOST: usize = 32;
 
-/// The longest code and the longest text that are kept, in bytes.
+/// Maximum lengths of codes and texts kept, in bytes.
 const LONGEST_CODE: usize = 128;
 const LONGEST_TEXT: usize = 8192;
 
-/// The longest key that is kept as a part of a place, in bytes.
+/// Maximum length of a key in a location, in bytes.
 const LONGEST_KEY: usize = 32;
 
-/// What was found in a body, in its order.
+/// Findings in a body, in their order.
 #[derive(Default)]
 pub(crate) struct Findings {
     /// The provider's own codes and types.
     pub(crate) codes: Vec<Named>,
-    /// The names of limits that were hit.
+    /// Names of the limits that were hit.
     pub(crate) limits: Vec<Named>,
-    /// What is said to people.
+    /// Messages for people.
     pub(crate) texts: Vec<String>,
-    /// The innermost HTTP status that the body itself names, and its depth.
+    /// The innermost HTTP status in the body, and its depth.
     status: Option<(usize, u16)>,
     /// Waits, by field.
     pub(crate) waits: Vec<(Field, Named)>,
-    /// Headers of an upstream response, quoted in the body.
+    /// Headers of an upstream response quoted in the body.
     pub(crate) headers: Vec<(String, String)>,
     /// The parameter at fault.
     pub(crate) param: Option<String>,
-    /// What a field means by being there, whatever its value, and its place.
+    /// The meaning and location of a field whose presence alone is significant.
     pub(crate) implied: Option<(Kind, String)>,
-    /// Whether something in the body calls itself an error.
+    /// Whether something in the body is labelled an error.
     pub(crate) is_error: bool,
-    /// Where reading is: the keys that lead there.
+    /// The path of keys to the current position.
     path: String,
 }
 
 impl Findings {
-    /// Reads all structure there is.
+    /// Extracts all structure from the evidence.
     pub(crate) fn of(evidence: &Evidence<'_>) -> Self {
         let mut found = Self::default();
         for name in CODE_HEADERS {
@@ -93,7 +93,7 @@ impl Findings {
         self.status.map(|(_, status)| status)
     }
 
-    /// A code that stands under `key`.
+    /// Records a code found under `key`.
     fn code(&mut self, key: &str, code: &str) {
         let path = &self.path;
         let named = |name| Named { name, place: place(path, key) };
@@ -120,7 +120,7 @@ impl Findings {
         self.implied = Some((kind, place(&self.path, key)));
     }
 
-    /// Reads what stands under `key`.
+    /// Reads the value under `key`.
     fn below(&mut self, key: &str, read: impl FnOnce(&mut Self)) {
         let above = self.path.len();
         if above > 0 {
@@ -137,7 +137,7 @@ impl Findings {
         }
     }
 
-    /// A gateway wraps what its upstream said, so the innermost status is the true one.
+    /// Records a status. A gateway wraps its upstream's response, so the innermost status is the real one.
     fn saw_status(&mut self, depth: usize, status: u16) {
         if self.status.is_none_or(|(known, _)| depth > known) {
             self.status = Some((depth, status));
@@ -145,7 +145,7 @@ impl Findings {
     }
 }
 
-/// A name that may be cut: half a secret looks like none.
+/// Returns a name with secrets removed before it is truncated, because half a secret is not recognized.
 fn whole(name: &str) -> Cow<'_, str> {
     match name.len() {
         0..=LONGEST_CODE => name.into(),
@@ -159,7 +159,7 @@ fn keep<T>(list: &mut Vec<T>, text: &str, longest: usize, make: impl FnOnce(Stri
     }
 }
 
-/// `error.type`; empty where it is the text itself.
+/// Returns a location such as `error.type`; empty for the text itself.
 fn place(path: &str, key: &str) -> String {
     let mut place = String::with_capacity(path.len() + 1 + key.len());
     place.push_str(path);

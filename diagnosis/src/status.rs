@@ -1,4 +1,4 @@
-//! What an HTTP status says by itself, and which explanations it leaves believable.
+//! The meaning of an HTTP status by itself, and which explanations are plausible with it.
 
 use crate::kind::Kind;
 
@@ -7,30 +7,30 @@ pub(crate) fn is_error(status: u16) -> bool {
     (400..=599).contains(&status)
 }
 
-/// The kind, where nothing better than the status is known.
+/// Returns the kind of failure if only the status is known.
 pub(crate) fn kind(status: u16) -> Kind {
     match status {
         401 | 407 => Kind::Auth,
-        // Some plans have windows, so that even an unpaid request may pass: the hint tells.
+        // Some plans have windows, so even an unpaid request may succeed later. The hint decides.
         402 => Kind::Window,
         403 | 451 => Kind::Permission,
         404 | 410 => Kind::NotFound,
         408 | 504 | 522 | 524 | 598 | 599 => Kind::Timeout,
-        // Of bytes, unless the body speaks of tokens.
+        // Bytes, unless the body mentions tokens.
         413 => Kind::Size,
         421 => Kind::Network,
         429 => Kind::RateLimited,
-        // Two providers' own numbers for "no capacity in this tier" and "overloaded".
+        // 498 and 529 are two providers' own numbers for "no capacity in this tier" and "overloaded".
         498 | 503 | 529 => Kind::Overloaded,
         499 => Kind::Cancelled,
-        // A lock, an upstream or a replay that failed: the same request may pass.
+        // A lock, an upstream or a replay failed. The same request may succeed.
         409 | 424 | 425 | 500..=599 => Kind::Server,
         400..=498 => Kind::Request,
         _ => Kind::Unknown,
     }
 }
 
-/// The status that a code stands for, where no other tells more.
+/// Returns the status that a code implies, if no status is known.
 pub(crate) fn of(kind: Kind) -> Option<u16> {
     match kind {
         Kind::RateLimited => Some(429),
@@ -42,7 +42,7 @@ pub(crate) fn of(kind: Kind) -> Option<u16> {
     }
 }
 
-/// Whether words that say `kind` can be meant under this status, rather than quoted or in passing.
+/// Whether text of this kind is plausible with this status, and not a quotation.
 pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
     use Kind::{
         Auth, Network, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Size,

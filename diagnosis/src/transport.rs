@@ -1,4 +1,4 @@
-//! Failures without a response: by the transport's own kind first, by its words second.
+//! Failures without a response: classified by the transport's own kind first, then by text.
 
 use everturn_wire::Unreached;
 
@@ -8,10 +8,10 @@ use crate::phrase;
 use crate::prose::Prose;
 use crate::{Evidence, Transport, code, measure, status};
 
-/// The longest text that is looked at, in bytes.
+/// Maximum length of text examined, in bytes.
 const LONGEST: usize = 8192;
 
-/// What a broken or never-made connection means. Anything unknown is the network's fault.
+/// Returns the kind of a failed connection. An unknown one counts as a network failure.
 pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
     use Transport::{
         Connect, ConnectTimeout, Cut, Dns, FirstByteTimeout, IdleTimeout, NoProgress, NoRoute, Other, Tls,
@@ -24,7 +24,7 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
         let said = phrase::kind(&prose, phrase::transport::RULES, |_| true);
         said.map(|(kind, phrase)| (kind, Because::Words(phrase)))
     };
-    // A client that turns statuses into errors tells them in its text.
+    // Some clients turn statuses into errors and name them in the text.
     let told = || measure::named_status(&prose).map(|told| (status::kind(told), Because::NamedStatus(told)));
     let itself = evidence.transport.map_or(Because::Connection, Because::Transport);
     match evidence.transport {
@@ -33,18 +33,18 @@ pub(crate) fn kind(evidence: &Evidence<'_>) -> (Kind, Because<'static>) {
             (Kind::Timeout, itself)
         }
         Some(Truncated) => (Kind::Response, itself),
-        // A handshake that was cut passes; one that was refused does not.
+        // An interrupted handshake is temporary; a rejected one is not.
         Some(Tls) => match words() {
             Some(passing @ (Kind::Timeout | Kind::Network, _)) => passing,
             _ if prose.has("bad record mac") => (Kind::Network, Because::Words("bad record mac")),
             _ => (Kind::Untrusted, itself),
         },
-        // A refused certificate also counts as a failed connect.
+        // A rejected certificate may also be reported as a failed connection.
         Some(Connect | Cut | Other) | None => words().or_else(told).unwrap_or((Kind::Network, itself)),
     }
 }
 
-/// Why no request arrived, if none did. A refused certificate is an answer.
+/// Returns why the request did not reach the provider, if it did not. A rejected certificate means that it was reached.
 pub(crate) fn unreached(evidence: &Evidence<'_>) -> Option<Unreached> {
     match evidence.transport? {
         Transport::NoRoute => Some(Unreached::NoRoute),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_no_status() {
+    fn a_port_is_not_a_status() {
         assert_eq!(
             of(None, "error sending request for url (http://h:429/503): connection closed"),
             Kind::Network

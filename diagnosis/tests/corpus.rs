@@ -1,11 +1,11 @@
-//! The diagnosis against labelled failures.
+//! The diagnosis of labelled failures.
 
 #[path = "corpus/row.rs"]
 mod row;
 
 use row::Row;
 
-/// How well the rows of one file are understood.
+/// The number of correct diagnoses in one file.
 #[derive(Default)]
 struct Score {
     rows: usize,
@@ -40,8 +40,7 @@ impl Score {
         }
     }
 
-    /// Everything is understood, but for what is `known` to be misjudged. A change that misjudges more is seen here,
-    /// and so is one that needs a line less.
+    /// Asserts that exactly the `known` rows are misjudged, so that a change for better or worse is noticed.
     fn check(&self, known: &[&str]) {
         let ids = self.disagreements.iter().filter_map(|line| line.split(':').next());
         assert_eq!(ids.collect::<Vec<_>>(), known, "of {}:\n{}", self.rows, self.disagreements.join("\n"));
@@ -51,22 +50,22 @@ impl Score {
 }
 
 #[test]
-fn collected_failures_are_understood() {
+fn collected_failures_are_diagnosed() {
     let score = Score::of(include_str!("corpus/errors.jsonl"));
     assert!(score.rows > 300, "only {} rows were read", score.rows);
-    // It has the words of a peer that speaks no HTTP at all, which is tried again.
+    // Its text is that of a peer that does not speak HTTP at all, which is retried.
     score.check(&["rq-plain-to-tls-port"]);
 }
 
 #[test]
-fn further_failures_are_understood() {
+fn further_failures_are_diagnosed() {
     let score = Score::of(include_str!("corpus/field.jsonl"));
     assert!(score.rows > 200, "only {} rows were read", score.rows);
     score.check(&[]);
 }
 
 #[test]
-fn reported_failures_are_understood() {
+fn reported_failures_are_diagnosed() {
     let score = Score::of(include_str!("corpus/report.jsonl"));
     assert!(score.rows > 500, "only {} rows were read", score.rows);
     score.check(&[]);

@@ -1,4 +1,4 @@
-//! What a person and a turn are told of a failure.
+//! The parts of a failure that people and turns see.
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use everturn_wire::Category;
@@ -42,13 +42,13 @@ fn an_empty_success_is_a_failure() {
 }
 
 #[test]
-fn what_nobody_knows_is_called_unknown() {
+fn an_unrecognized_failure_is_unknown() {
     let failure = diagnose(&Evidence { status: None, ..http(0, "flux capacitor offline") });
     assert_eq!((failure.category, failure.retryable, failure.code), (Category::Unknown, false, None));
 }
 
 #[test]
-fn a_rate_limit_stays_one_however_long_its_hint_is() {
+fn a_rate_limit_remains_one_whatever_its_hint() {
     let after = |seconds| {
         let headers = [("retry-after", seconds)];
         let failure = diagnose(&Evidence { headers: &headers, ..http(429, "") });
@@ -62,7 +62,7 @@ fn a_rate_limit_stays_one_however_long_its_hint_is() {
 }
 
 #[test]
-fn a_quota_of_days_is_no_rate_limit() {
+fn a_daily_quota_is_not_a_rate_limit() {
     for (headers, body) in [
         (&[("retry-after", "36000")][..], r#"{"error":{"message":"You have exceeded your daily limit."}}"#),
         (&[], r#"{"error":{"message":"Weekly usage limit reached. Resets in 3 days."}}"#),
@@ -79,12 +79,12 @@ fn a_quota_of_days_is_no_rate_limit() {
 }
 
 #[test]
-fn a_limit_on_bytes_says_what_to_shrink() {
+fn advice_for_a_byte_limit_names_what_to_reduce() {
     let nginx = "<html><head><title>413 Request Entity Too Large</title></head><hr>nginx</html>";
     for (status, body, advice) in [
-        (413, "", "too many bytes"),
+        (413, "", "too large in bytes"),
         (413, nginx, "client_max_body_size"),
-        (413, r#"{"error":{"message":"request body too large (max 25MB)"}}"#, "too many bytes"),
+        (413, r#"{"error":{"message":"request body too large (max 25MB)"}}"#, "too large in bytes"),
         (
             413,
             r#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
@@ -127,12 +127,12 @@ fn the_advice_fits_where_the_call_was() {
     assert!(advice(Transport::Cut, None).contains("before an answer began"));
     for transport in [Transport::Cut, Transport::Other, Transport::IdleTimeout, Transport::NoProgress] {
         let advice = advice(transport, Some(200));
-        assert!(advice.contains("ask again") && !advice.contains("Check the network"), "{advice}");
+        assert!(advice.contains("try again") && !advice.contains("Check the network"), "{advice}");
     }
 }
 
 #[test]
-fn the_transports_own_kind_is_believed() {
+fn the_kind_reported_by_the_transport_is_trusted() {
     let of =
         |transport| diagnose(&Evidence { transport: Some(transport), status: None, ..http(0, "") }).category;
     assert_eq!(of(Transport::IdleTimeout), Category::Timeout);
@@ -141,7 +141,7 @@ fn the_transports_own_kind_is_believed() {
 }
 
 #[test]
-fn a_wrong_local_clock_does_not_spoil_a_date() {
+fn a_wrong_local_clock_does_not_affect_a_date() {
     let headers =
         [("date", "Tue, 01 Sep 2026 00:00:00 GMT"), ("retry-after", "Tue, 01 Sep 2026 00:00:12 GMT")];
     let failure = diagnose(&Evidence { headers: &headers, ..http(429, "") });

@@ -1,11 +1,11 @@
-//! What holds of every failure, however strange.
+//! Properties of the diagnosis of any failure.
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose, explain};
 use everturn_wire::Failure;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Pieces of real errors, so that random bodies reach the rules behind the first look.
+/// Pieces of real errors, so that random bodies reach the deeper rules.
 const PIECES: &[&str] = &[
     "{\"error\":",
     "{\"message\":",
@@ -65,7 +65,7 @@ fn body() -> impl Strategy<Value = String> {
     prop_oneof![".{0,300}", pieces(), value().prop_map(|value| value.to_string())]
 }
 
-/// JSON whose fields have the names that matter.
+/// JSON with relevant field names.
 fn value() -> impl Strategy<Value = Value> {
     let key = prop::sample::select(vec![
         "error",
@@ -167,14 +167,14 @@ proptest! {
     }
 
     #[test]
-    fn a_secret_at_the_cap_never_survives_in_part(padding in 4000usize..4100, secret in "[A-Z][0-9][A-Za-z0-9]{30}") {
+    fn a_secret_at_the_length_limit_never_survives_in_part(padding in 4000usize..4100, secret in "[A-Z][0-9][A-Za-z0-9]{30}") {
         let body = format!("{} sk-{secret}", "x".repeat(padding));
         let failure = diagnose(&evidence(Some(500), &[], &body));
         prop_assert!(!said(&failure).contains(&secret[..8]), "{failure:?}");
     }
 
     #[test]
-    fn no_wait_is_invented(
+    fn a_wait_needs_evidence(
         text in "[b-hj-qu-z ]{0,30} [0-9]{1,10}(s|ms| seconds| minutes|h)? [b-hj-qu-z0-9 ]{0,30}", status in 400u16..600,
     ) {
         for body in [text.clone(), json!({"error": {"message": text, "code": text}}).to_string()] {
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn a_wait_that_is_asked_for_is_honoured_to_the_millisecond(seconds in 1u64..100_000, millis in 0u64..1000) {
+    fn a_requested_wait_is_exact_to_the_millisecond(seconds in 1u64..100_000, millis in 0u64..1000) {
         let wait = seconds * 1000 + millis;
         let prose = format!("Please try again in {seconds}.{millis:03}s.");
         let header = format!("{seconds}.{millis:03}");
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_that_the_diagnosis_calls_permanent_never_becomes_transient_by_an_echo(echo in "[a-z ]{10,60}") {
+    fn a_quoted_request_never_makes_a_permanent_failure_transient(echo in "[a-z ]{10,60}") {
         let body = json!({"error": {
             "message": format!("Invalid value for 'content': 'rate limit reached, overloaded, try again in 5s {echo}'"),
             "type": "invalid_request_error",
@@ -203,9 +203,9 @@ proptest! {
     }
 }
 
-/// Bodies that make careless parsers slow: this ends at once, or the test run hangs visibly.
+/// Bodies that make careless parsers slow. Each must finish promptly, or the test run hangs.
 #[test]
-fn hostile_bodies_cost_little() {
+fn hostile_bodies_are_cheap() {
     for piece in [
         "{",
         "[",

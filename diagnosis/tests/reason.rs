@@ -1,8 +1,8 @@
-//! The evidence that decided, in words.
+//! The reasons behind diagnoses.
 
 use everturn_diagnosis::{Evidence, Stage, Transport, explain};
 
-/// The reasons of the category, then that of the wait.
+/// Returns the reasons for the category, then that for the wait.
 fn reasons(evidence: &Evidence<'_>) -> Vec<String> {
     let explained = explain(evidence);
     explained.category.into_iter().chain(explained.hint).collect()
@@ -13,7 +13,7 @@ fn http<'a>(status: u16, headers: &'a [(&'a str, &'a str)], body: &'a str) -> Ev
 }
 
 #[test]
-fn what_decided_is_named_with_its_place() {
+fn reasons_name_evidence_and_its_location() {
     for (evidence, expected) in [
         (
             http(529, &[("Retry-After", "8")], r#"{"type":"error","error":{"type":"overloaded_error"}}"#),
@@ -60,7 +60,7 @@ fn what_decided_is_named_with_its_place() {
             http(400, &[], ""),
             &["the status is 400 without a body, as some servers refuse an overlong request"],
         ),
-        (http(200, &[], ""), &["the response is a success without an answer"]),
+        (http(200, &[], ""), &["the response is successful but has no answer"]),
     ] {
         assert_eq!(reasons(&evidence), expected, "{evidence:?}");
     }
@@ -73,14 +73,14 @@ fn a_broken_connection_has_reasons_too() {
     };
     assert_eq!(broken(Some(Transport::Dns), "x"), ["the name did not resolve"]);
     assert_eq!(broken(None, "tcp connect error: Connection refused"), ["the text says \"refused\""]);
-    assert_eq!(broken(None, "?"), ["no response came, and nothing says why"]);
+    assert_eq!(broken(None, "?"), ["there was no response, and no cause is known"]);
 }
 
 #[test]
-fn a_wait_that_changes_nothing_is_no_reason_of_the_category() {
+fn an_irrelevant_wait_is_not_a_reason_for_the_category() {
     let explained = explain(&http(503, &[("retry-after", "8")], ""));
     assert_eq!((explained.category.len(), explained.hint.is_some()), (1, true));
     let asked = explain(&http(402, &[("retry-after", "8")], ""));
-    assert_eq!(asked.category, ["the status is 402", "a wait was asked for"]);
+    assert_eq!(asked.category, ["the status is 402", "a wait was requested"]);
     assert!(asked.failure.retryable);
 }

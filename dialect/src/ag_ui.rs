@@ -1,7 +1,7 @@
-//! AG-UI, as an agent speaks it to `HttpAgent` and CopilotKit: the lines 0.0.x and 1.x.
+//! The AG-UI protocol for agents, as used by `HttpAgent` and CopilotKit. Supports versions 0.0.x and 1.x.
 //!
-//! [`RunRequest::read`] understands a `RunAgentInput`. The events of its turn go into [`Run`]. [`history`] is what a client that
-//! connects anew is shown first. [`Envelope::read`] understands what CopilotKit sends where all calls have one address.
+//! [`RunRequest::read`] parses a `RunAgentInput`. The events of its turn are pushed into [`Run`]. [`history`] is shown
+//! first to a client that connects. [`Envelope::read`] parses a request to CopilotKit's single endpoint.
 
 mod envelope;
 mod head;

@@ -1,8 +1,8 @@
-//! The UI message stream of Vercel's AI SDK (`useChat`), as its server speaks it.
+//! The UI message stream of Vercel's AI SDK (`useChat`), server side.
 //!
-//! [`ChatRequest::read`] understands a request of `DefaultChatTransport`. The events of its turn go into [`Chunks`]; a message
-//! that waits behind a running turn is answered with [`queued`]. `WebSocketChatTransport` sends the same in frames:
-//! [`Frame::read`] understands one, and [`Reply`] makes frames of a stream.
+//! [`ChatRequest::read`] parses a request of `DefaultChatTransport`. The events of its turn are pushed into [`Chunks`].
+//! [`queued`] answers a message that is queued behind a running turn. `WebSocketChatTransport` sends the same requests in
+//! frames: [`Frame::read`] parses one, and [`Reply`] turns a stream into frames.
 
 mod chunks;
 mod data;
@@ -20,7 +20,7 @@ pub use place::Place;
 pub use reply::{Reply, ReplyFrame};
 pub use request::{Ask, ChatRequest, Response};
 
-/// The major version of the client's `ai` package. Each knows chunks that break those before it.
+/// The major version of the client's `ai` package. Each has chunks that older versions reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// `ai` 5: no approvals, no rewinds.
@@ -33,7 +33,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version of this number, if it is one that can be served.
+    /// Returns the version with this number, if it is supported.
     pub fn of(number: &str) -> Option<Self> {
         match number {
             "5" => Some(Self::Five),

@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 
 use everturn_wire::{ApprovalRequest, EventBody, StepId};
 
-/// The requests for approval of a turn that nobody has answered, as far as its events tell.
+/// The unanswered requests for approval of a turn, according to its events.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     requested: BTreeSet<String>,
-    /// The calls without a result.
+    /// Calls without a result.
     open: BTreeSet<String>,
 }
 
 impl Asked {
-    /// These requests.
+    /// Starts with these requests.
     pub fn of(pending: &[ApprovalRequest]) -> Self {
         let requested = keys(pending);
         Self { open: requested.clone(), requested }
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.requested.is_empty()
     }
@@ -29,12 +29,12 @@ impl Asked {
         self.requested == keys(pending) && self.open.is_subset(&self.requested)
     }
 
-    /// Whether a call is among them, by its key.
+    /// Whether the call with this key is among them.
     pub(crate) fn has(&self, call: &str) -> bool {
         self.requested.contains(call)
     }
 
-    /// Takes in what an event says of them.
+    /// Updates the requests according to an event.
     pub(crate) fn take(&mut self, event: &EventBody) {
         match event {
             EventBody::ToolCall { step_id, tool_call_id, .. } => {
@@ -65,7 +65,7 @@ fn keys(pending: &[ApprovalRequest]) -> BTreeSet<String> {
     pending.iter().map(|asked| call_key(&asked.step_id, &asked.tool_call_id)).collect()
 }
 
-/// The id of a call, unique in its conversation: that of its provider is unique in its step only.
+/// Returns the id of a call, unique in its conversation. The provider's id is unique only in its step.
 pub fn call_key(step_id: &StepId, tool_call_id: &str) -> String {
     format!("{step_id}:{tool_call_id}")
 }

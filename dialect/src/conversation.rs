@@ -1,15 +1,16 @@
-//! Which conversation a client's own id means.
+//! Maps clients' chat ids to conversations.
 
 use everturn_wire::ConversationId;
 use sha2::{Digest as _, Sha256};
 
-/// What the ids begin with that are made of ids which no conversation can have.
+/// The prefix of ids derived from chat ids that are not valid conversation ids.
 const MADE: &str = "chat:";
 
-/// The conversation that a client calls by an id of its own choice, which may be any text.
+/// Returns the conversation for a client's chat id, which may be any text.
 ///
-/// An id that a conversation can have is taken as it is, so that our own calls find it by the same name. Any other, and one
-/// that begins with `chat:` or `ephemeral:`, becomes `chat:` and its SHA-256, so that two ids never mean one conversation.
+/// A valid conversation id is used unchanged, so that the native API finds it under the same name. Any other id, and
+/// one that begins with `chat:` or `ephemeral:`, becomes `chat:` and its SHA-256, so that different ids never share a
+/// conversation.
 pub fn conversation_of(id: &str) -> ConversationId {
     match ConversationId::parse(id) {
         Ok(plain) if !id.starts_with(MADE) && !plain.is_ephemeral() => plain,

@@ -1,4 +1,4 @@
-//! Events, as translators take them.
+//! Events as translators receive them.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 /// One event of a turn.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// A piece of visible text, as JSON writes it between the quotes: it is passed on as it is.
+    /// A piece of visible text, as in JSON without the quotes, because it is passed on unchanged.
     Text(&'a str),
-    /// A piece of reasoning, likewise.
+    /// A piece of reasoning, in the same form.
     Reasoning(&'a str),
     /// Any other event.
     Other(&'a EventBody),
 }
 
 impl Event<'_> {
-    /// A piece of text, as JSON writes it between the quotes, and whether it is reasoning.
+    /// Returns the piece of text, as in JSON without the quotes, and whether it is reasoning.
     pub(crate) fn delta(&self) -> Option<(Cow<'_, str>, bool)> {
         match self {
             Self::Text(json) => Some((Cow::Borrowed(json), false)),
@@ -28,26 +28,26 @@ impl Event<'_> {
         }
     }
 
-    /// Whether the turn is over with this.
+    /// Whether the turn is over with this event.
     pub(crate) fn is_seal(&self) -> bool {
         matches!(self, Self::Other(EventBody::TurnSealed))
     }
 }
 
-/// What is shown between an answer that broke off and the same answer from its start.
+/// Shown between a truncated answer and its repetition from the start.
 pub(crate) const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
 
-/// What stands between the texts of two steps: a model writes each without a thought of the other.
+/// Separates the texts of two steps, because models do not.
 pub(crate) const STEP_GAP: &str = r"\n\n";
 
-/// A text as JSON writes it, without the quotes.
+/// Returns a text as in JSON, without the quotes.
 pub(crate) fn escaped(text: &str) -> String {
-    // A string can always be written.
+    // Serializing a string cannot fail.
     let quoted = serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned());
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The type of an event, and its other fields, for a client that has no word of its own for it.
+/// Returns the type of an event and its other fields, for a protocol without an equivalent.
 pub(crate) fn named(event: &EventBody) -> Option<(String, Map<String, Value>)> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(event) else { return None };
     let Some(Value::String(name)) = fields.remove("type") else { return None };

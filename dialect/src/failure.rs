@@ -1,11 +1,11 @@
-//! Failures in words.
+//! Failure messages.
 
 use everturn_wire::{ErrorReport, RetryOutcome};
 
-/// Longest explanation, in bytes: the client's or the provider's own words may be in it, and they may be megabytes.
+/// Maximum length of an explanation, in bytes. It may contain a client's or provider's text of megabytes.
 const MAX_EXPLANATION: usize = 1024;
 
-/// Why a turn failed, and how long it was tried.
+/// Returns why a turn failed, and how long it was retried.
 pub(crate) fn explanation(report: &ErrorReport) -> String {
     let ErrorReport { message, .. } = report;
     let Some(RetryOutcome::Exhausted | RetryOutcome::TooLong) = report.outcome else {
@@ -16,7 +16,7 @@ pub(crate) fn explanation(report: &ErrorReport) -> String {
     brief(format!("gave up after {retries} retries over {waited} s: {message}"))
 }
 
-/// A text of a bounded length.
+/// Truncates a text.
 pub(crate) fn brief(mut text: String) -> String {
     if text.len() > MAX_EXPLANATION {
         text.truncate(text.floor_char_boundary(MAX_EXPLANATION));

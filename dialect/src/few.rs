@@ -1,4 +1,4 @@
-//! Lists of a bounded length.
+//! Lists of bounded length.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,10 +7,10 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// Most entries of a list: no conversation has more chunks.
+/// Maximum number of entries. No conversation has more chunks.
 const MOST: usize = 10_000;
 
-/// A list that is refused before it takes more memory than its text is worth.
+/// A list that is rejected while parsing if it is too long, before it takes much memory.
 pub(crate) struct Few<T>(pub(crate) Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {

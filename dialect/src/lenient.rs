@@ -1,4 +1,4 @@
-//! Fields that clients use as they like: only a text means something.
+//! Reads fields that clients use freely. Values of an unexpected type are ignored.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A text. Any other value is none, and takes no memory however large it is.
+/// Reads a string. Any other value counts as absent, and takes no memory.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     deserializer.deserialize_any(Text)
 }
 
-/// An object of this type. Any other value is none.
+/// Reads an object of this type. Any other value counts as absent.
 pub(crate) fn object<T: for<'de> Deserialize<'de>>(json: Option<&RawValue>) -> Option<T> {
-    // A list would be read as the fields in their order.
+    // Serde would also read a list, as the fields in order.
     let json = json.map(RawValue::get).filter(|json| json.starts_with('{'))?;
     serde_json::from_str(json).ok()
 }

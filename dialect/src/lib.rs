@@ -1,7 +1,7 @@
-//! Other people's protocols over our turns: a request becomes what a turn is started with, events become a client's frames.
+//! Translates other protocols: requests become commands that start turns, and events become the client's frames.
 //!
-//! This crate does *not* do I/O, spawn, read a clock, start turns or decide anything about them: whoever has the
-//! connection passes in what arrives and sends what comes out.
+//! This crate does *not* do I/O, spawn, read a clock, start turns or make decisions about them. The transport passes in
+//! what arrives and sends what comes out.
 
 pub mod ag_ui;
 pub mod ai_sdk;

@@ -1,7 +1,7 @@
-//! OpenAI's Chat Completions API, as a server speaks it.
+//! OpenAI's Chat Completions API, server side.
 //!
-//! [`ChatRequest::read`] understands a request. The events of its turn go into [`Chunks`] if it asks for a stream, else into
-//! [`Completion`]. A [`Refusal`] is an error in the API's own form.
+//! [`ChatRequest::read`] parses a request. The events of its turn are pushed into [`Chunks`] for a stream, else into
+//! [`Completion`]. A [`Refusal`] is an error in the API's format.
 
 mod chunks;
 mod completion;
@@ -17,7 +17,7 @@ pub use model::{list, one, resolve};
 pub use refusal::Refusal;
 pub use request::{ChatRequest, OnDisconnect};
 
-/// What every frame of an answer carries.
+/// The common fields of all frames of an answer.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The id of the answer, `chatcmpl-...`; the same for every answer to the same turn.
@@ -29,7 +29,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head of the answer that a turn gives.
+    /// Creates the common fields of a turn's answer.
     pub fn new(turn_id: &everturn_wire::TurnId, model: impl Into<String>, created: u64) -> Self {
         Self { id: format!("chatcmpl-{turn_id}"), model: model.into(), created }
     }

@@ -1,7 +1,7 @@
 // The accessibility checker, run in a page.
 import axe from 'axe-core';
 
-/** What it finds on the page, a line for each element. */
+/** The problems that it finds on the page, one line per element. */
 export async function findings(page) {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));

@@ -1,4 +1,4 @@
-// A browser page that remembers what went wrong in it.
+// A browser page that records errors.
 import { chromium } from 'playwright-core';
 
 const ARGUMENTS = [
@@ -15,7 +15,7 @@ const ARGUMENTS = [
 export const launch = (more = []) =>
   chromium.launch({ executablePath: process.env.EVERTURN_CHROMIUM ?? '/usr/bin/chromium', args: [...ARGUMENTS, ...more] });
 
-/** A fresh page in a profile of its own. `page.wrongs` lists console errors, exceptions and failed requests. */
+/** A new page in its own profile. `page.wrongs` lists console errors, exceptions and failed requests. */
 export async function openPage(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 760 }, ...options });
   const page = await context.newPage();
@@ -37,6 +37,6 @@ export async function send(page, text) {
   await page.locator('#send').click();
 }
 
-/** The text of what the model said, as it is seen. */
+/** The model's text, as displayed. */
 export const answerText = (page) =>
   page.locator('.answer').evaluateAll((nodes) => nodes.map((node) => node.innerText).join('\n'));

@@ -1,4 +1,4 @@
-// `useChat` of the AI SDK as a plain object, of each major version that is served.
+// `useChat` of the AI SDK as a plain object, for each supported version.
 import * as react2 from 'react-sdk2';
 import * as react3 from 'react-sdk3';
 import * as react4 from 'react-sdk4';
@@ -12,7 +12,7 @@ export const VERSIONS = [
   { ui: 5, Chat: react2.Chat, ai: ai5 },
 ];
 
-/** A chat of that version with the server, and what its app is told: `told` names the data, `errors` has the errors. */
+/** A chat of this version with the server. `told` records the data passed to the app, `errors` the errors. */
 export function openChat({ ui, Chat, ai }, url, id, { headers, transport, messages = [], ...more } = {}) {
   const told = [];
   const errors = [];
@@ -35,7 +35,7 @@ export const textOf = (message) =>
     .map(({ text }) => text)
     .join('');
 
-/** What a chat shows: who said what. */
+/** The visible messages of a chat, with their roles. */
 export const shown = (chat) => chat.messages.map((message) => `${message.role}: ${textOf(message)}`);
 
 /** Waits for a condition. */

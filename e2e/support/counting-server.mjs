@@ -1,4 +1,4 @@
-// An MCP server over stdio that notes each call of its tools: a line with the tool's name in the file it is given.
+// An MCP server over stdio that records calls: a line with the tool's name in the given file.
 import { appendFileSync } from 'node:fs';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Answers the upgrade. `protocol` is the subprotocol to agree on, if any. */
+/** Answers the upgrade request. `protocol` is the selected subprotocol, if any. */
 export function accept(request, socket, protocol) {
   const key = createHash('sha1').update(request.headers['sec-websocket-key'] + GUID).digest('base64');
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade'];
@@ -29,7 +29,7 @@ export function encode(text) {
   return Buffer.concat([head, body]);
 }
 
-/** Calls `onText` for each frame that the client sends, `onClose` when it says goodbye. */
+/** Calls `onText` for each frame of the client, and `onClose` for its close frame. */
 export function decode(socket, onText, onClose) {
   let rest = Buffer.alloc(0);
   socket.on('data', (data) => {

@@ -1,4 +1,4 @@
-// A provider of the Chat Completions API on loopback that answers what a test says, and remembers what it was asked.
+// A Chat Completions provider on loopback that answers as the test says, and records requests.
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 

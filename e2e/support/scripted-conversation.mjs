@@ -1,4 +1,4 @@
-// A conversation of the scripted server, and its turns: what is told is kept as the server keeps it.
+// A conversation of the scripted server, and its turns. It stores events like the real server.
 import { randomUUID } from 'node:crypto';
 
 export class Conversation {
@@ -50,7 +50,7 @@ export class Conversation {
     return this.#begin(new Turn(this, text, { images }));
   }
 
-  /** Why a turn cannot be tried again, if so. */
+  /** Why a turn cannot be repeated, if it cannot. */
   refusal(turnId) {
     const last = this.metrics.at(-1);
     if (this.turn || last?.turnId !== turnId) return 'it is not the last turn of its conversation';
@@ -114,7 +114,7 @@ class Turn {
     this.tell({ type: 'user-message', text }, { type: 'turn-start' });
   }
 
-  /** Publishes events as they are; keeps what history keeps. */
+  /** Publishes events unchanged, and stores what belongs to history. */
   tell(...events) {
     for (const event of events) {
       this.#note(event);

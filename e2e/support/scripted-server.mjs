@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// A server that speaks the wire and does what a test tells it to: it shows the page states that a real provider would
-// have to fail in just the right way for. Started by hand (`serve`) it also plays the model `demo/flaky`.
+// A server that speaks the wire format and is controlled by a test, for page states that a real provider would rarely
+// cause. Started by hand (`serve`), it also plays the model `demo/flaky`.
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -39,7 +39,7 @@ export class ScriptedServer {
     return this;
   }
 
-  /** Ends all WebSockets, as a broken network does. */
+  /** Closes all WebSockets abruptly. */
   cut() {
     for (const client of this.#clients) client.socket.destroy();
   }
@@ -50,7 +50,7 @@ export class ScriptedServer {
     return new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Listens again where it was, with what it knew. */
+  /** Listens again at the same address, with its state. */
   reopen() {
     return this.listen();
   }

@@ -1,4 +1,4 @@
-// A page before the server itself, whose provider is on loopback, for each test anew.
+// A page with the real server, whose provider is on loopback, anew for each test.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export function served(config, models, { isKept = false } = {}) {
   let directory;
   const on = { browser: null, provider: null, server: null, page: null };
 
-  /** Starts the server; where it was, if it was there before. */
+  /** Starts the server, at the same address if it ran before. */
   async function start(listen) {
     const data = isKept ? join(directory, 'everturn.db') : undefined;
     on.server = await startServer(['--config', join(directory, 'config.toml')], {}, { data, listen });
@@ -40,19 +40,19 @@ export function served(config, models, { isKept = false } = {}) {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** Kills the server, and starts it again when `on.page` has noticed. */
+  /** Kills the server, and restarts it once `on.page` has noticed. */
   on.crash = async () => {
     await on.server.stop('SIGKILL');
     await on.page.locator('#connection', { hasText: 'Reconnecting' }).waitFor();
     await start(new URL(on.server.url).host);
     await on.page.waitForFunction(() => document.querySelector('#connection').textContent === '');
   };
-  /** Waits until the turn is over and its history is known. */
+  /** Waits until the turn is over and its history is stored. */
   on.settled = (page = on.page) =>
     page.waitForFunction(
       () => document.querySelector('.settled .turn') && !document.querySelector('.turn[aria-busy=true]'),
     );
-  /** Waits until the transcript has that text. */
+  /** Waits until the transcript has this text. */
   on.shows = (text, page = on.page) =>
     page.waitForFunction((wanted) => document.querySelector('#transcript').innerText.includes(wanted), text);
   return on;

@@ -1,9 +1,9 @@
-// A page before a scripted server, for each test anew.
+// A page with a scripted server, anew for each test.
 import { after, afterEach, before, beforeEach } from 'node:test';
 import { launch, openPage, send } from './browser.mjs';
 import { ScriptedServer } from './scripted-server.mjs';
 
-/** Registers the hooks. What it returns has the `page` and the `server` of the running test, and ways to wait for them. */
+/** Registers the hooks. The result has the `page` and the `server` of the running test, and ways to wait for them. */
 export function stage() {
   let browser;
   const on = { page: null, server: null };
@@ -26,7 +26,7 @@ export function stage() {
     on.page = await openPage(browser, on.server.url + path, options);
     await on.until(() => document.querySelector('#model option') !== null);
   };
-  /** Does `act`, which begins a turn; answers the turn, shown on the page. */
+  /** Runs `act`, which begins a turn; resolves to the turn, shown on the page. */
   on.begins = async (act) => {
     const begun = new Promise((resolve) => (on.server.onTurn = resolve));
     await act();
@@ -35,19 +35,19 @@ export function stage() {
     await on.page.locator('.turn[aria-busy=true]').last().waitFor();
     return turn;
   };
-  /** Sends a prompt; answers the turn that it began. */
+  /** Sends a prompt; resolves to the turn that it began. */
   on.begin = (text = 'What now?') => on.begins(() => send(on.page, text));
   on.shows = (text) => on.until((wanted) => document.querySelector('#transcript').innerText.includes(wanted), text);
   on.line = (text) => on.until((wanted) => document.querySelector('#wait-line').textContent === wanted, text);
   on.sealed = () => on.until(() => document.querySelector('.turn') && !document.querySelector('.turn[aria-busy=true]'));
   on.commands = (type) => on.server.commands.filter((command) => command.type === type);
-  /** The next command of this type, when it comes. */
+  /** The next command of this type. */
   on.commanded = (type) =>
     new Promise((resolve) => {
       on.server.onCommand = (command) => command.type === type && resolve(command);
     });
   on.bubbles = () => on.page.locator('.bubble').allTextContents();
-  /** The server is gone; `back` starts it again with what it knew. */
+  /** Stops the server; `back` restarts it with its state. */
   on.away = async () => {
     await on.server.close();
     await on.page.locator('#connection', { hasText: 'Reconnecting' }).waitFor();

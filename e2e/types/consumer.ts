@@ -1,4 +1,4 @@
-// A client of the generated declarations. It is only compiled: what it must not be able to do is marked as an error.
+// A client of the generated declarations. It is only compiled; what it must not be able to do is marked as an error.
 import type {
   AgentEvent,
   Category,
@@ -79,7 +79,7 @@ export function line(event: AgentEvent): string {
   }
 }
 
-/** Only what a newer server added is left: its fields are not known, but where it happened is. */
+/** Only additions of a newer server are left. Their fields are unknown, but their location is known. */
 function passedOver(event: UnknownEvent): string {
   const type: string = event.type;
   return `${type} in ${event.conversationId}`;
@@ -92,13 +92,13 @@ function countdown(event: ProviderRetryEvent): string {
   return `retrying in ${seconds} s ${until?.toISOString() ?? ""}`;
 }
 
-/** A known word narrows; a provider's own word is still a reason. */
+/** A known value narrows; a provider's own word is still a reason. */
 function finished(reason: DoneReason): string {
   const own: DoneReason = "pause_turn";
   return reason === "stop" ? own : reason;
 }
 
-/** So is any other word that a server may add. */
+/** So is any other value that a server may add. */
 export function shown(status: ConversationStatus, category: Category): string {
   const added: [ConversationStatus, Category] = ["paused", "region_blocked"];
   return status === "active" || category === "unknown" ? "" : added.join();
@@ -126,7 +126,7 @@ export function receive(message: ServerMessage): Command | undefined {
   }
 }
 
-/** Null resets a setting; what a setting is has no null. */
+/** Null resets a setting; a setting itself is never null. */
 function reset({ conversationId, set }: RetrySettingsChangedMessage): Command {
   const retries: number = set.maxRetries ?? 3;
   const change = { type: "retry.set", baseDelayMs: null, maxRetries: retries } as const;
@@ -135,7 +135,7 @@ function reset({ conversationId, set }: RetrySettingsChangedMessage): Command {
 
 function passed(_: UnknownMessage): undefined {}
 
-/** Bodies of HTTP. */
+/** HTTP bodies. */
 export function texts(history: HistoryWindow): string[] {
   return history.chunks.map(({ chunk }) => text(chunk)).filter((part) => part !== "");
 }
@@ -145,7 +145,7 @@ function text(chunk: Chunk): string {
   return chunk.type === "text" || chunk.type === "thinking" ? chunk.text : "";
 }
 
-/** A stored piece of a newer kind is left out of what is shown. */
+/** A stored piece of a newer kind is not shown. */
 export function known(chunks: Chunk[]): Exclude<Chunk, UnknownChunk>[] {
   return chunks.filter((chunk) => chunk.type === "text" || chunk.type === "image");
 }

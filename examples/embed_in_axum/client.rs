@@ -1,4 +1,4 @@
-//! A client on the other end of the socket: one POST, one event per line.
+//! A client: one POST, one event per line.
 
 use std::net::SocketAddr;
 
@@ -26,7 +26,7 @@ pub(crate) async fn one_turn(server: SocketAddr) -> Result<()> {
     let mut text = Vec::new();
     while let Some(piece) = pieces.next().await {
         text.extend_from_slice(&piece?);
-        // A piece may end anywhere; an event ends with its line.
+        // A chunk may end anywhere; an event ends with its line.
         while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
             let event: serde_json::Value = serde_json::from_slice(&line)?;

@@ -1,7 +1,8 @@
-//! Everturn inside an axum server of your own: your model, your tool, your waits, your routes.
+//! Everturn embedded in your own axum server: your model, your tool, your schedule, your routes.
 //!
-//! `cargo run -p everturn-examples --example embed_in_axum` runs one turn against itself and ends. With `-- --serve` it
-//! stays: `curl -N 127.0.0.1:4888/chat -H 'content-type: application/json' -d '{"message":"How warm is the lake?"}'`
+//! `cargo run -p everturn-examples --example embed_in_axum` runs one turn against itself and ends. With `-- --serve`,
+//! it keeps running:
+//! `curl -N 127.0.0.1:4888/chat -H 'content-type: application/json' -d '{"message":"How warm is the lake?"}'`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 mod client;
@@ -34,18 +35,18 @@ async fn main() -> Result<()> {
     client::one_turn(address).await
 }
 
-/// Everything has a default but the models.
+/// Everything except the models has a default.
 fn orchestrator() -> Orchestrator {
     Orchestrator::builder()
-        // Clients name it `house/weather`. For a real one, everturn-provider has adapters.
+        // Clients use the name `house/weather`. For real models, everturn-provider has adapters.
         .model("house", "weather", Arc::new(model::Weather))
         .tool(tool::Thermometer)
-        // 50 ms, 100 ms, 200 ms, ...: a demonstration should not keep you waiting.
+        // 50 ms, 100 ms, 200 ms, ...: short waits for a demonstration.
         .schedule(Exponential { base: Duration::from_millis(50), max_retries: 5, ..Exponential::default() })
         .build()
 }
 
-/// Your own routes, and the two transports beside them.
+/// Your own routes, and the two transports.
 fn app(orchestrator: &Orchestrator, bound: SocketAddr) -> Result<Router> {
     let routes = Router::new()
         .route("/about", get(async || "A server with a chat in it"))
@@ -54,7 +55,7 @@ fn app(orchestrator: &Orchestrator, bound: SocketAddr) -> Result<Router> {
             orchestrator.clone(),
             everturn_transport_ws::SocketLimits::default(),
         ));
-    // Without it, any page that is open in your browser could use your models.
+    // Without it, any page open in your browser could use your models.
     let guard =
         Guard::new(Access { bound, hosts: vec![], origins: vec![], token: None, is_open: |_| false })?;
     Ok(guard.protect(routes))

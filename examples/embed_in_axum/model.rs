@@ -1,15 +1,15 @@
-//! A model of your own: anything that turns a request into a stream of facts.
+//! Your own model: anything that turns a request into a stream of events.
 
 use everturn_orchestrator::kernel::{Arguments, FinishReason, Provider, Request, StreamEvent, ToolCall};
 use everturn_wire::{Category, Chunk, Failure, Message};
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use serde_json::json;
 
-/// Is overloaded twice, then asks for the thermometer, then answers.
+/// Is overloaded twice, then calls the thermometer, then answers.
 pub(crate) struct Weather;
 
 impl Provider for Weather {
-    // One call, one try: waiting and asking again is the turn's business.
+    // Make one attempt per call. Waiting and retrying is up to the turn.
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         let facts = match (request.op.step, request.op.attempt) {
             (0, 0 | 1) => vec![StreamEvent::Failed(overloaded())],
@@ -24,7 +24,7 @@ impl Provider for Weather {
     }
 }
 
-/// The turn retries this because it is said to be retryable, and shows the message as it is.
+/// The turn retries this failure because it is marked retryable, and shows the message unchanged.
 fn overloaded() -> Failure {
     Failure {
         code: Some("529".to_owned()),
@@ -37,7 +37,7 @@ fn look() -> ToolCall {
     ToolCall { id: "look-1".to_owned(), name: "thermometer".to_owned(), arguments, echo: None }
 }
 
-/// What the thermometer said last.
+/// Returns the last result of the thermometer.
 fn read(request: &Request) -> &str {
     let chunks = request.messages.iter().rev().flat_map(Message::iter);
     let mut results = chunks.filter_map(|chunk| match chunk {

@@ -1,4 +1,4 @@
-//! A tool of your own.
+//! Your own tool.
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
@@ -7,7 +7,7 @@ use everturn_orchestrator::{
 };
 use serde_json::json;
 
-/// Says how warm a place is.
+/// Returns the temperature of a place.
 pub(crate) struct Thermometer;
 
 #[async_trait]
@@ -24,12 +24,12 @@ impl Tool for Thermometer {
         }
     }
 
-    // Reading it twice does no harm, so a call that a crash interrupted may run again.
+    // Reading it twice is harmless, so a call interrupted by a crash may run again.
     fn is_idempotent(&self) -> bool {
         true
     }
 
-    // The model is told of an error and may do better; it does not end the turn.
+    // The model receives an error and can react; it does not end the turn.
     async fn run(&self, call: Invocation) -> ToolAnswer {
         match call.input["place"].as_str() {
             Some("lake") => ToolAnswer::ok("17 °C"),

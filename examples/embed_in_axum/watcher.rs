@@ -1,4 +1,4 @@
-//! A subscriber inside the process: for logs, alarms, a status page.
+//! An in-process subscriber, e.g. for logs, alerts or a status page.
 
 use std::collections::HashSet;
 
@@ -17,18 +17,18 @@ pub(crate) async fn print_retries(orchestrator: Orchestrator) {
                     tokio::spawn(follow(orchestrator.clone(), change.conversation_id));
                 }
             }
-            // Too far behind: a conversation is met again with its next change.
+            // Too far behind. Each conversation reappears with its next change.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-/// Reads a conversation from its beginning, at its own pace: the turn never waits for it.
+/// Follows a conversation from its start, at its own pace. The turn never waits for it.
 async fn follow(orchestrator: Orchestrator, id: ConversationId) {
     let Ok(mut events) = orchestrator.subscribe(&id, Some(Cursor::default()), false).await else { return };
     while let Ok(frame) = events.next().await {
-        // A frame holds the event as the JSON that every transport sends.
+        // A frame contains the event as the JSON that every transport sends.
         let Ok(event) = serde_json::from_slice::<AgentEvent>(&frame.event()) else { continue };
         if let EventBody::ProviderRetry { attempt, delay_ms, message, .. } = event.body {
             println!("[watcher] retry {} in {delay_ms} ms, because of {message}", attempt + 1);

@@ -1,51 +1,51 @@
-//! The words of `everturn explain`.
+//! The command line of `everturn explain`.
 
 use clap::{Args, ValueEnum};
 use everturn_diagnosis as diagnosis;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-/// The words of `everturn explain`.
+/// The command line of `everturn explain`.
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The HTTP status, where the input is a body alone
+    /// The HTTP status, if the input is only a body
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(100..=599))]
     pub(crate) status: Option<u16>,
-    /// A header of the response, like 'retry-after: 8'; may be given several times
+    /// A response header, e.g. 'retry-after: 8'; can be repeated
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
-    /// Where the call was when it failed [default: what the input looks like]
+    /// The stage of the call at which it failed [default: inferred from the input]
     #[arg(long)]
     pub(crate) stage: Option<Stage>,
-    /// How the connection failed; the input is what the client said of it, or empty
+    /// How the connection failed; the input is the client's error message, or empty
     #[arg(long, value_name = "KIND", conflicts_with_all = ["status", "headers", "stage"])]
     pub(crate) transport: Option<Transport>,
-    /// When it happened, like 2026-09-01T00:00:00Z; counts where a wait is given as a date [default: now]
+    /// The time of the failure, e.g. 2026-09-01T00:00:00Z; used if a wait is given as a date [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) now: Option<Timestamp>,
-    /// Say what a turn on this route would do if all of its targets failed like this
+    /// Show what a turn on this route would do if all of its targets failed like this
     #[arg(long, value_name = "NAME")]
     pub(crate) route: Option<String>,
-    /// Print one JSON object instead
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     /// Read failures as JSON lines and print one line for each
     ///
-    /// Of each object are read: id, stage ("http", "in_stream" or "transport"), status, headers, body, transport and now.
-    /// Each line that is printed has id, category, retryable and retry_after_ms.
+    /// Fields of each object: id, stage ("http", "in_stream" or "transport"), status, headers, body, transport and now.
+    /// Each output line has id, category, retryable and retry_after_ms.
     #[arg(long, conflicts_with_all = ["status", "headers", "stage", "transport", "now", "route", "json"])]
     pub(crate) jsonl: bool,
 }
 
-/// Where a call was when it failed.
+/// The stage of a call at which it failed.
 #[derive(Clone, Copy, Debug, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// A response that is no stream
+    /// A complete response, not a stream
     Http,
-    /// Inside a stream that began as a success
+    /// Inside a stream that began successfully
     InStream,
-    /// No response, or its connection broke
+    /// No response, or the connection broke
     Transport,
 }
 
@@ -53,23 +53,23 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// The name did not resolve
+    /// The host name did not resolve
     Dns,
-    /// The connection could not be made
+    /// The connection failed
     Connect,
-    /// The connection was not made in time
+    /// The connection attempt timed out
     ConnectTimeout,
-    /// The certificate or the handshake was refused
+    /// The certificate or handshake was rejected
     Tls,
-    /// Nothing arrived after the request in time
+    /// No response arrived in time
     FirstByteTimeout,
-    /// The stream fell silent
+    /// The stream stalled
     IdleTimeout,
-    /// The call took longer than was allowed in all
+    /// The call exceeded its total timeout
     TotalTimeout,
-    /// The connection was closed before the end
+    /// The connection was closed early
     Cut,
-    /// The stream ended without its terminal event
+    /// The stream ended without a terminal event
     Truncated,
     /// Anything else
     Other,

@@ -1,4 +1,4 @@
-//! One failure, put together from the command line and the input.
+//! A failure assembled from the command line and the input.
 
 use anyhow::{Context as _, Result, bail};
 use everturn_console::wording;
@@ -8,7 +8,7 @@ use everturn_provider::{AnswerLimits, Dialect, Ending, SseDecoder, replay};
 use crate::args;
 use crate::paste::{Paste, client};
 
-/// All that is known of a failed call.
+/// Everything known about a failed call.
 #[derive(Debug)]
 pub(super) struct Case {
     stage: Stage,
@@ -16,25 +16,25 @@ pub(super) struct Case {
     headers: Vec<(String, String)>,
     body: String,
     transport: Option<Transport>,
-    /// Whether the status is what a client tells, not what came.
+    /// Whether the status comes from a client's error message, not from a response.
     is_told: bool,
-    /// Whether what it is was guessed from the input alone.
+    /// Whether the form of the input was guessed.
     is_guessed: bool,
-    /// The stream is an answer, whole as a turn would take it.
+    /// Whether the input is a stream with a complete answer.
     is_success: bool,
 }
 
 impl Case {
-    /// Understands the input, where the command line does not say what it is.
+    /// Parses the input. Infers what the command line does not specify.
     pub(super) fn new(args: &args::Explain, input: &str) -> Result<Self> {
         let Paste { status, mut headers, mut body } = Paste::parse(input)?;
         if status.is_some() && (args.status.is_some() || args.transport.is_some()) {
-            bail!("the input has a status line of its own: leave --status and --transport out");
+            bail!("the input already has a status line: remove --status and --transport");
         }
         let mut status = args.status.or(status);
         for header in &args.headers {
             let (name, value) = header.split_once(':').with_context(|| {
-                format!("--header {header:?} has no colon: write it like --header 'retry-after: 8'")
+                format!("--header {header:?} has no colon: write e.g. --header 'retry-after: 8'")
             })?;
             headers.push((name.trim().to_owned(), value.trim().to_owned()));
         }
@@ -57,7 +57,7 @@ impl Case {
         }
         if stage == Stage::Transport && status.is_some() {
             bail!(
-                "a response came, with status {}: --stage transport is for when none did",
+                "the input has a response with status {}, but --stage transport is for calls without one",
                 status.unwrap_or(0)
             );
         }
@@ -71,7 +71,7 @@ impl Case {
         Ok(Self { stage, status, headers, body, transport, is_told, is_guessed, is_success })
     }
 
-    /// What it is, at this time in epoch milliseconds.
+    /// Explains the failure, with the given time in epoch milliseconds.
     pub(super) fn explain(&self, now: u64) -> Explanation {
         let headers: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -85,20 +85,20 @@ impl Case {
         })
     }
 
-    /// Whether nobody but the input says that it is a failure at all.
+    /// Whether only the input suggests that it is a failure at all.
     pub(super) fn is_guessed(&self) -> bool {
         self.is_guessed
     }
 
-    /// Whether it is no failure, but an answer.
+    /// Whether it is a complete answer, and not a failure.
     pub(super) fn is_success(&self) -> bool {
         self.is_success
     }
 
-    /// How the input was understood.
+    /// Describes how the input was interpreted.
     pub(super) fn described(&self) -> String {
         let of = match self.stage {
-            Stage::Transport => "a connection that failed".to_owned(),
+            Stage::Transport => "a failed connection".to_owned(),
             stage => {
                 let what = match stage {
                     _ if self.is_success => "a stream",
@@ -107,7 +107,7 @@ impl Case {
                 };
                 match self.status {
                     Some(status) if self.is_told => {
-                        format!("a client's words on {what} with status {status}")
+                        format!("a client's error message about {what} with status {status}")
                     }
                     Some(status) => format!("{what} with status {status}"),
                     None => format!("{what} without a status"),
@@ -126,15 +126,15 @@ impl Case {
     }
 }
 
-/// Whether there is nothing but words, without any structure: what a client says.
+/// Whether the input is only text without structure, such as a client's error message.
 fn is_bare(status: Option<u16>, headers: &[(String, String)], body: &str) -> bool {
     status.is_none() && headers.is_empty() && !body.starts_with(['{', '[', '<', '"'])
 }
 
-/// Where a call was that left only this.
+/// Guesses the stage of a call from its output.
 fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage {
     let is_success = status.is_none_or(|status| (200..=299).contains(&status));
-    // A client whose connection failed has nothing to quote.
+    // A client whose connection failed has no body to quote.
     let is_quoting = ["{\"", "{'"].iter().any(|begin| body.contains(begin));
     match () {
         () if is_success && ["data:", "event:"].iter().any(|field| body.starts_with(field)) => {
@@ -145,14 +145,14 @@ fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage
     }
 }
 
-/// Whether a stream is a complete answer in some API.
+/// Whether a stream is a complete answer of some API.
 fn is_answer(stream: &str) -> bool {
     let stream = format!("{stream}\n\n");
     let read = |dialect: &Dialect| replay(*dialect, AnswerLimits::default(), false, [stream.as_bytes()]);
     Dialect::ALL.iter().any(|dialect| matches!(read(dialect), (_, Ending::Complete)))
 }
 
-/// The event of a stream that a turn fails with: the last that is an error, else the last that says anything.
+/// Returns the event that makes a turn fail: the last error, else the last event with content.
 fn failed_event(stream: &str) -> Option<String> {
     let stream = format!("{stream}\n\n");
     let mut decoder = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);

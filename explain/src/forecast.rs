@@ -1,21 +1,21 @@
-//! What a turn would do about a failure that does not pass: asked of the kernel itself.
+//! Predicts what a turn would do about a lasting failure, by running the kernel.
 
 use everturn_kernel::{Effect, Effects, Input, Millis, Prompt, Schedule, Settings, StreamEvent, Turn, Want};
 use everturn_wire::{EventBody, Failure};
 
-/// The most retries that are played through.
+/// Maximum number of retries simulated.
 const MOST: usize = 10_000;
 
-/// A turn that fails in the same way again and again.
+/// The retries of a turn that keeps failing in the same way.
 #[derive(Debug, PartialEq)]
 pub(super) struct Forecast {
     /// The wait before each retry, in milliseconds.
     pub(super) waits_ms: Vec<u64>,
-    /// The target of each retry; empty where there is but one.
+    /// The target of each retry; empty if there is only one.
     pub(super) targets: Vec<String>,
-    /// Whether there would be more retries than were looked at.
+    /// Whether there would be more retries than were simulated.
     pub(super) is_cut: bool,
-    /// Why there is no wait after these, where the turn says more than that it failed.
+    /// Why there are no further waits, if the turn gives a reason.
     pub(super) end: Option<String>,
 }
 
@@ -48,12 +48,12 @@ impl Forecast {
                 }
             }
         }
-        // Where it was cut, one more is scheduled than waited for.
+        // If the simulation was cut off, one more retry is scheduled than waited for.
         targets.truncate(waits_ms.len());
         Self { waits_ms, targets, is_cut, end }
     }
 
-    /// What the waits add up to, in milliseconds.
+    /// Returns the sum of the waits, in milliseconds.
     pub(super) fn total_ms(&self) -> u64 {
         self.waits_ms.iter().fold(0, |sum, wait| sum.saturating_add(*wait))
     }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_patient_schedule_is_played_through() {
+    fn the_patient_schedule_is_simulated() {
         let overloaded = Failure::new(Category::Overloaded, true, "");
         let patient = forecast(&overloaded, &Patient);
         assert_eq!((patient.waits_ms.len(), patient.total_ms()), (21, 27_105_000));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_waited_for() {
+    fn a_permanent_failure_has_no_schedule() {
         let refused = Failure::new(Category::Auth, false, "");
         assert_eq!(
             forecast(&refused, &Patient),

@@ -1,6 +1,6 @@
-//! The reader of failures that people paste: what a response is, why, and what a turn would do about it.
+//! Explains pasted failures: the diagnosis, its reasons, and what a turn would do.
 //!
-//! It does not diagnose or schedule: it asks `diagnosis` and the kernel. It reads no configuration.
+//! It leaves the diagnosis to `everturn-diagnosis` and the schedule to the kernel, and reads no configuration.
 
 mod args;
 mod case;

@@ -1,14 +1,14 @@
-//! What people paste: a body alone, a response as `curl -i` prints it, or the talk of `curl -v`.
+//! Parses pasted input: a body, a response as printed by `curl -i`, or the output of `curl -v`.
 
 pub(super) mod client;
 mod meter;
 
 use anyhow::{Context as _, Result};
 
-/// The most lines before a response: the command that was typed, or what curl remarks.
+/// Maximum number of lines before a response, such as the command or curl's remarks.
 const HEAD: usize = 64;
 
-/// A response, as far as the input has it.
+/// A response, as far as the input contains it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Paste {
     pub(super) status: Option<u16>,
@@ -31,7 +31,7 @@ impl Paste {
         }
     }
 
-    /// One head after the other, of which the last counts: the others are of proxies, redirects and 1xx.
+    /// Parses consecutive heads. The last one counts; the others are from proxies, redirects and 1xx responses.
     fn of_response(text: &str) -> Result<Self> {
         let mut rest = text;
         let mut response = Self::default();
@@ -47,17 +47,11 @@ impl Paste {
         let first = lines.next().unwrap_or_default();
         let status = first.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok());
         let status = status.filter(|status| (100..=599).contains(status)).with_context(|| {
-            format!(
-                "{:?} is no status line: it should read like HTTP/1.1 429 Too Many Requests",
-                start(first)
-            )
+            format!("{:?} is not a status line; expected e.g. HTTP/1.1 429 Too Many Requests", start(first))
         })?;
         let header = |line: &str| {
             let (name, value) = line.split_once(':').with_context(|| {
-                format!(
-                    "{:?} is no header: an empty line must stand between the headers and the body",
-                    start(line)
-                )
+                format!("{:?} is not a header; separate headers and body with an empty line", start(line))
             })?;
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         };
@@ -66,7 +60,7 @@ impl Paste {
         Ok(Self { status: Some(status), headers, body: String::new() })
     }
 
-    /// `curl -v`: `<` before what came, `>` before what was sent, `*` before its own remarks.
+    /// Parses `curl -v` output: `<` marks received lines, `>` sent lines, and `*` curl's remarks.
     fn of_talk(text: &str) -> Result<Self> {
         let Some(begin) = text.rmatch_indices("< HTTP/").map(|(at, _)| at).find(|at| is_line(text, *at))
         else {
@@ -78,7 +72,7 @@ impl Paste {
             match line.strip_prefix('<').filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
                 Some(rest) => head.push(rest.trim()),
                 None if line.starts_with("* ") || line.starts_with("{ [") || line.starts_with("} [") => {}
-                // The remark that the connection stays open comes right after the body.
+                // The remark that the connection stays open follows the body on the same line.
                 None => body.push(line.split("* Connection #").next().unwrap_or_default()),
             }
         }
@@ -87,7 +81,7 @@ impl Paste {
     }
 }
 
-/// Where a response begins, the command that asked for it left out. A body that quotes one is a body.
+/// Returns the response without the preceding command. A body that quotes a response is still a body.
 fn response(text: &str) -> Option<&str> {
     if text.starts_with("HTTP/") {
         return Some(text);
@@ -103,11 +97,11 @@ fn is_line(text: &str, at: usize) -> bool {
     at == 0 || text.as_bytes()[at - 1] == b'\n'
 }
 
-/// Words of curl's that tell a failure.
+/// Words of curl that indicate a failure.
 const FAILED: &[&str] =
     &["failed", "refused", "timed out", "reset", "error", "could not", "couldn't", "unable", "problem"];
 
-/// Where no response came: what curl says of that, its remarks on tidying up left out.
+/// Returns curl's error message if there is no response, without its remarks on cleaning up.
 fn remark(text: &str) -> String {
     let is_failure = |line: &&str| {
         let line = line.to_ascii_lowercase();
@@ -124,7 +118,7 @@ fn remark(text: &str) -> String {
     last.trim_start_matches("* ").trim().to_owned()
 }
 
-/// Enough of a line to know it by.
+/// Returns the start of a line, to identify it in an error.
 fn start(line: &str) -> String {
     line.chars().take(40).collect()
 }
@@ -150,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_talk_of_curl_is_understood() {
+    fn the_verbose_output_of_curl_is_parsed() {
         let talk = "* Host api.test:443 was resolved.\n> POST /v1 HTTP/1.1\n> Host: api.test\n>\n< HTTP/1.1 529 \n\
                     < retry-after: 8\n<\n{ [85 bytes data]\n{\"error\":\n  \"x\"}* Connection #0 to host api.test left intact";
         assert_eq!(Paste::parse(talk).unwrap(), paste(529, &[("retry-after", "8")], "{\"error\":\n  \"x\"}"));
@@ -180,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_a_body() {
+    fn anything_else_is_a_body() {
         for text in [
             "{\"error\":1}",
             "data: {}\n\ndata: [DONE]",
@@ -194,11 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_response_is_quoted() {
+    fn input_that_is_not_a_response_is_quoted() {
         for (text, expected) in [
-            ("HTTP/1.1 what\n\n", "\"HTTP/1.1 what\" is no status line"),
-            ("HTTP/1.1 999\n\n", "is no status line"),
-            ("HTTP/1.1 500\nno header here\n\n", "\"no header here\" is no header: an empty line"),
+            ("HTTP/1.1 what\n\n", "\"HTTP/1.1 what\" is not a status line"),
+            ("HTTP/1.1 999\n\n", "is not a status line"),
+            ("HTTP/1.1 500\nno header here\n\n", "\"no header here\" is not a header; separate"),
         ] {
             let problem = Paste::parse(text).unwrap_err().to_string();
             assert!(problem.contains(expected), "{problem}");

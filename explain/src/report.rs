@@ -1,4 +1,4 @@
-//! What is said of a failure, to people and to programs.
+//! The report about a failure, for people and programs.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::{case::Case, forecast::Forecast, run::Plan};
 
-/// The cells of the names of the facts.
+/// Width of the labels, in cells.
 const NAMES: usize = 10;
 
-/// The most different waits that are named.
+/// Maximum number of different waits listed.
 const WAITS: usize = 12;
 
 pub(super) struct Report<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Report<'a> {
     pub(super) explanation: Explanation,
     pub(super) forecast: Forecast,
     pub(super) plan: &'a Plan,
-    /// The target that a route asks first; none: there is no route.
+    /// The target that a route asks first; `None` without a route.
     pub(super) first: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Report<'_> {
             printer.block(Ink::Strong, "", said)?;
             printer.line(Ink::Plain, "")?;
         }
-        fact(printer, Ink::Plain, "read as", &self.case.described())?;
+        fact(printer, Ink::Plain, "input", &self.case.described())?;
         let ink = if waits.is_empty() { Ink::Bad } else { Ink::Warning };
         fact(printer, ink, "category", &wording::category(failure.category))?;
         fact(printer, Ink::Plain, "because", &without_keys(&self.explanation.category.join("\n")))?;
@@ -50,29 +50,29 @@ impl Report<'_> {
                 Some(first) => fact(printer, Ink::Plain, "asks", &self.asks(first))?,
                 None => fact(printer, Ink::Plain, "waits", &self.waits())?,
             }
-            fact(printer, Ink::Plain, "in all", &self.total())?;
+            fact(printer, Ink::Plain, "total", &self.total())?;
         }
         if let Some(advice) = &failure.advice {
-            fact(printer, Ink::Plain, "you can", advice)?;
+            fact(printer, Ink::Plain, "advice", advice)?;
         }
-        fact(printer, Ink::Plain, "said by", concat!("everturn ", env!("CARGO_PKG_VERSION")))?;
+        fact(printer, Ink::Plain, "version", concat!("everturn ", env!("CARGO_PKG_VERSION")))?;
         Ok(printer.flush()?)
     }
 
-    /// Whether, and when first.
+    /// Whether it is retried, and when first.
     fn retried(&self) -> String {
         let failure = &self.explanation.failure;
         let asked = failure.hint_ms.map(wording::span);
         let next = self.forecast.targets.first().filter(|next| Some(*next) != self.first.as_ref());
         if let (Some(next), Some(wait_ms)) = (next, self.forecast.waits_ms.first()) {
-            return format!("yes, {}: {next} is asked", after(*wait_ms));
+            return format!("yes, {}, on {next}", after(*wait_ms));
         }
         match (self.forecast.waits_ms.first(), asked) {
             (Some(first), Some(asked)) if failure.hint_ms == Some(*first) => {
-                format!("yes, after {asked}: the provider asks for that wait")
+                format!("yes, after {asked}, as the provider asked")
             }
             (Some(first), Some(asked)) => {
-                format!("yes, after {}; the provider asks for at least {asked}", wording::span(*first))
+                format!("yes, after {}; the provider asked for at least {asked}", wording::span(*first))
             }
             (Some(first), None) => format!("yes, after {}", wording::span(*first)),
             (None, _) if failure.retryable => match &self.forecast.end {
@@ -80,13 +80,13 @@ impl Report<'_> {
                 None => "no: the schedule has no retries".to_owned(),
             },
             (None, Some(asked)) => {
-                format!("no: it does not pass within a turn (the provider speaks of {asked})")
+                format!("no: it will not pass within a turn (the provider asked for {asked})")
             }
             (None, None) => "no: the same request would fail again".to_owned(),
         }
     }
 
-    /// `5 s, 10 s, 14 x 30 min`, if it goes on failing like this.
+    /// Lists the waits: `5 s, 10 s, 14 x 30 min`.
     fn waits(&self) -> String {
         let groups: Vec<&[u64]> = self.forecast.waits_ms.chunk_by(|one, next| one == next).collect();
         let named = groups.iter().take(WAITS).map(|group| match group.len() {
@@ -94,10 +94,10 @@ impl Report<'_> {
             count => format!("{count} x {}", wording::span(group[0])),
         });
         let more = if groups.len() > WAITS { ", ..." } else { "" };
-        format!("{}{more}, if it goes on failing like this", named.collect::<Vec<_>>().join(", "))
+        format!("{}{more}, if it keeps failing like this", named.collect::<Vec<_>>().join(", "))
     }
 
-    /// `a/m, b/m at once, a/m after 8 s`, if they go on failing like this.
+    /// Lists the targets: `a/m, b/m at once, a/m after 8 s`.
     fn asks(&self, first: &str) -> String {
         let Forecast { waits_ms, targets, .. } = &self.forecast;
         let named = waits_ms.iter().zip(targets).take(WAITS);
@@ -114,7 +114,7 @@ impl Report<'_> {
         let budget = wording::span(self.plan.max_wait_ms);
         let Plan { name, jitter, .. } = self.plan;
         let schedule = match *jitter > 0.0 {
-            true => format!("the {name} schedule, each wait up to {:.0} % off", jitter * 100.0),
+            true => format!("the {name} schedule, each wait ±{:.0} %", jitter * 100.0),
             false => format!("the {name} schedule"),
         };
         let schedule = if self.first.is_some() { format!("{schedule} of the route") } else { schedule };
@@ -150,17 +150,17 @@ impl Report<'_> {
     }
 }
 
-/// `at once`, `after 8 s`
+/// Formats a wait as `at once` or `after 8 s`.
 fn after(wait_ms: u64) -> String {
     if wait_ms == 0 { "at once".to_owned() } else { format!("after {}", wording::span(wait_ms)) }
 }
 
-/// A reason quotes the input, and people post it.
+/// Redacts keys in a reason, because it quotes the input and people post it.
 fn without_keys(reason: &str) -> String {
     redact(reason, 4096)
 }
 
-/// A name and what there is to say; each further line is below the first.
+/// Prints a label and a text. Further lines are indented below the first.
 fn fact(printer: &mut Printer<impl Write>, ink: Ink, name: &str, text: &str) -> Result<()> {
     let margin = " ".repeat(NAMES);
     let mut first = true;

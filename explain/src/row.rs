@@ -1,4 +1,4 @@
-//! Failures as JSON lines in, what they are as JSON lines out.
+//! Diagnoses failures given as JSON lines.
 
 use std::{
     collections::BTreeMap,
@@ -33,10 +33,10 @@ fn http() -> args::Stage {
     args::Stage::Http
 }
 
-/// Says of each line what it is.
+/// Diagnoses each line, and prints the result.
 pub(super) fn predict(lines: impl BufRead, mut out: impl Write) -> Result<()> {
     for (number, line) in (1..).zip(lines.lines()) {
-        let line = line.with_context(|| format!("line {number} cannot be read"))?;
+        let line = line.with_context(|| format!("cannot read line {number}"))?;
         if line.trim().is_empty() {
             continue;
         }
@@ -48,7 +48,7 @@ pub(super) fn predict(lines: impl BufRead, mut out: impl Write) -> Result<()> {
 
 impl Row {
     fn parse(line: &str) -> Result<Self> {
-        serde_json::from_str(line).context("it is no failure as a JSON object with at least an id")
+        serde_json::from_str(line).context("it is not a failure: expected a JSON object with at least an id")
     }
 
     fn predict(&self) -> Result<serde_json::Value> {

@@ -1,4 +1,4 @@
-//! `everturn explain`: what a failure is, why, and what would be done about it.
+//! `everturn explain`: the diagnosis of a failure, its reasons, and what a turn would do.
 
 use std::{
     io::{self, IsTerminal as _, Read as _, Write as _},
@@ -14,39 +14,40 @@ use everturn_orchestrator::{Clock as _, SystemClock};
 
 use crate::{args::Explain, case::Case, forecast::Forecast, report::Report, row, verdict::Verdict};
 
-/// The most that is read, in bytes: more than any client keeps of a failed response.
+/// Maximum input size, in bytes: more than any client keeps of a failed response.
 const LONGEST_INPUT: u64 = 8 << 20;
 
-/// The longest error about the input, in bytes.
+/// Maximum length of an error about the input, in bytes.
 const LONGEST_ERROR: usize = 4096;
 
-/// How a turn would wait, as it is configured.
+/// The configured retry behaviour.
 pub struct Plan {
-    /// What decides, without what is left to chance.
+    /// The schedule, without jitter.
     pub schedule: Arc<dyn Schedule + Send + Sync>,
-    /// Its name.
+    /// The schedule's name.
     pub name: &'static str,
-    /// How far each wait may be off, as a share of it.
+    /// Maximum deviation of each wait, as a fraction of it.
     pub jitter: f64,
-    /// The most milliseconds that the waits of one step add up to.
+    /// Maximum sum of the waits of one step, in milliseconds.
     pub max_wait_ms: u64,
-    /// Whether usage limits are sat out.
+    /// Whether usage limits are waited out.
     pub parks: bool,
-    /// The targets of the route; empty where there is no route.
+    /// The targets of the route; empty without a route.
     pub targets: Vec<Target>,
 }
 
-/// Explains one failure, or every line's. `plan` gives what is configured, on a route or without one.
+/// Explains one failure, or each line of the input. `plan` returns the configured retry behaviour, for a route or
+/// without one.
 ///
 /// # Errors
-/// When the input or the configuration cannot be understood.
+/// Returns an error if the input or the configuration is invalid.
 pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> Result<ExitCode> {
     if args.jsonl {
         let written = row::predict(io::stdin().lock(), io::BufWriter::new(io::stdout()));
         return printer::unless_closed(written.map(|()| ExitCode::SUCCESS));
     }
     let mut plan = plan(args.route.as_deref())?;
-    // What is wrong with the input is quoted, and people post it.
+    // The error quotes the input, and people post it.
     let case =
         Case::new(args, &input()?).map_err(|error| anyhow!(redact(&format!("{error:#}"), LONGEST_ERROR)))?;
     let now = args.now.map_or_else(|| SystemClock::new().now().0, epoch_ms);
@@ -84,16 +85,16 @@ pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> R
     printer::unless_closed(written.map(|()| ExitCode::SUCCESS))
 }
 
-/// What was pasted or piped.
+/// Reads the pasted or piped input.
 fn input() -> Result<String> {
     let mut stdin = io::stdin();
     if stdin.is_terminal() {
-        writeln!(io::stderr(), "Paste what came back, on lines of its own, then press Ctrl-D:")?;
+        writeln!(io::stderr(), "Paste the response, then press Ctrl-D on an empty line:")?;
     }
     let mut bytes = Vec::new();
-    (&mut stdin).take(LONGEST_INPUT + 1).read_to_end(&mut bytes).context("standard input cannot be read")?;
+    (&mut stdin).take(LONGEST_INPUT + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     if bytes.len() as u64 > LONGEST_INPUT {
-        bail!("that is more than {} MiB: cut it to the response that failed", LONGEST_INPUT >> 20);
+        bail!("the input exceeds {} MiB: reduce it to the failed response", LONGEST_INPUT >> 20);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,4 +1,4 @@
-//! What is said of an input that is no failure.
+//! The answer to an input that is not a failure.
 
 use std::io::Write;
 
@@ -14,14 +14,14 @@ use serde_json::json;
 pub(super) enum Verdict {
     /// The input is a complete answer.
     Success,
-    /// Nothing in the input is known for a failure.
+    /// The input matches no known failure.
     Unrecognised,
 }
 
 impl Verdict {
     fn words(self) -> &'static str {
         match self {
-            Self::Success => "This is a success: the stream has a complete answer.",
+            Self::Success => "This is not a failure: the stream contains a complete answer.",
             Self::Unrecognised => "This is not recognised as a provider failure.",
         }
     }
@@ -30,8 +30,8 @@ impl Verdict {
         match self {
             Self::Success => "Paste the response that failed instead.",
             Self::Unrecognised => {
-                "Paste the response as curl -i prints it; its body alone, with --status; the last lines of an SDK's \
-                 traceback; or name how the connection failed with --transport."
+                "Paste the output of curl -i, a body with --status, or the last lines of an SDK's \
+                 traceback; or name the connection error with --transport."
             }
         }
     }
@@ -43,7 +43,7 @@ impl Verdict {
         }
     }
 
-    /// Says so. `said`: what the input says.
+    /// Prints the verdict. `said`: the text of the input.
     pub(super) fn write(self, printer: &mut Printer<impl Write>, said: &str, json: bool) -> Result<()> {
         if json {
             let object = json!({

@@ -1,21 +1,21 @@
-//! The diagnosis: no panic, bounded output, no secret, and never a wait beyond a year.
+//! The diagnosis: no panic, bounded output, no secret, and no wait of more than a year.
 //!
-//! An input looks like a response: a first line of stage, transport and status in three bytes, then headers, a blank
-//! line, the body.
+//! An input resembles a response: three bytes for stage, transport and status, then headers, a blank line, and the
+//! body.
 
 #![no_main]
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use libfuzzer_sys::fuzz_target;
 
-/// When the tests take place, in epoch milliseconds.
+/// The time of the tests, in epoch milliseconds.
 const NOW: u64 = 1_788_220_800_000;
 
 /// What must never be shown.
 const SECRET: &str = "Zq7RkT0vWm3XnB8yLd5HsJ2c";
-/// How much of it is too much.
+/// Number of its characters that count as a leak.
 const SEEN: usize = 12;
-/// How it comes into a body.
+/// The forms in which it appears in a body.
 const FORMS: [&str; 7] = [
     "sk-{}",
     "Bearer {}",
@@ -29,7 +29,7 @@ const FORMS: [&str; 7] = [
 fuzz_target!(|input: &[u8]| {
     let [first, second, third, rest @ ..] = input else { return };
     let text = String::from_utf8_lossy(rest);
-    // The fuzzer learns the secret from the comparison, and may say it in a form that nobody can know for one.
+    // The fuzzer learns the secret from the comparison, and may use it in a form that cannot be recognized.
     if text.contains(&SECRET[..SEEN]) {
         return;
     }

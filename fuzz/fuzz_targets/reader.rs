@@ -1,4 +1,5 @@
-//! Every API's reader: the same facts however the bytes are split, calls only in a complete answer, within its bounds.
+//! Every API's reader: the same events however the bytes are split, calls only in a complete answer, and within its
+//! limits.
 //!
 //! The first byte of the input is the size of the pieces; all readers read the rest.
 

@@ -1,4 +1,4 @@
-//! The event decoder against a plain one that has all bytes at once, and against itself in pieces.
+//! The event decoder, compared with a simple one that has all bytes at once, and with itself on split input.
 //!
 //! The first byte of the input is the size of the pieces, the second the decoder's limit in units of 16 bytes.
 
@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The events of these pieces, and whether the limit was met.
+/// Returns the events of these pieces, and whether the limit was exceeded.
 fn decoded<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, bool) {
     let mut decoder = SseDecoder::new(limit);
     let mut events = Vec::new();
@@ -41,7 +41,7 @@ fn decoded<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec
     (events, false)
 }
 
-/// The format as its specification tells it, without a thought for speed.
+/// A straightforward implementation of the specification.
 fn plain(bytes: &[u8]) -> Vec<Event> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text).replace("\r\n", "\n").replace('\r', "\n");

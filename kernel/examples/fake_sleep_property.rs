@@ -1,9 +1,9 @@
-//! A property test of turns that sleep for up to hours, in no time; the README shows it.
+//! A property test in which turns sleep for hours of virtual time. The README shows it.
 //!
-//! `cargo test -p everturn-kernel --example fake_sleep_property` tests the property,
-//! `cargo run -p everturn-kernel --example fake_sleep_property` prints one of its stories.
-#![cfg_attr(not(test), allow(unused_imports, reason = "the property itself is there in tests only"))]
-#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+//! `cargo test -p everturn-kernel --example fake_sleep_property` runs the test;
+//! `cargo run -p everturn-kernel --example fake_sleep_property` prints the transcript of one case.
+#![cfg_attr(not(test), allow(unused_imports, reason = "the property is compiled only for tests"))]
+#![allow(clippy::print_stdout, reason = "the example prints its result")]
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ proptest! {
     #[test]
     fn nothing_breaks_a_turn(script in any_script(), point in 0..50u32) {
         let mut world = World::new(script).with_schedule(Minutes);
-        world.crash_at(point); // the process ends there, and another one goes on with what was saved
+        world.crash_at(point); // the process ends at this point, and another continues from the last save
         world.run().sealed().expect("the turn ends");
         world.check(); // the invariants: no text twice, no tool twice, no wait below the hint, one end, ...
     }

@@ -1,4 +1,4 @@
-//! A tool call on its way to its one result.
+//! One tool call, from its arrival to its result.
 
 use alloc::{
     boxed::Box,
@@ -11,27 +11,27 @@ use everturn_wire::{CallerCall, Chunk, Decider, Decision, EventBody, StepId, Val
 
 use crate::{Arguments, Assessment, Check, Millis, ToolAnswer, ToolCall, check::Asking, review::Review};
 
-/// Sent to the model when a crash interrupted a call, which may or may not have had its effect.
+/// Result for the model when a crash interrupted a call, which may or may not have had its effect.
 const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it is not known whether it took effect, so it was not run again)";
-/// Sent to the model when a stop or a failure ended the turn before the call's result.
+/// Result for the model when a stop or a failure ended the turn before the call completed.
 pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended before it was done)";
 
-/// Sent to the model as the result of a report that fits its schema.
+/// Result for the model when its report fits the schema.
 const REPORTED: &str = "The report was accepted.";
 
 /// A call of the current step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenCall {
     pub(crate) call: ToolCall,
-    /// What must happen before it runs; `None` = nothing, or it happened.
+    /// What must happen before the call runs; `None` if nothing must, or if it already has.
     pub(crate) check: Option<Box<Check>>,
-    /// What was decided about whether it may run, in order.
+    /// Decisions on whether the call may run, in order.
     pub(crate) decisions: Vec<Decision>,
     pub(crate) state: CallState,
 }
 
-/// The progress of a call: pending, then running, then done. A call that must be checked is pending again once it is
-/// allowed; apart from that it never goes back.
+/// Progress of a call: pending, running, done. A call that must be checked becomes pending again once it is allowed;
+/// otherwise a call never goes back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallState {
     /// Waiting for a free slot.
@@ -40,9 +40,9 @@ pub(crate) enum CallState {
     Asking(Asking),
     /// A model reviews it.
     Reviewing(Review),
-    /// May have been started, at this time.
+    /// Possibly started, at this time.
     Running { since: Millis },
-    /// Has its result, which has been published.
+    /// Finished, with the result that was published.
     Done(ToolAnswer),
 }
 
@@ -113,7 +113,7 @@ impl OpenCall {
         }
     }
 
-    /// The request for approval of a call that waits for one.
+    /// Returns the request for approval if the call waits for one.
     pub(crate) fn asked_event(&self, step_id: &StepId) -> Option<EventBody> {
         let CallState::Asking(asking) = self.state else { return None };
         let reason = match self.check.as_deref() {
@@ -160,7 +160,7 @@ impl OpenCall {
         }
     }
 
-    /// What ends the check of a call whose turn ends.
+    /// Returns the event that ends the call's check when its turn ends.
     pub(crate) fn check_cancelled(&self, step_id: &StepId) -> Option<EventBody> {
         match self.state {
             CallState::Asking(_) => {
@@ -175,7 +175,8 @@ impl OpenCall {
         }
     }
 
-    /// Returns the answer to a call that does not run: its arguments are not JSON, its check refused it, or it is a report.
+    /// Returns the result of a call that does not run: its arguments are not JSON, its check refused it, or it is a
+    /// report.
     pub(crate) fn prompt_answer(&self) -> Option<ToolAnswer> {
         match (&self.call.arguments, self.check.as_deref()) {
             (Arguments::Malformed { reason, .. }, _) => {
@@ -190,23 +191,23 @@ impl OpenCall {
         }
     }
 
-    /// Whether it is for the caller to run.
+    /// Whether the caller runs this call.
     pub(crate) fn is_of_caller(&self) -> bool {
         self.check.as_deref() == Some(&Check::Caller)
     }
 
-    /// The call as its caller is told of it.
+    /// Returns the call in the form sent to the caller.
     pub(crate) fn caller_call(&self) -> CallerCall {
         let (tool_call_id, tool_name) = (self.call.id.clone(), self.call.name.clone());
         CallerCall { tool_call_id, tool_name, input: self.input() }
     }
 
-    /// Whether it may run as soon as there is a free slot.
+    /// Whether the call may run as soon as a slot is free.
     fn is_ready(&self) -> bool {
         self.state == CallState::Pending && self.check.is_none() && self.prompt_answer().is_none()
     }
 
-    /// Returns the answer to a call that a crash interrupted, unless it may run again.
+    /// Returns the result of a call that a crash interrupted; `None` if the call may run again.
     pub(crate) fn after_crash(&self, idempotent: &[String]) -> Option<ToolAnswer> {
         let again = idempotent.contains(&self.call.name);
         (self.is_running() && !again).then(|| ToolAnswer::error(INTERRUPTED_BY_CRASH))
@@ -220,11 +221,11 @@ impl OpenCall {
     }
 }
 
-/// Maximum length of a tool name, in bytes. No API accepts longer ones, so a longer one was invented by the model.
+/// Maximum length of a tool name, in bytes. No API accepts longer names, so the model invented a longer one.
 const MAX_NAME: usize = 256;
 
-/// Makes the call's id unique within its step, so that exactly one result belongs to it. Truncates a name that would
-/// fill the history; no tool has such a name.
+/// Makes the call's id unique within its step, so that exactly one result belongs to it. Truncates an overlong name,
+/// which no tool has and which would only fill the history.
 pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCall {
     if call.name.len() > MAX_NAME {
         call.name.truncate(call.name.floor_char_boundary(MAX_NAME - '…'.len_utf8()));
@@ -235,14 +236,14 @@ pub(crate) fn with_unique_id(mut call: ToolCall, others: &[OpenCall]) -> ToolCal
         call.id = "call".to_string();
     }
     if taken(&call.id) {
-        // Starts at a number that is probably free, so that a model that repeats one id causes no search.
+        // Start with a number that is probably free, so that a model that repeats one id does not cause a long search.
         let free = (others.len() + 1..).map(|n| format!("{}-{n}", call.id)).find(|id| !taken(id));
         call.id = free.unwrap_or(call.id);
     }
     call
 }
 
-/// Lets pending calls run while there are free slots.
+/// Starts pending calls while slots are free.
 pub(crate) fn promote(calls: &mut [OpenCall], places: u32, now: Millis) {
     let running = calls.iter().filter(|call| call.is_running()).count();
     let free = (places.max(1) as usize).saturating_sub(running);

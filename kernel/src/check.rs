@@ -9,21 +9,21 @@ use everturn_wire::{ApprovalScope, Decider, Decision, Verdict};
 
 use crate::{Millis, Moment, ToolCall};
 
-/// A tool call with what its host says about it. Passed on by hosts, not by adapters.
+/// A tool call and the host's instructions for it. Produced by hosts, not by adapters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedCall {
     /// The call.
     pub call: ToolCall,
-    /// What the host says.
+    /// The host's instructions.
     pub checked: Checked,
 }
 
-/// What a host says about a tool call when it arrives. By default nothing: the call runs.
+/// A host's instructions for a tool call, given when the call arrives. Default: none, the call runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// What must happen before the call runs; `None` = nothing.
+    /// What must happen before the call runs; `None` if nothing.
     pub check: Option<Check>,
-    /// What was decided already, to be kept with the call's result: by a rule, or because its tool was allowed before.
+    /// A decision already made by a rule or an earlier grant, to be kept with the call's result.
     pub decision: Option<Decision>,
 }
 
@@ -33,8 +33,8 @@ impl From<Check> for Checked {
     }
 }
 
-/// What must happen before a call runs. Decided by the host when the call arrives, and saved with it, so that a restart
-/// under another configuration loosens nothing.
+/// What must happen before a call runs. The host decides when the call arrives. The check is saved with the call, so
+/// that a restart with another configuration cannot loosen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
     /// A person must allow it.
@@ -43,24 +43,25 @@ pub enum Check {
     Review {
         /// Maximum duration of the review with all its attempts, in milliseconds.
         within_ms: u64,
-        /// Who is asked if the review fails or takes too long; `None` = the call is denied.
+        /// Asks a person if the review fails or times out; `None` denies the call.
         otherwise: Option<Approval>,
     },
-    /// It does not run. The model receives this text as the call's failed result.
+    /// The call does not run. The model receives this text as the failed result.
     Refused(String),
-    /// It is the turn's final report and does not run: `None` = it fits its schema; else why not, which the model receives.
+    /// The call is the turn's final report and does not run. `None` if the report fits its schema; otherwise the
+    /// reason, which the model receives.
     Report(Option<String>),
-    /// Whoever began the turn runs it. It never runs here: once the other calls of the step have their results, the turn ends
-    /// with [`DoneReason::ToolCalls`](everturn_wire::DoneReason::ToolCalls).
+    /// The caller runs the call. It never runs here: once the other calls of the step have results, the turn ends with
+    /// [`DoneReason::ToolCalls`](everturn_wire::DoneReason::ToolCalls).
     Caller,
 }
 
-/// How a person is asked.
+/// A request for a person's approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approval {
     /// Why approval is needed, for display.
     pub reason: Option<String>,
-    /// How long to wait for an answer before the call is denied, in milliseconds; `None` = without limit.
+    /// Milliseconds to wait for an answer before the call is denied; `None` = no limit.
     pub within_ms: Option<u64>,
 }
 
@@ -73,18 +74,18 @@ pub struct Answer {
     pub call_id: String,
     /// Whether it may run.
     pub allows: bool,
-    /// Whether the answer also holds for the other calls of this tool that wait for one. Ignored if the call is denied.
+    /// Whether the answer also applies to the other pending calls of this tool. Ignored for a denial.
     pub whole_tool: bool,
-    /// The person's reason. The model is told the reason of a denial.
+    /// The person's reason. The model receives the reason for a denial.
     pub reason: Option<String>,
-    /// The person's name, for those who read the conversation later.
+    /// The person's name, shown to later readers of the conversation.
     pub name: Option<String>,
-    /// What the person answered with.
+    /// The client that the person answered with.
     pub via: Option<String>,
 }
 
 impl Answer {
-    /// As it is kept with the call's result.
+    /// Returns the decision to keep with the call's result.
     pub(crate) fn decision(&self) -> Decision {
         let verdict = if self.allows { Verdict::Allowed } else { Verdict::Denied };
         Decision {
@@ -97,7 +98,7 @@ impl Answer {
     }
 }
 
-/// The model reads it as the result of a call that a person did not allow.
+/// Returns the result that the model receives for a call denied by a person.
 pub(crate) fn denied_by_person(reason: Option<&str>) -> String {
     match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
         Some(reason) => format!("(tool failed: the user denied this call: {reason})"),
@@ -105,10 +106,10 @@ pub(crate) fn denied_by_person(reason: Option<&str>) -> String {
     }
 }
 
-/// The model reads it as the result of a call for which nobody answered.
+/// Result for the model when nobody answered in time.
 pub(crate) const NOT_ANSWERED: &str = "(tool failed: not approved in time, so it was not run)";
 
-/// The model reads it as the result of a call that the reviewer denied.
+/// Returns the result that the model receives for a call denied by the reviewer.
 pub(crate) fn denied_by_review(rationale: Option<&str>) -> String {
     match rationale.map(str::trim).filter(|rationale| !rationale.is_empty()) {
         Some(rationale) => format!("(tool failed: the automatic review denied this call: {rationale})"),
@@ -116,20 +117,20 @@ pub(crate) fn denied_by_review(rationale: Option<&str>) -> String {
     }
 }
 
-/// The model reads it as the result of a call whose review came to no decision.
+/// Returns the result that the model receives for a call whose review reached no decision.
 pub(crate) fn not_reviewed(why: &str) -> String {
     format!("(tool failed: not run, because the automatic review came to no decision: {why})")
 }
 
-/// The model reads it as the result of a call that its caller runs, unless the real result has taken its place.
+/// Placeholder result for a call that the caller runs, until the real result replaces it.
 pub(crate) const HANDED_OVER: &str =
     "(not run here: handed to the caller, who runs it and sends the result with the next request)";
 
-/// A person is asked about a call.
+/// A pending request for a person's approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asking {
     pub(crate) since: Millis,
-    /// When the call is denied for want of an answer.
+    /// When the call is denied if nobody answers.
     pub(crate) until: Option<Millis>,
 }
 
@@ -138,13 +139,13 @@ impl Asking {
         Self { since: now, until: approval.within_ms.map(|within_ms| now.plus(within_ms)) }
     }
 
-    /// After a restart: a clock that was set back cannot make it longer than decided.
+    /// Shortens the wait after a restart if the clock was set back, so that it is no longer than decided.
     pub(crate) fn clamp(&mut self, now: Millis) {
         let latest = self.end().map(|Moment { decided_ms, .. }| now.plus(decided_ms));
         self.until = self.until.min(latest);
     }
 
-    /// When it ends by itself, and how long it lasts then.
+    /// Returns when the wait ends by itself, and its decided length.
     pub(crate) fn end(self) -> Option<Moment> {
         self.until.map(|at| Moment { at, decided_ms: at.since(self.since) })
     }

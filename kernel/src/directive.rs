@@ -1,4 +1,4 @@
-//! The answer to a failure: ask a target after a wait, or give up.
+//! Directives: what to do about a failure.
 
 use alloc::{borrow::Cow, format, string::String};
 use core::time::Duration;
@@ -9,76 +9,77 @@ use crate::{Health, Ledger, Millis, Target};
 
 static NOTHING_KNOWN: Health = Health::new();
 
-/// A failure put to a schedule: what failed, on which target, and what happened earlier in the step.
+/// The question that a schedule answers: which target failed, how, and what happened earlier in the step.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Question<'a> {
-    /// The time.
+    /// The current time.
     pub now: Millis,
-    /// A hash of the turn's id: draw jitter from it.
+    /// A hash of the turn's id. Derive jitter from it.
     pub key: u64,
-    /// The failure. It may be final, because another target may still succeed.
+    /// The failure. Another target may succeed even if the failure is final.
     pub failure: &'a Failure,
     /// What happened earlier in the step.
     pub ledger: &'a Ledger,
     /// The targets of the turn; never empty.
     pub targets: &'a [Target],
-    /// What other turns have found out about the targets. The kernel knows nothing of them: see [`Question::knowing`].
+    /// What other turns have learnt about the targets. The kernel itself knows nothing about them; see
+    /// [`Question::knowing`].
     pub health: &'a Health,
 }
 
 impl<'a> Question<'a> {
-    /// A question of a turn without a name: its key is 0.
+    /// Creates a question for a turn without a name: its key is 0.
     pub fn new(now: Millis, failure: &'a Failure, ledger: &'a Ledger, targets: &'a [Target]) -> Self {
         Self { now, key: 0, failure, ledger, targets, health: &NOTHING_KNOWN }
     }
 
-    /// The same question, asked by someone who knows this of the targets.
+    /// Sets what is known about the targets.
     #[must_use]
     pub fn knowing(self, health: &'a Health) -> Self {
         Self { health, ..self }
     }
 
-    /// The target that failed.
+    /// Returns the target that failed.
     pub fn failed(&self) -> &'a Target {
         &self.targets[self.ledger.target]
     }
 
-    /// The targets that may be asked in this step, as indexes.
+    /// Returns the targets that this step may still ask, as indexes.
     pub fn left(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.targets.len()).filter(|index| !self.ledger.out.contains(index))
     }
 }
 
-/// A call that is about to be made: at the start of a step, or after a wait. Which target should it ask?
+/// The question which target the next call should ask, at the start of a step or after a wait.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct NextCall<'a> {
-    /// The time.
+    /// The current time.
     pub now: Millis,
-    /// The target that was asked last, or that was waited for, as an index; the first one when the turn begins.
+    /// The target that was asked or waited for last, as an index; the first one when the turn begins.
     pub current: usize,
     /// The targets of the turn.
     pub targets: &'a [Target],
-    /// What happened in the step so far, if it has begun.
+    /// What has happened in the step so far; `None` at its start.
     pub ledger: Option<&'a Ledger>,
-    /// What is known of the targets, as in [`Question::health`].
+    /// What is known about the targets, as in [`Question::health`].
     pub health: &'a Health,
 }
 
 impl<'a> NextCall<'a> {
-    /// The first call of a step, by someone who knows nothing about the targets.
+    /// Creates the question for the first call of a step, with nothing known about the targets.
     pub fn new(now: Millis, current: usize, targets: &'a [Target]) -> Self {
         Self { now, current, targets, ledger: None, health: &NOTHING_KNOWN }
     }
 
-    /// The same, by someone who knows this about the targets.
+    /// Sets what is known about the targets.
     #[must_use]
     pub fn knowing(self, health: &'a Health) -> Self {
         Self { health, ..self }
     }
 
-    /// Whether a target may be asked: nothing is known against it, nor did it fail in this step.
+    /// Whether a target may be asked: it has no mark, and it has not failed in this step.
     pub fn is_free(&self, target: usize) -> bool {
         let Some(asked) = self.targets.get(target) else { return false };
         let is_out = self.ledger.is_some_and(|ledger| ledger.out.contains(&target));
@@ -91,8 +92,8 @@ impl<'a> NextCall<'a> {
         !is_out && [self.health, &own].iter().all(|health| health.free_at(self.now, asked) <= self.now)
     }
 
-    /// After a wait: the target that was waited for, unless others found out meanwhile that it is limited; then a free one.
-    /// `None` at the start of a step.
+    /// Returns the target for a call after a wait: the one that was waited for, or a free one if that target has become
+    /// limited meanwhile. `None` at the start of a step.
     pub(crate) fn after_wait(&self) -> Option<usize> {
         self.ledger?;
         let current = self.targets.get(self.current)?;
@@ -100,7 +101,7 @@ impl<'a> NextCall<'a> {
         Some(if is_walled { self.current_or_free() } else { self.current })
     }
 
-    /// The target that was asked last if it is free, else the first free one, else the one that was asked last.
+    /// Returns the current target if it is free, else the first free one, else the current one.
     pub fn current_or_free(&self) -> usize {
         let free = || (0..self.targets.len()).find(|index| self.is_free(*index));
         if self.is_free(self.current) { self.current } else { free().unwrap_or(self.current) }
@@ -120,27 +121,28 @@ pub enum Directive {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ask {
-    /// Which one, as an index.
+    /// The target, as an index.
     pub target: usize,
-    /// How long to wait first. If the same request is repeated, the wait is extended to the provider's hint unless `clamped`
-    /// is set.
+    /// Wait before the call. A repetition of the same request waits at least as long as the provider's hint, unless
+    /// `clamped` is set.
     pub wait: Duration,
-    /// The wait is shorter than the target's own hint on purpose: it is not lengthened, and watchers are told.
+    /// The wait is deliberately shorter than the target's hint. It is not extended, and subscribers are told.
     pub clamped: bool,
-    /// The target that failed is not asked again in this step.
+    /// Do not ask the failed target again in this step.
     pub drops_failed: bool,
-    /// It does not count against the schedule's maximum of retries.
+    /// Do not count this retry against the schedule's maximum.
     pub uncounted: bool,
-    /// A cycle of failures is over: the next one begins empty.
+    /// This failure ends a cycle; the next cycle starts without failures.
     pub ends_cycle: bool,
-    /// The wait is for a usage limit to reset, which takes hours or days: the budget does not cover it, only its deadline.
+    /// The wait is for a usage limit to reset, which takes hours or days. It is not charged to the budget, but must end
+    /// before the budget's deadline.
     pub is_wall: bool,
     /// The reason, for people. Published with `target-switched`.
     pub reason: Cow<'static, str>,
 }
 
 impl Ask {
-    /// Asks that target after a wait.
+    /// Creates a directive to ask this target after this wait.
     pub fn new(target: usize, wait: Duration) -> Self {
         Self {
             target,
@@ -154,7 +156,7 @@ impl Ask {
         }
     }
 
-    /// With this reason.
+    /// Sets the reason.
     #[must_use]
     pub fn because(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.reason = reason.into();
@@ -162,13 +164,13 @@ impl Ask {
     }
 }
 
-/// Ending the turn with the failure.
+/// A directive to end the turn with the failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GiveUp {
     /// How the chain of retries ended.
     pub outcome: RetryOutcome,
-    /// More about it, for people.
+    /// Details, for people.
     pub detail: Option<String>,
 }
 
@@ -179,7 +181,7 @@ impl From<RetryOutcome> for GiveUp {
 }
 
 impl GiveUp {
-    /// The wait is longer than is allowed.
+    /// Gives up because the wait is longer than allowed.
     pub fn too_long(wait_ms: u64, cap_ms: u64, failure: &Failure) -> Self {
         let (wait, cap) = (wait_ms.div_ceil(1000), cap_ms / 1000);
         let detail = format!(

@@ -19,8 +19,8 @@ use crate::{
 };
 use tasks::Tasks;
 
-/// Maximum number of ready facts per batch, whose text is published together. A stream that never pauses must not block
-/// a stop. No fact is held back to wait for more.
+/// Maximum number of ready inputs per batch. The text of a batch is published together. The limit keeps a stream that
+/// never pauses from delaying a stop. No input waits for a batch to fill.
 const TAKEN_AT_ONCE: u32 = 32;
 
 /// What the driver of a turn needs from outside.
@@ -44,13 +44,13 @@ pub trait Host: Send {
     /// Starts a tool. Dropping the future cancels it.
     fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
 
-    /// Returns what must happen before a call runs, and what was decided already. Asked once, when the call arrives.
+    /// Returns what must happen before a call runs, and any decision already made. Called once, when the call arrives.
     /// Default: every call may run.
     fn check(&mut self, _call: &ToolCall) -> Checked {
         Checked::default()
     }
 
-    /// Starts an attempt of a review. Dropping the future cancels it. Default: it fails, as there is no reviewer.
+    /// Starts an attempt of a review. Dropping the future cancels it. Default: fails, because there is no reviewer.
     fn review(
         &mut self,
         _turn: &Turn,
@@ -61,19 +61,19 @@ pub trait Host: Send {
         Box::pin(ready(ReviewAnswer::Failed(failure)))
     }
 
-    /// Sleeps until a check ends by itself, or the next attempt of a review begins. It may end early. Default: for ever, so
-    /// that no check does.
+    /// Sleeps until a check expires or the next attempt of a review is due. May return early. Default: never returns,
+    /// so checks do not expire.
     fn sleep(&self, _left: Duration) -> BoxFuture<'static, ()> {
         Box::pin(pending())
     }
 
-    /// Whether to leave a turn with this want in its saved state, so that something else continues it from the
-    /// snapshot. Default: never.
+    /// Whether [`run_turn`] should return with the turn in its saved state, so that something else continues it from
+    /// the snapshot. Default: never.
     fn leaves(&mut self, _want: Want) -> bool {
         false
     }
 
-    /// Returns the next input from outside: a stop, a steering message, a tool's live output. Pending while there is
+    /// Polls for the next external input: a stop, a steering message, a tool's live output. Pending while there is
     /// none.
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input>;
 }
@@ -84,18 +84,18 @@ pub trait Host: Send {
 pub enum Ended {
     /// The turn is sealed; see [`Turn::outcome`].
     Sealed,
-    /// The host left the turn with this want (see [`Host::leaves`]). The turn is in its last committed state.
+    /// The host left the turn, which had this want (see [`Host::leaves`]). The turn is in its last committed state.
     Left(Want),
 }
 
-/// Drives a turn until it is sealed or the host leaves it, and returns which. `effects` are those of [`Turn::begin`],
-/// or of [`Input::Recover`] after a restore.
+/// Drives a turn until it is sealed or the host leaves it, and returns which happened. `effects` are those of
+/// [`Turn::begin`], or of [`Input::Recover`] after a restore.
 ///
 /// Without a retry strategy nothing is retried. Dropping the future stops all running work at once; the turn can be
 /// restored from its last commit.
 ///
 /// # Errors
-/// When a commit fails. Nothing more is published or started then.
+/// Returns the host's error when a commit fails. Nothing is published or started after that.
 pub async fn run_turn<H: Host>(
     turn: &mut Turn,
     effects: &mut Effects,
@@ -113,7 +113,7 @@ pub async fn run_turn<H: Host>(
             durable = Some(turn.revision());
             at_once = 0;
         }
-        // Streamed text does not change what is wanted.
+        // Streamed text does not change the wants.
         if !is_text {
             let want = turn.want();
             if want == Want::Nothing {
@@ -127,7 +127,7 @@ pub async fn run_turn<H: Host>(
         let input = poll_fn(|cx| {
             let next = match at_once {
                 TAKEN_AT_ONCE.. => yields(cx),
-                // All else was polled right before: it wakes this task when it has something.
+                // Everything else was polled just before, so it wakes this task when it is ready.
                 1.. if is_text => tasks.poll_call(cx),
                 _ => tasks.poll(cx, host),
             };
@@ -140,7 +140,7 @@ pub async fn run_turn<H: Host>(
         .await;
         is_text = is_delta(&input);
         if !effects.is_empty() && !is_text {
-            // Publish what is known before the commit that this input may cause.
+            // Publish pending text before the commit that this input may cause.
             host.tell(turn, effects);
         }
         let input = checked(input, host);
@@ -148,7 +148,7 @@ pub async fn run_turn<H: Host>(
     }
 }
 
-/// Has a tool call checked as it arrives.
+/// Asks the host to check a tool call as it arrives.
 fn checked<H: Host>(input: Input, host: &mut H) -> Input {
     match input {
         Input::Provider(op, StreamEvent::ToolCall(call)) => {

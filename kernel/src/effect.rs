@@ -31,7 +31,7 @@ impl Effects {
         self.list.is_empty()
     }
 
-    /// Whether any effect must be durable before it is published: all but streamed text must.
+    /// Whether any effect must be durable before it is published. Only streamed text need not be.
     pub fn is_binding(&self) -> bool {
         self.binding
     }

@@ -1,4 +1,4 @@
-//! Health: what is known about credentials and models, as data.
+//! Health: what is known about credentials and models.
 
 use alloc::{collections::BTreeMap, string::String};
 
@@ -7,53 +7,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Millis, Target, millis::LONGEST_WAIT_MS};
 
-/// How long a mark lasts where the provider named no wait, in milliseconds.
+/// Length of a mark if the provider gave no hint, in milliseconds.
 pub const USUAL_MARK_MS: u64 = 60_000;
 
-/// The shortest mark, in milliseconds: a hint of 0 must not make two failing targets take turns without a pause.
+/// Minimum length of a mark, in milliseconds. Without it, two targets that fail with a hint of 0 would alternate
+/// without a pause.
 pub(crate) const SHORTEST_MARK_MS: u64 = 1_000;
 
-/// What is known about credentials and models: until when they should not be asked. A plain value; its owner shares it
-/// between turns and puts it into the questions that schedules are asked.
+/// What is known about credentials and models: until when they should not be asked. A plain value. Its owner shares it
+/// between turns and passes it in with each question to a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Health {
-    /// Credentials that are used up or refused, by name.
+    /// Credentials that are exhausted or refused, by name.
     credentials: BTreeMap<String, Mark>,
-    /// Models that are overloaded, whoever asks.
+    /// Models that are overloaded for every credential.
     models: BTreeMap<String, Mark>,
-    /// Models that fail or limit one credential, by credential and model.
+    /// Models that fail for, or limit, one credential, by credential and model.
     pairs: BTreeMap<String, BTreeMap<String, Mark>>,
 }
 
-/// Until when something should not be asked, and why.
+/// Until when a credential or model should not be asked, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mark {
-    /// When the failure was.
+    /// The time of the failure.
     pub at: Millis,
-    /// When it may be asked again.
+    /// The time from which it may be asked again.
     pub until: Millis,
     /// The kind of the failure.
     pub category: Category,
-    /// Whether the provider named the wait. Otherwise it is a guess.
+    /// Whether the provider gave the wait as a hint. Otherwise it is an estimate.
     pub hinted: bool,
 }
 
 impl Health {
-    /// Nothing is known.
+    /// Creates a value with no marks.
     pub const fn new() -> Self {
         Self { credentials: BTreeMap::new(), models: BTreeMap::new(), pairs: BTreeMap::new() }
     }
 
-    /// Notes that a target failed. The mark lasts as long as the provider's hint, else 60 s, and at least 1 s. A newer hint
-    /// replaces an older mark of the same kind; otherwise a mark never becomes shorter. A failure that is about the request
-    /// leaves no mark.
+    /// Records that a target failed. The mark lasts as long as the provider's hint, else 60 s, and at least 1 s. A
+    /// newer hint replaces an older mark of the same kind; otherwise a mark is never shortened. A failure caused by the
+    /// request leaves no mark.
     pub fn note(&mut self, now: Millis, target: &Target, failure: &Failure) {
         self.fail(now, target, failure.category, failure.hint_ms);
     }
 
-    /// Marks what a failure of this kind is about.
+    /// Marks the credential, the model or the pair that this kind of failure concerns.
     pub(crate) fn fail(&mut self, at: Millis, target: &Target, category: Category, hint_ms: Option<u64>) {
         let until = at.plus(hint_ms.unwrap_or(USUAL_MARK_MS).clamp(SHORTEST_MARK_MS, LONGEST_WAIT_MS));
         let mark = Mark { at, until, category, hinted: hint_ms.is_some() };
@@ -68,7 +69,8 @@ impl Health {
             | Category::NotFound
             | Category::Permission
             | Category::Unknown => lengthen(self.pairs.entry(credential).or_default(), model, mark),
-            // About the request, or our own: see `is_of_request`. A category of a newer version says nothing here.
+            // Caused by the request, or by this program (see `is_of_request`). A category from a newer version gives no
+            // information here.
             Category::ContextOverflow
             | Category::InvalidRequest
             | Category::ContentPolicy
@@ -78,8 +80,8 @@ impl Health {
         }
     }
 
-    /// Notes that a target answered a call that was made at `asked_at`. Marks from before no longer hold; later ones do: a
-    /// long answer says nothing about how the target does now. Returns whether there were any.
+    /// Records that a target answered a call made at `asked_at`. Removes marks set before that time. Later marks stay,
+    /// because a long answer says nothing about the target's present state. Returns whether any mark was removed.
     pub fn clear(&mut self, asked_at: Millis, target: &Target) -> bool {
         let forget = |marks: &mut BTreeMap<String, Mark>, name: &str| {
             marks.get(name).is_some_and(|mark| mark.at <= asked_at) && marks.remove(name).is_some()
@@ -91,30 +93,30 @@ impl Health {
         of_credential || of_model || of_pair
     }
 
-    /// Returns the unexpired mark on a target that ends last, if any.
+    /// Returns the mark on a target that expires last, if any is unexpired.
     pub fn mark(&self, now: Millis, target: &Target) -> Option<&Mark> {
         self.marks(now, target).max_by_key(|mark| mark.until)
     }
 
-    /// Returns until when the provider itself asked not to be asked: no guess of ours.
+    /// Returns the time until which the provider itself asked for no requests. Ignores estimates.
     pub(crate) fn walled_until(&self, now: Millis, target: &Target) -> Millis {
         let hinted = self.marks(now, target).filter(|mark| mark.hinted);
         hinted.map(|mark| mark.until).max().unwrap_or(now)
     }
 
-    /// The unexpired marks on a target.
+    /// Returns the unexpired marks on a target.
     fn marks(&self, now: Millis, target: &Target) -> impl Iterator<Item = &Mark> {
         let pair = self.pairs.get(&target.credential).and_then(|pairs| pairs.get(&target.model));
         let marks = [self.credentials.get(&target.credential), self.models.get(&target.model), pair];
         marks.into_iter().flatten().filter(move |mark| mark.until > now)
     }
 
-    /// When a target may be asked: now, where nothing is known against it.
+    /// Returns when a target may be asked; `now` if it has no mark.
     pub fn free_at(&self, now: Millis, target: &Target) -> Millis {
         self.mark(now, target).map_or(now, |mark| mark.until)
     }
 
-    /// Forgets marks that no longer hold.
+    /// Removes expired marks.
     pub fn tidy(&mut self, now: Millis) {
         let holds = |mark: &Mark| mark.until > now;
         self.credentials.retain(|_, mark| holds(mark));
@@ -126,17 +128,17 @@ impl Health {
     }
 }
 
-/// Whether a failure is about the target's account or offer, so that another one may well answer.
+/// Whether a failure concerns the target's account or model, so that another target may well succeed.
 pub(crate) fn is_of_target(category: Category) -> bool {
     is_refusal(category) || category == Category::QuotaExhausted
 }
 
-/// Whether a target refuses until somebody changes something: to wait for it is of no use.
+/// Whether a target refuses until somebody changes something, so that waiting does not help.
 pub(crate) fn is_refusal(category: Category) -> bool {
     matches!(category, Category::Auth | Category::Permission | Category::NotFound)
 }
 
-/// Whether a failure says nothing about the target: no other one would do better.
+/// Whether a failure says nothing about the target, so that no other target would do better.
 pub(crate) fn is_of_request(category: Category) -> bool {
     matches!(
         category,

@@ -6,7 +6,7 @@ use everturn_wire::{Failure, Image, OutputStream, QueuedMessage};
 
 use crate::{Answer, Op, ReviewAnswer, StreamEvent};
 
-/// A fact. One that does not apply, or no longer applies, changes nothing.
+/// A fact. An input that does not apply, or no longer applies, changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Input {
@@ -43,27 +43,27 @@ pub enum Input {
         /// The reviewer's answer.
         answer: Box<ReviewAnswer>,
     },
-    /// The moment named by [`Want::Tools`](crate::Want::Tools) or [`Want::Person`](crate::Want::Person) came. An early one
-    /// changes nothing.
+    /// The moment named by [`Want::Tools`](crate::Want::Tools) or [`Want::Person`](crate::Want::Person) has come. An
+    /// early input changes nothing.
     Due {
         /// The step that made the calls.
         step: u32,
     },
-    /// The wait before this call ended. An early tick changes nothing.
+    /// The wait before this call is over. An early tick changes nothing.
     Tick(Op),
     /// Stop the turn.
     Abort,
-    /// Stop the turn if its step is being retried: the retry is waiting, or has shown nothing yet.
+    /// Stop the turn if it is retrying: it waits for a retry, or the retry has shown nothing yet.
     AbortRetry,
-    /// Skip the wait for a retry. Also repeats the call at once if subscribers were told that the provider is silent
-    /// and nothing of its answer was shown.
+    /// Skip the wait for a retry. If subscribers were told that the provider is silent and nothing of its answer was
+    /// shown, repeat the call at once.
     RetryNow,
-    /// As [`RetryNow`](Self::RetryNow), but asks the target of this index from now on: later steps begin with it, too, and
-    /// the schedule moves on only when it fails. Changes nothing where the turn has no such target.
+    /// Like [`RetryNow`](Self::RetryNow), but ask the target with this index from now on. Later steps begin with it
+    /// too, and the schedule leaves it only when it fails. Changes nothing if the turn has no such target.
     GoTo(usize),
-    /// What the call was put off for is over: make it now. Changes nothing where the turn waits for something else.
+    /// The reason for putting the call off is gone: make it now. Changes nothing unless the call is on hold.
     Release,
-    /// Stop the turn if [`RetryNow`](Self::RetryNow) would apply: a turn with another model takes its place.
+    /// Stop the turn if [`RetryNow`](Self::RetryNow) would apply, because a turn with another model replaces it.
     MoveAway,
     /// Inject this message at the next tool-result boundary.
     Steer(QueuedMessage),
@@ -74,13 +74,13 @@ pub enum Input {
     },
     /// An internal fault, such as a panic in a tool. Ends the turn with this failure.
     Fault(Failure),
-    /// The next save was refused for good, and the turn restored as it was saved last. Takes back what was published
-    /// since, and ends the turn with this failure.
+    /// The next save was permanently refused, and the turn was restored from its last save. Withdraws what was
+    /// published since, and ends the turn with this failure.
     Unsaved(Failure),
-    /// The process is about to shut down: saves all that is known so far.
+    /// The process is about to shut down: save everything known so far.
     Checkpoint,
-    /// The turn was restored after its process ended. Always the first input of a restored turn. A new step may begin with
-    /// it: hand in the turn's own schedule.
+    /// The turn was restored after its process ended. Always the first input of a restored turn. A step may begin with
+    /// it, so pass the turn's own schedule.
     Recover,
 }
 
@@ -91,7 +91,7 @@ pub struct ToolAnswer {
     pub content: String,
     /// Whether the tool failed.
     pub is_error: bool,
-    /// Images that go with the text, where the model's API takes them: the text says what they are, for the others.
+    /// Images that go with the text. The text describes them for models whose API does not accept images.
     pub images: Vec<Image>,
 }
 
@@ -101,7 +101,7 @@ impl ToolAnswer {
         Self { content: content.into(), is_error: false, images: Vec::new() }
     }
 
-    /// Creates a failed answer, which the model receives.
+    /// Creates a failed answer. The model receives it.
     pub fn error(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_error: true, images: Vec::new() }
     }

@@ -1,25 +1,25 @@
-//! Jitter: spreads waits, so that turns which failed together do not retry together. Drawn from keys, never at random.
+//! Jitter: spreads waits so that turns that failed together do not retry together. Derived from keys, not random.
 
 use core::time::Duration;
 
-/// A part of a wait, and a number drawn for one retry of one turn.
+/// The jitter of one retry of one turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Jitter {
-    /// 0 to 1; 0 = exact.
+    /// Maximum deviation as a fraction of the wait, 0 to 1; 0 = exact.
     part: f64,
-    /// 0 to 1.
+    /// The pseudo-random draw, 0 to 1.
     draw: f64,
 }
 
 impl Jitter {
-    /// Draws for a retry. `part` is how far a wait may be off, 0 to 1; anything else counts as the nearest of them, and what
-    /// is no number as 0. The same `key` and `attempt` give the same draw.
+    /// Creates the jitter of a retry. `part` is the maximum deviation as a fraction of the wait; it is clamped to
+    /// 0..=1, and NaN counts as 0. The same `key` and `attempt` give the same result.
     pub fn new(part: f64, key: u64, attempt: u32) -> Self {
         let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
         Self { part, draw: unit(key, attempt) }
     }
 
-    /// The wait, up to that part of it shorter or longer.
+    /// Returns the wait, shortened or lengthened by at most `part` of it.
     #[must_use]
     pub fn spread(&self, wait: Duration) -> Duration {
         if self.part == 0.0 {
@@ -29,8 +29,8 @@ impl Jitter {
         Duration::try_from_secs_f64(wait.as_secs_f64() * factor).unwrap_or(wait)
     }
 
-    /// A wait that the provider asked for: never shorter, and longer by up to that part of it, by 2 % and 1 s at most. Those
-    /// that were told the same wait must not come back at the same moment either.
+    /// Returns a wait that the provider asked for, lengthened by at most `part` of it, 2 % and 1 s, and never
+    /// shortened. Callers that received the same hint must not all return at the same moment.
     #[must_use]
     pub fn lengthen(&self, hinted: Duration) -> Duration {
         if self.part == 0.0 || hinted.is_zero() {
@@ -42,14 +42,14 @@ impl Jitter {
     }
 }
 
-/// A key for a name that several parts make up. FNV-1a: stable across machines and versions, which std's hashes do not
-/// guarantee.
+/// Returns a key for a name made of several parts. Uses FNV-1a, which unlike std's hashes is stable across machines and
+/// versions.
 pub(crate) fn key_of(parts: &[&str]) -> u64 {
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
     parts.iter().flat_map(|part| part.bytes()).fold(0xCBF2_9CE4_8422_2325, fold)
 }
 
-/// A number from 0 to 1 that depends on nothing but its arguments (SplitMix64).
+/// Returns a number from 0 to 1 that depends only on its arguments (SplitMix64).
 fn unit(key: u64, attempt: u32) -> f64 {
     let mut z = key.wrapping_add(u64::from(attempt).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! The ledger of a step: its failures and retries so far, which schedules are given.
+//! The ledger of a step: its failures and retries so far, as input for schedules.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -9,37 +9,37 @@ use crate::{
     compaction::{Compacted, Summarizing},
 };
 
-/// Failures that a ledger keeps at most: a schedule that never gives up must not make its turn grow.
+/// Maximum number of failures kept, so that a schedule that never gives up does not make its turn grow.
 const MOST_FAILURES: usize = 64;
 
-/// What happened in a step so far. Starts anew with each step; saved with its turn.
+/// What has happened in a step so far. Reset for each step; saved with its turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ledger {
-    /// Number of retries scheduled so far, switches included; also the 0-based number of the next one.
+    /// Number of retries scheduled so far, including switches. Also the 0-based number of the next retry.
     pub retries: u32,
-    /// How many of them do not count against the schedule's maximum: a person requested them while the provider was silent, or
-    /// the schedule said so ([`crate::Ask::uncounted`]).
+    /// Number of retries that do not count against the schedule's maximum: a person requested them while the provider
+    /// was silent, or the schedule exempted them ([`crate::Ask::uncounted`]).
     pub uncounted: u32,
-    /// The sum of their waits, in milliseconds, but for those that the budget does not cover: for usage limits, and for the
-    /// network.
+    /// Sum of the waits in milliseconds, without those not charged to the budget: for usage limits and for the network.
     pub waited_ms: u64,
-    /// How often the step waited for a usage limit to reset ([`crate::Ask::is_wall`]), and for how many milliseconds in all.
+    /// How often the step waited for a usage limit to reset ([`crate::Ask::is_wall`]).
     pub walls: u32,
-    /// See `walls`.
+    /// Sum of the waits for usage limits, in milliseconds.
     pub walled_ms: u64,
     /// The target that is being asked, as an index into the turn's targets.
     pub target: usize,
-    /// The failures of the step that were answered with a retry, oldest first; at most the last 64. Empty where the turn
-    /// has no targets by name.
+    /// Failures of the step that were answered with a retry, oldest first; at most the last 64. Empty if the turn has
+    /// no named targets.
     pub failures: Vec<Seen>,
-    /// How many of the failures belong to cycles that are over.
+    /// Number of failures that belong to completed cycles.
     pub cycle_start: usize,
     /// Targets that are not asked again in this step, as indexes.
     pub out: Vec<usize>,
-    /// The retry that was scheduled last, as it was told. Boxed: most calls have none.
+    /// The last scheduled retry, as it was published. Boxed because most calls have none.
     pub(crate) last: Option<Box<Scheduled>>,
-    /// The calls are for a summary of the older history, not for the answer. Boxed: most steps make none.
+    /// Set while the step's calls are for a summary of the older history instead of the answer. Boxed because most
+    /// steps make none.
     pub(crate) summarizing: Option<Box<Summarizing>>,
     pub(crate) compacted: Compacted,
 }
@@ -47,33 +47,33 @@ pub struct Ledger {
 /// A failure that was answered with a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When it was.
+    /// The time of the failure.
     pub at: Millis,
     /// The target that failed, as an index.
     pub target: usize,
-    /// The counted retries before it.
+    /// Number of counted retries before it.
     pub retries: u32,
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub category: Category,
     /// The wait that the provider asked for, in milliseconds.
     pub hint_ms: Option<u64>,
 }
 
-/// A scheduled retry, kept for showing as long as the chain of retries goes on.
+/// A scheduled retry, kept for display while the series of retries lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scheduled {
-    /// How long the wait was decided to be.
+    /// The decided length of the wait, in milliseconds.
     pub(crate) delay_ms: u64,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) category: Category,
     pub(crate) message: String,
     pub(crate) code: Option<String>,
-    /// Another turn was refused, not this one.
+    /// Whether another turn was refused, not this one.
     pub(crate) shared: bool,
 }
 
 impl Seen {
-    /// A failure of the target that the ledger says is asked.
+    /// Creates a record of a failure of the target that the ledger names.
     pub(crate) fn now(now: Millis, ledger: &Ledger, failure: &Failure) -> Self {
         Self {
             at: now,
@@ -84,20 +84,20 @@ impl Seen {
         }
     }
 
-    /// When the provider's hint is over.
+    /// Returns when the provider's hint expires.
     pub(crate) fn hint_ends(&self) -> Millis {
         self.at.plus(self.hint_ms.unwrap_or(0))
     }
 }
 
 impl Ledger {
-    /// The ledger of a step that begins with that target.
+    /// Creates the ledger of a step that begins with this target.
     pub fn new(target: usize) -> Self {
         Self { target, ..Self::default() }
     }
 
-    /// The ledger of the next calls of the same step, whose retries are counted anew: what was waited stays charged, and targets
-    /// that are out stay out.
+    /// Returns the ledger for the next series of calls of the same step. Retries are counted from zero, waits stay
+    /// charged, and excluded targets stay excluded.
     pub(crate) fn next_series(&self, target: usize) -> Self {
         Self {
             waited_ms: self.waited_ms,
@@ -114,12 +114,12 @@ impl Ledger {
         self.retries.saturating_sub(self.uncounted)
     }
 
-    /// The failures of the current cycle: since the step began, or since a schedule last ended a cycle.
+    /// Returns the failures of the current cycle: since the step began, or since a schedule last ended a cycle.
     pub fn cycle(&self) -> &[Seen] {
         self.failures.get(self.cycle_start..).unwrap_or_default()
     }
 
-    /// Notes a failure that is answered with a retry; a cycle may end with it.
+    /// Records a failure that is answered with a retry and may end a cycle.
     pub(crate) fn note(&mut self, seen: Seen, ends_cycle: bool) {
         self.failures.push(seen);
         let surplus = self.failures.len().saturating_sub(MOST_FAILURES);
@@ -128,7 +128,7 @@ impl Ledger {
             if ends_cycle { self.failures.len() } else { self.cycle_start.saturating_sub(surplus) };
     }
 
-    /// The chain of retries as others see it: waiting until `next_at`, or being asked.
+    /// Returns the series of retries as clients see it: waiting until `next_at`, or calling.
     pub(crate) fn state(&self, next_at: Option<Millis>) -> RetryState {
         let last = self.last.as_deref();
         RetryState {

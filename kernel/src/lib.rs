@@ -4,13 +4,12 @@
 //! ([`Turn::want`], a pure function of its state). Because it is a value, it can be saved during a wait and continue in
 //! another process. [`run_turn`] drives it in the right order; [`Host`] is what that driver needs from outside.
 //!
-//! This crate does *not* sleep, read a clock, spawn, log or call a provider. No input makes it panic: one that does not
-//! apply changes nothing.
+//! This crate does *not* sleep, read a clock, spawn, log or call a provider. No input makes it panic: an input that
+//! does not apply changes nothing.
 //!
-//! To test code built on it, with a fake sleep, use the crate `everturn-testkit`.
+//! To test code built on this crate, with a fake sleep, use `everturn-testkit`.
 //!
-//! Start with `phase.rs`, the states. Then read `turn.rs`, the transitions, with one file for each phase that they
-//! leave.
+//! Start with `phase.rs`, the states. Then read `turn.rs`, the transitions, with one file per phase.
 #![no_std]
 
 extern crate alloc;

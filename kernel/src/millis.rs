@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Millis(pub u64);
 
-/// The longest wait that is ever scheduled, in milliseconds. Its end is below 2^53, up to which every JSON reader
-/// represents integers exactly.
+/// The longest wait ever scheduled, in milliseconds. It ends below 2^53, up to which every JSON reader represents
+/// integers exactly.
 pub(crate) const LONGEST_WAIT_MS: u64 = 1 << 52;
 
 impl Millis {

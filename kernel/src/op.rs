@@ -16,7 +16,7 @@ pub struct Op {
 }
 
 impl Op {
-    /// The next call of the step.
+    /// Returns the next call of the step.
     pub(crate) fn next(self) -> Self {
         Self { attempt: self.attempt.saturating_add(1), ..self }
     }

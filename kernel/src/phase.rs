@@ -42,19 +42,19 @@ pub(crate) enum Phase {
 pub(crate) struct Streaming {
     pub(crate) op: Op,
     pub(crate) ledger: Ledger,
-    /// When this call was wanted.
+    /// When this call was first wanted.
     pub(crate) since: Millis,
-    /// When its first token arrived; set once content has arrived.
+    /// When the first content arrived; `None` before.
     pub(crate) first_token_at: Option<Millis>,
     /// The content so far, in order.
     pub(crate) pieces: Vec<Piece>,
     /// The tool calls so far.
     pub(crate) calls: Vec<OpenCall>,
-    /// The last token counts received.
+    /// The latest token counts received.
     pub(crate) usage: Option<Usage>,
-    /// Whether subscribers were told that it is silent.
+    /// Whether subscribers were told that the provider is silent.
     pub(crate) is_silent: bool,
-    /// Whether a person asked for this call: it is made whatever others found out.
+    /// Whether a person asked for this call. It is then made regardless of the health of its target.
     pub(crate) by_person: bool,
 }
 
@@ -73,12 +73,12 @@ impl Streaming {
         }
     }
 
-    /// Whether this is a retry that has shown nothing yet.
+    /// Whether this call is a retry that has shown nothing yet.
     pub(crate) fn is_retry(&self) -> bool {
         self.ledger.retries > 0 && self.first_token_at.is_none()
     }
 
-    /// Whether anything arrived that a client may have seen: a retry would show it twice.
+    /// Whether anything arrived that a client may have seen. A retry would show it twice.
     pub(crate) fn has_content(&self) -> bool {
         self.first_token_at.is_some() || self.usage.is_some()
     }
@@ -88,7 +88,7 @@ impl Streaming {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    /// Reasoning. With an echo it is complete, and its text may be empty.
+    /// Reasoning. It is complete once it has an echo, and its text may be empty.
     Thinking {
         text: String,
         echo: Option<Echo>,
@@ -119,9 +119,9 @@ pub(crate) struct Backoff {
     pub(crate) ledger: Ledger,
     /// When the wait ends.
     pub(crate) resume_at: Millis,
-    /// Decided length of the wait, in milliseconds: a clock that was set back cannot make it longer.
+    /// Decided length of the wait, in milliseconds. A clock that was set back cannot make the wait longer.
     pub(crate) decided_ms: u64,
-    /// The call before it was put off: it is no retry.
+    /// The call was put off before it was made, so it is not a retry.
     pub(crate) held: bool,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// When the turn must look at its checks again.
+    /// Returns when the turn must look at its checks again.
     pub(crate) fn due_at(&self) -> Option<Millis> {
         let due = self.calls.iter().filter_map(|open| match open.state {
             CallState::Asking(asking) => asking.until,
@@ -147,10 +147,10 @@ impl Tools {
 /// The outcome of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The reason.
+    /// The reason why it ended.
     pub reason: DoneReason,
     /// The failure that ended it, if one did.
     pub failure: Option<Failure>,
-    /// The report that the turn had to end with, if it had to.
+    /// The final report, if one was required.
     pub report: Option<Box<FinalReport>>,
 }

@@ -1,4 +1,4 @@
-//! Policies over several targets. Pure: what is known of the targets is part of each question.
+//! Presets: schedules over several targets. Pure; what is known about the targets is part of each question.
 
 mod cycling;
 mod handover;
@@ -19,7 +19,7 @@ use crate::{
     health::{is_of_request, is_refusal},
 };
 
-/// Shared health plus the failures of this step, so that decisions do not depend on what others have reported yet.
+/// Returns the shared health with the failures of this step added, because others may not have reported them yet.
 fn known(question: &Question<'_>) -> Health {
     let mut known = question.health.clone();
     for seen in &question.ledger.failures {
@@ -31,17 +31,17 @@ fn known(question: &Question<'_>) -> Health {
     known
 }
 
-/// Targets that may be asked instead of the failed one, as indexes. Excludes those that would send the same request; empty if
-/// the failure is about the request.
+/// Returns the targets that may be asked instead of the failed one, as indexes. Excludes those that would send the same
+/// request. Empty if the failure was caused by the request.
 fn others<'a>(question: &'a Question<'_>) -> impl Iterator<Item = usize> + 'a {
     let moves = !is_of_request(question.failure.category);
     let is_other = |index: &usize| !question.targets[*index].is_same_request(question.failed());
     question.left().filter(move |index| moves && is_other(index))
 }
 
-/// The target that can be asked first, and in how many milliseconds. The one that failed counts with the wait `own_ms`,
-/// unless it failed for good; the others with their marks, and no earlier than the schedule says. One that refuses until
-/// somebody changes something is not waited for.
+/// Returns the target that can be asked first, and in how many milliseconds. The failed target counts with the wait
+/// `own_ms`, unless it failed for good. The others count with their marks, but no earlier than the schedule's wait.
+/// Ignores targets that refuse until somebody changes something.
 fn earliest(
     question: &Question<'_>,
     known: &Health,
@@ -52,7 +52,7 @@ fn earliest(
         let free_at = known.free_at(question.now, &question.targets[index]);
         (free_at.since(question.now).max(scheduled_ms), index)
     };
-    // Of equal waits the one for the target that failed: to stay is no news.
+    // If waits are equal, prefer the failed target, because staying needs no switch.
     let own = own_ms.map(|own_ms| (own_ms, question.ledger.target));
     let refuses = |index: &usize| {
         let mark = known.mark(question.now, &question.targets[*index]);
@@ -62,7 +62,7 @@ fn earliest(
     own.into_iter().chain(other).min_by_key(|(wait_ms, _)| *wait_ms)
 }
 
-/// Why a target is left, in words.
+/// Returns the reason for leaving a target, in words.
 fn reason(question: &Question<'_>) -> String {
     let what = match question.failure.category {
         Category::Overloaded => "is overloaded",

@@ -16,30 +16,30 @@ pub trait Provider: Send + Sync + 'static {
     /// Starts one provider call.
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent>;
 
-    /// Returns the names of the parameters that are set and that this API does not have, or not in this form: a turn with them
-    /// is refused before it begins. Default: all but `maxOutputTokens`, as an unknown API has none of them.
+    /// Returns the names of the parameters that are set but that this API does not have, or not in this form. A turn
+    /// with such parameters is refused before it begins. Default: all but `maxOutputTokens`.
     fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
         parameters.names()
     }
 
-    /// Describes the API for traces and logs. Default: nothing is known.
+    /// Describes the API for traces and logs. Default: empty.
     fn about(&self) -> ProviderInfo {
         ProviderInfo::default()
     }
 }
 
-/// What traces and logs say of a model API. Free of secrets.
+/// A description of a model API for traces and logs. Contains no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderInfo {
-    /// The vendor or API, by OpenTelemetry's names for `gen_ai.provider.name`, e.g. `openai`.
+    /// The vendor or API, as in OpenTelemetry's `gen_ai.provider.name`, e.g. `openai`.
     pub name: Option<&'static str>,
-    /// The base URL without user information, query and fragment.
+    /// The base URL without user information, query or fragment.
     pub url: Option<Arc<str>>,
 }
 
 impl ProviderInfo {
-    /// An API of that name at that base URL.
+    /// Creates the description of an API with this name and base URL.
     pub fn new(name: &'static str, url: impl Into<Arc<str>>) -> Self {
         Self { name: Some(name), url: Some(url.into()) }
     }
@@ -56,15 +56,15 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
-    /// What the request passes on to the API: parameters that it has ([`Provider::refuses`]). Their limit on the answer is
-    /// in `max_output_tokens`.
+    /// Parameters passed on to the API; it has them all ([`Provider::refuses`]). Their output limit is in
+    /// `max_output_tokens`.
     pub parameters: Arc<Parameters>,
     /// Maximum number of tokens in the answer.
     pub max_output_tokens: Option<u32>,
     /// Reasoning effort, in the provider's terms.
     pub reasoning_effort: Option<String>,
     /// Whether to yield a tool call as soon as its arguments are complete, if the API marks that. Otherwise calls are
-    /// yielded at the end of the stream, so that an interrupted answer yields none.
+    /// yielded at the end of the stream, and an interrupted answer yields none.
     pub eager_calls: bool,
     /// The trace that the call belongs to, sent to the API as `traceparent` and `tracestate`.
     pub trace: Option<TraceContext>,
@@ -89,28 +89,29 @@ pub enum StreamEvent {
     Text(String),
     /// Reasoning.
     Reasoning(String),
-    /// Opaque data that must be sent back with the reasoning before it, which it closes. If no reasoning is open, it
-    /// belongs to reasoning without text. It is not content: subscribers do not receive it, a failure after it alone is
-    /// retried, and an answer of nothing else is empty.
+    /// Opaque data that must be sent back with the preceding reasoning, which it closes. If no reasoning is open, it
+    /// belongs to reasoning without text. It is not content: subscribers do not receive it, a failure after it alone
+    /// can be retried, and an answer of nothing else is empty.
     Echo(Echo),
-    /// A tool call with complete arguments. Yielded at the end of the stream, unless [`Request::eager_calls`] is set.
+    /// A tool call with complete arguments. Yielded at the end of the stream unless [`Request::eager_calls`] is set.
     ToolCall(ToolCall),
-    /// A tool call that may not simply run. Told by hosts, not by adapters.
+    /// A tool call with a check or a decision. Sent by hosts, not by adapters.
     Checked(Box<CheckedCall>),
-    /// Token counts of this call; the last ones apply.
+    /// Token counts of this call. The last ones apply.
     Usage(Usage),
-    /// Nothing of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.
+    /// No part of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.
     Silent(Silence),
-    /// The call was not made, as others found out that it is of no use yet: it is put off and uses up no attempt. Told by
-    /// hosts, not by adapters; ends the stream.
+    /// The call was put off because its target is known to be unavailable. It uses up no attempt. Sent by hosts, not by
+    /// adapters; ends the stream.
     Held(Box<Hold>),
-    /// The call was not made: the request would hardly fit the model's context. Told by hosts, not by adapters, and only where
-    /// [`crate::Turn::may_compact_ahead`]; ends the stream.
+    /// The call was not made because the request would barely fit the model's context. Sent by hosts, not by adapters,
+    /// and only if [`crate::Turn::may_compact_ahead`] holds; ends the stream.
     NearlyFull,
-    /// The summary that the call was for ([`crate::Turn::is_summarizing`]). Told by hosts, not by adapters; ends the stream.
+    /// The summary that the call was made for ([`crate::Turn::is_summarizing`]). Sent by hosts, not by adapters; ends
+    /// the stream.
     Summary(Box<Summary>),
-    /// What is left of the provider's limit on requests, where its headers say so. Told before anything else of a response,
-    /// whether it is an answer or a refusal. It means nothing to a turn: it is for hosts that have turns share limits.
+    /// The rest of the provider's request quota, if its headers report one. Sent first, before an answer or a failure.
+    /// Turns ignore it; hosts use it to share limits between turns.
     Quota(RequestQuota),
     /// The provider's own terminal event.
     Finished(FinishReason),
@@ -118,12 +119,12 @@ pub enum StreamEvent {
     Failed(Failure),
 }
 
-/// What is left of a provider's limit on requests.
+/// The rest of a provider's request quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestQuota {
-    /// How many requests a whole window has, if the provider says so.
+    /// Number of requests in a whole window, if known.
     pub limit: Option<u32>,
-    /// How many are left of this window.
+    /// Number of requests left in this window.
     pub remaining: u32,
     /// When the next window begins, in milliseconds from now.
     pub reset_ms: u64,
@@ -132,11 +133,12 @@ pub struct RequestQuota {
 /// Why a call is put off, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// What others were told, or what keeps every call from being made.
+    /// The failure that another turn received, or that keeps every call from being made.
     pub failure: Failure,
     /// How long to wait before the call is tried, in milliseconds.
     pub wait_ms: u64,
-    /// Whether another turn was refused, so that this one made no request. Otherwise it was tried, and reached nobody.
+    /// Whether another turn was refused, so that this one made no request. Otherwise a request was tried and reached
+    /// nobody.
     pub shared: bool,
     /// Whether the wait counts against the budget of the step.
     pub in_budget: bool,
@@ -169,13 +171,13 @@ pub struct ToolCall {
 /// The arguments of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
-    /// They parsed as JSON.
+    /// The arguments parsed as JSON.
     Parsed(Value),
-    /// They did not parse. The tool is not run, and the model is told why.
+    /// The arguments did not parse. The tool is not run, and the model receives the reason.
     Malformed {
         /// The text received.
         raw: String,
-        /// Why it does not parse.
+        /// The parse error.
         reason: String,
     },
 }
@@ -192,6 +194,6 @@ pub enum FinishReason {
     Length,
     /// The provider's content filter stopped the answer.
     ContentFilter,
-    /// Another reason, in the provider's own word.
+    /// Another reason, in the provider's own words.
     Other(String),
 }

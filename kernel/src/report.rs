@@ -1,25 +1,25 @@
-//! Final reports: what a turn must end with, where its settings say so.
+//! Final reports: what a turn must end with if its settings require one.
 
 use alloc::{boxed::Box, format, string::String};
 
 use everturn_wire::{FinalReport, ForcedBy, Value};
 use serde::{Deserialize, Serialize};
 
-/// The name of the tool by which a model gives its final report. It is never run.
+/// The name of the tool with which a model submits its final report. It is never run.
 pub const FINAL_REPORT: &str = "final_report";
 
 /// The default of [`ReportRule::max_attempts`].
 const USUAL_ATTEMPTS: u32 = 3;
 
-/// The maximum number of steps of a turn that must report, where its settings name none.
+/// Default maximum number of steps of a turn that must report.
 const USUAL_STEPS: u32 = 10;
 
-/// A turn must end with a report of the model: a call of [`FINAL_REPORT`] that its host finds valid.
+/// The rule that a turn must end with a report by the model: a call of [`FINAL_REPORT`] that its host finds valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReportRule {
-    /// How many replies may come to nothing (no tool call and no report, empty, cut, or with a report that is rejected) before
-    /// the turn ends without a report. 0 counts as 1.
+    /// Maximum number of failed replies before the turn ends without a report. A reply fails if it has no tool call and
+    /// no report, is empty or cut off, or has a report that is rejected. 0 counts as 1.
     pub max_attempts: u32,
 }
 
@@ -29,31 +29,31 @@ impl Default for ReportRule {
     }
 }
 
-/// How far a turn is that must report.
+/// Progress of a turn that must report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reporting {
-    /// The replies that came to nothing.
+    /// Number of failed replies.
     pub(crate) failed: u32,
-    /// Why the last one did.
+    /// Why the last reply failed.
     pub(crate) last: String,
-    /// The steps that do not count: each followed a reply that came to nothing.
+    /// Number of steps that do not count. Each followed a failed reply.
     pub(crate) uncounted: u32,
-    /// The maximum number of counted steps, once an attempt to report lowered it.
+    /// Maximum number of counted steps, if an attempt to report has lowered it.
     pub(crate) limit: Option<u32>,
-    /// Why nothing but the report is on offer, apart from the number of steps.
+    /// Why only the report is on offer, other than the number of steps.
     pub(crate) forced: Option<ForcedBy>,
-    /// A valid report, which a better one may replace.
+    /// A valid report. A better one may replace it.
     pub(crate) kept: Option<Value>,
 }
 
 impl Reporting {
-    /// The maximum number of steps, those that do not count included.
+    /// Returns the maximum number of steps, including those that do not count.
     pub(crate) fn max_steps(&self, max_steps: Option<u32>) -> u32 {
         let limit = self.limit.unwrap_or(max_steps.unwrap_or(USUAL_STEPS).max(1));
         limit.saturating_add(self.uncounted)
     }
 
-    /// An attempt to report leaves one more step after this one, once. Returns the old and the new maximum of steps.
+    /// Leaves one more step after an attempt to report. Applies once. Returns the old and the new maximum of steps.
     pub(crate) fn collapse(&mut self, step: u32, max_steps: Option<u32>) -> Option<(u32, u32)> {
         let old = self.max_steps(max_steps);
         let new = step.saturating_add(2);
@@ -64,7 +64,7 @@ impl Reporting {
         Some((old, new))
     }
 
-    /// The report of a turn that ends now. `why`: where there is none.
+    /// Returns the report of a turn that ends now. `why` is the reason if there is no report.
     pub(crate) fn end(&self, why: Option<&str>, steps: u32, retries: u32) -> Box<FinalReport> {
         Box::new(match &self.kept {
             Some(report) => {

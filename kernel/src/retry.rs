@@ -1,4 +1,4 @@
-//! Retrying, split into two parts: deciding how long to wait, and waiting.
+//! Retrying, split in two: deciding how long to wait, and waiting.
 
 use alloc::{boxed::Box, sync::Arc};
 use core::time::Duration;
@@ -8,7 +8,7 @@ use everturn_wire::{Failure, RetryOutcome, TurnId, Value};
 
 use crate::{Ask, Directive, NextCall, Question, jitter::key_of};
 
-/// The input of a [`Schedule`]: a retry, and the turn that it belongs to.
+/// The input of a [`Schedule`]: a retry and its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retry<'a> {
@@ -27,7 +27,7 @@ impl<'a> Retry<'a> {
         Self { attempt, failure, key: 0 }
     }
 
-    /// Sets the turn.
+    /// Sets the turn that the jitter key is derived from.
     #[must_use]
     pub fn of_turn(self, id: &TurnId) -> Self {
         Self { key: key_of(&[id.as_str()]), ..self }
@@ -41,10 +41,10 @@ pub trait Schedule {
     /// Called only for retryable failures. The kernel extends the result to the provider's hint.
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration>;
 
-    /// What to do about a failure, where there are several targets or more to say than a wait: overridden by schedules.
+    /// Returns what to do about a failure. Override it to choose between targets, or to say more than a wait.
     ///
-    /// By default the same target is asked again after [`Self::delay_for`], and a failure that is not retryable ends the
-    /// turn. Pure: what is known of the targets is part of the question.
+    /// By default the same target is asked again after [`Self::delay_for`], and a failure that is not retryable ends
+    /// the turn. Pure: what is known about the targets is part of the question.
     fn decide(&self, question: &Question<'_>) -> Directive {
         let Question { failure, ledger, key, .. } = *question;
         if !failure.retryable {
@@ -56,23 +56,26 @@ pub trait Schedule {
         }
     }
 
-    /// The target that a call asks, at the start of a step and after a wait, as an index: by default the one that was asked
-    /// last, or that was waited for.
+    /// Returns the target of a call, at the start of a step or after a wait, as an index. Default: the one that was
+    /// asked or waited for last.
     fn next_target(&self, call: &NextCall<'_>) -> usize {
         call.current
     }
 
-    /// Whether it decides between targets. One that does not is wrapped in a [`crate::Handover`] where it is put over several.
+    /// Whether the schedule chooses between targets. If not, it is wrapped in a [`crate::Handover`] when used with
+    /// several.
     fn chooses_targets(&self) -> bool {
         false
     }
 
-    /// Whether its calls are made although others found their target limited: of a schedule that cuts hints short on purpose.
+    /// Whether calls are made even if other turns found their target limited. For schedules that deliberately cut hints
+    /// short.
     fn ignores_holds(&self) -> bool {
         false
     }
 
-    /// Returns its name and figures, from which another process makes the same schedule; `None` if it has no such form.
+    /// Returns the name and parameters from which another process can restore the schedule; `None` if it cannot be
+    /// saved.
     fn saved(&self) -> Option<Value> {
         None
     }
@@ -83,7 +86,7 @@ pub trait Schedule {
     }
 }
 
-/// A schedule behind a pointer, with all that it overrides.
+/// Implements `Schedule` for a pointer to one, forwarding every method that can be overridden.
 macro_rules! behind {
     ($pointer:ty) => {
         impl<S: Schedule + ?Sized> Schedule for $pointer {
@@ -121,17 +124,17 @@ macro_rules! behind {
 behind!(&S);
 behind!(Arc<S>);
 
-/// What a turn is given in order to retry: a schedule, and the only effect it needs.
+/// What a turn needs in order to retry: a schedule, and the effect of waiting.
 ///
-/// `sleep` may return early: the driver sleeps again for the rest, by [`crate::Host::now`]. It may be dropped half-way,
-/// or never return: a stop or "retry now" still ends the wait.
+/// `sleep` may return early; the driver then sleeps again for the rest, by [`crate::Host::now`]. It may be dropped
+/// midway, or never return: a stop or "retry now" still ends the wait.
 #[async_trait]
 pub trait RetryStrategy: Schedule + Send + Sync {
-    /// Waits. A fake clock advances by `delay` and returns.
+    /// Waits for `delay`. A fake clock advances by `delay` and returns.
     async fn sleep(&self, delay: Duration);
 }
 
-/// The strategy that never retries. A turn restored during a wait continues only on [`crate::Input::RetryNow`].
+/// A strategy that never retries. A turn restored during a wait continues only on [`crate::Input::RetryNow`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRetry;
 
@@ -144,7 +147,7 @@ impl Schedule for NoRetry {
 #[async_trait]
 impl RetryStrategy for NoRetry {
     async fn sleep(&self, _: Duration) {
-        // Returning early would be followed by another call at once, until the wait is over.
+        // If this returned early, the driver would call it again in a loop until the wait is over.
         core::future::pending::<()>().await;
     }
 }

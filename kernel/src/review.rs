@@ -1,4 +1,4 @@
-//! Automatic reviews of tool calls: attempts, their waits, and when enough was denied.
+//! Automatic reviews of tool calls: their attempts and waits, and the denials that end a turn.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -10,30 +10,30 @@ use crate::{Jitter, Millis, millis::wait_ms};
 /// Maximum number of attempts of a review.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// The wait before the second attempt, in milliseconds; it doubles before the third.
+/// Wait before the second attempt, in milliseconds. Doubles before the third.
 const FIRST_WAIT_MS: u64 = 200;
 
-/// How far a wait may be off, as a part of it.
+/// Maximum deviation of a wait, as a fraction of it.
 const JITTER: f64 = 0.1;
 
-/// So many denials in a row end the turn.
+/// Number of consecutive denials that end the turn.
 const MAX_DENIED_IN_ROW: u32 = 3;
 
-/// So many denials among the last [`REMEMBERED`] reviews end the turn.
+/// Number of denials among the last [`REMEMBERED`] reviews that end the turn.
 const MAX_DENIED: u32 = 10;
 
-/// Number of reviews that count for [`MAX_DENIED`].
+/// Number of reviews counted for [`MAX_DENIED`].
 const REMEMBERED: u32 = 50;
 
-/// The answer of one attempt of a review.
+/// The result of one attempt of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReviewAnswer {
     /// The reviewer decided.
     Assessed(Assessment),
-    /// The reviewer answered, and its answer is not an assessment, for this reason. Tried again.
+    /// The answer is not an assessment, for this reason. Tried again.
     Unreadable(String),
-    /// The reviewer could not be asked, or ended without an answer. Tried again if its category says that this passes.
+    /// The reviewer could not be reached, or gave no answer. Tried again if the category is transient.
     Failed(Failure),
 }
 
@@ -42,30 +42,30 @@ pub enum ReviewAnswer {
 pub struct Assessment {
     /// Whether the call may run.
     pub allows: bool,
-    /// Its rating of the risk, in its own word.
+    /// The rating of the risk, in the reviewer's own words.
     pub risk_level: Option<String>,
-    /// Its rating of how far the user asked for the call, in its own word.
+    /// The rating of how far the user asked for the call, in the reviewer's own words.
     pub user_authorization: Option<String>,
-    /// Its reason. The model is told the reason of a denial.
+    /// The reason. The model receives the reason for a denial.
     pub rationale: Option<String>,
 }
 
-/// A review under way.
+/// A review in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Review {
     pub(crate) since: Millis,
-    /// When the whole review times out. Set once: no attempt and no restart moves it.
+    /// When the whole review times out. Set once; neither attempts nor restarts move it.
     pub(crate) deadline: Millis,
-    /// The attempt under way or waited for, from 0.
+    /// The number of the attempt in progress or waited for, from 0.
     pub(crate) attempt: u32,
-    /// When that attempt begins; `None` = it is under way.
+    /// When that attempt begins; `None` if it is in progress.
     pub(crate) next_at: Option<Millis>,
 }
 
-/// An attempt of a review that should be under way.
+/// An attempt of a review that should be running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReviewAttempt {
-    /// Its number within the review, from 0.
+    /// The number within the review, from 0.
     pub number: u32,
     /// When the review times out.
     pub deadline: Millis,
@@ -76,12 +76,12 @@ impl Review {
         Self { since: now, deadline: now.plus(within_ms), attempt: 0, next_at: None }
     }
 
-    /// When the turn must look at it again.
+    /// Returns when the turn must look at the review again.
     pub(crate) fn due_at(&self) -> Millis {
         self.next_at.map_or(self.deadline, |next| next.min(self.deadline))
     }
 
-    /// Number of attempts that were begun.
+    /// Returns the number of attempts begun.
     pub(crate) fn attempts(&self) -> u32 {
         self.attempt + u32::from(self.next_at.is_none())
     }
@@ -91,7 +91,7 @@ impl Review {
         self.next_at.is_none().then_some(ReviewAttempt { number: attempt, deadline })
     }
 
-    /// The same review with its next attempt decided; `None` if there is none. `key` belongs to the call.
+    /// Returns the review with its next attempt scheduled; `None` if none is left. `key` identifies the call.
     pub(crate) fn after_failure(self, now: Millis, key: u64) -> Option<Self> {
         let wait = Duration::from_millis(FIRST_WAIT_MS << self.attempt.min(MAX_ATTEMPTS));
         let wait = Jitter::new(JITTER, key, self.attempt).spread(wait);
@@ -99,7 +99,7 @@ impl Review {
         (attempt < MAX_ATTEMPTS).then(|| Self { attempt, next_at: Some(now.plus(wait_ms(wait))), ..self })
     }
 
-    /// After a restart: a clock that was set back cannot make it longer than decided.
+    /// Shortens waits after a restart if the clock was set back, so that they are no longer than decided.
     pub(crate) fn clamp(&mut self, now: Millis) {
         let since = self.since;
         let clamp = |at: &mut Millis| *at = (*at).min(now.plus(at.since(since)));
@@ -108,13 +108,13 @@ impl Review {
     }
 }
 
-/// Whether another attempt may succeed. Decided by category, never by text.
+/// Whether another attempt may succeed. Decided by category, never by message text.
 pub(crate) fn is_transient(failure: &Failure) -> bool {
     use Category::{InvalidResponse, Network, Overloaded, RateLimited, ServerError};
     matches!(failure.category, RateLimited | Overloaded | ServerError | Network | InvalidResponse)
 }
 
-/// The public outcome of a review that ends with this failure.
+/// Returns the public verdict for a review that ends with this failure.
 pub(crate) fn verdict(failure: &Failure) -> Verdict {
     match failure.category {
         Category::Timeout => Verdict::TimedOut,
@@ -123,8 +123,7 @@ pub(crate) fn verdict(failure: &Failure) -> Verdict {
     }
 }
 
-/// The latest reviews of a turn that came to a decision: a bit for each, the latest is the lowest, set = denied. Others do
-/// not count.
+/// The latest reviews of a turn that reached a decision, one bit each: the lowest is the latest, and set means denied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Breaker(pub(crate) u64);
 
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn ten_denials_among_the_last_fifty_are_enough() {
         let mut breaker = Breaker::default();
-        // Of five reviews one is denied: ten of them are, within fifty.
+        // One denial in five reviews makes ten in fifty.
         let opened = (0..100).find(|at| {
             breaker.note(at % 5 == 0);
             breaker.is_open()

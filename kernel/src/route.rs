@@ -4,27 +4,26 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an attempt goes: a credential of a provider and one of its models, by name. Never holds a secret.
+/// Where an attempt goes: a credential and a model, by name. Never holds a secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
-    /// How people and clients name it. Unique in its route.
+    /// The name shown to people and clients. Unique within its route.
     pub name: String,
-    /// The credential that it uses: what a usage limit is about.
+    /// The credential. Usage limits apply to it.
     pub credential: String,
-    /// The model that it asks: what an overload is about. Two targets with the same credential and model make the same
-    /// request.
+    /// The model. Overloads apply to it. Two targets with the same credential and model make the same request.
     pub model: String,
 }
 
 impl Target {
-    /// A target; its name is `credential/model`.
+    /// Creates a target named `credential/model`.
     pub fn new(credential: impl Into<String>, model: impl Into<String>) -> Self {
         let (credential, model) = (credential.into(), model.into());
         Self { name: alloc::format!("{credential}/{model}"), credential, model }
     }
 
-    /// Whether asking it is the same request as asking the other one.
+    /// Whether asking this target makes the same request as asking the other.
     pub fn is_same_request(&self, other: &Self) -> bool {
         (&self.credential, &self.model) == (&other.credential, &other.model)
     }

@@ -1,4 +1,4 @@
-//! Settings of a turn, fixed when it begins and saved with it, so that a restart changes nothing.
+//! Settings of a turn.
 
 use alloc::{string::String, vec::Vec};
 
@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Millis, ReportRule, Target};
 
-/// Settings of a turn, fixed when it begins.
+/// Settings of a turn. Fixed when it begins and saved with it, so that a restart changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Maximum number of steps (model round trips); `None` = unlimited, and 10 where a report is
-    /// required. 0 counts as 1.
+    /// Maximum number of steps (model round trips). `None` = unlimited, or 10 if a report is required. 0 counts as 1.
     pub max_steps: Option<u32>,
     /// Maximum number of tools that run at once. 0 counts as 1.
     pub max_parallel_tools: u32,
@@ -20,21 +19,21 @@ pub struct Settings {
     pub eager_tools: bool,
     /// Names of tools that may run again after a crash left their call without a result.
     pub idempotent_tools: Vec<String>,
-    /// Maximum number of recoveries of one step after a crash; one more seals the turn.
+    /// Maximum number of recoveries of one step after a crash. One more seals the turn.
     pub max_recoveries: u32,
-    /// Bounds on all waiting of a step, beside its schedule.
+    /// Bounds on all waiting of a step, in addition to its schedule.
     pub budget: Budget,
     /// What happens to a step that fails after part of its answer was shown.
     #[serde(skip_serializing_if = "AfterContent::is_keep")]
     pub after_content: AfterContent,
-    /// Where attempts may go: the first one is asked first, schedules choose among them. Empty = there is one, without a
-    /// name.
+    /// The targets of attempts. The first is asked first, and schedules choose among them. Empty = a single target
+    /// without a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,
-    /// How a history is made to fit that is too long for the model; `None` = it is not.
+    /// How a history that exceeds the model's context is compacted; `None` = not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
-    /// The turn must end with a report of the model; `None` = it ends with its answer.
+    /// Requires the turn to end with a report by the model; `None` = it ends with its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_report: Option<ReportRule>,
 }
@@ -56,11 +55,11 @@ impl Default for Settings {
     }
 }
 
-/// How a history is made to fit that is too long for the model: its older part is summarized, by a call of its own.
+/// How a history that exceeds the model's context is compacted: a separate call summarizes the older part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Compaction {
-    /// Who summarizes, in the order of preference. Empty = the targets of the turn.
+    /// Targets that summarize, in order of preference. Empty = the targets of the turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,
 }
@@ -73,8 +72,8 @@ pub enum AfterContent {
     /// The partial answer stays, and the turn ends with the failure.
     #[default]
     Keep,
-    /// A failure that the schedule retries takes the partial answer back with `step-rewound`, and the step is streamed again
-    /// within the same budget. Never once a tool of the step has started.
+    /// A failure that the schedule retries withdraws the partial answer with `step-rewound`, and the step is streamed
+    /// again within the same budget. Does not apply once a tool of the step has started.
     Rewind,
 }
 
@@ -84,7 +83,7 @@ impl AfterContent {
     }
 }
 
-/// Bounds on all waiting of a step, beside its schedule. A wait that does not fit is not started.
+/// Bounds on all waiting of a step, in addition to its schedule. A wait that does not fit is not started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Budget {

@@ -1,4 +1,4 @@
-//! Snapshots: a separate, versioned form of a turn, so that the states may change and old data still loads.
+//! Snapshots: a separate, versioned form of a turn, so that the phases can change and old data still loads.
 
 mod call;
 mod phase;
@@ -17,14 +17,14 @@ use report::ReportingRecord;
 /// The latest version. Older ones are still read.
 const VERSION: u32 = 4;
 
-/// What a turn is written as that must not report, makes no summary at the moment and has no calls for its caller: version 4
-/// added all three.
+/// Version for a turn without a required report, without a summary in progress, and without calls for its caller.
+/// Version 4 added all three.
 const WITHOUT_REPORT: u32 = 3;
 
-/// What a turn without checked calls is written as: version 3 added them.
+/// Version for a turn without checked calls. Version 3 added them.
 const WITHOUT_CHECKS: u32 = 2;
 
-/// What a turn without targets is written as: earlier versions of this program can go on with it, too.
+/// Version for a turn without targets. Earlier versions of this program can continue such a turn, too.
 const WITHOUT_TARGETS: u32 = 1;
 
 /// The saved form of a turn. Serialize it with any serde format; golden files pin its JSON.
@@ -58,7 +58,7 @@ pub struct Snapshot {
     context_size: Option<u64>,
     #[serde(default)]
     recoveries: u32,
-    /// The latest decisions of reviewers, as bits.
+    /// The latest reviews, one bit each.
     #[serde(default, skip_serializing_if = "is_zero")]
     reviews: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ pub struct Snapshot {
     queue: Vec<QueuedMessage>,
 }
 
-/// Fields added after the first format are omitted while they are zero.
+/// Used to omit fields added after the first format while they are zero.
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
@@ -97,7 +97,7 @@ pub enum RestoreError {
         /// The latest version that can be read.
         known: u32,
     },
-    /// Its state does not exist in its version: it is corrupt.
+    /// It has a phase that its version does not have, so it is corrupt.
     UnknownPhase,
 }
 
@@ -106,10 +106,10 @@ impl fmt::Display for RestoreError {
         match self {
             Self::TooNew { found, known } => write!(
                 f,
-                "the turn was saved in format {found} by a newer version of Everturn; this one reads up to {known}: upgrade it"
+                "the turn was saved in format {found} by a newer version of Everturn; this version reads formats up to {known}: upgrade Everturn"
             ),
             Self::UnknownPhase => f.write_str(
-                "the turn was saved in a state that its format does not have: its record is damaged, restore it from a backup",
+                "the saved turn is corrupt (its state does not exist in its format): restore its record from a backup",
             ),
         }
     }
@@ -144,7 +144,7 @@ impl Turn {
         }
     }
 
-    /// The earliest version that can express the turn, so that an earlier program can go on with it if possible.
+    /// Returns the earliest version that can express the turn, so that an earlier program can continue it if possible.
     fn version(&self) -> u32 {
         let has_checks =
             self.breaker != Breaker::default() || self.calls().iter().any(|open| open.check.is_some());
@@ -160,7 +160,7 @@ impl Turn {
     /// Restores a turn. Its first input must be [`crate::Input::Recover`].
     ///
     /// # Errors
-    /// When the snapshot has a later version than this program knows, or is corrupt.
+    /// Returns an error if the snapshot has a later version than this program knows, or is corrupt.
     pub fn restore(snapshot: Snapshot) -> Result<Self, RestoreError> {
         if snapshot.version > VERSION {
             return Err(RestoreError::TooNew { found: snapshot.version, known: VERSION });

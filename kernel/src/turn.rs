@@ -1,4 +1,4 @@
-//! The turn: one user message until sealed.
+//! The turn: everything from one user message until the seal.
 
 mod backoff;
 mod charge;
@@ -44,16 +44,16 @@ pub struct Turn {
     pub(crate) phase: Phase,
     pub(crate) revision: u64,
     pub(crate) started_at: Millis,
-    /// Number of streams that ended, successfully or not.
+    /// Number of streams that have ended, successfully or not.
     pub(crate) steps: u32,
-    /// The target that is asked, or was asked last, as an index into those of the settings.
+    /// The target that is being asked, or was asked last, as an index into the settings.
     pub(crate) target: usize,
     /// Whether a person chose that target.
     pub(crate) is_chosen: bool,
-    /// Retries scheduled so far, over all steps, and the sum of their waits.
+    /// Number of retries scheduled so far, over all steps.
     pub(crate) retries: u32,
     pub(crate) waited_ms: u64,
-    /// When its first token was shown.
+    /// When the first token was shown.
     pub(crate) first_token_at: Option<Millis>,
     /// Token counts, summed over the calls so far.
     pub(crate) usage: Option<Usage>,
@@ -63,9 +63,9 @@ pub struct Turn {
     pub(crate) recoveries: u32,
     /// The latest decisions of reviewers.
     pub(crate) breaker: Breaker,
-    /// How far it is with its report, where it must end with one. Boxed: most turns need none.
+    /// Progress with the report, if the turn must end with one. Boxed because most turns need none.
     pub(crate) reporting: Option<Box<Reporting>>,
-    /// What was taken back last of the step under way: kept if nothing comes in its place.
+    /// What was last withdrawn from the current step. Kept if nothing replaces it.
     pub(crate) withdrawn: Vec<Piece>,
     /// User messages queued for the next tool-result boundary.
     pub(crate) queue: Vec<QueuedMessage>,
@@ -86,7 +86,7 @@ impl Turn {
         for Image { url, mime_type } in prompt.images {
             fx.keep(Role::User, Chunk::Image { url, mime_type });
         }
-        // Providers reject a message that contains an empty text.
+        // Providers reject a message with an empty text.
         if !prompt.text.is_empty() {
             fx.keep(Role::User, Chunk::Text { text: prompt.text.clone() });
         }
@@ -97,7 +97,7 @@ impl Turn {
         turn
     }
 
-    /// Begins a turn over a history of which these chunks are new: they are saved first. Without a prompt the history ends
+    /// Begins a turn and first saves these chunks, which are new to the history. Without a prompt, the chunks must end
     /// with the tool results that the turn answers.
     pub fn begin_over(
         id: TurnId,
@@ -117,8 +117,8 @@ impl Turn {
         Self::new(id, settings, now)
     }
 
-    /// Chooses the target that the turn begins with, where it has several. For right after [`Self::begin`]: later it changes
-    /// nothing, since each further step chooses its own.
+    /// Chooses the target of the first step. Call it right after [`Self::begin`]. Later it has no effect, because each
+    /// step chooses its own target.
     pub fn choose_first_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let is_first = |streaming: &Streaming| streaming.op == Op::default() && !streaming.has_content();
         if matches!(&self.phase, Phase::Streaming(streaming) if is_first(streaming)) {
@@ -207,7 +207,8 @@ impl Turn {
         }
     }
 
-    /// Returns the tool calls that should be running: no more than the settings allow, each until it has its result.
+    /// Returns the tool calls that should be running: at most as many as the settings allow, each until it has a
+    /// result.
     pub fn running_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.calls().iter().filter(|open| open.is_running()).map(|open| &open.call)
     }
@@ -231,7 +232,7 @@ impl Turn {
     }
 
     /// Whether [`Input::RetryNow`] would call the provider at once: the turn is waiting for a retry, or subscribers
-    /// were told that its call is silent and have seen nothing of the answer.
+    /// were told that the provider is silent and have seen nothing of its answer.
     pub fn takes_retry_now(&self) -> bool {
         match &self.phase {
             Phase::Backoff(_) => true,
@@ -240,7 +241,7 @@ impl Turn {
         }
     }
 
-    /// Whether a person asked for the call that is wanted: make it, whatever is known about its target.
+    /// Whether a person asked for the wanted call. Make it even if its target is known to be unavailable.
     pub fn is_asked_by_person(&self) -> bool {
         matches!(&self.phase, Phase::Streaming(streaming) if streaming.by_person)
     }
@@ -256,7 +257,8 @@ impl Turn {
         }
     }
 
-    /// The target that is asked, will be asked next, or was asked last; `None` where the turn has no targets by name.
+    /// Returns the target that is being asked, will be asked next, or was asked last; `None` if the turn has no named
+    /// targets.
     pub fn target(&self) -> Option<&Target> {
         self.targets().get(self.target)
     }
@@ -265,12 +267,12 @@ impl Turn {
         self.targets().get(index).map(|target| target.name.clone())
     }
 
-    /// The turn's id.
+    /// Returns the turn's id.
     pub fn id(&self) -> &TurnId {
         &self.id
     }
 
-    /// The turn that this one repeats, if any.
+    /// Returns the turn that this one repeats, if any.
     pub fn retry_of(&self) -> Option<&TurnId> {
         self.retry_of.as_ref()
     }
@@ -290,23 +292,23 @@ impl Turn {
         self.steps
     }
 
-    /// Returns the number of retries scheduled so far in all steps; for a sealed turn, of those made.
+    /// Returns the number of retries scheduled so far, over all steps. For a sealed turn, the number made.
     pub fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// Returns the sum of the waits scheduled so far in all steps, in milliseconds; for a sealed turn, without the rest
-    /// of a cancelled wait.
+    /// Returns the sum of the waits scheduled so far, over all steps, in milliseconds. For a sealed turn, without the
+    /// rest of a cancelled wait.
     pub fn waited_ms(&self) -> u64 {
         self.waited_ms
     }
 
-    /// When its first token was shown.
+    /// Returns when the first token was shown.
     pub fn first_token_at(&self) -> Option<Millis> {
         self.first_token_at
     }
 
-    /// Returns token counts, summed over the completed steps.
+    /// Returns the token counts, summed over the completed steps.
     pub fn usage(&self) -> Option<Usage> {
         self.usage
     }
@@ -316,13 +318,13 @@ impl Turn {
         self.context_size
     }
 
-    /// Returns the queued user messages. Those left when the turn is sealed belong to the next one.
+    /// Returns the queued user messages. Those left when the turn is sealed belong to the next turn.
     pub fn queue(&self) -> &[QueuedMessage] {
         &self.queue
     }
 
-    /// Returns a number that changes with everything that must survive a crash: phases and tool results, not streamed
-    /// text.
+    /// Returns a number that changes with everything that must survive a crash: phases and tool results, but not
+    /// streamed text.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -356,13 +358,13 @@ impl Turn {
         fx.tell(EventBody::QueueChanged { queue: self.queue.clone() });
     }
 
-    /// Enters a phase: the only place where the phase changes.
+    /// Enters a phase. The phase changes nowhere else.
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.revision += 1;
     }
 
-    /// The current step.
+    /// Returns the current step.
     fn step(&self) -> Option<u32> {
         match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.op.step),

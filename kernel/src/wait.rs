@@ -9,9 +9,9 @@ pub enum Wait {
     Now,
     /// A moment.
     Until(Moment),
-    /// A person: only a command ends the wait, whatever the time.
+    /// A person. Only a command ends the wait, unless `until` is set.
     Person {
-        /// When the turn stops waiting for that person; absent = never.
+        /// When the turn stops waiting for the person; absent = never.
         until: Option<Moment>,
     },
 }
@@ -21,7 +21,7 @@ pub enum Wait {
 pub struct Moment {
     /// When the wait ends.
     pub at: Millis,
-    /// The decided length of the wait, in milliseconds. The wait is never longer, whatever the clock shows later.
+    /// The decided length of the wait, in milliseconds. The wait is never longer, even if the clock is set back.
     pub decided_ms: u64,
 }
 
@@ -43,8 +43,8 @@ impl Wait {
         }
     }
 
-    /// Whether the wait is still running. If more seems to be left than was decided, the clock was set back; this
-    /// returns false then, because the wait must be shortened.
+    /// Whether the wait is still running. If more time is left than was decided, the clock was set back, and this
+    /// returns false so that the wait is shortened.
     pub fn lasts(self, now: Millis) -> bool {
         match self.until() {
             Some(Moment { at, decided_ms }) => at > now && at.since(now) <= decided_ms,

@@ -11,18 +11,18 @@ pub enum Want {
     Stream(Op),
     /// A wake-up for this provider call at this moment.
     Wake(Op, Millis),
-    /// The results of [`crate::Turn::running_calls`] and of [`crate::Turn::running_reviews`], and the answers of people.
+    /// The results of [`crate::Turn::running_calls`] and [`crate::Turn::running_reviews`], and the answers of people.
     Tools {
         /// The step that made the calls.
         step: u32,
-        /// When the turn must get an [`Input::Due`](crate::Input::Due) at the latest; `None` = never.
+        /// When the turn needs an [`Input::Due`](crate::Input::Due) at the latest; `None` = never.
         until: Option<Millis>,
     },
-    /// Answers of people to requests for approval, and nothing else.
+    /// Only the answers of people to requests for approval.
     Person {
         /// The step that made the calls.
         step: u32,
-        /// When the turn must get an [`Input::Due`](crate::Input::Due) at the latest; `None` = never.
+        /// When the turn needs an [`Input::Due`](crate::Input::Due) at the latest; `None` = never.
         until: Option<Millis>,
     },
     /// Nothing: the turn is sealed.

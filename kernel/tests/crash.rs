@@ -1,4 +1,4 @@
-//! The process ends, at any point, and another goes on: it must come out as if nothing had happened.
+//! The process ends at any point and another continues. The outcome must be as if nothing had happened.
 
 mod every_point;
 mod recovery;

@@ -1,7 +1,7 @@
-//! Turns at rest, as files: what once was saved is read for ever.
+//! Golden files of saved turns: anything ever saved must remain readable.
 //!
-//! A file of a released format never changes: a format that gains optional fields has a folder more, `v1.1` after `v1`.
-//! `UPDATE_GOLDEN=1 cargo test -p everturn-kernel golden` writes the files of the newest.
+//! A file of a released format never changes. A format that gains optional fields gets a new folder, such as `v1.1`
+//! after `v1`. `UPDATE_GOLDEN=1 cargo test -p everturn-kernel golden` writes the files of the latest formats.
 
 use std::{fs, path::PathBuf};
 
@@ -29,12 +29,12 @@ fn settings(eager_tools: bool) -> Settings {
     }
 }
 
-/// A turn that was told all this, a millisecond after another.
+/// Creates a turn and handles these inputs, one per millisecond.
 fn told(eager_tools: bool, inputs: Vec<Input>) -> Turn {
     tell(settings(eager_tools), &Delays::patient(), inputs)
 }
 
-/// A turn over three targets that was told all this.
+/// Creates a turn over three targets and handles these inputs.
 fn routed(inputs: Vec<Input>) -> Turn {
     let targets = ["a", "b", "c"].map(|model| Target::new("work", model)).to_vec();
     let cycling = Cycling { max_attempts: 9, clamp_hints: true };
@@ -51,7 +51,7 @@ fn tell(settings: Settings, schedule: &dyn Schedule, inputs: Vec<Input>) -> Turn
     turn
 }
 
-/// A turn that tries another one again.
+/// Creates a turn that repeats another one.
 fn again() -> Turn {
     Turn::begin_again(TurnId::from("t-2"), settings(false), TurnId::from("t-1"), START, &mut Effects::new())
 }
@@ -78,7 +78,7 @@ fn speech() -> Vec<Input> {
     ]
 }
 
-/// Reasoning, hidden reasoning and a call that the provider wants back.
+/// Returns reasoning, hidden reasoning and a call with echoes.
 fn echoed_speech() -> Vec<Input> {
     let arguments = Arguments::Parsed(json!({}));
     let call = ToolCall { id: "a".into(), name: "read".into(), arguments, echo: Some(echo("call")) };
@@ -100,7 +100,7 @@ fn limited() -> Failure {
     }
 }
 
-/// A turn in each phase, with every field set somewhere.
+/// Returns a turn in each phase. Each field is set in at least one of them.
 fn turns() -> Vec<(&'static str, Turn)> {
     let done = Input::ToolDone { step: 0, call_id: "a".into(), answer: ToolAnswer::ok("text") };
     let finished = says(StreamEvent::Finished(FinishReason::ToolCalls));
@@ -139,7 +139,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     .collect()
 }
 
-/// A turn over a route in each phase: a target is out, a cycle is over, another one has begun.
+/// Returns turns over a route, one per phase, with a target excluded, a completed cycle and a new one begun.
 fn routed_turns() -> Vec<(&'static str, Turn)> {
     let fails = |attempt, failure| {
         let op = Op { step: 0, attempt };
@@ -165,8 +165,8 @@ fn routed_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// A turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was denied, one
-/// runs because its tool was allowed before.
+/// Returns a turn whose calls are checked: one waits for a person, one for the second attempt of its review, one was
+/// denied, and one runs because its tool was granted before.
 fn checked_turns() -> Vec<(&'static str, Turn)> {
     let asks = |id: &str, checked: Checked| {
         let arguments = Arguments::Parsed(json!({ "path": id }));
@@ -195,13 +195,13 @@ fn checked_turns() -> Vec<(&'static str, Turn)> {
         reviewed("b", ReviewAnswer::Unreadable("no JSON".into())),
         reviewed("c", ReviewAnswer::Assessed(denial)),
     ];
-    // So that two reviews are under way at once.
+    // Two reviews run at once.
     let settings = Settings { max_parallel_tools: 2, ..settings(false) };
     let told = |inputs| tell(settings.clone(), &Delays::patient(), inputs);
     vec![("checked-streaming", told(asked.clone())), ("checked-tools", told([asked, inputs].concat()))]
 }
 
-/// A turn over a route whose history is summarized by a target of its own, after a wait.
+/// Returns a turn over a route whose history a separate target summarizes, after a wait.
 fn summarizing_turns() -> Vec<(&'static str, Turn)> {
     let fails = |attempt, failure| Input::Provider(Op { step: 0, attempt }, StreamEvent::Failed(failure));
     let compaction = Some(Compaction { targets: vec![Target::new("home", "small")] });
@@ -214,7 +214,7 @@ fn summarizing_turns() -> Vec<(&'static str, Turn)> {
     vec![("summarizing-backoff", told(waits)), ("summarizing-streaming", told(asks))]
 }
 
-/// A turn that must report: one reply came to nothing, and a report is kept beside a call that failed.
+/// Returns a turn that must report, after one failed reply and with a report kept beside a failed call.
 fn reporting_turns() -> Vec<(&'static str, Turn)> {
     let says = |step, event| Input::Provider(Op { step, attempt: 0 }, event);
     let calls = |step, id: &str, name: &str, check| {
@@ -243,7 +243,7 @@ fn reporting_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// A turn with a call for its caller, which waits for a call that runs here.
+/// Returns a turn with a call for its caller that waits for a call that runs here.
 fn called_turns() -> Vec<(&'static str, Turn)> {
     let arguments = Arguments::Parsed(json!({ "city": "Oslo" }));
     let call = ToolCall { id: "w".into(), name: "weather".into(), arguments, echo: None };
@@ -256,11 +256,11 @@ fn called_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// The newest format of turns with one target, of turns over a route, of turns with checked calls, and of turns that
+/// The latest formats: of turns with one target, of turns over a route, of turns with checked calls, and of turns that
 /// make a summary, must report or have calls for their caller.
 const TODAY: [&str; 4] = ["v1.1", "v2", "v3.1", "v4"];
 
-/// The format that a turn is saved in today.
+/// Returns the format in which a turn is saved today.
 fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
@@ -279,14 +279,14 @@ fn read(format: &str, name: &str) -> String {
     fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The formats that have a file of this name.
+/// Returns the formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
     let older = ["v1", "v3"].into_iter().filter(move |format| file(format, name).exists());
     older.chain([today(name)])
 }
 
 #[test]
-fn todays_turns_are_saved_as_ever() {
+fn the_latest_format_has_not_changed() {
     for (name, turn) in turns() {
         let text = serde_json::to_string_pretty(&turn.snapshot()).expect("a snapshot is JSON") + "\n";
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -313,9 +313,9 @@ fn old_turns_are_read_and_saved_again_the_same() {
     }
 }
 
-/// Written by hand: nothing but what is required, and a field that nobody knows.
+/// Written by hand: only the required fields, and an unknown one.
 #[test]
-fn a_turn_of_few_words_is_read() {
+fn a_minimal_record_is_read() {
     let snapshot: Snapshot = serde_json::from_str(&read("v1", "bare")).expect("it is read");
     let turn = Turn::restore(snapshot).expect("it is restored");
     assert_eq!((turn.revision(), turn.started_at()), (4, START));
@@ -325,7 +325,7 @@ fn a_turn_of_few_words_is_read() {
 }
 
 #[test]
-fn every_old_turn_goes_on() {
+fn every_old_turn_continues() {
     let old = turns().into_iter().flat_map(|(name, _)| formats(name).map(move |format| (format, name)));
     for (format, name) in old {
         let snapshot: Snapshot = serde_json::from_str(&read(format, name)).expect(name);
@@ -347,7 +347,7 @@ fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
         assert_eq!(error, RestoreError::TooNew { found: 5, known: 4 });
         assert_eq!(
             error.to_string(),
-            "the turn was saved in format 5 by a newer version of Everturn; this one reads up to 4: upgrade it"
+            "the turn was saved in format 5 by a newer version of Everturn; this version reads formats up to 4: upgrade Everturn"
         );
     }
     json["version"] = json!(1);
@@ -355,9 +355,9 @@ fn a_turn_of_a_later_format_is_refused_with_what_to_do() {
     assert_eq!(Turn::restore(snapshot), Err(RestoreError::UnknownPhase));
 }
 
-/// What policies look up by index must be there: such a record is refused, not restored to panic later.
+/// Indexes into the targets must be valid. A record with an invalid one is refused instead of causing a panic later.
 #[test]
-fn a_turn_whose_targets_are_not_its_own_is_refused() {
+fn a_record_with_invalid_target_indexes_is_refused() {
     for (place, index) in [("/target", 3), ("/phase/failures/0/target", 3), ("/phase/out/0", 7)] {
         let mut json: Value = serde_json::from_str(&read("v2", "routed-backoff")).expect("it is JSON");
         *json.pointer_mut(place).expect(place) = json!(index);

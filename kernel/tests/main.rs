@@ -1,6 +1,6 @@
-//! The kernel from outside: what it does, what always holds, what a crash may cost, what it reads from disk.
+//! Tests of the kernel's public interface: scenarios, properties, crashes and saved formats.
 //!
-//! Nothing here needs a runtime or real time: `everturn-testkit` has a clock that moves when everyone waits.
+//! Nothing here needs a runtime or real time: the clock of `everturn-testkit` advances when every task waits.
 
 mod crash;
 mod golden;

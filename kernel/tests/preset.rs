@@ -1,9 +1,9 @@
-//! What the presets do on a route: each case is a list of failures, and the calls and waits that must come of it.
+//! Presets on a route. Each case is a list of failures with the expected calls and waits.
 
 mod cycling;
 mod handover;
 mod interactive;
 mod person;
 pub(crate) mod random;
-mod story;
+mod route_run;
 mod walls;

@@ -1,7 +1,7 @@
-//! What holds whatever happens.
+//! Properties that hold whatever happens.
 //!
-//! The seed is fixed, so that a run can be repeated; `PROPTEST_RNG_SEED=7 EFFORT=500` looks elsewhere and five times as
-//! long. A failing case is printed in its smallest form.
+//! The seed is fixed so that a run can be repeated. `PROPTEST_RNG_SEED=7 EFFORT=500` uses another seed and five times
+//! as many cases. A failing case is printed in its smallest form.
 
 mod hostile;
 mod moves;
@@ -9,10 +9,10 @@ mod script;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// `cases` at an effort of 100 percent.
+/// Returns the configuration for `cases` cases at an effort of 100 percent.
 pub(crate) fn config(cases: u32) -> Config {
     let percent = std::env::var("EFFORT").ok().and_then(|percent| percent.parse().ok()).unwrap_or(100);
     let cases = (cases.saturating_mul(percent) / 100).max(1);
-    // `PROPTEST_RNG_SEED`, where it is set, goes before this seed.
+    // `PROPTEST_RNG_SEED` overrides this seed.
     Config { cases, rng_seed: RngSeed::Fixed(0x0EEE_7081), failure_persistence: None, ..Config::default() }
 }

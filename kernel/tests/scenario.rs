@@ -1,4 +1,4 @@
-//! What a turn does, told as stories: each a script and the transcript that must come of it.
+//! Scenarios: each is a script with its expected transcript.
 
 mod again;
 mod answer;
@@ -20,15 +20,15 @@ mod wait;
 use everturn_kernel::Turn;
 use everturn_testkit::{Script, World};
 
-/// Plays a script to its end, which must be a seal, and checks the invariants.
+/// Runs a script until the seal, and checks the invariants.
 fn run(script: &Script) -> (World, Turn) {
     let mut world = World::new(script.clone());
-    let turn = world.run().sealed().expect("it ends");
+    let turn = world.run().sealed().expect("the turn ends");
     world.check();
     (world, turn)
 }
 
-/// The provider calls that were made.
+/// Returns the provider calls that were made.
 fn calls(world: &World) -> Vec<String> {
     world.log().calls().iter().map(ToString::to_string).collect()
 }

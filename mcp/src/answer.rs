@@ -1,4 +1,4 @@
-//! A result, as the model is given it.
+//! Converts the result of a call for the model.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use crate::link::Link;
 
-/// The kinds of images that models take.
+/// Media types of images that models accept.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// The most images of a result that are sent to a model, and what they may take together, in bytes of base64: they stay in the
-/// history and are sent with each request.
+/// Maximum number of images of a result that are sent to a model, and their maximum total size in bytes of base64. They
+/// stay in the history and are sent with each request.
 const MOST_IMAGES: usize = 8;
 const LARGEST_IMAGES: usize = 4 << 20;
 
-const UNKNOWN: &str = "[content of an unknown kind]";
+const UNKNOWN: &str = "[content of unknown type]";
 
-/// What a model is given of a result: its texts, and in words what is no text.
+/// Converts a result: its texts, and descriptions of other content.
 pub(crate) fn of(link: &Link, result: &CallToolResult) -> ToolAnswer {
     let structured = result.structured_content.as_ref();
     let mut parts: Vec<Cow<'_, str>> = result.content.iter().map(part).collect();
-    // Servers repeat it as text for those who know texts only.
+    // Servers repeat structured content as text for clients that know only text.
     if let Some(value) = structured.filter(|value| !parts.iter().any(|part| says(part, value))) {
         parts.push(value.to_string().into());
     }
@@ -30,7 +30,7 @@ pub(crate) fn of(link: &Link, result: &CallToolResult) -> ToolAnswer {
     ToolAnswer { content, is_error: result.is_error == Some(true), images: images(&result.content) }
 }
 
-/// The images that models may take. Of those that are too large, or are of another kind, the model has the words.
+/// Returns the images that models accept. Other images, and those that are too large, are described in the text.
 fn images(content: &[ContentBlock]) -> Vec<Image> {
     let mut room = LARGEST_IMAGES;
     let images = content.iter().filter_map(|block| match block {
@@ -53,9 +53,9 @@ fn images(content: &[ContentBlock]) -> Vec<Image> {
         .collect()
 }
 
-/// Whether a text says the same as a value.
+/// Whether a text expresses the same value.
 fn says(text: &str, value: &Value) -> bool {
-    // What is no object is put into one with this key by the Python SDK.
+    // The Python SDK wraps a value that is not an object in an object with this key.
     let inner = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("result"));
     let is_inner = inner.is_some_and(|inner| inner.as_str() == Some(text));
     is_inner || serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value || Some(&said) == inner)
@@ -81,20 +81,21 @@ fn part(block: &ContentBlock) -> Cow<'_, str> {
     }
 }
 
-/// What stands for data in base64.
+/// Returns a description in place of base64 data.
 fn placeholder(what: &str, mime_type: Option<&str>, data: &str) -> String {
     let bytes = data.trim_end_matches('=').len() / 4 * 3 + [0, 0, 1, 2][data.trim_end_matches('=').len() % 4];
-    format!("[{what}: {}, {bytes} bytes]", mime_type.unwrap_or("unknown kind"))
+    format!("[{what}: {}, {bytes} bytes]", mime_type.unwrap_or("unknown type"))
 }
 
-/// The parts, a line each; of more than `most` bytes the beginning and the end. Nothing that is left out is copied.
+/// Joins the parts, one per line. If they exceed `most` bytes, keeps the beginning and the end. Does not copy what is
+/// omitted.
 fn joined(parts: &[Cow<'_, str>], most: usize) -> String {
     let all = parts.iter().map(|part| part.len()).sum::<usize>() + parts.len().saturating_sub(1);
     if all <= most {
         return parts.join("\n");
     }
-    // What says how much was left out has a place, too.
-    let note = |left_out: usize| format!("\n[... {left_out} bytes of this result were left out here ...]\n");
+    // The note about what was omitted takes space, too.
+    let note = |left_out: usize| format!("\n[... {left_out} bytes of this result omitted ...]\n");
     let room = most.saturating_sub(note(all).len());
     let pieces = || parts.iter().flat_map(|part| [part.as_ref(), "\n"]).take(2 * parts.len() - 1);
     let mut head = String::new();
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_is_told_in_words() {
+    fn every_kind_of_content_is_described_as_text() {
         let content = json!([
             { "type": "text", "text": "hello" },
             { "type": "image", "data": "AAECAwQ=", "mimeType": "image/png" },
@@ -148,13 +149,13 @@ mod tests {
         ]);
         let told = given(json!({ "content": content }));
         let expected = "hello\n[image: image/png, 5 bytes]\n[audio: audio/wav, 3 bytes]\n\
-                        [resource a at file:///a: the first]\ninside\n[resource file:///c: unknown kind, 1 bytes]";
+                        [resource a at file:///a: the first]\ninside\n[resource file:///c: unknown type, 1 bytes]";
         let png = Image { url: "data:image/png;base64,AAECAwQ=".into(), mime_type: Some("image/png".into()) };
         assert_eq!(told, ToolAnswer { images: vec![png], ..ToolAnswer::ok(expected) });
     }
 
     #[test]
-    fn images_that_models_do_not_take_are_told_in_words_only() {
+    fn unsupported_images_are_only_described() {
         let image = |data: &str, kind: &str| json!({ "type": "image", "data": data, "mimeType": kind });
         let large = "A".repeat(LARGEST_IMAGES - 3);
         let content = json!([
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_is_told_once() {
+    fn structured_content_is_returned_once() {
         let value = json!({ "b": 1, "a": [2] });
         let text = json!([{ "type": "text", "text": "{ \"a\": [2], \"b\": 1 }" }]);
         let told = given(json!({ "content": text, "structuredContent": value }));
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_a_server_repeats_is_not_told() {
+    fn a_secret_repeated_by_a_server_is_redacted() {
         let told = given(json!({ "content": [{ "type": "text", "text": "KEY=s3cret-value" }] }));
         assert_eq!(told.content, "KEY=[secret]");
     }
@@ -202,8 +203,7 @@ mod tests {
                 let cut = joined(&parts(texts), most);
                 assert!(cut.len() <= most, "{} of {most}: {cut}", cut.len());
                 let (head, rest) = cut.split_once("\n[... ").unwrap();
-                let (left_out, tail) =
-                    rest.split_once(" bytes of this result were left out here ...]\n").unwrap();
+                let (left_out, tail) = rest.split_once(" bytes of this result omitted ...]\n").unwrap();
                 let whole = texts.join("\n");
                 assert!(whole.starts_with(head) && whole.ends_with(tail), "{cut}");
                 assert!(!head.is_empty() && !tail.is_empty(), "{cut}");

@@ -1,14 +1,14 @@
-//! How long to wait before a server is started again.
+//! Waits before a server is restarted.
 
 use std::time::Duration;
 
-/// Before the first restart.
+/// The wait before the first restart.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// However often it failed.
+/// The maximum wait.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A server that was up for so long has recovered: it is restarted soon.
+/// After being up for this long, a server has recovered, and is restarted soon.
 const RECOVERED: Duration = Duration::from_secs(60);
 
 /// The waits between restarts: 1 s, doubling to 60 s.
@@ -18,7 +18,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The next wait, after the server was up for so long.
+    /// Returns the next wait, given how long the server was up.
     pub(crate) fn next(&mut self, up: Duration) -> Duration {
         let last = self.last.filter(|_| up < RECOVERED);
         let next = last.map_or(SHORTEST, |last| last.saturating_mul(2).min(LONGEST));
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_minute_and_begin_anew_after_a_minute_up() {
+    fn waits_double_up_to_a_minute_and_reset_after_a_minute_of_uptime() {
         let mut backoff = Backoff::default();
         let waits: Vec<u64> = (0..8).map(|_| backoff.next(Duration::ZERO).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);

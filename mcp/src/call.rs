@@ -1,4 +1,4 @@
-//! Calls that run on a connection, and where what the server says meanwhile belongs.
+//! Running calls of a connection, and the delivery of progress and log messages to them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -9,32 +9,33 @@ use everturn_wire::OutputStream;
 use rmcp::model::ProgressToken;
 use tokio::sync::mpsc;
 
-/// Pieces that may wait to be shown for a call. What a server says beyond that, faster than it is shown, is dropped.
+/// Maximum number of messages queued for display per call. Messages beyond that are dropped.
 const PLACES: usize = 256;
 
-/// Progress that may come before its call is known here.
+/// Maximum number of progress messages kept before their call is registered.
 const EARLY: usize = 64;
 
-/// What a server says while it runs a call.
+/// A message from a server during a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) stream: OutputStream,
     pub(crate) text: String,
 }
 
-/// The calls that run on a connection.
+/// The running calls of a connection.
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<Running>);
 
 #[derive(Default)]
 struct Running {
     pieces: HashMap<ProgressToken, mpsc::Sender<Piece>>,
-    /// A call's token is known only after it was sent, when progress may have come already.
+    /// Progress of calls that are not registered yet. The token of a call is known only after it was sent, when
+    /// progress may already have arrived.
     early: VecDeque<(ProgressToken, Piece)>,
 }
 
 impl Calls {
-    /// What is said about the call with that token, from its beginning.
+    /// Registers a call. Returns its messages from its beginning.
     pub(crate) fn begin(&self, token: ProgressToken) -> mpsc::Receiver<Piece> {
         let (sender, receiver) = mpsc::channel(PLACES);
         let mut running = self.running();
@@ -53,11 +54,11 @@ impl Calls {
         self.running().pieces.remove(token);
     }
 
-    /// Progress of a call.
+    /// Delivers progress of a call.
     pub(crate) fn progress(&self, token: ProgressToken, piece: Piece) {
         let mut running = self.running();
         if let Some(call) = running.pieces.get(&token) {
-            // Who watches cannot follow: what is lost is progress that is over.
+            // If the reader cannot keep up, only outdated progress is lost.
             let _ = call.try_send(piece);
             return;
         }
@@ -67,7 +68,7 @@ impl Calls {
         running.early.push_back((token, piece));
     }
 
-    /// A log message, which names no call: it is shown with all that run. Says whether any does.
+    /// Delivers a log message, which names no call, to all running calls. Returns whether there are any.
     pub(crate) fn log(&self, piece: &Piece) -> bool {
         let running = self.running();
         for call in running.pieces.values() {
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_that_comes_before_its_call_is_known_is_not_lost() {
+    fn progress_that_arrives_before_its_call_is_registered_is_kept() {
         let calls = Calls::default();
         calls.progress(token(1), piece("early"));
         calls.progress(token(2), piece("of another"));
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_call_is_bounded() {
+    fn notifications_without_a_call_are_bounded() {
         let calls = Calls::default();
         for number in 0..1000 {
             calls.progress(token(number), piece("unknown"));

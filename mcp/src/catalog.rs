@@ -1,4 +1,4 @@
-//! What a server lists, as tools that can be offered.
+//! The tools that a server lists.
 
 use std::{
     borrow::Cow,
@@ -16,26 +16,26 @@ use crate::{
     tool::{Facts, McpTool},
 };
 
-/// The most tools of a server that are offered.
+/// Maximum number of tools of a server that are offered.
 pub(crate) const MOST: usize = 512;
 
-/// The most that a tool's name, title, description and schema may take, in bytes.
+/// Maximum size of a tool's name, title, description and schema, in bytes.
 const LONGEST_NAME: usize = 256;
 const LONGEST_DESCRIPTION: usize = 16 << 10;
 const LARGEST_SCHEMA: usize = 64 << 10;
 
-/// The most reasons why tools are refused that are named.
+/// Maximum number of reported reasons for refused tools.
 const REASONS: usize = 8;
 
 type Listed = Arc<[Arc<dyn Tool>]>;
 
-/// What a server offers: what it listed last, also while it is down.
+/// The tools that a server offers. While it is down, those that it last listed.
 pub(crate) struct Catalog(Mutex<Current>);
 
 struct Current {
     tools: Listed,
     facts: Vec<Facts>,
-    /// What of the list cannot be offered, and why.
+    /// Which listed tools cannot be offered, and why.
     refused: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Catalog {
         Self(Mutex::new(Current { tools: Vec::new().into(), facts: Vec::new(), refused: None }))
     }
 
-    /// The same `Arc` as long as the list is the same.
+    /// Returns the tools. The `Arc` is the same as long as the list is.
     pub(crate) fn tools(&self) -> Listed {
         self.current().tools.clone()
     }
@@ -53,7 +53,7 @@ impl Catalog {
         self.current().refused.clone()
     }
 
-    /// Takes a list in. Returns the server's own names of the tools that are offered.
+    /// Replaces the list. Returns the server's own names of the offered tools.
     pub(crate) fn replace(&self, link: &Arc<Link>, listed: Vec<Result<Facts, String>>) -> BTreeSet<String> {
         let (facts, refused) = checked(listed);
         if !refused.is_empty() {
@@ -77,12 +77,12 @@ impl Catalog {
     }
 }
 
-/// The tools that can be offered, by name, and why others cannot.
+/// Returns the tools that can be offered, by name, and why others cannot.
 fn checked(mut listed: Vec<Result<Facts, String>>) -> (Vec<Facts>, Vec<String>) {
     let mut refused = Vec::new();
     if listed.len() > MOST {
         listed.truncate(MOST);
-        refused.push(format!("it lists more than {MOST} tools: only so many are offered"));
+        refused.push(format!("it lists more than {MOST} tools; the rest are not offered"));
     }
     let mut by_name: BTreeMap<String, Vec<Facts>> = BTreeMap::new();
     for facts in listed {
@@ -95,7 +95,7 @@ fn checked(mut listed: Vec<Result<Facts, String>>) -> (Vec<Facts>, Vec<String>) 
     for (name, mut facts) in by_name {
         match facts.len() {
             1 => offered.append(&mut facts),
-            // Whichever were taken, it could be the other one after the next change of the list.
+            // Neither is offered, because after the next change of the list it could be the other.
             _ => {
                 let names: Vec<String> = facts.iter().map(|facts| format!("{:?}", facts.own_name)).collect();
                 refused.push(format!("{} would all be called {name}", names.join(" and ")));
@@ -110,10 +110,10 @@ fn checked(mut listed: Vec<Result<Facts, String>>) -> (Vec<Facts>, Vec<String>) 
     (offered, refused)
 }
 
-/// What is kept of a tool that a server lists.
+/// Returns what is kept of a listed tool.
 ///
 /// # Errors
-/// When it is too large to be offered, as people are told.
+/// Returns the reason, for people, if it is too large to be offered.
 pub(crate) fn facts(server: &str, tool: rmcp::model::Tool) -> Result<Facts, String> {
     let own_name = cut(tool.name.into_owned(), LONGEST_NAME + 1);
     if own_name.len() > LONGEST_NAME {
@@ -140,7 +140,7 @@ pub(crate) fn facts(server: &str, tool: rmcp::model::Tool) -> Result<Facts, Stri
     Ok(Facts { own_name, spec, annotations })
 }
 
-/// The beginning of a text, without the memory of the rest.
+/// Truncates a text, and releases the memory of the rest.
 fn cut(mut text: String, most: usize) -> String {
     text.truncate(text.floor_char_boundary(most));
     text.shrink_to_fit();

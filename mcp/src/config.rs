@@ -1,4 +1,4 @@
-//! How a server is reached, and how long it is waited for.
+//! Configuration of a server.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -7,21 +7,21 @@ use crate::{http, name};
 /// An MCP server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The first part of its tools' names: letters, digits, `-` and single `_` between them, at most 32.
+    /// The first part of its tools' names. At most 32 letters, digits, `-` and single `_` between them.
     pub name: String,
-    /// How it is reached.
+    /// How to connect to it.
     pub connection: Connection,
-    /// Whether what it claims about its tools is believed: then tools that only read run without being asked about, and
-    /// those that may run twice do so after a crash.
+    /// Whether to believe its annotations. If so, read-only tools run without approval, and idempotent tools run again
+    /// after a crash.
     pub trust_annotations: bool,
-    /// How long it is waited for.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// The most that is kept of a result, in bytes: of a longer one the beginning and the end. 256 KiB unless set.
+    /// Maximum size of a result, in bytes. Of a longer one, the beginning and the end are kept. Default: 256 KiB.
     pub max_result: usize,
 }
 
 impl ServerConfig {
-    /// A server of that name, with nothing else set.
+    /// Creates a configuration with defaults.
     pub fn new(name: impl Into<String>, connection: Connection) -> Self {
         Self {
             name: name.into(),
@@ -32,10 +32,10 @@ impl ServerConfig {
         }
     }
 
-    /// Whether it can be started.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// When its name, its address or a header is not allowed.
+    /// Returns an error if the name, the URL or a header is invalid.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !name::is_server_name(&self.name) {
             return Err(ConfigError::Name(self.name.clone()));
@@ -47,38 +47,37 @@ impl ServerConfig {
     }
 }
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Clone, Debug)]
 pub enum Connection {
-    /// A program that is started, and spoken with over its standard input and output.
+    /// A program to start. It communicates over its standard input and output.
     Command(Command),
-    /// An address that speaks streamable HTTP.
+    /// A streamable HTTP endpoint.
     Http(Endpoint),
 }
 
 /// A program to start.
 ///
-/// It is given no variables of this process but those that programs need to be found and to find their user's files (such
-/// as `PATH`, `HOME` and `LANG`), and the ones named here. It gets a process group of its own, which ends with the
-/// [`McpServer`](crate::McpServer).
+/// It inherits only variables needed to find programs and the user's files (such as `PATH`, `HOME` and `LANG`), plus
+/// those given here. It runs in its own process group, which is ended with the [`McpServer`](crate::McpServer).
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The program: a path, or a name that is looked for in `PATH`.
+    /// The program: a path, or a name to look up in `PATH`.
     pub program: String,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
-    /// Variables that it is given.
+    /// Additional environment variables.
     pub env: BTreeMap<String, Setting>,
-    /// The directory it runs in. This process's own unless set.
+    /// The working directory. Default: that of this process.
     pub cwd: Option<PathBuf>,
 }
 
-/// An address to connect to.
+/// An HTTP endpoint.
 #[derive(Clone, Default)]
 pub struct Endpoint {
-    /// With `http` or `https`. It may hold a secret: no message repeats it.
+    /// The URL, with `http` or `https`. It may contain a secret, so no message repeats it.
     pub url: String,
-    /// Sent with every request.
+    /// Headers of every request.
     pub headers: BTreeMap<String, Setting>,
 }
 
@@ -88,12 +87,12 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// A value of a variable or a header. `Debug` does not show it.
+/// The value of a variable or header. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Setting {
-    /// One that may be seen.
+    /// A value that may be shown.
     Plain(String),
-    /// One that nobody is shown: where the server repeats it, it is replaced. Shorter than 8 characters, it is not.
+    /// A secret. It is redacted wherever the server repeats it, if it has at least 8 characters.
     Secret(String),
 }
 
@@ -111,14 +110,14 @@ impl fmt::Debug for Setting {
     }
 }
 
-/// How long a server is waited for.
+/// Timeouts of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From its start until it has listed its tools. 60 s unless set: some programs are downloaded first.
+    /// From the start until the tools are listed. Default: 60 s, because some programs are downloaded first.
     pub start: Duration,
-    /// How long a call may be silent: progress counts as a sign of life. 60 s unless set.
+    /// Maximum silence of a call. Progress resets it. Default: 60 s.
     pub idle: Duration,
-    /// How long a call may take, however well it goes. 30 min unless set.
+    /// Maximum duration of a call. Default: 30 min.
     pub total: Duration,
 }
 
@@ -132,23 +131,23 @@ impl Default for Timeouts {
     }
 }
 
-/// A server that cannot be configured like that.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Its name cannot be part of a tool's name.
+    /// The name cannot be part of a tool's name.
     #[error(
         "{0:?} cannot be the name of an MCP server, as it is the first part of its tools' names: use at most 32 letters, \
          digits, - and _, with no __, and no _ at its end"
     )]
     Name(String),
-    /// Its address is none.
-    #[error("its `url` must be an address with http:// or https://")]
+    /// The URL is invalid.
+    #[error("its `url` must begin with http:// or https://")]
     Url,
-    /// A header that HTTP does not allow.
+    /// A header is invalid.
     #[error("{0:?} cannot be sent as a header: its name or value is not allowed")]
     Header(String),
-    /// There can be no HTTP client.
-    #[error("there is no HTTP client: {0}")]
+    /// The HTTP client could not be created.
+    #[error("cannot create the HTTP client: {0}")]
     Client(String),
 }

@@ -31,22 +31,22 @@ use crate::{
     tool::Facts,
 };
 
-/// The most that a program may say at once, in bytes.
+/// Maximum size of a message from a program, in bytes.
 const LARGEST: usize = 8 << 20;
 
-/// How long a list may take.
+/// Timeout for listing tools.
 const LISTING: Duration = Duration::from_secs(30);
 
-/// How long is waited after a change before the list is asked for: changes often come together.
+/// Delay between a change notification and listing, because changes often come in groups.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// How long until a server is listened to again after it ended that.
+/// Delay before the change subscription is renewed after the server ended it.
 const RELISTEN: Duration = Duration::from_secs(5);
 
-/// The longest error of a server that is repeated, in bytes.
+/// Maximum length of a server's error that is repeated, in bytes.
 const LONGEST: usize = 500;
 
-/// A connection whose handshake is done.
+/// A connection after its handshake.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     process: Option<Process>,
@@ -55,10 +55,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Starts or calls the server, and has it list its tools.
+    /// Starts or connects to the server, and lists its tools.
     ///
     /// # Errors
-    /// When it does not answer in time, or not as it should; as people are told.
+    /// Returns the reason, for people, if it does not answer correctly and in time.
     pub(crate) async fn open(
         link: &Arc<Link>,
         caller: Option<&Caller>,
@@ -83,7 +83,7 @@ impl Connection {
                     let transport = caller.transport();
                     client().serve_with_lifecycle(Heard { transport, ear }, mode).await
                 }
-                (How::Http(_), None) => return Err("its address cannot be used".to_owned()),
+                (How::Http(_), None) => return Err("its URL is invalid".to_owned()),
             };
             let service = service.map_err(|error| refused(link, &error))?;
             let tools = list(link, service.peer()).await?;
@@ -98,7 +98,7 @@ impl Connection {
                 Ok(Self { service, process, list_changed, line: Line { peer, calls, offered, doubted } })
             }
             Err(why) => {
-                // A program that ended says more than a stream that did.
+                // The exit of a program is more informative than the end of a stream.
                 let how = match &mut process {
                     Some(process) => process.just_ended().await,
                     None => None,
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Keeps it until it ends, or is to end. Says why it ended.
+    /// Maintains the connection until it ends or is stopped. Returns the reason.
     pub(crate) async fn keep(self, link: &Arc<Link>, catalog: &Catalog, stop: &CancellationToken) -> String {
         let Self { service, mut process, list_changed, mut line } = self;
         link.condition.send_replace(Condition::Up(line.clone()));
@@ -155,7 +155,7 @@ impl Connection {
     }
 }
 
-/// What servers are told of us. We can do nothing for them.
+/// Returns this client's description. It offers servers no capabilities.
 fn client() -> ClientConfig {
     let me = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), me)
@@ -168,7 +168,7 @@ async fn ended(process: &mut Option<Process>) -> String {
     }
 }
 
-/// All tools of a server, page by page: not more than may be offered.
+/// Lists all tools of a server, page by page, up to the maximum.
 async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, String>>, String> {
     let pages = async {
         let (mut tools, mut cursor) = (Vec::new(), None);
@@ -182,7 +182,7 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, 
             let ServerResult::ListToolsResult(page) = request.await_response().await? else {
                 return Err(ServiceError::UnexpectedResponse);
             };
-            // One more than may be offered tells that there are more.
+            // One more than the maximum shows that there are more.
             let is_last = page.tools.is_empty() || page.next_cursor.is_none();
             let room = MOST + 1 - tools.len();
             tools.extend(page.tools.into_iter().take(room).map(|tool| catalog::facts(link.name(), tool)));
@@ -198,7 +198,7 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, 
     }
 }
 
-/// Listens for changes of the list where the protocol has the client ask for them. Never ends.
+/// Subscribes to changes of the list if the protocol requires the client to do so. Never returns.
 async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
     let is_asked_for = peer.peer_info().is_some_and(|info| {
         let changes = info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
@@ -212,7 +212,7 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
         filter.tools_list_changed = Some(true);
         match peer.listen(filter).await {
             Ok(mut changes) => {
-                // What changed until now nobody said. What is said from now on is heard where all is.
+                // Changes until now were not reported; later ones are handled with all other notifications.
                 list_changed.notify_one();
                 while let Ok(Some(_)) = changes.next().await {}
             }
@@ -227,7 +227,7 @@ fn refused(link: &Link, error: &ClientInitializeError) -> String {
     format!("the handshake failed: {}", short(link, error))
 }
 
-/// An error of a server, as people are told.
+/// Formats an error of a server for people.
 pub(crate) fn short(link: &Link, error: &impl ToString) -> String {
     let mut text = link.veil.over(error.to_string()).into_owned();
     if text.len() > LONGEST {

@@ -1,4 +1,4 @@
-//! What a server says on its own: progress, logs, that its list changed.
+//! Notifications of a server: progress, logs, changes of its list.
 #![expect(
     deprecated,
     reason = "newer versions of the protocol have fewer logs, but servers of older ones send them"
@@ -20,10 +20,10 @@ use crate::{
     link::Link,
 };
 
-/// The most that is shown of one message, in bytes.
+/// Maximum size of a message that is shown, in bytes.
 const LONGEST: usize = 4 << 10;
 
-/// Hears what a server says on its own.
+/// Handles a server's notifications.
 #[derive(Clone)]
 pub(crate) struct Ear {
     pub(crate) link: Arc<Link>,
@@ -44,7 +44,7 @@ impl Ear {
 
     fn progress(&self, params: &ProgressNotificationParam) {
         let mut text = params.progress.to_string();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         if let Some(total) = params.total {
             let _ = write!(text, "/{total}");
         }
@@ -66,7 +66,7 @@ impl Ear {
     }
 
     fn piece(&self, stream: OutputStream, text: String) -> Piece {
-        // Before it is cut: half a secret is one, too.
+        // Redact before truncation, because half a secret is not recognized.
         let mut text = self.link.veil.over(text).into_owned();
         if text.len() > LONGEST {
             text.truncate(text.floor_char_boundary(LONGEST));
@@ -77,8 +77,8 @@ impl Ear {
     }
 }
 
-/// A transport with an ear on it. The SDK hands each notification to a task of its own: there the last progress of a call
-/// could come after its answer.
+/// A transport that handles notifications as they arrive. The SDK would spawn a task for each, so that the last
+/// progress of a call could come after its answer.
 pub(crate) struct Heard<T> {
     pub(crate) transport: T,
     pub(crate) ear: Ear,

@@ -1,4 +1,4 @@
-//! Servers behind an address: streamable HTTP.
+//! Servers over streamable HTTP.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,21 +16,21 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::{ConfigError, Endpoint};
 
-/// For name, connection and TLS handshake.
+/// Timeout for name resolution, connection and TLS handshake.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// How often a stream on which the server says what it says on its own is connected again, each time it broke, and how long
-/// at most that is waited for. Without it a change of its list is seen with the next connection only.
+/// Maximum number of reconnects of the notification stream each time it breaks, and the maximum wait between them.
+/// Without that stream, a change of the list is noticed only with the next connection.
 const RECONNECTS: usize = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The most that a server may send at once, in bytes.
+/// Maximum size of a message from a server, in bytes.
 const LARGEST: usize = 8 << 20;
 
-/// The most redirects that a request follows.
+/// Maximum number of redirects followed.
 const REDIRECTS: usize = 3;
 
-/// What connections to an address are made with.
+/// The parts from which connections to an endpoint are made.
 #[derive(Clone)]
 pub(crate) struct Caller {
     client: Client,
@@ -38,7 +38,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Connects to nothing yet.
+    /// Creates the client without connecting.
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, ConfigError> {
         let (url, headers) = request(endpoint)?;
         let mut reconnects = ExponentialBackoff::default();
@@ -56,7 +56,7 @@ impl Caller {
     }
 }
 
-/// The address and the headers, if HTTP allows them.
+/// Parses the URL and the headers.
 pub(crate) fn request(endpoint: &Endpoint) -> Result<(Url, HashMap<HeaderName, HeaderValue>), ConfigError> {
     let url = Url::parse(&endpoint.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or(ConfigError::Url)?;
@@ -74,16 +74,16 @@ fn client() -> Result<Client, ConfigError> {
     Client::builder()
         .tls_backend_preconfigured(tls()?)
         .connect_timeout(CONNECTING)
-        // A call that was sent may have had an effect: it is never sent again.
+        // A call that was sent may have had an effect, so it is never repeated.
         .retry(retry::never())
-        // A connection whose last answer was not read to its end costs the next call 40 ms.
+        // Reusing a connection whose last answer was not read to its end would delay the next call by 40 ms.
         .pool_max_idle_per_host(0)
         .redirect(redirect::Policy::custom(follow))
         .build()
         .map_err(|error| ConfigError::Client(error.to_string()))
 }
 
-/// Only to where the headers may go and the body goes along.
+/// Follows a redirect only to the same origin, where the headers may go, and only if the body is kept.
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_body = matches!(attempt.status().as_u16(), 307 | 308);
     let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
@@ -93,7 +93,7 @@ fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-/// Made per client instead of installed for the process: a library must not decide that for its embedder.
+/// Created per client instead of installed for the process, because that choice belongs to the embedder.
 fn tls() -> Result<ClientConfig, ConfigError> {
     let builder = || {
         ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -1,4 +1,4 @@
-//! Keeping a server up: started, and started again when it ends.
+//! Keeps a server running.
 
 use std::{
     sync::Arc,
@@ -16,7 +16,7 @@ use crate::{
     link::{Condition, Link},
 };
 
-/// Keeps a server up until it is told to stop. Then it is down for good.
+/// Starts a server, and restarts it whenever it ends, until told to stop.
 pub(crate) async fn keep(
     link: Arc<Link>,
     caller: Option<Caller>,
@@ -48,7 +48,7 @@ pub(crate) async fn keep(
             () = stop.cancelled() => break,
         }
         let restarting = match up.is_zero() {
-            // It may well fail again: who calls it meanwhile is told so at once.
+            // It may well fail again, so calls fail at once meanwhile.
             true => Condition::Down { why, again: None },
             false => Condition::Starting,
         };

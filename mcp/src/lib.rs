@@ -1,10 +1,10 @@
-//! Tools of MCP servers, as sources of tools for the orchestrator.
+//! MCP servers as tool sources for the orchestrator.
 //!
-//! An [`McpServer`] starts a program (stdio) or connects to an address (streamable HTTP), keeps the connection, and offers
-//! what the server lists. Everything that a server says is bounded in size and time, and none of it is believed: a call
-//! is asked about unless its server is trusted by configuration.
+//! An [`McpServer`] starts a program (stdio) or connects to a URL (streamable HTTP), maintains the connection, and
+//! offers the tools that the server lists. Everything that a server sends is bounded in size and time, and none of it
+//! is trusted: calls need approval unless the configuration trusts the server.
 //!
-//! This crate does *not* decide whether a call may run (the orchestrator does) and offers nothing of MCP but tools: no
+//! This crate does *not* decide whether a call may run (the orchestrator does), and supports only the tools of MCP: no
 //! resources, prompts, sampling or elicitation.
 
 mod answer;

@@ -1,4 +1,4 @@
-//! What connects a tool to its server, however often that is restarted.
+//! The link between tools and their server, which outlives restarts.
 
 use std::{
     collections::BTreeSet,
@@ -17,33 +17,33 @@ use crate::{ServerConfig, call::Calls, veil::Veil};
 /// How long a call waits for a server that is starting.
 const STARTING: Duration = Duration::from_secs(30);
 
-/// How a server is, for its tools and for those who ask.
+/// The state of a server, shared by its tools.
 pub(crate) struct Link {
     pub(crate) config: ServerConfig,
     pub(crate) veil: Veil,
     pub(crate) condition: watch::Sender<Condition>,
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Clone)]
 pub(crate) enum Condition {
     Starting,
     Up(Line),
     Down {
         why: String,
-        /// When it is started again. `None` = it is being started, or never will be.
+        /// When it is restarted; `None` if it is starting or stopped for good.
         again: Option<Instant>,
     },
 }
 
-/// A connection that calls can be made on.
+/// A connection for calls.
 #[derive(Clone)]
 pub(crate) struct Line {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) calls: Arc<Calls>,
-    /// The server's own names of the tools that it offers now.
+    /// The server's own names of the tools that it offers at present.
     pub(crate) offered: Arc<BTreeSet<String>>,
-    /// Told by a call that did not get through: the list is asked for, which shows whether the connection is broken.
+    /// Notified by a call that failed in transit. Listing the tools then shows whether the connection is broken.
     pub(crate) doubted: Arc<Notify>,
 }
 
@@ -61,19 +61,19 @@ impl Link {
         matches!(*self.condition.borrow(), Condition::Starting)
     }
 
-    /// Waits until it is no longer starting.
+    /// Waits until the server is no longer starting.
     pub(crate) async fn settled(&self) {
         let mut watch = self.condition.subscribe();
-        // It fails only without a sender, which is here.
+        // Fails only without a sender, which this struct holds.
         let _ = watch.wait_for(|condition| !matches!(condition, Condition::Starting)).await;
     }
 
-    /// The connection; of a server that is starting, soon.
+    /// Returns the connection. Waits for a server that is starting.
     ///
     /// # Errors
-    /// When it is down, as the model is told.
+    /// Returns the reason, for the model, if the server is down.
     pub(crate) async fn line(&self) -> Result<Line, String> {
-        // One that takes longer counts as down for this call.
+        // If the server takes longer, the call treats it as down.
         let _ = timeout(STARTING, self.settled()).await;
         let name = self.name();
         match &*self.condition.borrow() {
@@ -86,10 +86,10 @@ impl Link {
     }
 }
 
-/// When it is started again, as the end of a sentence.
+/// Returns when the server is restarted, as the end of a sentence.
 pub(crate) fn soon(again: Option<Instant>) -> String {
     again.map_or_else(String::new, |again| {
         let seconds = again.saturating_duration_since(Instant::now()).as_secs_f32().ceil();
-        format!("; it is started again in {seconds:.0} s")
+        format!("; restarting in {seconds:.0} s")
     })
 }

@@ -1,27 +1,27 @@
-//! Names of tools: `server__tool`, in letters that every model API takes.
+//! Names of tools: `server__tool`, in characters that every model API accepts.
 
-/// What stands between the two parts.
+/// The separator of the two parts.
 const BETWEEN: &str = "__";
 
-/// The longest name that every model API takes.
+/// Maximum length of a name that every model API accepts.
 const LONGEST: usize = 64;
 
-/// The longest name of a server: enough is left for its tools.
+/// Maximum length of a server's name, so that enough is left for its tools.
 const LONGEST_SERVER: usize = 32;
 
-/// Whether a server may have this name: then no two servers can have tools of one name.
+/// Whether a server may have this name. It ensures that tools of two servers never have the same name.
 pub(crate) fn is_server_name(name: &str) -> bool {
     let is_allowed = !name.is_empty() && name.len() <= LONGEST_SERVER && name.chars().all(is_taken);
     is_allowed && !name.contains(BETWEEN) && !name.ends_with('_')
 }
 
-/// Whether a tool of this name is one of that server.
+/// Whether a tool with this name belongs to the server.
 pub(crate) fn is_of(server: &str, name: &str) -> bool {
     name.strip_prefix(server).is_some_and(|rest| rest.starts_with(BETWEEN))
 }
 
-/// The name by which models call a tool. What model APIs do not take becomes `_`; of a name that is too long the beginning
-/// is kept, with a hash of the whole. The same tool always has the same name, as conversations refer to it.
+/// Returns the name that models use for a tool. Replaces unsupported characters with `_`. Truncates a name that is too
+/// long and appends a hash of the whole. The result is stable, because conversations refer to it.
 pub(crate) fn qualified(server: &str, tool: &str) -> String {
     let tidy = tool.chars().map(|letter| if is_taken(letter) { letter } else { '_' });
     let name: String = server.chars().chain(BETWEEN.chars()).chain(tidy).collect();
@@ -32,12 +32,12 @@ pub(crate) fn qualified(server: &str, tool: &str) -> String {
     format!("{}{hash}", &name[..LONGEST - hash.len()])
 }
 
-/// Whether model APIs take it in a name.
+/// Whether model APIs accept the character in a name.
 fn is_taken(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
 }
 
-/// FNV-1a: the hashes of the standard library may change with its version.
+/// Hashes with FNV-1a. The hashes of the standard library may change between versions.
 fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_made_of_what_every_api_takes() {
+    fn a_tool_name_has_only_characters_that_every_api_accepts() {
         assert_eq!(qualified("files", "read_file"), "files__read_file");
         assert_eq!(qualified("files", "read.file/ä b"), "files__read_file___b");
         let long = qualified("files", &"x".repeat(80));

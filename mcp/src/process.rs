@@ -1,4 +1,4 @@
-//! A server's process: started with a clean environment in a group of its own, and ended with all that it started.
+//! A server's process: started with a clean environment in its own group, and ended with all its children.
 
 use std::{
     env,
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Command, Setting, link::Link};
 
-/// The variables that a program is given of ours: where programs, the user's files and temporary files are, and how the user
-/// reads. Others may hold secrets.
+/// Variables passed on to programs: paths of programs, user files and temporary files, and locale. Others may contain
+/// secrets.
 #[cfg(not(windows))]
 const INHERITED: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 #[cfg(windows)]
@@ -36,37 +36,37 @@ const INHERITED: [&str; 12] = [
     "PROGRAMFILES",
 ];
 
-/// How long a process may take to end after its standard input was closed, and again after it was asked to.
+/// How long a process may take to exit after its standard input is closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The longest line of standard error that is logged, in bytes.
+/// Maximum length of a logged line of standard error, in bytes.
 const LONGEST: usize = 1 << 10;
 
-/// A process, and what it has started. They are killed when it is dropped.
+/// A process and its children. They are killed on drop.
 pub(crate) struct Process {
     child: Child,
-    /// Taken once all of the group are gone.
+    /// `None` once all processes of the group are gone.
     #[cfg(unix)]
     group: Option<rustix::process::Pid>,
     said: Said,
 }
 
-/// How long what it printed last may take to be read, after it ended.
+/// How long to wait for the last output after the process ended.
 const READING: Duration = Duration::from_millis(200);
 
-/// The last line that a process printed to standard error: it often says why it ended.
+/// The last line of a process's standard error, which often says why it ended.
 #[derive(Clone, Default)]
 struct Said {
     last: Arc<Mutex<String>>,
-    /// Nothing more will come.
+    /// Set at the end of the output.
     all: CancellationToken,
 }
 
 impl Process {
-    /// Starts it. Returns also what it is spoken with.
+    /// Starts the process. Returns its streams too.
     ///
     /// # Errors
-    /// When it cannot be started, as people are told.
+    /// Returns the reason, for people, if it cannot be started.
     pub(crate) fn start(
         command: &Command,
         link: &Arc<Link>,
@@ -82,7 +82,7 @@ impl Process {
         #[cfg(unix)]
         program.process_group(0);
         let mut child =
-            program.spawn().map_err(|error| format!("{:?} cannot be started: {error}", command.program))?;
+            program.spawn().map_err(|error| format!("cannot start {:?}: {error}", command.program))?;
         let missing = || "its standard streams are missing".to_owned();
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stdin = child.stdin.take().ok_or_else(missing)?;
@@ -101,28 +101,28 @@ impl Process {
         Ok((process, stdout, stdin))
     }
 
-    /// Waits for its end. Says how it ended.
+    /// Waits for the process to end. Returns how it ended.
     pub(crate) async fn ended(&mut self) -> String {
         let how = match self.child.wait().await {
             Ok(status) => how(status),
-            Err(error) => format!("it cannot be waited for: {error}"),
+            Err(error) => format!("waiting for it failed: {error}"),
         };
-        // What it started may hold the stream open for ever.
+        // Its children may hold the stream open for ever.
         let _ = timeout(READING, self.said.all.cancelled()).await;
         let said = self.said.last.lock().unwrap_or_else(PoisonError::into_inner);
         if said.is_empty() { how } else { format!("{how}: {said}") }
     }
 
-    /// How it ended, if it does so within a moment: its streams are closed before its end can be seen.
+    /// Returns how it ended if it does so within a moment, because its streams close before its exit can be observed.
     pub(crate) async fn just_ended(&mut self) -> Option<String> {
         timeout(Duration::from_millis(500), self.ended()).await.ok()
     }
 
-    /// Ends it, and all that it started, after its standard input was closed.
+    /// Ends the process and all its children, after its standard input was closed.
     pub(crate) async fn close(mut self) {
         if timeout(GRACE, self.child.wait()).await.is_err() {
             self.signal(false);
-            // Whether it ended or not, nothing is left of it.
+            // Whether it ended or not, the group is killed.
             let _ = timeout(GRACE, self.child.wait()).await;
         }
         self.signal(true);
@@ -130,12 +130,12 @@ impl Process {
         self.forget();
     }
 
-    /// Asks all of the group to end, or kills them.
+    /// Asks the whole group to end, or kills it.
     fn signal(&self, kill: bool) {
         #[cfg(unix)]
         if let Some(group) = self.group {
             let signal = if kill { rustix::process::Signal::KILL } else { rustix::process::Signal::TERM };
-            // An error says that none is left.
+            // An error means that no process is left.
             let _ = rustix::process::kill_process_group(group, signal);
         }
         #[cfg(not(unix))]
@@ -163,7 +163,7 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// Logs what it prints to standard error, line by line.
+/// Logs its standard error, line by line.
 async fn log(stderr: ChildStderr, link: Arc<Link>, said: Said) {
     let mut stderr = BufReader::with_capacity(LONGEST, stderr);
     let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! An MCP server, as a source of tools.
+//! An MCP server as a tool source.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::{
     name,
 };
 
-/// An MCP server that is kept up. When it is dropped, its process is killed.
+/// An MCP server that is kept running. Its process is killed on drop.
 pub struct McpServer {
     link: Arc<Link>,
     catalog: Arc<Catalog>,
@@ -26,10 +26,10 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Begins to start it, on the tokio runtime that calls this.
+    /// Starts the server in the background, on the current tokio runtime.
     ///
     /// # Errors
-    /// When it cannot be configured like that.
+    /// Returns an error if the configuration is invalid.
     pub fn start(config: ServerConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let caller = match &config.connection {
@@ -42,12 +42,12 @@ impl McpServer {
         Ok(Self { link, catalog, stop, keeper: Mutex::new(Some(keeper)) })
     }
 
-    /// Stops it for good: its process is asked to end, and killed where it does not. Takes up to three seconds.
+    /// Stops the server for good. Its process is asked to end, and killed if it does not. Takes up to three seconds.
     pub async fn close(&self) {
         self.stop.cancel();
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper {
-            // A task that panicked has dropped its process.
+            // If the task panicked, it has dropped its process.
             let _ = keeper.await;
         }
     }

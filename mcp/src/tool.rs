@@ -1,4 +1,4 @@
-//! A tool of a server: a call, from the model's arguments to the answer that it is given.
+//! A tool of a server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,16 +21,16 @@ use crate::{
     link::{Line, Link},
 };
 
-/// A tool of a server. It stays the same when the server is restarted.
+/// A tool of a server. It stays the same when the server restarts.
 pub(crate) struct McpTool {
     pub(crate) link: Arc<Link>,
     pub(crate) facts: Facts,
 }
 
-/// What a server says of a tool.
+/// What a server declares about a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Facts {
-    /// What the server calls it.
+    /// The server's own name of the tool.
     pub(crate) own_name: String,
     pub(crate) spec: ToolSpec,
     pub(crate) annotations: Option<ToolAnnotations>,
@@ -42,7 +42,7 @@ impl Tool for McpTool {
         self.facts.spec.clone()
     }
 
-    /// What changes nothing may run twice, too.
+    /// A tool that changes nothing may run twice, too.
     fn is_idempotent(&self) -> bool {
         self.believed(|claimed| claimed.idempotent == Some(true) || claimed.read_only == Some(true))
     }
@@ -93,13 +93,12 @@ impl McpTool {
             Ok(ServerResult::InputRequiredResult(_)) => {
                 Err(format!("the MCP server {name} asks for further input, which is not supported"))
             }
-            Ok(_) => Err(format!("the MCP server {name} answered with something else than a result")),
+            Ok(_) => Err(format!("the MCP server {name} did not answer with a result")),
             Err(error) => Err(self.failure(&line, &error)),
         }
     }
 
-    /// Sends a call and shows what the server says meanwhile. When it is dropped, the server is told that the call is
-    /// cancelled.
+    /// Sends a call, and shows the server's messages meanwhile. On drop, cancels the call at the server.
     async fn call(
         &self,
         line: &Line,
@@ -125,14 +124,14 @@ impl McpTool {
             }
         };
         cancel.id = None;
-        // What was said before the answer is shown before it.
+        // Messages sent before the answer are shown before it.
         while let Ok(piece) = pieces.try_recv() {
             output.write(piece.stream, piece.text).await;
         }
         answer
     }
 
-    /// Why a call failed, as the model is told.
+    /// Returns why a call failed, for the model.
     fn failure(&self, line: &Line, error: &ServiceError) -> String {
         let (name, timeouts) = (self.link.name(), &self.link.config.timeouts);
         match error {
@@ -140,21 +139,21 @@ impl McpTool {
                 format!("the MCP server {name} refused the call: {}", short(&self.link, &error.message))
             }
             ServiceError::Timeout { timeout } if *timeout == timeouts.total => {
-                format!("the call took longer than {}, and was cancelled", seconds(timeouts.total))
+                format!("the call exceeded {} and was cancelled", seconds(timeouts.total))
             }
             ServiceError::Timeout { .. } => {
-                format!("nothing was heard of the call for {}, and it was cancelled", seconds(timeouts.idle))
+                format!("the call was silent for {} and was cancelled", seconds(timeouts.idle))
             }
             ServiceError::TransportClosed => {
                 format!(
-                    "the connection to the MCP server {name} broke during the call: what it has done is unknown"
+                    "the connection to the MCP server {name} broke during the call: it is not known what it did"
                 )
             }
             ServiceError::TransportSend(error) => {
                 line.doubted.notify_one();
                 let why = short(&self.link, error);
                 format!(
-                    "the call to the MCP server {name} failed on the way, and what it has done is unknown: {why}"
+                    "the call to the MCP server {name} failed in transit, and it is not known what it did: {why}"
                 )
             }
             other => format!("the MCP server {name} did not answer the call: {}", short(&self.link, other)),
@@ -162,7 +161,7 @@ impl McpTool {
     }
 }
 
-/// Newer versions of the protocol have the client ask for logs with each call; older ones do not read this.
+/// Newer protocol versions require the client to request logs with each call. Older ones ignore this.
 #[expect(deprecated, reason = "there is no other way to ask, yet")]
 fn asking_for_logs() -> RequestMetaObject {
     let mut meta = RequestMetaObject::default();
@@ -174,7 +173,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f32())
 }
 
-/// Takes a call out when it is over, however it ends.
+/// Unregisters a call when it ends for any reason.
 struct Running<'l> {
     line: &'l Line,
     token: rmcp::model::ProgressToken,
@@ -186,10 +185,10 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Tells the server that a call is cancelled when nobody waits for its answer any more.
+/// Cancels a call at the server when nobody waits for its answer any more.
 struct Cancel<'l> {
     peer: &'l Peer<RoleClient>,
-    /// Taken when there is an answer.
+    /// `None` once there is an answer.
     id: Option<RequestId>,
 }
 

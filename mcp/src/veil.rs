@@ -1,19 +1,19 @@
-//! Secrets that a server repeats.
+//! Redacts secrets that a server repeats.
 
 use std::borrow::Cow;
 
 use crate::{Connection, ServerConfig, Setting};
 
-/// What is shown in the place of a secret.
+/// Replaces a secret.
 const VEILED: &str = "[secret]";
 
-/// A secret that is shorter may be a common word.
+/// Minimum length of a secret. A shorter one may be a common word.
 const SHORTEST: usize = 8;
 
-/// What no text of a server may show.
+/// The secrets that no text of a server may show.
 #[derive(Debug, Default)]
 pub(crate) struct Veil {
-    /// Each with what is shown instead. The longest first: one may contain another.
+    /// Each with its replacement, the longest first, because one may contain another.
     hidden: Vec<(String, &'static str)>,
 }
 
@@ -27,12 +27,12 @@ impl Veil {
             Setting::Secret(text) => Some(text.trim()),
             Setting::Plain(_) => None,
         });
-        // `Bearer KEY` is as secret as `KEY`.
+        // `KEY` is as secret as `Bearer KEY`.
         let keys = secrets.clone().filter_map(|text| Some(text.split_once(' ')?.1));
         let secrets = secrets.chain(keys).filter(|text| text.len() >= SHORTEST);
         let mut hidden: Vec<_> = secrets.map(|text| (text.to_owned(), VEILED)).collect();
         if let Some(url) = url {
-            // Errors name the address as it was understood, not as it was written.
+            // Errors contain the URL as parsed, not as written.
             let understood = reqwest::Url::parse(url).ok().map(String::from);
             let spellings = understood.into_iter().chain([url.to_owned()]);
             hidden.extend(spellings.filter(|text| !text.is_empty()).map(|text| (text, "[its url]")));
@@ -41,7 +41,7 @@ impl Veil {
         Self { hidden }
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub(crate) fn over<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
         let mut text = text.into();
         for (hidden, shown) in &self.hidden {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_not_shown_and_other_values_are() {
+    fn secrets_are_hidden_and_other_values_shown() {
         let setting = |text: &str| Setting::Secret(text.to_owned());
         let env = [
             ("A".to_owned(), setting("s3cret-value")),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_an_address_nor_the_key_in_a_header_is_shown() {
+    fn neither_the_url_nor_the_key_in_a_header_is_shown() {
         let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
         let url = "http://Host/path?key=s3cret".to_owned();
         let endpoint = Endpoint { url, headers: headers.into() };

@@ -1,4 +1,4 @@
-// The offer to try a turn again that ended in an error or was stopped.
+// The offer to repeat a turn that ended in an error or was stopped.
 import { modelChoice } from './choice.js';
 import { element } from './element.js';
 import { passFocus } from './focus.js';
@@ -11,12 +11,12 @@ export class Again {
   #choice;
   #why;
 
-  /** `onAgain(turnId, model)`; the model only where one is chosen */
+  /** `onAgain(turnId, model)`; `model` only if one was chosen. */
   constructor(onAgain) {
     this.onAgain = onAgain;
   }
 
-  /** Offers it at the end of the transcript; with null there is nothing to offer. */
+  /** Shows the offer at the end of the transcript; null hides it. */
   offer(turnId) {
     if (this.#turnId === turnId && (!this.#node || this.#node.isConnected)) return;
     this.#turnId = turnId;
@@ -32,7 +32,7 @@ export class Again {
     transcript.append(this.#node);
   }
 
-  /** The command whose effect is still to come, if any. */
+  /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     if (!this.#node) return;
     const isPressed = type === 'chat.retry';
@@ -44,7 +44,7 @@ export class Again {
     this.#button.textContent = isPressed ? 'Trying again…' : 'Try again';
   }
 
-  /** The server said no. */
+  /** The server refused the command. */
   refused(why) {
     if (this.#node) this.#why.textContent = why;
   }

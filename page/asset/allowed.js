@@ -1,4 +1,4 @@
-// The tools that were allowed for the whole open conversation: listed, and asked about again once revoked.
+// The tools allowed for the whole open conversation: a list in which each can be revoked.
 import { getApprovals, revokeTool } from './api.js';
 import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
@@ -21,7 +21,7 @@ export class Allowed {
     return panel.matches(':popover-open');
   }
 
-  /** Those of this conversation; of none as long as it has no id. */
+  /** Shows the tools of this conversation; none while it has no id. */
   of(id) {
     if (id === this.#id) return;
     this.#id = id;
@@ -29,7 +29,7 @@ export class Allowed {
     this.load();
   }
 
-  /** Fetches them anew. What is shown stays when the server cannot be reached. */
+  /** Fetches the list. What is shown stays if the server cannot be reached. */
   async load() {
     const id = this.#id;
     if (id === undefined) return;
@@ -37,11 +37,11 @@ export class Allowed {
       const { allowedTools } = await getApprovals(id);
       if (id === this.#id) this.#show(allowedTools ?? []);
     } catch {
-      // The bar that says "reconnecting" says enough; so does the page without its conversation.
+      // No message: the "reconnecting" bar or the empty page already says it.
     }
   }
 
-  /** Takes an event of the conversation: what a person allowed may be the tool. */
+  /** Handles an event of the conversation: a person may have allowed a tool. */
   receive({ type, verdict }) {
     if (type === 'approval-resolved' && verdict === 'allowed') this.load();
   }

@@ -1,13 +1,13 @@
-// Which model a turn was answered by, where its events do not say.
+// The model that answered a turn, if the turn's events do not name it.
 
-/** Where that is known: set once. `getTurn(turnId)` resolves to the figures of a sealed turn. */
+/** The source of this information, set once. `getTurn(turnId)` resolves to the metrics of a sealed turn. */
 let getTurn = async () => ({});
 
 export function provide(source) {
   getTurn = source;
 }
 
-/** The model; undefined when it is not known. */
+/** The model; undefined if it is not known. */
 export async function modelOf(turnId) {
   return (await getTurn(turnId).catch(() => ({}))).model;
 }

@@ -1,7 +1,7 @@
-// The HTTP calls of the page.
+// The page's HTTP calls.
 import { ask, headers } from './token.js';
 
-/** An answer that is not a success. */
+/** A response that is not a success. */
 export class ApiError extends Error {
   constructor(status, message) {
     super(message);
@@ -9,19 +9,19 @@ export class ApiError extends Error {
   }
 }
 
-/** By how many milliseconds the server's clock is ahead of ours; 0 as long as they agree within two seconds. */
+/** Milliseconds by which the server's clock is ahead of ours; 0 if they agree within two seconds. */
 export let clockAhead = 0;
 
-/** How long a call that changes something may take. */
+/** Timeout of a call that changes something. */
 const PATIENCE_MS = 15_000;
 
 const get = (path) => call('GET', path);
 
-/** The JSON that a call answers. Asks for the token when the server wants one. `body`: what is sent with it. */
+/** The JSON response of a call. Asks for the token if the server requires one. `body`: the request body. */
 async function call(method, path, body) {
   const sent = headers();
   const type = body && { 'content-type': 'application/json' };
-  // What was pressed must not stay so for ever.
+  // A pressed button must not stay disabled for ever.
   const signal = method === 'GET' ? undefined : AbortSignal.timeout(PATIENCE_MS);
   const request = { method, headers: { ...sent, ...type }, body: body && JSON.stringify(body), signal };
   const response = await fetch(new URL(path, document.baseURI), request);
@@ -42,7 +42,7 @@ function noteClock(response) {
   clockAhead = Math.abs(ahead) > 2000 ? ahead : 0;
 }
 
-/** Whether the server could have a conversation of this id. */
+/** Whether this can be the id of a conversation on the server. */
 export const isConversationId = (id) => /^[\w.:-]{1,128}$/.test(id) && !/^\.{1,2}$/.test(id);
 
 const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
@@ -53,40 +53,40 @@ export async function getAttempts(id, turnId) {
   return attempts;
 }
 
-/** The figures of a sealed turn. */
+/** The metrics of a sealed turn. */
 export const getTurn = (id, turnId) => get(`${conversation(id)}/turns/${encodeURIComponent(turnId)}`);
 
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
-/** What models are offered, and the servers that it comes from. */
+/** The tools offered to models, and the servers that provide them. */
 export const getTools = () => get('tools');
 export const getConversations = () => get('conversations');
 export const getStatus = (id) => get(`${conversation(id)}/status`);
 
 const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`);
 
-/** The retry settings of a conversation; without an id the global ones. */
+/** The retry settings of a conversation; without an id, the global ones. */
 export const getRetrySettings = (id) => get(retry(id));
-/** Changes some of them; null resets one. */
+/** Changes some of them; null resets a field. */
 export const setRetrySettings = (id, change) => call('PATCH', retry(id), change);
 
 export const renameConversation = (id, title) => call('PATCH', conversation(id), { title });
 export const deleteConversation = (id) => call('DELETE', conversation(id));
 
-/** The oldest chunks after that one; `more` where there are others behind them. */
+/** The oldest chunks after that one; `more` if others follow. */
 export const getChunksAfter = (id, seq) => get(`${conversation(id)}?sinceSeq=${seq}`);
 
-/** The newest `limit` chunks, of those before `beforeSeq` when it is given. */
+/** The newest `limit` chunks, before `beforeSeq` if given. */
 export function getHistory(id, limit, beforeSeq) {
   const before = beforeSeq === undefined ? '' : `&beforeSeq=${beforeSeq}`;
   return get(`${conversation(id)}?limit=${limit}${before}`);
 }
 
-/** The calls that wait for a person, and the tools that were allowed for the whole conversation. */
+/** The calls that wait for a person, and the tools allowed for the whole conversation. */
 export const getApprovals = (id) => get(`${conversation(id)}/approvals`);
 /** Answers a request for approval. */
 export const answerApproval = (id, answer) => call('POST', `${conversation(id)}/approvals`, answer);
-/** Asks again before each call of a tool that was allowed for the whole conversation. */
+/** Revokes a tool that was allowed for the whole conversation. */
 export function revokeTool(id, tool) {
   return call('DELETE', `${conversation(id)}/approvals/tools/${encodeURIComponent(tool)}`);
 }

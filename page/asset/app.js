@@ -1,4 +1,4 @@
-// The page: wires the list, the open conversation, the composer and the socket together.
+// The page: connects the list, the open conversation, the composer and the socket.
 import { Allowed } from './allowed.js';
 import * as answered from './answered.js';
 import { answerApproval, clockAhead, getAttempts, getTurn } from './api.js';
@@ -69,7 +69,7 @@ const models = new Map(); // by conversation: the model that was chosen for it h
 let modelOf = null; // the conversation of which the model is shown
 let wasTried = false; // to connect the socket
 
-/** `#/c/<id>` is a conversation, anything else a new one. */
+/** `#/c/<id>` is a conversation; anything else is a new one. */
 function route() {
   const id = /^#\/c\/(.+)$/.exec(location.hash)?.[1];
   setDrawer(false);
@@ -104,7 +104,7 @@ function render() {
   tellTitle();
 }
 
-/** The model of the conversation's last turn is the one for its next, unless another was chosen. */
+/** The model of the conversation's last turn is preselected, unless another was chosen. */
 function showModel() {
   if (modelOf === open || !composer.model) return;
   const model = (open.id && models.get(open.id)) ?? list.find(open.id)?.model;
@@ -113,7 +113,7 @@ function showModel() {
   modelOf = open;
 }
 
-/** The title of the tab: who calls, how long it still waits, what it is about. */
+/** The title of the tab: whether someone is needed, the rest of the wait, the subject. */
 function tellTitle() {
   if (!open) return;
   const title = byId('title').textContent;
@@ -125,7 +125,7 @@ function tellTitle() {
   if (document.title !== page) document.title = page;
 }
 
-/** Sends or queues a text. Whether it was sent. */
+/** Sends or queues a text. Returns whether it was sent. */
 function submit(text, images = []) {
   if (open.isRunning && !open.id) return false; // its conversation is being made
   if (open.isRunning && images.length > 0) {
@@ -152,7 +152,7 @@ function receive(message) {
   switch (message.type) {
     case 'chat.delta':
       targets.receive(message.event);
-      // Nothing else is subscribed to: an unknown conversation is the one that our first message made.
+      // Only our own subscriptions exist, so an unknown conversation is the one created by our first message.
       if (!open.id && open.isRunning && message.event.type === 'user-message') adopt(id);
       if (id !== open.id) return;
       allowed.receive(message.event);
@@ -180,7 +180,7 @@ function adopt(id) {
   list.mark(id);
 }
 
-/** Puts a text back into the field that was sent and not accepted. */
+/** Puts a text that was sent but not accepted back into the field. */
 function giveBack() {
   const { text, images } = open.takeBack();
   if (text && !composer.text) composer.text = text;
@@ -243,6 +243,6 @@ byId('new').addEventListener('click', () => setTimeout(() => composer.focus()));
 addEventListener('hashchange', route);
 
 route();
-// First by HTTP: there a server that wants a token can say so.
+// First over HTTP, where a server can say that it requires a token.
 await Promise.allSettled([composer.loadModels(), list.load()]);
 socket.connect();

@@ -1,4 +1,4 @@
-// A tool call that waits for a person: what is to run, with what, why, and the buttons to answer.
+// A tool call that waits for a person: what is to run, with which arguments, why, and buttons to answer.
 import { ApiError, clockAhead } from './api.js';
 import { readableArguments } from './arguments.js';
 import { byId, element } from './element.js';
@@ -6,13 +6,13 @@ import { passFocus } from './focus.js';
 import { oneLine } from './visible.js';
 import { later, wait } from './wording.js';
 
-/** A wait that is longer is told by its end, in milliseconds. */
+/** For a longer wait, its end is shown instead of the rest, in milliseconds. */
 const LONG_MS = 3_600_000;
 
-/** The most characters of the reason for a denial: at most four bytes each, and the server takes 4,096. */
+/** Maximum length of a reason for a denial, in characters of up to four bytes; the server accepts 4,096 bytes. */
 const LONGEST = 1000;
 
-/** Sends an answer: set once. Says whether the call was waiting for it. */
+/** Sends an answer; set once. Returns whether the call was waiting for it. */
 let send = async () => false;
 
 export function listen(sender) {
@@ -31,7 +31,7 @@ export class ApprovalCard {
   #isShown = false;
   node;
 
-  /** `onTaken({ verdict, scope, reason, via })`: the answer that was given here counts. */
+  /** `onTaken({ verdict, scope, reason, via })` is called when the answer given here was accepted. */
   constructor(request, onTaken) {
     this.#request = request;
     this.#onTaken = onTaken;
@@ -59,12 +59,12 @@ export class ApprovalCard {
     this.#tick();
   }
 
-  /** Says that it is there, to who cannot see it. The focus stays where it is. */
+  /** Announces the card to screen readers. The focus stays where it is. */
   announce() {
     byId('announcer').textContent = this.#title;
   }
 
-  /** There is nothing to answer any more. */
+  /** The call no longer waits for an answer. */
   remove() {
     clearInterval(this.#ticks);
     passFocus(this.node);
@@ -74,7 +74,7 @@ export class ApprovalCard {
   #button(label, kind, act) {
     const button = element('button', { type: 'button', className: `button ${kind}` }, label);
     button.addEventListener('click', ({ detail }) => {
-      // The second click of two may be meant for what was here before.
+      // The second click of a double click may have been meant for what was here before.
       if (detail < 2) act();
     });
     return button;
@@ -87,7 +87,7 @@ export class ApprovalCard {
     const answer = { verdict, scope, reason, via: 'page' };
     try {
       if (await send({ turnId, stepId, toolCallId, ...answer })) return this.#onTaken(answer);
-      this.#problem.textContent = 'Not taken: the call no longer waits for an answer.';
+      this.#problem.textContent = 'Too late: the call is no longer waiting for an answer.';
     } catch (error) {
       const isAnswer = error instanceof ApiError;
       this.#problem.textContent = isAnswer ? error.message : 'Not sent: the server cannot be reached. Try again.';
@@ -109,7 +109,7 @@ export class ApprovalCard {
     const when = left > LONG_MS ? later(end) : `in ${wait(Math.ceil(left / 1000))}`;
     const text = left > 0 ? `Denied ${when} if nobody answers` : 'Time is up';
     if (this.#timer.textContent !== text) this.#timer.textContent = text;
-    // A card that is not shown any more has no end of its own.
+    // A card that is no longer shown has no deadline.
     if (left <= 0 || this.#wasShown()) clearInterval(this.#ticks);
   }
 

@@ -1,16 +1,16 @@
-// The arguments of a tool call, made to be read: a name and a value each, and text as text.
+// Shows the arguments of a tool call in readable form: names with values, and strings as plain text.
 import { element } from './element.js';
 import { visible } from './visible.js';
 
-/** The most characters that are shown of a text, entries of a list, and lists within each other. */
+/** Maximum numbers of characters of a text, entries of a list, and nested lists that are shown. */
 const LONGEST = 20_000;
 const MOST = 100;
 const DEEPEST = 4;
 
-/** A value is on one line up to so many characters. */
+/** A value with up to this many characters is shown on one line. */
 const SHORT = 60;
 
-/** What is shown of the arguments, whatever JSON they are. */
+/** Arguments in readable form, for any JSON. */
 export function readableArguments(input) {
   if (isList(input) && Object.keys(input).length > 0) return list(input, 1);
   if (isList(input)) return element('p', { className: 'none' }, 'No arguments');
@@ -39,9 +39,9 @@ function shown(value, depth) {
   return element('pre', {}, cut(JSON.stringify(value, null, 2)));
 }
 
-/** What is not shown is counted: nobody allows what they take for the whole. */
+/** States how much is not shown, so that nobody approves a call in the belief that they saw all of it. */
 function cut(text) {
   const more = text.length - LONGEST;
-  const end = more > 0 ? `\n… and ${more.toLocaleString('en')} more characters, which the call above has` : '';
+  const end = more > 0 ? `\n… and ${more.toLocaleString('en')} more characters (see the call above)` : '';
   return visible(text.slice(0, LONGEST)) + end;
 }

@@ -1,12 +1,12 @@
-// Small dialogs that ask the person something.
+// Small dialogs.
 import { element } from './element.js';
 
-/** Asks to confirm. Whether it was. */
+/** Asks for confirmation. Resolves to whether it was given. */
 export async function confirm({ title, text, action }) {
   return (await ask({ title, action, isDanger: true, parts: [element('p', {}, text)] })) !== null;
 }
 
-/** Asks for a line of text. It, or null. */
+/** Asks for a line of text. Resolves to the text, or null. */
 export async function line({ title, label, value, action, longest }) {
   const field = element('input', { type: 'text', value, required: true, maxLength: longest, autocomplete: 'off', ariaLabel: label });
   const answer = await ask({ title, action, parts: [field], focus: field });

@@ -1,15 +1,15 @@
-// The failed attempts of a turn, below its figures: folded, and asked for when they are unfolded.
+// The failed attempts of a turn, collapsed below its metrics and fetched when expanded.
 import { element } from './element.js';
 import { failure, moment, took } from './wording.js';
 
-/** Where they come from: set once. `getAttempts(turnId)` resolves to a list, oldest first. */
+/** The source of the attempts, set once. `getAttempts(turnId)` resolves to a list, oldest first. */
 let getAttempts = async () => [];
 
 export function provide(source) {
   getAttempts = source;
 }
 
-/** The fold for a turn that was retried; nothing for any other. */
+/** The collapsed list for a turn with retries; nothing for others. */
 export function attemptsOf({ turnId, retries }) {
   if (turnId === undefined || !(retries > 0)) return [];
   const list = element('ol');
@@ -22,10 +22,10 @@ async function load(list, turnId) {
   try {
     const attempts = await getAttempts(turnId);
     list.replaceChildren(...attempts.map(line));
-    if (attempts.length === 0) list.append(element('li', {}, 'Nothing is kept of them.'));
+    if (attempts.length === 0) list.append(element('li', {}, 'No details were kept.'));
   } catch (error) {
     list.replaceChildren();
-    list.append(element('li', { role: 'alert' }, `They could not be loaded: ${error.message}`));
+    list.append(element('li', { role: 'alert' }, `Could not load the attempts: ${error.message}`));
   }
 }
 
@@ -35,7 +35,7 @@ function line({ target, category, code, message, failedAt, latencyMs, waitMs }) 
     target,
     failure({ category, code, message }),
     latencyMs !== undefined && `after ${took(latencyMs)}`,
-    waitMs === undefined ? 'not tried again' : waitMs === 0 ? 'next attempt at once' : `waited ${took(waitMs)}`,
+    waitMs === undefined ? 'not retried' : waitMs === 0 ? 'next attempt at once' : `waited ${took(waitMs)}`,
   ];
   return element('li', {}, facts.filter(Boolean).join(' · '), element('div', { className: 'said' }, message));
 }

@@ -1,4 +1,4 @@
-// The retries of a step: the countdown to the next one, and the asking again.
+// The retries of a step: the countdown to the next one, and the call in progress.
 import { modelChoice } from './choice.js';
 import { byId } from './element.js';
 import { passFocus } from './focus.js';
@@ -6,9 +6,9 @@ import * as notify from './notify.js';
 import { readable } from './readable.js';
 import { clock, failure, later, wait } from './wording.js';
 
-/** A wait that is longer is told by its end, in milliseconds. */
+/** For a longer wait, its end is shown instead of the rest, in milliseconds. */
 const LONG_MS = 3_600_000;
-/** From this on its end is told as well. */
+/** From this length on, the end is shown, too. */
 const CLOCK_MS = 120_000;
 
 const banner = byId('banner');
@@ -21,7 +21,7 @@ const ring = banner.querySelector('.ring');
 const retryNow = byId('retry-now');
 const cancel = byId('retry-cancel');
 
-/** Events after which nothing is retried any more. */
+/** Events that end a series of retries. */
 const ENDS = new Set(['text-delta', 'reasoning-delta', 'tool-call', 'retry-ended', 'error', 'done', 'turn-sealed']);
 /** Events that begin a turn. */
 const BEGINS = new Set(['user-message', 'turn-start']);
@@ -36,7 +36,9 @@ export class Banner {
   #choice; // of another model
   #until = 0; // epoch milliseconds of this machine's clock
 
-  /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. `onTick()`: the time left changed. */
+  /**
+   * `clockAhead()`: milliseconds by which the server's clock is ahead of ours. `onTick()`: the remaining time changed.
+   */
   constructor({ onRetryNow, onCancel, clockAhead, onTick }) {
     this.clockAhead = clockAhead;
     this.onTick = onTick;
@@ -52,19 +54,19 @@ export class Banner {
     return this.#retry?.phase === 'waiting';
   }
 
-  /** When the wait ends, by the server's clock; undefined without one. */
+  /** When the wait ends, by the server's clock; undefined if there is none. */
   get waitsUntil() {
     return this.isWaiting ? this.#until + this.clockAhead() : undefined;
   }
 
-  /** What is left of the wait, in a few characters; undefined without one. */
+  /** The rest of the wait in a few characters; undefined if there is none. */
   get left() {
     const left = this.#until - Date.now();
     if (!this.isWaiting || left <= 0) return undefined;
     return left > LONG_MS ? later(this.#until) : wait(Math.ceil(left / 1000));
   }
 
-  /** Names the retry that is shown and where it is; nothing when none is. */
+  /** Identifies the retry shown and its phase; null if there is none. */
   get stage() {
     return this.#retry && `${this.#retry.phase} ${this.#retry.attempt}`;
   }
@@ -80,13 +82,13 @@ export class Banner {
     }
   }
 
-  /** As the status has it, for who comes later. */
+  /** Shows the retry of a status, for a page that was opened later. */
   restore(retry) {
     this.#show(retry);
     this.#isAhead = true;
   }
 
-  /** The command that was given and has shown no effect yet, if any. */
+  /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     this.#pressed = type;
     this.#tick();
@@ -107,7 +109,7 @@ export class Banner {
     this.onTick();
   }
 
-  /** What is known of a retry only from when it was scheduled. */
+  /** What is known about a retry only from its event. */
   #known({ attempt }) {
     return this.#retry?.attempt === attempt ? { target: this.#retry.target, hinted: this.#retry.hinted, budgetLeftMs: this.#retry.budgetLeftMs } : {};
   }
@@ -116,7 +118,8 @@ export class Banner {
     this.#retry = retry;
     this.#isAhead = false;
     const { delayMs, nextAt, code } = retry;
-    // A replayed event may be old: then `nextAt` tells what is left. No clock can make it longer than was decided.
+    // A replayed event may be old, so `nextAt` determines the rest. A wrong clock cannot make it longer than was
+    // decided.
     const left = nextAt === undefined ? delayMs : nextAt - this.clockAhead() - Date.now();
     this.#until = this.isWaiting ? Date.now() + Math.min(left, delayMs) : 0;
     const count = number(retry);
@@ -124,7 +127,7 @@ export class Banner {
       this.isWaiting && count[0].toUpperCase() + count.slice(1),
       retry.target,
       this.isWaiting && retry.hinted && 'the provider asked for this wait',
-      this.isWaiting && retry.shared && 'another turn was refused, this one has not asked',
+      this.isWaiting && retry.shared && 'another turn was limited; this one made no call',
       ...(this.isWaiting ? this.#times(delayMs, retry.budgetLeftMs) : []),
     ]
       .filter(Boolean)
@@ -142,7 +145,7 @@ export class Banner {
     byId('announcer').textContent = line.textContent; // said once, not every second
   }
 
-  /** The ends of a long wait and of all that is left of them. */
+  /** The times at which a long wait and the whole budget end. */
   #times(delayMs, budgetLeftMs) {
     return [
       delayMs >= CLOCK_MS && delayMs <= LONG_MS && `next at ${clock(this.#until)}`,
@@ -177,7 +180,7 @@ export class Banner {
   }
 }
 
-/** How the retries ended, for who was not looking. */
+/** Announces the end of the retries in a notification. */
 function outcome({ type, outcome: ended, reason }) {
   if (type === 'error' || reason === 'error' || ['exhausted', 'too-long', 'not-retryable'].includes(ended)) return 'failed';
   const isAnswer = ['text-delta', 'reasoning-delta', 'tool-call'].includes(type) || ended === 'recovered';

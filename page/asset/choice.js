@@ -1,9 +1,9 @@
-// Choices of a model or route, wherever one can be named.
+// Selects for a model or route.
 import { element } from './element.js';
 
 let known = [];
 
-/** A list of the models under this label; `onPick(model)`. It shows its label again after that. */
+/** A select of the models with this label; `onPick(model)`. It shows its label again after a choice. */
 export function modelChoice(label, onPick) {
   const choice = element('select', { className: 'button choice-of-model', ariaLabel: label, title: label });
   choice.dataset.label = label;
@@ -16,7 +16,7 @@ export function modelChoice(label, onPick) {
   return choice;
 }
 
-/** The models that there are. */
+/** The available models. */
 export function setModels(models) {
   known = models;
   document.querySelectorAll('.choice-of-model').forEach(fill);

@@ -1,11 +1,11 @@
-// HTML that libraries made of a model's text, as nodes in which nothing can act. The renderer lets nothing dangerous
-// through; this is the second lock.
+// Sanitizes HTML that libraries made from a model's text. The renderer already produces nothing dangerous; this is the
+// second line of defence.
 import DOMPurify from './vendor/dompurify/purify.es.mjs';
 
 const TAGS =
   'a blockquote br code del em h2 h3 h4 h5 h6 hr img input ins kbd li mark ol p pre s span strong sub sup table tbody td th ' +
   'thead tr u ul';
-/** Attributes whose value is no address. */
+/** Attributes whose value is not a URL. */
 const PLAIN = 'align alt aria-label checked class data-language disabled rel scope start target type';
 
 const OPTIONS = {
@@ -20,10 +20,10 @@ const OPTIONS = {
 
 const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
 
-// Of its own accord it lets any picture through.
+// By default, it allows any image.
 DOMPurify.addHook('uponSanitizeAttribute', (_, attribute) => {
   if (attribute.attrName === 'src' && !PICTURE.test(attribute.attrValue)) attribute.keepAttr = false;
 });
 
-/** What is left of the HTML, as a fragment. */
+/** The sanitized HTML, as a fragment. */
 export const clean = (html) => DOMPurify.sanitize(html, OPTIONS);

@@ -1,9 +1,9 @@
-// What surrounds code and tables in an answer: the language, a button to copy, a place to scroll in.
+// The frame of code and tables in an answer: language, copy button, scrolling.
 import { copy } from './copy.js';
 import { element } from './element.js';
 import { highlight } from './syntax.js';
 
-/** Surrounds them in a fragment. */
+/** Adds frames in a fragment. */
 export function dress(fragment) {
   for (const pre of fragment.querySelectorAll('pre')) frame(pre);
   for (const table of fragment.querySelectorAll('table')) {
@@ -24,7 +24,7 @@ function frame(pre) {
   highlight(code);
 }
 
-// One listener: while an answer is written, its nodes come and go.
+// A single listener, because nodes come and go while an answer streams.
 document.addEventListener('click', async ({ target }) => {
   const button = target.closest('.code .copy');
   if (!button) return;

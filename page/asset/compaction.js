@@ -1,11 +1,11 @@
-// Earlier messages that were summarized for the model: a line while it is done, then a fold with the summary.
+// Compaction: a line while earlier messages are being summarized, then the summary, collapsed.
 import { element } from './element.js';
 import { oneLine, visible } from './visible.js';
 
-/** The most characters that are shown of why there is no summary. */
+/** Maximum length of the reason why there is no summary, in characters. */
 const LONGEST = 300;
 
-/** A summary as it is shown. `seq`: of its chunk, where it is stored. */
+/** A summary. `seq`: of its chunk, if it is stored. */
 export function summaryFold(text, seq) {
   const node = element(
     'details',
@@ -17,7 +17,7 @@ export function summaryFold(text, seq) {
   return node;
 }
 
-/** One compaction of a turn that runs. */
+/** A compaction in a running turn. */
 export class Compaction {
   node;
   #isAhead;
@@ -29,16 +29,16 @@ export class Compaction {
     this.node = element('p', { className: 'note summarizing' }, text);
   }
 
-  /** How it ended. A turn that ends with it says so itself. */
+  /** Shows the outcome, unless the turn ends with it. */
   complete({ outcome, summary, message }) {
     if (outcome === 'summarized') return this.node.replaceWith(summaryFold(summary));
     if (outcome !== 'failed' || !this.#isAhead) return this.node.remove();
     const why = message ? ` (${oneLine(message, LONGEST)})` : '';
-    this.node.textContent = `Earlier messages could not be summarized${why}. The model is sent all of them.`;
+    this.node.textContent = `Earlier messages could not be summarized${why}. All of them are sent to the model.`;
     this.node.classList.remove('summarizing');
   }
 
-  /** Nothing more comes. */
+  /** The turn ended. */
   end() {
     if (this.node.classList.contains('summarizing')) this.node.remove();
   }

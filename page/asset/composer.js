@@ -1,4 +1,4 @@
-// The message field, the model picker, and the queued messages.
+// The message field, the model select, and the queued messages.
 import { getModels } from './api.js';
 import { setModels } from './choice.js';
 import { byId, element } from './element.js';
@@ -15,8 +15,8 @@ export class Composer {
   images = new Images();
 
   /**
-   * `onSubmit(text, images)` returns whether that was sent; `onModel(model)`: the person chose one;
-   * `onText(text)`: what is written changed.
+   * `onSubmit(text, images)` returns whether the message was sent; `onModel(model)`: the user chose a model;
+   * `onText(text)`: the text changed.
    */
   constructor({ onSubmit, onStop, onModel, onText }) {
     this.onText = onText;
@@ -59,8 +59,8 @@ export class Composer {
   }
 
   /**
-   * What can be done: `isRunning`: a turn runs, it can be stopped, and messages are queued; `isStopping`: it is asked to
-   * stop; `isGone`: there is no such conversation, and nothing can be sent to it.
+   * Sets what is possible. `isRunning`: a turn runs; it can be stopped, and messages are queued. `isStopping`: it was
+   * asked to stop. `isGone`: the conversation does not exist, and nothing can be sent.
    */
   show({ isRunning, isStopping, isGone }) {
     if (!isRunning || isStopping) passFocus(stop);
@@ -74,20 +74,22 @@ export class Composer {
     if (field.placeholder !== hint) field.placeholder = hint;
   }
 
-  /** Shows a model as the one chosen, as far as there is such a one; without one, the last that was chosen anywhere. */
+  /** Selects a model if it exists; without one, the model that was last chosen anywhere. */
   pick(model) {
     const names = [...picker.options].map(({ value }) => value);
     const wanted = [model, localStorage.getItem(MODEL_KEY)].find((name) => names.includes(name));
     picker.value = wanted ?? names[0] ?? '';
   }
 
-  /** A model was chosen elsewhere, and the conversation stays with it; not where a route goes to one of its targets. */
+  /**
+   * A model was chosen elsewhere, and the conversation keeps it, unless a route merely switched to one of its targets.
+   */
   follow(model) {
     if (picker.value.startsWith('route/') && !model.startsWith('route/')) return;
     picker.value = model;
   }
 
-  /** `byHand`: the person asked for it. */
+  /** `byHand`: whether the user chose it. */
   focus(byHand = false) {
     if (byHand || hasKeyboard()) field.focus({ preventScroll: true });
   }
@@ -106,7 +108,7 @@ function fit() {
   field.style.height = `${field.scrollHeight}px`;
 }
 
-/** The messages that are sent with the next tool result or as the next turn. */
+/** The messages to be sent with the next tool result or as the next turn. */
 export class Queue {
   #list = byId('queue');
 

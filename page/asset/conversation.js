@@ -1,17 +1,20 @@
-// The open conversation: stored history, then the running turn, then what comes, each thing once.
+// The open conversation: stored history, the running turn, then new events, each shown once.
 //
-// History already holds chunks of a turn that still runs: its prompt, and what its finished steps said. The server
-// replays that turn's events from its `user-message` on to whoever subscribes without a cursor. So nothing of the
-// running turn is taken from history: the status answer names the first chunk of the running turn (`turnSeq`), history
-// is asked for up to it, and the replay shows the rest. This holds for steering messages and for equal prompts. A turn
-// that tries another one again has no `user-message`: its `turn-start` says so.
+// History already contains chunks of a running turn: its prompt, and the output of its finished steps. The server
+// replays that turn's events from its `user-message` on to a subscriber without a cursor. So nothing of the running
+// turn is taken from history: the status response has the first chunk of the running turn (`turnSeq`), history is
+// fetched up to it, and the replay shows the rest. This also works for steering messages and equal prompts. A turn that
+// repeats another has no `user-message`; its `turn-start` says so.
 //
-// Races that this leaves:
-// - Events that come while history is fetched are held back. A turn that began meanwhile may or may not be in the
-//   answers, so they are asked for again. The same where history ends with the prompt of a turn that begins just then.
-// - Events of a turn whose `user-message` was not taken are not shown: its end is in history already.
-// - A `user-message` for a turn that is shown already is a replay: it is shown afresh, in its place.
-// Should stream and status disagree for a while (an event was lost, a server restarted), all is loaded again.
+// Remaining races:
+// - Events that arrive while history is being fetched are held back. A turn that began meanwhile may or may not be in
+//   the responses, so they are fetched again. The same happens if history ends with the prompt of a turn that is just
+//   beginning.
+// - Events of a turn whose `user-message` was not seen are not shown, because its end is already in history.
+// - A `user-message` for a turn that is already shown is a replay: the turn is shown again from the start, in its
+//   place.
+// If the stream and the status disagree for a while (because an event was lost or a server restarted), everything is
+// loaded again.
 import { Again } from './again.js';
 import { ApiError, getHistory, isConversationId } from './api.js';
 import { perFrame } from './frame.js';
@@ -19,17 +22,17 @@ import { Outgoing } from './outgoing.js';
 import { Press } from './press.js';
 import { release } from './revise.js';
 import { WINDOW, getSnapshot } from './snapshot.js';
-import { Story } from './story.js';
+import { Timeline } from './timeline.js';
 import * as transcript from './transcript.js';
 import { Watchdog } from './watchdog.js';
 
 const isPrompt = (event) => event.type === 'user-message';
 const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
 
-/** What the server says of a conversation that somebody deleted. */
+/** The server's message about a deleted conversation. */
 const GONE = /^there is no conversation/;
 
-/** This page can take text back, so a broken answer may be streamed again. */
+/** This page can withdraw text, so a broken answer may be streamed again. */
 const WITH_REWINDS = { retry: { afterContent: 'rewind' }, extensions: true };
 
 export class Conversation {
@@ -40,7 +43,7 @@ export class Conversation {
   #dock;
   #onChange;
   #again;
-  #story = new Story();
+  #timeline = new Timeline();
   #status = 'idle';
   #outgoing = new Outgoing();
   #images = new Map(); // by turn: those of the message that it began with
@@ -58,7 +61,7 @@ export class Conversation {
   #watchdog = new Watchdog(() => this.#distrust());
   #drain = perFrame(() => this.#takeInbox());
 
-  /** Without `id` it is one that its first message will make. `model()`: the one that is picked now. */
+  /** Without `id`, the conversation is created by its first message. `model()`: the selected model. */
   constructor({ id, socket, dock, onChange, model }) {
     this.id = id;
     this.#socket = socket;
@@ -71,45 +74,45 @@ export class Conversation {
   }
 
   get isRunning() {
-    return this.#replayDue || this.#outgoing.isPending || this.#story.isRunning;
+    return this.#replayDue || this.#outgoing.isPending || this.#timeline.isRunning;
   }
 
-  /** Whether there is nothing to show, and nothing under way. */
+  /** Whether there is nothing to show and nothing in progress. */
   get isEmpty() {
-    return this.id === undefined && !this.#story.turnId && !this.#outgoing.isPending;
+    return this.id === undefined && !this.#timeline.turnId && !this.#outgoing.isPending;
   }
 
-  /** Whether its turn waits for people alone. */
+  /** Whether its turn waits only for people. */
   get needsYou() {
     return this.#status === 'queued';
   }
 
-  /** When its wait ends, by the server's clock; undefined when it does not wait. */
+  /** When its wait ends, by the server's clock; undefined if it does not wait. */
   get waitsUntil() {
     return this.#dock.waitsUntil;
   }
 
-  /** What is left of its wait, in a few characters; undefined without one. */
+  /** The rest of its wait in a few characters; undefined if it does not wait. */
   get left() {
     return this.#dock.left;
   }
 
-  /** What it is about, as far as is known here: the last prompt. */
+  /** The subject, as far as it is known: the last prompt. */
   get prompt() {
-    return this.#story.prompt;
+    return this.#timeline.prompt;
   }
 
-  /** Whether it was asked to stop and still runs. */
+  /** Whether it was asked to stop and is still running. */
   get isStopping() {
     return this.#press.type === 'chat.stop';
   }
 
-  /** What the button says that was pressed while there is no connection: given again when it is back. */
+  /** The label of the button pressed while offline; its command is sent after reconnecting. */
   get unsent() {
     return this.#press.unsent;
   }
 
-  /** Shows the conversation as the server knows it. */
+  /** Loads and shows the conversation. */
   async load() {
     if (!isConversationId(this.id)) return this.#vanish();
     const load = (this.#load = {});
@@ -145,7 +148,7 @@ export class Conversation {
     this.#load = null;
     this.isGone = false;
     this.#isKnown = true;
-    // Turns that ended before are in history; of the running one all is replayed.
+    // Earlier turns are in history; the running one is replayed completely.
     const running = this.#inbox.findLastIndex(isBegin);
     this.#inbox = isRunning && running >= 0 ? this.#inbox.slice(running) : [];
     this.#replayDue = isRunning && running < 0;
@@ -155,40 +158,40 @@ export class Conversation {
     this.#dock.hide();
     this.#dock.restore(status.retry);
     const older = window.chunks[0]?.seq > 1 ? [transcript.olderButton(() => this.#loadOlder())] : [];
-    this.#story.show(window, older, this.#outgoing.nodes);
+    this.#timeline.show(window, older, this.#outgoing.nodes);
     this.#takeInbox();
   }
 
-  /** Whether there are still older chunks after this. */
+  /** Loads older chunks. Resolves to whether there are more. */
   async #loadOlder() {
     try {
-      const window = await getHistory(this.id, WINDOW, this.#story.oldest);
-      this.#story.prepend(window);
-      return window.chunks.length > 0 && this.#story.oldest > 1;
+      const window = await getHistory(this.id, WINDOW, this.#timeline.oldest);
+      this.#timeline.prepend(window);
+      return window.chunks.length > 0 && this.#timeline.oldest > 1;
     } catch {
       return true;
     }
   }
 
-  /** The connection is there (again). */
+  /** The connection was established. */
   resume() {
     if (!this.id) return;
     this.#subscribed = false;
-    // Of a running turn the server has every event; of what came after a sealed one perhaps no longer. And what was
-    // pressed is given again only to what it was meant for: that is known when all was replayed.
-    const isRunning = this.#cursor !== undefined && !this.#load && this.#story.isRunning;
+    // The server has every event of a running turn, but perhaps not those after a sealed turn. A pressed button is sent
+    // again only if its target still exists, which is known after the replay.
+    const isRunning = this.#cursor !== undefined && !this.#load && this.#timeline.isRunning;
     if (!isRunning || this.#press.type) return void this.load();
     this.#resumed = true;
     this.#subscribed = this.command('chat.subscribe', { cursor: this.#cursor, extensions: true });
   }
 
-  /** There is no connection: what is stored can be shown all the same, and what was pressed may not have arrived. */
+  /** The connection was lost. History can still be shown, and the pressed button's command may not have arrived. */
   disconnected() {
     this.#press.lose();
     if (this.id && !this.#wasLoaded) this.load();
   }
 
-  /** No longer shown. */
+  /** The conversation is closed on the page. */
   leave() {
     this.#left = true;
     this.#watchdog.rest();
@@ -197,7 +200,7 @@ export class Conversation {
     this.#dock.hide();
   }
 
-  /** The conversation that the first message made. */
+  /** The id of the conversation that the first message created. */
   adopt(id) {
     this.id = id;
     this.#subscribed = this.#wasLoaded = this.#isKnown = true;
@@ -210,14 +213,14 @@ export class Conversation {
     if (!this.#load) this.#drain();
   }
 
-  /** The status as it was told to every client. */
+  /** Handles a status sent to all clients. */
   statusChanged(status) {
     this.#status = status;
     if (this.isGone) this.load(); // somebody made it meanwhile
     this.#check();
   }
 
-  /** The server could not do something. True when that is dealt with and the person need not be told elsewhere. */
+  /** The server refused a command. Returns true if this was handled and the user need not be told elsewhere. */
   refused(why) {
     const wasAgain = this.#press.type === 'chat.retry' && !this.#press.isRevision;
     this.#press.drop();
@@ -227,7 +230,7 @@ export class Conversation {
     return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
   }
 
-  /** Starts a turn. False when there is no connection, or nothing is known yet of the conversation. */
+  /** Starts a turn. Returns false if there is no connection, or the conversation is not loaded yet. */
   send(message, model, images = []) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
     const pictures = images.length > 0 && { images };
@@ -240,7 +243,7 @@ export class Conversation {
     return true;
   }
 
-  /** Leaves a text for the running turn. False when there is no connection. */
+  /** Queues a text for the running turn. Returns false if there is no connection. */
   enqueue(text) {
     this.#resumed = false;
     const sent = this.command('chat.queue', { text });
@@ -248,38 +251,38 @@ export class Conversation {
     return sent;
   }
 
-  /** The text and images that were sent and never confirmed, if any: they are no longer under way. */
+  /** Takes the text and images that were sent but never confirmed, if any. */
   takeBack() {
     const taken = this.#outgoing.takeBack();
     this.#onChange();
     return taken;
   }
 
-  /** Sends a command about this conversation. Whether that was possible. */
+  /** Sends a command about this conversation. Returns whether that was possible. */
   command(type, fields = {}) {
     return this.id !== undefined && this.#socket.send({ type, conversationId: this.id, ...fields });
   }
 
-  /** Gives the command of a button: now or when the connection is back. */
+  /** Sends the command of a button, now or after reconnecting. */
   press(type, fields) {
     this.#resumed = false;
     this.#press.give(type, fields, this.#now);
     this.#onChange();
   }
 
-  /** Answers a message again, or another text in its place: `{ seq, message?, model? }`. */
+  /** Answers a message again, or an edited version of it: `{ seq, message?, model? }`. */
   revise(what) {
     if (this.isRunning || !Number.isInteger(what.seq)) return release();
-    this.#askAgain({ ...what, turnId: this.#story.lastTurn });
+    this.#askAgain({ ...what, turnId: this.#timeline.lastTurn });
   }
 
   #askAgain(fields) {
     this.press('chat.retry', { ...fields, model: fields.model ?? (this.#model() || undefined), ...WITH_REWINDS });
   }
 
-  /** What a button can be about. */
+  /** The state that a button refers to. */
   get #now() {
-    const [{ turnId, isRunning }, { stage, retry }] = [this.#story, this.#dock];
+    const [{ turnId, isRunning }, { stage, retry }] = [this.#timeline, this.#dock];
     return { turnId, isRunning, isPending: this.#outgoing.isPending, stage, retry, unfinished: this.#unfinished };
   }
 
@@ -288,10 +291,10 @@ export class Conversation {
     const events = this.#inbox;
     this.#inbox = [];
     if (events.some(isPrompt) && this.#mayShowIts) return void this.load();
-    if (events.some((event) => this.#story.mustReload(event))) return void this.load();
+    if (events.some((event) => this.#timeline.mustReload(event))) return void this.load();
     for (const event of events) this.#take(event);
-    if (this.#story.replacedForNothing) return void this.load();
-    this.#story.flush(this.#dock.isWaiting);
+    if (this.#timeline.replacedForNothing) return void this.load();
+    this.#timeline.flush(this.#dock.isWaiting);
     this.#again.offer(this.#unfinished);
     if (!this.#replayDue) this.#press.settle(this.#now);
     transcript.settle();
@@ -299,14 +302,14 @@ export class Conversation {
     this.#onChange();
   }
 
-  /** Whether history may already show the prompt of a turn that begins just now. */
+  /** Whether history may already contain the prompt of a turn that is just beginning. */
   get #mayShowIts() {
-    return this.#wasIdle && !this.#outgoing.isPending && this.#story.endsWithPrompt;
+    return this.#wasIdle && !this.#outgoing.isPending && this.#timeline.endsWithPrompt;
   }
 
   #take(event) {
     if (isBegin(event)) this.#begin(event);
-    else if (!this.#story.receive(event)) return;
+    else if (!this.#timeline.receive(event)) return;
     if (event.type === 'status' || event.type === 'turn-sealed') this.#status = event.status ?? 'idle';
     this.#outgoing.receive(event);
     this.#dock.receive(event);
@@ -315,21 +318,21 @@ export class Conversation {
   #begin(event) {
     this.#status = 'active';
     this.#replayDue = this.#wasIdle = false;
-    // Events do not have them: of a turn that was begun here they are known.
+    // Events do not contain images, but those of a turn begun here are known.
     if (this.#outgoing.images.length > 0) this.#images.set(event.turnId, this.#outgoing.images);
     this.#outgoing.begun();
     this.#again.offer(null);
-    this.#story.begin({ ...event, images: this.#images.get(event.turnId) });
+    this.#timeline.begin({ ...event, images: this.#images.get(event.turnId) });
   }
 
-  /** The last turn, when it can be tried again. */
+  /** The last turn, if it can be repeated. */
   get #unfinished() {
-    return this.isRunning ? null : this.#story.unfinished;
+    return this.isRunning ? null : this.#timeline.unfinished;
   }
 
   #check() {
     const isUnderWay = this.#status === 'active' || this.#status === 'queued';
-    const agree = !this.#replayDue && this.#story.isRunning === isUnderWay;
+    const agree = !this.#replayDue && this.#timeline.isRunning === isUnderWay;
     this.#watchdog.observe(agree || this.id === undefined || this.#left);
   }
 

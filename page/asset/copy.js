@@ -1,8 +1,8 @@
-// Puts a text on the clipboard.
+// Copies a text to the clipboard.
 
-/** Whether that was allowed. */
+/** Resolves to whether it was allowed. */
 export async function copy(text) {
-  // Only a secure page has a clipboard: https, or this very machine.
+  // Only secure pages have a clipboard: https, or this machine.
   if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
   const focused = document.activeElement;
   const field = document.createElement('textarea');

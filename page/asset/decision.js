@@ -1,7 +1,7 @@
-// How it was decided whether a tool call may run, in a line: the same from an event and from history.
+// The decision about a tool call on one line, in the same form from events and history.
 import { oneLine } from './visible.js';
 
-/** The most characters that are shown of a reason, and of a name or a rating. */
+/** Maximum numbers of characters of a reason, and of a name or a rating. */
 const LONGEST = 600;
 const NAME = 60;
 const RATING = 40;
@@ -14,20 +14,20 @@ export function answer({ verdict, scope, name, via, reason }) {
   return (ANSWERS[verdict] ?? oneLine(verdict, NAME)) + who + what + where + because(reason);
 }
 
-/** The end of a review. */
+/** The outcome of a review. */
 export function review({ verdict, riskLevel, rationale }) {
   const risk = riskLevel ? ` (${oneLine(riskLevel, RATING)} risk)` : '';
   return (REVIEWS[verdict] ?? `Review: ${oneLine(verdict, NAME)}`) + risk + because(rationale);
 }
 
-/** A decision as it is kept with the result of its call. */
+/** A decision as kept with the result of its call. */
 export function kept(decision) {
   const { by, verdict, reason, riskLevel } = decision;
   switch (by) {
     case 'person':
       return answer(decision);
     case 'review': {
-      // Why a review came to no decision is told with its result, or to the person who was asked.
+      // The reason why a review reached no decision is shown with the result, or to the person who was asked.
       const isDecided = verdict === 'allowed' || verdict === 'denied';
       return review({ verdict, riskLevel, rationale: isDecided ? reason : undefined });
     }

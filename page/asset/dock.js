@@ -1,4 +1,4 @@
-// What is shown of the running turn between the transcript and the message field.
+// The part of the running turn shown between the transcript and the message field.
 
 /** Banner, silence and queue of the open conversation. */
 export class Dock {
@@ -18,7 +18,7 @@ export class Dock {
     this.#queue.receive(event);
   }
 
-  /** The retries as the status has them, for who comes later. */
+  /** Shows the retry of a status, for a page that was opened later. */
   restore(retry) {
     if (retry) this.#banner.restore(retry);
   }
@@ -29,7 +29,7 @@ export class Dock {
     this.#queue.hide();
   }
 
-  /** The command whose effect is still to come, if any. */
+  /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     this.#banner.pressed = type;
     this.#silence.pressed = type;
@@ -40,22 +40,22 @@ export class Dock {
     return this.#banner.isWaiting;
   }
 
-  /** What is left of the wait, in a few characters; undefined without one. */
+  /** The rest of the wait in a few characters; undefined if there is none. */
   get left() {
     return this.#banner.left;
   }
 
-  /** When that is, by the server's clock. */
+  /** When the wait ends, by the server's clock. */
   get waitsUntil() {
     return this.#banner.waitsUntil;
   }
 
-  /** Where the retries of the running step are; null when there are none. */
+  /** Identifies the state of the running step's retries; null if there are none. */
   get retry() {
     return this.#banner.stage;
   }
 
-  /** Where the running step is: changes with whatever *retry now* does. */
+  /** Identifies the state of the running step; changes with every effect of *retry now*. */
   get stage() {
     return `${this.#banner.stage} ${this.#silence.isShown}`;
   }

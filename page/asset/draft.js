@@ -1,18 +1,18 @@
-// What was written and not sent, for each conversation. It outlives the page.
+// Unsent texts, per conversation. They survive a reload.
 
 const KEY = 'everturn.draft.';
 
-/** Keeps a text; an empty one is forgotten. `id` is undefined for a new conversation. */
+/** Keeps a text; removes it if empty. `id` is undefined for a new conversation. */
 export function keepDraft(id, text) {
   try {
     if (text) localStorage.setItem(KEY + (id ?? ''), text);
     else localStorage.removeItem(KEY + (id ?? ''));
   } catch {
-    // There is no room: then it lasts as long as the field.
+    // The storage is full, so the text lasts only as long as the field.
   }
 }
 
-/** The text that was kept. */
+/** The kept text. */
 export function draftOf(id) {
   try {
     return localStorage.getItem(KEY + (id ?? '')) ?? '';

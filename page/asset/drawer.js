@@ -1,4 +1,4 @@
-// The list as a drawer where the screen is narrow.
+// The conversation list as a drawer on narrow screens.
 import { byId } from './element.js';
 
 const drawer = byId('drawer');
@@ -6,7 +6,7 @@ const scrim = byId('scrim');
 const menu = byId('menu');
 const narrow = matchMedia('(max-width: 760px)');
 
-/** Opens or closes the drawer; on a wide screen the list is always there. */
+/** Opens or closes the drawer. On a wide screen, the list is always visible. */
 export function setDrawer(open) {
   const wasOpen = document.body.classList.contains('drawer-open');
   const isOpen = narrow.matches && open;

@@ -1,4 +1,4 @@
-// Makes DOM nodes. Text only ever enters the page as text nodes.
+// Creates DOM nodes. Text enters the page only as text nodes.
 
 /** An element with these properties set and these children appended; a string becomes a text node. */
 export function element(tag, properties = {}, ...children) {
@@ -7,5 +7,5 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** The element of the page with this id. */
+/** The element with this id. */
 export const byId = (id) => document.getElementById(id);

@@ -1,8 +1,8 @@
-// A conversation as a file: all that is stored of it, or what was said, as Markdown.
+// Exports a conversation to a file: all stored data as JSON, or the messages as Markdown.
 import { getChunksAfter } from './api.js';
 import { element } from './element.js';
 
-/** Downloads it. `format`: `json` or `markdown`. */
+/** Starts the download. `format`: `json` or `markdown`. */
 export async function download(conversation, format) {
   const stored = await readAll(conversation.id);
   const isJson = format === 'json';
@@ -15,7 +15,7 @@ export async function download(conversation, format) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** All chunks and turns, window by window. */
+/** All chunks and turns, one window at a time. */
 async function readAll(id) {
   const chunks = [];
   const turns = new Map();
@@ -44,7 +44,7 @@ function markdown(title, chunks) {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Those that no later version replaced. */
+/** The chunks that are not superseded. */
 function standing(chunks) {
   const kept = [];
   for (const each of chunks) {
@@ -71,7 +71,7 @@ function said(chunk) {
   }
 }
 
-/** Code, between fences that are longer than any in it. */
+/** Code, between fences longer than any inside it. */
 function fence(text, language = '') {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
   const marks = '`'.repeat(longest + 1);

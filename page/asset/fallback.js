@@ -1,4 +1,4 @@
-// What is asked in place of a model that fails, as part of the retry settings.
+// Fallback models, as part of the retry settings.
 import { getModels } from './api.js';
 import { byId, element } from './element.js';
 
@@ -6,7 +6,7 @@ const picker = byId('fallback-model');
 const list = byId('fallback-list');
 const adder = byId('fallback-add');
 
-/** The list of one model at a time; `onChange(chains)`: all of them, changed. */
+/** Edits the fallback chain of one model at a time. `onChange(chains)`: all chains after a change. */
 export class Fallback {
   #chains = {};
   #models = [];
@@ -18,7 +18,7 @@ export class Fallback {
     list.addEventListener('click', ({ target }) => this.#remove(target.closest('button')));
   }
 
-  /** Fetches the models that there are. `usual`: the one to begin with. */
+  /** Fetches the available models. `usual`: the one to show first. */
   async open(usual) {
     const { models } = await getModels();
     this.#models = models;
@@ -29,7 +29,7 @@ export class Fallback {
     this.#draw();
   }
 
-  /** `chains`: in effect. */
+  /** `chains`: those in effect. */
   show(chains = {}) {
     this.#chains = chains;
     this.#draw();

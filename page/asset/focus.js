@@ -1,10 +1,13 @@
-// Where the focus goes when what has it goes away: never to the body, where a keyboard is lost.
+// Where the focus goes when its element disappears. It must not go to the body, where keyboard users would lose it.
 import { byId } from './element.js';
 
-/** On a phone a focused field brings up the keyboard, and Enter makes a line. */
+/** On a phone, focusing a field opens the keyboard, and Enter inserts a line break. */
 export const hasKeyboard = () => !matchMedia('(pointer: coarse)').matches;
 
-/** Before `leaving` is hidden, disabled or removed: passes its focus on to `next`, else to where one writes or reads. */
+/**
+ * Call before hiding, disabling or removing `leaving`: moves its focus to `next`, else to the message field or the
+ * transcript.
+ */
 export function passFocus(leaving, next = null) {
   if (!leaving.contains(document.activeElement)) return;
   const field = byId('prompt');

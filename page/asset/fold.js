@@ -1,8 +1,8 @@
-// Folds what a later version of the conversation replaced. Its pieces name their chunk in `data-seq`; what has no chunk,
-// such as a note, goes with the piece before it.
+// Folds superseded parts of a conversation. Pieces name their chunk in `data-seq`; pieces without one, such as notes,
+// belong to the piece before them.
 import { element } from './element.js';
 
-/** What one version replaced: the chunks from `from` up to `before`. */
+/** The chunks replaced by one version: from `from` up to, but not including, `before`. */
 export class Replaced {
   #ranges = [];
 
@@ -14,7 +14,7 @@ export class Replaced {
     return this.#ranges.some(({ from, before }) => from <= seq && seq < before);
   }
 
-  /** Folds what was replaced of these sections, given in order. */
+  /** Folds the superseded parts of these sections, given in order. */
   fold(sections) {
     let open = null; // the fold that further turns go into
     for (const { node } of sections) {
@@ -29,12 +29,12 @@ export class Replaced {
     }
   }
 
-  /** Whether a turn that ended before its first chunk was begun before what replaced its neighbours. */
+  /** Whether a turn that ended before its first chunk began before the version that superseded its neighbours. */
   #isBetween({ dataset }) {
     return dataset.firstSeq !== undefined && this.has(Number(dataset.firstSeq) - 1);
   }
 
-  /** The replaced end of a section that begins with what still stands. */
+  /** The superseded end of a section whose start still applies. */
   #rest(section) {
     const parts = [...section.children];
     const isReplaced = (piece) => piece.dataset.seq !== undefined && this.has(Number(piece.dataset.seq));
@@ -53,7 +53,7 @@ export class Replaced {
 
 const isFolded = (section) => section.firstElementChild?.classList.contains('replaced') ?? true;
 
-/** Puts these parts at the end of a section into a fold. */
+/** Moves these parts into a fold at the end of a section. */
 export function wrap(section, parts) {
   const fold = element('details', { className: 'replaced' }, element('summary', {}, 'Earlier version'), ...parts);
   section.append(fold);

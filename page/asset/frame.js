@@ -1,6 +1,6 @@
-// One task per animation frame, however often it is asked for.
+// Runs a task at most once per animation frame.
 
-/** A function that runs `task` once before the next paint; in a hidden tab, which is never painted, soon. */
+/** Returns a function that runs `task` once before the next paint; in a hidden tab, which is not painted, soon. */
 export function perFrame(task) {
   let due = false;
   const run = () => {

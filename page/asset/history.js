@@ -1,12 +1,12 @@
-// Stored chunks as transcript.
+// Shows stored chunks in the transcript.
 import { element } from './element.js';
 import { Replaced } from './fold.js';
 import { Stored } from './stored.js';
 
-/** Why a turn ended that can be tried again. */
+/** Why a turn ended, if it can be repeated. */
 const UNFINISHED = ['error', 'aborted'];
 
-/** The stored part of the transcript, in one or more windows, older ones put before newer ones. */
+/** The stored part of the transcript, in one or more windows. Older windows are put before newer ones. */
 export class History {
   node = element('div', { className: 'history' });
   oldest = Infinity; // seq of the first chunk that is shown
@@ -20,7 +20,10 @@ export class History {
   #replaced = new Replaced();
   #orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
 
-  /** Puts a window of chunks, ascending by `seq`, before those already shown. `turns`: what is known of their turns. */
+  /**
+   * Adds a window of chunks, ascending by `seq`, before those already shown. `turns`: known information about their
+   * turns.
+   */
   prepend({ chunks, turns = [] }) {
     const isFirst = this.last === null;
     const stored = new Stored(turns, this.#shown);
@@ -50,27 +53,27 @@ export class History {
     this.lastPrompt ??= chunks.findLast(({ role, chunk }) => role === 'user' && chunk.type === 'text')?.chunk.text;
   }
 
-  /** A turn that runs replaces all chunks from this one on. */
+  /** A running turn supersedes all chunks from this one on. */
   fold(from) {
     this.#replaced.add(from, Infinity);
     this.#replaced.fold(this.#sections);
   }
 
-  /** The id of the last turn that is known. */
+  /** The id of the last known turn. */
   get lastTurn() {
     return this.#lastTurn?.turnId;
   }
 
-  /** A turn that runs tries the last one of these again. */
+  /** A running turn repeats the last one of these. */
   replace() {
     this.#newest?.replace();
   }
 
-  /** The id of the last turn, when it can be tried again. */
+  /** The id of the last turn, if it can be repeated. */
   get unfinishedTurn() {
     const { turnId, reason, lastSeq } = this.#lastTurn ?? {};
     if (lastSeq !== undefined && lastSeq < (this.last?.seq ?? 0)) return null; // others came after it
-    // Nothing is known of turns that an older version sealed.
+    // Turns sealed by an older version have no metadata.
     const isUnfinished = reason === undefined ? this.#isUnanswered : UNFINISHED.includes(reason);
     return isUnfinished ? (turnId ?? null) : null;
   }

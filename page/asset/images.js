@@ -1,4 +1,4 @@
-// Images that go with the next message: attached, pasted or dropped.
+// Images for the next message: attached, pasted or dropped.
 import { byId, element } from './element.js';
 import { picture } from './picture.js';
 import { toast } from './toast.js';
@@ -9,9 +9,9 @@ const drop = byId('composer').querySelector('.field');
 
 const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 const MOST = 16;
-/** A message must fit into one frame of the WebSocket, in characters. */
+/** A message must fit into one WebSocket frame, in characters. */
 const MOST_TOGETHER = 3_500_000;
-/** A larger file is made smaller, in bytes; its longer side, in pixels. */
+/** A larger file is scaled down, in bytes; maximum length of the longer side, in pixels. */
 const LARGE = 600_000;
 const LONGEST_SIDE = 1600;
 
@@ -31,7 +31,7 @@ export class Images {
       this.#add(files);
     });
     const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
-    // Anywhere: a file that is dropped beside the field must not replace the page.
+    // Anywhere on the page, because a file dropped beside the field must not replace the page.
     document.addEventListener('dragover', (event) => {
       if (!hasFiles(event)) return;
       event.preventDefault();
@@ -91,7 +91,7 @@ export class Images {
   }
 }
 
-/** A file as a data URL, scaled down where it is large; a moving picture stays as it is. */
+/** Reads a file as a data URL, scaled down if it is large; an animated image is not changed. */
 async function read(file) {
   const isSmall = file.size <= LARGE || file.type === 'image/gif';
   const url = isSmall ? await dataUrl(file) : await scaled(file);

@@ -1,4 +1,4 @@
-// The list of conversations: what each is doing, a search in their titles, a menu for each.
+// The list of conversations: their status, a search in their titles, and a menu for each.
 import { clockAhead, getConversations } from './api.js';
 import { byId, element } from './element.js';
 import { perFrame } from './frame.js';
@@ -8,14 +8,14 @@ import { ago, later, wait } from './wording.js';
 const list = byId('list');
 const search = byId('search');
 const DOTS = { active: 'answering', waiting: 'waiting for the provider', queued: 'needs you', idle: '', closed: 'closed' };
-/** The status of a conversation whose turn waits for people alone. */
+/** The status of a conversation whose turn waits only for people. */
 const NEEDS_YOU = 'queued';
 const GATHER_MS = 300;
-/** A turn that runs may begin to wait, which is told only to those who watch it. */
+/** Interval to refresh running turns, because the start of a wait is sent only to subscribers of that conversation. */
 const LOOK_AGAIN_MS = 10_000;
 const LONG_MS = 3_600_000;
 
-/** The most that are listed. */
+/** Maximum number of conversations listed. */
 const MOST = 500;
 
 export class ConversationList {
@@ -26,17 +26,17 @@ export class ConversationList {
   #rows = new Map(); // by id: the parts of a row
   #render = perFrame(() => this.#show());
 
-  /** `onLoad()` each time the list was fetched. `actions`: the entries of the menus. */
+  /** `onLoad()` is called after each fetch. `actions`: the menu entries. */
   constructor({ onLoad, actions }) {
     this.onLoad = onLoad;
     this.actions = actions;
     search.addEventListener('input', () => this.#render());
-    // "5 min" gets old, and a wait shorter.
+    // Relative times and waits must be updated.
     setInterval(() => this.#items?.some(isWaiting) && this.#render(), 1000);
     setInterval(() => this.#render(), 60_000);
   }
 
-  /** Fetches the list anew. Nothing happens when the server cannot be reached. */
+  /** Fetches the list. Nothing happens if the server cannot be reached. */
   async load() {
     clearTimeout(this.#again);
     try {
@@ -44,12 +44,12 @@ export class ConversationList {
       this.#render();
       this.onLoad();
     } catch {
-      // The bar that says "reconnecting" says enough.
+      // No message: the "reconnecting" bar already says it.
     }
     if (this.#items?.some(({ status }) => status === 'active')) this.#again = setTimeout(() => this.load(), LOOK_AGAIN_MS);
   }
 
-  /** Fetches the list anew, once for many calls in a row. */
+  /** Fetches the list, once for many calls in a row. */
   reload() {
     this.#timer ||= setTimeout(() => {
       this.#timer = 0;
@@ -57,7 +57,7 @@ export class ConversationList {
     }, GATHER_MS);
   }
 
-  /** What is known of a conversation. */
+  /** What is known about a conversation. */
   find(id) {
     return this.#items?.find((item) => item.id === id);
   }
@@ -66,14 +66,14 @@ export class ConversationList {
     return this.find(id)?.title;
   }
 
-  /** The conversation after this one in the list, or before it. */
+  /** The next or previous conversation in the list. */
   next(id, step) {
     const shown = this.#matching();
     const at = shown.findIndex((item) => item.id === id);
     return at < 0 ? shown[step > 0 ? 0 : shown.length - 1]?.id : shown[at + step]?.id;
   }
 
-  /** How many conversations need a person, beside the one that is shown. */
+  /** Number of conversations that need a person, other than the open one. */
   get needy() {
     return (this.#items ?? []).filter(({ id, status }) => status === NEEDS_YOU && id !== this.#current).length;
   }
@@ -88,7 +88,7 @@ export class ConversationList {
     this.reload(); // its title and its place may have changed too
   }
 
-  /** When the wait of a conversation ends, by the server's clock; undefined when it does not wait. */
+  /** When the wait of a conversation ends, by the server's clock; undefined if it does not wait. */
   waits(id, waitsUntil) {
     if (this.find(id)?.waitsUntil !== waitsUntil) this.#change(id, { waitsUntil });
   }
@@ -124,7 +124,7 @@ export class ConversationList {
     if (rows.length === 0) rows.push(element('li', { className: 'none' }, isSearch ? 'No matching titles' : 'No conversations yet'));
     if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older conversations`));
     search.parentElement.hidden = this.#items.length === 0;
-    // Moves only what moved: the focus stays where it is.
+    // Moves only changed rows, so that the focus stays where it is.
     rows.forEach((row, index) => {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
     });
@@ -166,7 +166,7 @@ function set(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** What is said beside the title. */
+/** The text beside the title. */
 function aside(item) {
   if (item.status === NEEDS_YOU) return 'Needs you';
   if (item.status === 'active' && !isWaiting(item)) return 'Answering';

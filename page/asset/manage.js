@@ -1,4 +1,4 @@
-// What can be done with a conversation as a whole.
+// Actions on a whole conversation.
 import { ApiError, deleteConversation, renameConversation } from './api.js';
 import { confirm, line } from './ask.js';
 import { download } from './export.js';
@@ -6,7 +6,7 @@ import { toast } from './toast.js';
 
 const LONGEST_TITLE = 200;
 
-/** The entries of its menu. `onRenamed(id, title)` and `onDeleted(id)` are told what was done. */
+/** The menu entries. `onRenamed(id, title)` and `onDeleted(id)` are called after success. */
 export const actions = ({ onRenamed, onDeleted }) => [
   ['Rename…', (conversation) => tell(rename(conversation, onRenamed))],
   ['Export as Markdown', (conversation) => tell(download(conversation, 'markdown'))],

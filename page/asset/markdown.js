@@ -1,21 +1,21 @@
-// Markdown that is still being written: what is finished is rendered once, and only the open block again.
+// Renders Markdown while it streams: finished blocks once, and only the open block again.
 import { patch } from './patch.js';
 import { lex, render } from './render.js';
 import { lexOpen } from './unfinished.js';
 
 /**
- * An open block of more characters is not read again for each delta, but each time it has grown by an eighth; until then
- * what comes is shown as it is. So the whole costs in proportion to its length, and not to the square of it.
+ * A longer open block, in characters, is parsed again only after it has grown by an eighth; until then, new text is
+ * shown as is. So the total cost is linear in the length, not quadratic.
  */
 const LARGE = 6000;
 
-/** The most characters that are taken in at once. */
+/** Maximum number of characters handled at once. */
 const PIECE = 8000;
 
-/** Blocks in which the end of the text may be. */
+/** Blocks that may contain the end of the text. */
 const CONTAINERS = new Set(['UL', 'OL', 'LI', 'P', 'BLOCKQUOTE', 'DIV', 'PRE']);
 
-/** Renders into `root` what is pushed. `flush` brings the page up to date, `end` closes the last block. */
+/** Renders pushed text into `root`. `flush` updates the page, `end` closes the last block. */
 export class Markdown {
   #root;
   #fresh = ''; // came since the last flush
@@ -30,7 +30,7 @@ export class Markdown {
     this.#root = root;
   }
 
-  /** All that was pushed. */
+  /** All pushed text. */
   get source() {
     return this.#text + this.#fresh;
   }
@@ -62,7 +62,7 @@ export class Markdown {
     this.#due = this.#open.length * 1.125;
   }
 
-  /** Renders the blocks for good that another one follows. Whether one ends is known at the end of a line. */
+  /** Renders finished blocks permanently. Whether a block is finished is known only at the end of a line. */
   #settle() {
     const lines = this.#open.slice(0, this.#open.lastIndexOf('\n') + 1);
     if (lines === '') return;
@@ -76,7 +76,7 @@ export class Markdown {
     this.#open = this.#open.slice(source.length);
   }
 
-  /** Shows these blocks after those that are rendered for good. How many nodes there are then. */
+  /** Shows these blocks after the permanent ones. Returns the resulting number of nodes. */
   #show(tokens) {
     this.#loose = null;
     patch(this.#root, this.#nodes, render(tokens));

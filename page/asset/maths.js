@@ -1,10 +1,11 @@
-// Extensions of marked that leave maths as it was typed: Markdown would read its backslashes, stars and underscores.
+// Extensions for marked that keep maths as typed, because Markdown would interpret its backslashes, stars and
+// underscores.
 
-/** From `$$`, `\[` or `\begin{…}` at the beginning of a line to its end, at most to the next blank line. */
+/** From `$$`, `\[` or `\begin{…}` at the start of a line to the matching end, at most up to the next blank line. */
 const BLOCK = /^ {0,3}(?:\$\$|\\\[|\\begin\{[a-z]+\*?\})(?:(?!\n[ \t]*(?:\n|$))[^])*/;
 const BLOCK_START = /(?<=\n {0,3})(?:\$\$|\\\[|\\begin\{)/;
 
-/** `$x$` as in TeX, but `$5 and $6` are prices. */
+/** `$x$` as in TeX. `$5 and $6` are prices. */
 const INLINE = /^(?:\$\$[^]+?\$\$|\\\([^]+?\\\)|\\\[[^]+?\\\]|\$(?![\s\d.,]*\s)(?:\\[^]|[^$\\\n])+?(?<!\s)\$(?!\w))/;
 const INLINE_START = /\$|\\[([]/;
 
@@ -21,7 +22,7 @@ const token = (type, pattern, start) => ({
   },
 });
 
-/** `verbatim(text)`: that text as HTML. */
+/** `verbatim(text)`: the text as HTML. */
 export const maths = (verbatim) => [
   { ...token('mathBlock', BLOCK, BLOCK_START), renderer: ({ text }) => `<p class="math">${verbatim(text.trim())}</p>\n` },
   { ...token('math', INLINE, INLINE_START), renderer: ({ text }) => verbatim(text) },

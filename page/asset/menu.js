@@ -3,7 +3,7 @@ import { byId, element } from './element.js';
 
 const menu = byId('conversation-menu');
 
-/** Has a button open the menu for what `subject()` answers then. `actions`: `[[label, act(subject)], …]`. */
+/** Makes a button open the menu for the value of `subject()`. `actions`: `[[label, act(subject)], …]`. */
 export function opensMenu(button, subject, actions) {
   button.setAttribute('aria-haspopup', 'menu');
   button.addEventListener('click', (event) => {

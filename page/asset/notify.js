@@ -1,10 +1,10 @@
-// A notification of the browser when a long wait ends, for who asked for it.
+// An optional browser notification when a long wait ends.
 import { byId } from './element.js';
 import { toast } from './toast.js';
 
 const button = byId('notify');
 
-/** A shorter wait is not worth one. */
+/** Minimum wait for a notification. */
 const LONG_MS = 30_000;
 
 const SAYS = {
@@ -23,13 +23,13 @@ button.addEventListener('click', async () => {
   set(!wanted);
 });
 
-/** Offers it during a wait of that length. */
+/** Offers a notification during a wait of this length. */
 export function offer(delayMs) {
   if (button.textContent === '') set(false);
   button.hidden = !wanted && !(delayMs >= LONG_MS && 'Notification' in window);
 }
 
-/** The retries are over: `outcome` is `answering`, `failed`, or nothing where a person ended them. */
+/** The retries ended: `outcome` is `answering`, `failed`, or nothing if a person ended them. */
 export function ended(outcome) {
   const says = wanted && SAYS[outcome];
   set(false);

@@ -1,4 +1,4 @@
-// The texts that the person sent and the server has not confirmed.
+// Sent texts that the server has not confirmed.
 import { said } from './section.js';
 import * as transcript from './transcript.js';
 
@@ -8,17 +8,17 @@ export class Outgoing {
   #prompt = null; // begins a turn: { text, images, nodes }
   #queued = ''; // was sent to be queued
 
-  /** Whether a turn is still to begin. */
+  /** Whether a turn has been requested that has not begun. */
   get isPending() {
     return this.#prompt !== null;
   }
 
-  /** What is shown of it. */
+  /** Their nodes in the transcript. */
   get nodes() {
     return this.#prompt ? this.#prompt.nodes : [];
   }
 
-  /** The images of the message that is to begin a turn. */
+  /** The images of the message that will begin a turn. */
   get images() {
     return this.#prompt?.images ?? [];
   }
@@ -43,7 +43,7 @@ export class Outgoing {
     this.#prompt = null;
   }
 
-  /** The text and images that were never confirmed, if any: they are no longer under way. */
+  /** Takes the text and images that were never confirmed, if any. */
   takeBack() {
     const { images } = this;
     const text = this.#prompt?.text ?? this.#queued;

@@ -1,4 +1,4 @@
-// What the model says in one step: text, reasoning, tool calls and errors, in their order.
+// The output of one step: text, reasoning, tool calls and errors, in order.
 import { element } from './element.js';
 import { Markdown } from './markdown.js';
 import { readable } from './readable.js';
@@ -6,7 +6,7 @@ import { hasSource } from './source.js';
 import { ToolCard } from './tool.js';
 import { aftermath, failure } from './wording.js';
 
-/** A part of the transcript that grows at its end. */
+/** A part of the transcript to which content is appended. */
 export class Passage {
   node = element('div', { className: 'passage', role: 'article', ariaLabel: 'Answer' });
   #open = null; // the piece that the next delta of its kind continues
@@ -19,7 +19,7 @@ export class Passage {
     this.#piece(Reasoning).push(delta);
   }
 
-  /** A tool call, without `input` when only its result is known. */
+  /** A tool call; without `input` if only its result is known. */
   call(call) {
     return this.add(new ToolCard(call));
   }
@@ -38,7 +38,7 @@ export class Passage {
     this.#open?.flush();
   }
 
-  /** Nothing continues the open piece. `seq`: of the chunk that the last piece is of, where it is stored. */
+  /** Closes the open piece. `seq`: of the last piece's chunk, if it is stored. */
   end(seq) {
     this.#open?.end();
     this.#open = null;
@@ -100,10 +100,10 @@ class Reasoning {
   }
 }
 
-/** What happened in a sentence, then the provider's words; all that it sent is folded away. */
+/** A sentence about the failure, the provider's message, and its complete response, collapsed. */
 function errorNode(error) {
   const code = error.code ? ` (${error.code})` : '';
-  // A provider's error is code around words; what the server says itself is to be read as it is.
+  // A provider's error is usually JSON or HTML around a message; the server's own errors are shown as they are.
   const isVerbatim = /^HTTP \d{3}/.test(error.message) || error.message.length > 300;
   const words = isVerbatim ? readable(error.message) : error.message;
   const hasWords = words && !/^[{[<]/.test(words); // else it is code, for nobody to read

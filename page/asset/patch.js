@@ -1,6 +1,6 @@
-// Brings nodes up to date without replacing what stays: a selection, the focus and the scrolling in them are kept.
+// Updates nodes without replacing unchanged ones, so that selection, focus and scroll positions are kept.
 
-/** Makes the children of `parent`, from this one on, those of `fresh`, which is used up. */
+/** Replaces the children of `parent`, from this one on, with those of `fresh`, which is emptied. */
 export function patch(parent, from, fresh) {
   let at = parent.childNodes[from] ?? null;
   for (const node of [...fresh.childNodes]) {
@@ -16,7 +16,7 @@ export function patch(parent, from, fresh) {
   }
 }
 
-/** Whether both are the same but for what is inside. */
+/** Whether both are equal except for their children. */
 function isLike(old, fresh) {
   if (old.nodeName !== fresh.nodeName) return false;
   if (old.nodeType !== Node.ELEMENT_NODE) return true;

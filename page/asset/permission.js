@@ -1,4 +1,4 @@
-// What people and reviewers decide about a tool call, below it: a card while a person is asked, else a quiet line each.
+// Approvals and reviews of a tool call: a card while a person is asked, otherwise one line per decision.
 import { ApprovalCard } from './approval.js';
 import { answer, kept, review } from './decision.js';
 import { element } from './element.js';
@@ -9,7 +9,7 @@ export class Permission {
   #card = null;
   #isResolved = false;
 
-  /** Whether a person is asked. */
+  /** Whether a person is being asked. */
   get isAsking() {
     return this.#card !== null;
   }
@@ -40,7 +40,7 @@ export class Permission {
     this.#review.classList.toggle('no', completed.verdict === 'denied');
   }
 
-  /** A person is asked. Nothing happens if they are asked already, or have answered. */
+  /** Asks a person, unless they are being asked already or have answered. */
   #asked(request) {
     if (this.#card || this.#isResolved) return;
     this.#card = new ApprovalCard(request, (given) => this.#resolved(given));
@@ -57,7 +57,7 @@ export class Permission {
     line.classList.toggle('no', given.verdict !== 'allowed');
   }
 
-  /** What is kept with the result, where nothing was told of it. */
+  /** Shows the decisions kept with the result, if their events were not seen. */
   kept(decisions) {
     if (this.node.childElementCount > 0) return;
     for (const decision of decisions) {
@@ -68,7 +68,7 @@ export class Permission {
     }
   }
 
-  /** Nothing more comes: the turn ended, or the call has its result. */
+  /** The turn ended, or the call has a result. */
   end() {
     this.#remove();
     if (this.#review?.classList.contains('working')) this.#review.remove();

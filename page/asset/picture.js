@@ -1,16 +1,16 @@
-// Images of a message as they are shown. Nothing is fetched from elsewhere: there it is a link.
+// Images in messages. Remote images are shown as links, and not fetched.
 import { element } from './element.js';
 
 const SHOWN = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
 
-/** One image; `name` says what it is. */
+/** An image; `name` describes it. */
 export function picture({ url }, name = 'Image') {
   if (SHOWN.test(url)) return element('img', { src: url, alt: name });
   if (!/^https:\/\//i.test(url)) return element('span', {}, name);
   return element('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, name);
 }
 
-/** The images of a user message. `seq`: of the chunk, where it is stored. */
+/** The images of a user message. `seq`: of the chunk, if it is stored. */
 export function attachments(images, className = '', seq) {
   const node = element('div', { className: `user attachment ${className}`.trim(), role: 'article', ariaLabel: 'You' });
   node.append(element('div', { className: 'bubble' }, ...images.map((image) => picture(image))));

@@ -1,9 +1,9 @@
-// The button that was pressed and whose effect has not been seen yet.
+// The pressed button whose effect has not been seen yet.
 //
-// A command that is given while the server is away, or just before it goes, may be lost. It is kept until its effect is
-// seen: after a reconnect it is given again where it still means the same, else it is dropped.
+// A command sent while the server is unreachable, or just before, may be lost. It is kept until its effect is seen.
+// After a reconnect, it is sent again if it still has the same meaning; otherwise it is dropped.
 
-/** What each command is called on its button. */
+/** The label of each command's button. */
 const LABELS = {
   'retry.now': 'Retry now',
   'retry.abort': 'Cancel',
@@ -11,17 +11,20 @@ const LABELS = {
   'chat.retry': 'Try again',
 };
 
-/** At most one button at a time: the last one pressed counts. */
+/** At most one button at a time; the last one pressed counts. */
 export class Press {
   #given = null; // { type, fields, turnId, stage, isLost }
 
-  /** `command(type, fields)` sends a command and returns whether that was possible; `onChange(type)` shows what is pressed. */
+  /**
+   * `command(type, fields)` sends a command and returns whether that was possible; `onChange(type)` shows the pressed
+   * button.
+   */
   constructor({ command, onChange }) {
     Object.assign(this, { command, onChange });
     onChange();
   }
 
-  /** The command whose effect is still to come. */
+  /** The command that has not taken effect yet. */
   get type() {
     return this.#given?.type;
   }
@@ -36,14 +39,14 @@ export class Press {
     return this.#given?.isLost ? LABELS[this.#given.type] : null;
   }
 
-  /** Gives a command. `now`: what it is about, see `settle`. */
+  /** Sends a command. `now`: its context, see `settle`. */
   give(type, fields, { turnId, isRunning, isPending, stage }) {
     this.#given = { type, fields, stage, turnId: isRunning ? turnId : undefined, isLost: true };
     if (!isPending) this.#send();
     this.onChange(type);
   }
 
-  /** There is no connection: the command may not have arrived. */
+  /** The connection was lost, so the command may not have arrived. */
   lose() {
     if (this.#given) this.#given.isLost = true;
   }
@@ -54,9 +57,9 @@ export class Press {
   }
 
   /**
-   * Drops the command when its effect is seen, and gives one again that may be lost. `now`: the last turn that was
-   * streamed and whether it runs; whether one is still to begin (`isPending`); where its retries are (`retry`, null
-   * without any) and where its step is (`stage`); the last turn when it can be tried again (`unfinished`).
+   * Drops the command if its effect is seen, and sends a command again that may have been lost. `now`: the last
+   * streamed turn and whether it runs; whether one has yet to begin (`isPending`); the state of its retries (`retry`,
+   * null if none) and of its step (`stage`); the last turn if it can be repeated (`unfinished`).
    */
   settle(now) {
     if (!this.#given) return;

@@ -1,8 +1,8 @@
-// The words of a provider, out of its verbatim error.
+// Extracts the readable message from a provider's verbatim error.
 
 const LONGEST = 300;
 
-/** What a person is meant to read of it: the message of a JSON body, the title of an HTML page, else its first line. */
+/** The readable part: the message of a JSON body, the title of an HTML page, or the first line. */
 export function readable(message = '') {
   const body = message.replace(/^HTTP \d{3}:\s*/, '').trim();
   const words = ofJson(body) ?? ofHtml(body) ?? body;
@@ -16,7 +16,7 @@ function ofJson(body) {
   try {
     return said(JSON.parse(body.slice(at)));
   } catch {
-    // Cut short, or with something behind it.
+    // Truncated, or followed by other text.
     const text = /"message"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(body)?.[1];
     try {
       return text ? JSON.parse(text) : null;
@@ -26,7 +26,7 @@ function ofJson(body) {
   }
 }
 
-/** The message in a body, wherever the usual APIs put it. */
+/** The message in a body, in any of the usual places. */
 function said(value) {
   if (typeof value === 'string') return value || null;
   if (Array.isArray(value)) return said(value[0]);

@@ -1,18 +1,18 @@
-// Markdown as nodes: marked reads it, DOMPurify checks what came of it. What is not Markdown is shown as it was written.
+// Renders Markdown: marked parses it, DOMPurify sanitizes the result. Anything else is shown as text.
 import { clean } from './clean.js';
 import { dress } from './code.js';
 import { maths } from './maths.js';
 import { Marked } from './vendor/marked/marked.esm.js';
 
-/** HTML that models write where Markdown has nothing, and that does nothing but look different. */
+/** Harmless HTML elements that models use where Markdown has no equivalent. */
 const HARMLESS = /^(?:<br ?\/?>|<\/?(?:sub|sup|kbd|mark|ins|u|s)>)$/i;
 const LINK = /^(?:https?:\/\/|mailto:)/i;
 const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
 
 const NAMES = { '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '&': '&amp;' };
-/** The text as HTML, to the letter. */
+/** The text as HTML, literally. */
 const verbatim = (text) => text.replace(/[<>"'&]/g, (character) => NAMES[character]);
-/** The text as HTML; an entity in it stands for its character. */
+/** The text as HTML, with its entities interpreted. */
 const escaped = (text) => text.replace(/[<>"']|&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|\w+);)/gi, (character) => NAMES[character]);
 
 const renderer = {
@@ -42,7 +42,7 @@ const renderer = {
     const inside = () => (hasPicture ? escaped(text.replace(/^!\[|\]\([^]*$/g, '')) : this.parser.parseInline(tokens));
     return autolink ? anchor(verbatim(href), verbatim(text)) : anchor(escaped(href), inside());
   },
-  /** Nothing is fetched for a model; a picture elsewhere becomes a link to it. */
+  /** Remote images are not fetched; they become links. */
   image({ href, text, raw }) {
     if (PICTURE.test(href)) return `<img src="${escaped(href)}" alt="${escaped(text)}">`;
     return LINK.test(href) ? anchor(escaped(href), escaped(text || href)) : verbatim(raw);
@@ -52,17 +52,17 @@ const renderer = {
   },
 };
 
-/** A link; both are HTML. */
+/** A link; both arguments are HTML. */
 function anchor(href, html) {
   return `<a href="${href}" target="_blank" rel="noopener noreferrer">${html}</a>`;
 }
 
 const marked = new Marked({ gfm: true, breaks: true, renderer, extensions: maths(verbatim) });
 
-/** The blocks of a text, as marked has them. */
+/** The blocks of a text, as parsed by marked. */
 export const lex = (text) => marked.lexer(text);
 
-/** Blocks as a fragment. */
+/** Renders blocks to a fragment. */
 export function render(tokens) {
   const fragment = clean(marked.parser(tokens));
   for (const node of [...fragment.childNodes]) if (node.data?.trim() === '') node.remove(); // between blocks

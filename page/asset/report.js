@@ -1,33 +1,33 @@
-// The final report of a turn: a card, the same from its event and from history.
+// The final report of a turn: a card, in the same form from events and history.
 import { element } from './element.js';
 import { oneLine, visible } from './visible.js';
 
-/** The tool by which a model reports. */
+/** The name of the reporting tool. */
 export const FINAL_REPORT = 'final_report';
 
-/** The most lines of a report that are shown unfolded, and the most characters of why there is none. */
+/** Maximum numbers of lines of a report shown expanded, and of characters of the reason why there is none. */
 const LINES = 24;
 const LONGEST = 600;
 
-/** How a message of the host to the model begins that says why a reply came to nothing. */
+/** Prefix of guidance messages to the model. */
 const GUIDANCE = 'TURN-FAILED: ';
 
 const FORCED = {
   'max-steps': 'this is the last step',
   overflow: 'the conversation is too long for the model',
-  exhausted: 'retries are used up',
+  exhausted: 'no retries are left',
 };
 
-/** A reply came to nothing, in a line. */
+/** A failed reply, on one line. */
 export const missing = (reason) => `No report yet: ${oneLine(reason, LONGEST)}`;
 
-/** The same from the message that the model was sent; none where it is another message. */
+/** The same from the message to the model; nothing for other messages. */
 export const guidance = (text) => (text.startsWith(GUIDANCE) ? missing(text.slice(GUIDANCE.length)) : undefined);
 
-/** Nothing but the report is asked for any more, in a line. */
-export const forced = (by) => `Asked for the report alone: ${FORCED[by] ?? 'the turn is about to end'}.`;
+/** Only the report is on offer, on one line. */
+export const forced = (by) => `Asking only for the report: ${FORCED[by] ?? 'the turn is about to end'}.`;
 
-/** The card. `report` is absent where it is not at hand. */
+/** The card. `report` is absent if it is not available. */
 export function reportCard({ success, report, reason, context }) {
   if (!success) {
     const why = `No report: ${oneLine(reason ?? 'no reason is known', LONGEST)}`;
@@ -37,7 +37,7 @@ export function reportCard({ success, report, reason, context }) {
   }
   const summary = element('summary', {}, 'Final report');
   if (report === undefined) {
-    const where = element('p', {}, `It is the input of ${FINAL_REPORT} further up.`);
+    const where = element('p', {}, `See the input of ${FINAL_REPORT} above.`);
     return element('details', { className: 'report' }, summary, where);
   }
   const text = visible(JSON.stringify(report, null, 2));

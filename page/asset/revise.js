@@ -1,4 +1,4 @@
-// The offers to answer a message again, and to edit it. They name the message by the `seq` of its chunk.
+// The actions to answer a message again and to edit it. They identify the message by the `seq` of its chunk.
 import { modelChoice } from './choice.js';
 import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
@@ -6,14 +6,14 @@ import { answersIn, copyOffer } from './source.js';
 
 const column = byId('transcript');
 
-/** What is done about it: set once. `onRevise({ seq, message?, model? })` */
+/** The handler, set once. `onRevise({ seq, message?, model? })` */
 let onRevise = () => {};
 
 export function listen(listener) {
   onRevise = listener;
 }
 
-/** Below an answer: the last message before it is answered again. */
+/** Below an answer: answers the last message before it again. */
 export function answerOffers() {
   const offers = element('div', { className: 'offers' });
   const revise = (model) => onRevise({ seq: messageBefore(offers), ...(model && { model }) });
@@ -25,14 +25,14 @@ export function answerOffers() {
   return offers;
 }
 
-/** Beside a user message: a field with its text in its place. */
+/** Beside a user message: replaces it with a field to edit its text. */
 export function editOffer(text) {
   const button = element('button', { type: 'button', className: 'quiet small edit' }, 'Edit');
   button.addEventListener('click', () => edit(button.closest('.user'), text));
   return button;
 }
 
-/** The server said no: what was being edited can be sent again. */
+/** The server refused: the edited message can be sent again. */
 export function release() {
   for (const part of column.querySelectorAll('.revision :disabled')) part.disabled = false;
 }
@@ -65,7 +65,7 @@ function edit(message, text) {
   field.focus();
 }
 
-/** The `seq` of the last message above this that was not replaced. */
+/** The `seq` of the last message above this one that is not superseded. */
 function messageBefore(node) {
   const messages = [...column.querySelectorAll('.user[data-seq]')].filter((message) => !message.closest('.replaced'));
   const above = messages.filter((message) => message.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING);

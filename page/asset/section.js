@@ -1,4 +1,4 @@
-// One turn as it is shown, live or from history: what the person said, what the model did, how it ended.
+// One turn, live or from history: the user's message, the model's output, and how it ended.
 import { attemptsOf } from './attempts.js';
 import { element } from './element.js';
 import { wrap } from './fold.js';
@@ -7,7 +7,7 @@ import { answerOffers, editOffer } from './revise.js';
 import { copyOffer } from './source.js';
 import { ending, figures } from './wording.js';
 
-/** A user message as it is shown in the transcript. `seq`: of its chunk, as soon as that is known. */
+/** A user message in the transcript. `seq`: of its chunk, as soon as it is known. */
 export function bubble(text, className = '', seq) {
   const node = element('div', { className: `user ${className}`.trim(), role: 'article', ariaLabel: 'You' });
   node.append(element('div', { className: 'bubble' }, text));
@@ -40,25 +40,25 @@ export class Section {
     this.append(element('p', { className: 'note' }, text));
   }
 
-  /** The model is at work: a dot breathes. */
+  /** The model is working: shows a pulsing dot. */
   begin() {
     this.node.ariaBusy = 'true';
     this.#foot.classList.add('working');
     this.#foot.append(element('span', { className: 'pulse', ariaHidden: 'true' }));
   }
 
-  /** Whether the turn waits: then the dot rests. */
+  /** Whether the turn waits; the dot does not pulse then. */
   rest(isWaiting) {
     this.#foot.classList.toggle('resting', isWaiting);
   }
 
-  /** Says why the turn ended, where that needs saying. */
+  /** Shows why the turn ended, if that needs an explanation. */
   ended(reason) {
     const why = ending(reason);
     if (why) this.note(why);
   }
 
-  /** Nothing more comes: its figures are shown. `model`: resolves to the one that answered, where that is not known. */
+  /** The turn ended: shows its metrics. `model`: resolves to the model that answered, if it is not known. */
   seal(facts, model) {
     this.node.ariaBusy = 'false';
     this.#foot.classList.remove('working', 'resting');
@@ -67,7 +67,7 @@ export class Section {
     model?.then((found) => found && (this.#foot.textContent = figures({ ...facts, model: found })));
   }
 
-  /** Folds what came after the last message, tool result or summary, and how it ended: a new try replaced it. */
+  /** Folds everything after the last message, tool result or summary, including the end: a retry replaced it. */
   replace() {
     if (this.#isReplaced) return;
     this.#isReplaced = true;

@@ -1,4 +1,4 @@
-// The retry settings: of the open conversation, or of all. What is changed is kept by the server at once.
+// The retry settings of the open conversation, or of all. Changes are saved on the server at once.
 import { getRetrySettings, setRetrySettings } from './api.js';
 import { byId, element } from './element.js';
 import { Fallback } from './fallback.js';
@@ -19,20 +19,20 @@ const ABOUT = {
   cycling: 'The models of a route in turn.',
 };
 
-/** The fields with a number: the setting, how many of its units are one, and the presets that have it. */
+/** The numeric fields: the setting, its unit, and the presets that use it. */
 const FIGURES = [
   { input: byId('retry-count'), name: 'maxRetries', unit: 1, presets: ['interactive', 'exponential', 'cycling'] },
   { input: byId('retry-base'), name: 'baseDelayMs', unit: 1000, presets: ['interactive', 'exponential'] },
   { input: byId('retry-cap'), name: 'maxDelayMs', unit: 1000, presets: ['interactive', 'exponential'] },
 ];
-/** Not figures; they belong to some presets only. */
+/** Settings that are not numbers; they belong to some presets only. */
 const HIDDEN = { jitter: ['interactive', 'exponential'], revert: ['interactive'] };
 
 export class Settings {
   #number = 0; // of the last call: the answers of others are late
   #fallback = new Fallback({ onChange: (chains) => this.#change({ fallbackChains: this.#inherits(chains) ? null : chains }) });
 
-  /** `conversationId()`: the one that is open, if it is one already. `model()`: the one that is chosen. */
+  /** `conversationId()`: the open conversation, if it exists already. `model()`: the selected model. */
   constructor({ conversationId, model }) {
     this.conversationId = conversationId;
     this.model = model;
@@ -51,7 +51,7 @@ export class Settings {
     return panel.matches(':popover-open');
   }
 
-  /** Somebody changed settings: also those that this scope inherits. */
+  /** Settings were changed by anyone, including those that this scope inherits. */
   changed() {
     if (this.isOpen) this.load();
   }
@@ -83,7 +83,7 @@ export class Settings {
     }
   }
 
-  /** Without any chain, a conversation must not fall back on those of all. */
+  /** An empty value, so that the conversation does not inherit the global chains. */
   #inherits(chains) {
     return Object.keys(chains).length === 0 && !scopes[0].checked;
   }
@@ -113,20 +113,20 @@ export class Settings {
   }
 }
 
-/** Sets a preset, and resets the figures that it does not have. */
+/** Sets a preset, and resets the numbers that it does not use. */
 function presetChange(to, { set }) {
   const owners = { ...HIDDEN, ...Object.fromEntries(FIGURES.map(({ name, presets }) => [name, presets])) };
   const lacking = Object.keys(owners).filter((name) => set[name] !== undefined && !owners[name].includes(to));
   return { preset: to, ...Object.fromEntries(lacking.map((name) => [name, null])) };
 }
 
-/** Nothing is written: inherited again. What is no number changes nothing. */
+/** An empty field resets to the inherited value. Anything that is not a number changes nothing. */
 function figureChange({ input, name, unit }) {
   if (input.validity.badInput) return null;
   return { [name]: input.value === '' ? null : Math.round(Number(input.value) * unit) };
 }
 
-/** The words of the API, and what this panel calls them. */
+/** Names in the API, and the names in this panel. */
 const WORDS = [
   [/^retry settings: /, ''],
   [/, baseDelayMs,/, ''],
@@ -142,7 +142,7 @@ const WORDS = [
   [/^./, (first) => first.toUpperCase()],
 ];
 
-/** What the server says about settings, in the words of this panel. */
+/** The server's error about settings, with this panel's names. */
 const sentence = (message) => WORDS.reduce((text, [api, ours]) => text.replace(api, ours), message);
 
 const nothing = (set) => Object.fromEntries(Object.keys(set).map((name) => [name, null]));

@@ -5,7 +5,7 @@ const dialog = byId('shortcuts');
 const isMac = /mac|iphone|ipad/i.test(navigator.platform);
 const COMMAND = isMac ? '⌘' : 'Ctrl';
 
-/** What is pressed, what it does, and the name of the action; without one it is dealt with elsewhere. */
+/** The keys, their description, and the name of the action; without one they are handled elsewhere. */
 const SHORTCUTS = [
   [['Enter'], 'Send the message'],
   [['Shift', 'Enter'], 'New line'],
@@ -29,7 +29,7 @@ function nameOf(event) {
   return isWriting ? undefined : { '/': 'write', '?': 'help' }[key];
 }
 
-/** `actions`: what `write`, `search`, `begin`, `next` and `previous` do. */
+/** `actions`: handlers for `write`, `search`, `begin`, `next` and `previous`. */
 export function obey(actions) {
   const all = { ...actions, help: () => dialog.showModal() };
   const rows = SHORTCUTS.map(([keys, does]) =>

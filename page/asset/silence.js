@@ -1,4 +1,4 @@
-// The quiet line about a provider that says nothing.
+// The line about a silent provider.
 import { byId } from './element.js';
 import { passFocus } from './focus.js';
 import { clock, wait } from './wording.js';
@@ -8,7 +8,7 @@ const line = byId('silence-line');
 const button = byId('ask-again');
 
 const CONTENT = new Set(['text-delta', 'reasoning-delta', 'tool-call']);
-/** What may come while the provider is silent all the same. */
+/** Events that do not end the silence. */
 const UNRELATED = new Set(['queue-changed', 'tool-output', 'tool-result', 'usage']);
 
 /** Shows the silence of one conversation's provider. */
@@ -21,7 +21,7 @@ export class Silence {
   #timer = 0;
   #isPressed = false;
 
-  /** `clockAhead()`: by how many milliseconds the server's clock is ahead of ours. */
+  /** `clockAhead()`: milliseconds by which the server's clock is ahead of ours. */
   constructor({ onAskAgain, clockAhead }) {
     this.clockAhead = clockAhead;
     button.addEventListener('click', onAskAgain);
@@ -34,7 +34,7 @@ export class Silence {
     this.hide();
   }
 
-  /** The command whose effect is still to come, if any. */
+  /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     this.#isPressed = type === 'retry.now';
     this.#tick();

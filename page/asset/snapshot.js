@@ -1,16 +1,17 @@
-// A conversation as the server has stored it.
+// Fetches a conversation as stored on the server.
 import { getHistory, getStatus } from './api.js';
 
-/** The most chunks that are fetched at once. */
+/** Maximum number of chunks fetched at once. */
 export const WINDOW = 200;
 
 const MOST_TRIES = 5;
 
 /**
- * The status, and the newest chunks before the running turn: both of a time at which no turn began.
+ * The status, and the newest chunks before the running turn, both from a time at which no turn began.
  *
- * `begun()` tells how many turns have begun since we listen. One that began while we asked may or may not be in the
- * answers, so they are asked for again; but not the running turn itself, whose replay reaches us meanwhile.
+ * `begun()` returns how many turns have begun since we subscribed. A turn that began while we fetched may or may not be
+ * in the responses, so they are fetched again. The running turn itself is not fetched, because its replay arrives
+ * meanwhile.
  */
 export async function getSnapshot(id, begun) {
   for (let tries = 1; ; tries += 1) {

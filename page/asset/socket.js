@@ -1,4 +1,4 @@
-// The one WebSocket of the page. It comes back by itself.
+// The page's only WebSocket. It reconnects automatically.
 import { protocols } from './token.js';
 
 const SHORTEST_MS = 500;
@@ -9,10 +9,10 @@ export class Socket {
   #failures = 0;
   #timer = 0;
 
-  /** `onMessage(message)`, `onOpen()`, `onDown()` each time a connection ended or could not be made. */
+  /** `onMessage(message)`, `onOpen()`, and `onDown()` each time a connection ended or failed. */
   constructor({ onMessage, onOpen, onDown }) {
     Object.assign(this, { onMessage, onOpen, onDown });
-    // A laptop that wakes up, a phone that finds its network: no need to wait.
+    // Reconnects at once when a laptop wakes up or a phone finds its network.
     addEventListener('online', () => this.#hurry());
     document.addEventListener('visibilitychange', () => document.hidden || this.#hurry());
   }
@@ -21,7 +21,7 @@ export class Socket {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Whether the message could be given to the connection. */
+  /** Sends a message. Returns whether there is a connection. */
   send(message) {
     if (this.isOpen) this.#socket.send(JSON.stringify(message));
     return this.isOpen;
@@ -54,7 +54,7 @@ export class Socket {
     };
   }
 
-  /** Doubles, with jitter so that many pages do not come back at once. */
+  /** Doubles, with jitter so that many pages do not reconnect at once. */
   #delay() {
     const full = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** this.#failures);
     return full * (0.5 + Math.random() / 2);

@@ -1,15 +1,15 @@
-// Copies messages as they were written.
+// Copies messages in their original Markdown.
 import { copy } from './copy.js';
 import { element } from './element.js';
 
 const sources = new WeakMap(); // by node: `() => text`
 
-/** `source()` answers the Markdown that the node shows. */
+/** `source()` returns the Markdown that the node shows. */
 export function hasSource(node, source) {
   sources.set(node, source);
 }
 
-/** A button that copies what `text(button)` answers. */
+/** A button that copies the result of `text(button)`. */
 export function copyOffer(text) {
   const button = element('button', { type: 'button', className: 'quiet small' }, 'Copy');
   button.addEventListener('click', async () => {

@@ -1,11 +1,11 @@
-// One window of stored chunks, as sections: one for each turn.
+// One window of stored chunks as sections, one per turn.
 import { summaryFold } from './compaction.js';
 import { Passage } from './passage.js';
 import { FINAL_REPORT, guidance, reportCard } from './report.js';
 import { attachments } from './picture.js';
 import { Section, bubble } from './section.js';
 
-/** A turn that ended before anything of it was kept. */
+/** A turn that ended before any of it was kept. */
 const isEmpty = ({ firstSeq, lastSeq }) => lastSeq < firstSeq;
 
 export class Stored {
@@ -26,8 +26,8 @@ export class Stored {
   #report; // the last one that was accepted
 
   /**
-   * `turns`: what is known of sealed turns, oldest first. Where nothing is known, a section is what looks like a turn.
-   * `shown`: the ids of those that have sections already.
+   * `turns`: what is known about sealed turns, oldest first. Without such information, sections are inferred from the
+   * chunks. `shown`: the ids of turns that already have sections.
    */
   constructor(turns, shown) {
     this.#shown = shown;
@@ -45,14 +45,14 @@ export class Stored {
     this.#seen = seq;
   }
 
-  /** There are no more chunks in this window. */
+  /** All chunks of this window have been added. */
   finish() {
     for (const turn of this.#turns.filter(isEmpty)) this.#begin(turn, turn.firstSeq);
     this.#close();
   }
 
   #begin(turn, seq, supersedes) {
-    // One without chunks may be named with the windows on both sides of it, and any with a window next to it.
+    // A turn without chunks may be listed with the windows on both sides, and any turn with an adjacent window.
     const isHere = turn.lastSeq >= seq || (isEmpty(turn) && turn.firstSeq === seq && !this.#shown.has(turn.turnId));
     if (!isHere) return;
     this.#shown.add(turn.turnId);
@@ -63,7 +63,7 @@ export class Stored {
     this.#section.node.dataset.firstSeq = turn.firstSeq;
   }
 
-  /** Whether that turn may be the last one, and without an answer: what it said is replaced, marked or not. */
+  /** Whether this turn may be the last one without an answer. Its output is then superseded, marked or not. */
   #isUnfinished(turnId) {
     return !this.#last || (this.#last.turnId === turnId && this.#last.reason !== 'stop');
   }
@@ -78,7 +78,7 @@ export class Stored {
 
   #close() {
     const turn = this.#turn;
-    // The end of a turn whose last chunks are in a newer window is told there.
+    // The end of a turn whose last chunks are in a newer window is shown there.
     if (turn && (isEmpty(turn) || this.#seen >= turn.lastSeq)) {
       if (turn.finalReport) this.#section.append(reportCard({ report: this.#report, ...turn.finalReport }));
       if (turn.reason !== undefined) this.#section.ended(turn.reason);

@@ -1,8 +1,8 @@
-// Highlighted code, by highlight.js. A grammar is fetched when the first code in its language is shown.
+// Highlights code with highlight.js. A grammar is fetched when code in its language is first shown.
 import { clean } from './clean.js';
 import hljs from './vendor/highlight/core.min.js';
 
-/** The grammars, each with other names that models write. */
+/** The grammars, each with other names that models use. */
 const GRAMMARS = {
   bash: 'sh zsh',
   c: 'h',
@@ -40,15 +40,15 @@ const NAMES = new Map(
   Object.entries(GRAMMARS).flatMap(([name, others]) => [name, ...others.split(' ')].filter(Boolean).map((other) => [other, name])),
 );
 
-/** Others that a grammar makes use of. */
+/** Further grammars used by a grammar. */
 const INSIDE = { xml: ['css', 'javascript'], markdown: ['xml'], shell: ['bash'], php: ['xml'] };
 
-/** Longer code is left as it is, in characters. */
+/** Longer code is not highlighted, in characters. */
 const LONGEST = 60_000;
 
 const fetched = new Map(); // by name: the fetching of a grammar
 
-/** Highlights a code element: at once, or as soon as its grammar is here. */
+/** Highlights a code element, now or as soon as its grammar is loaded. */
 export function highlight(code) {
   const grammar = grammarOf(code);
   if (grammar === undefined) return;
@@ -69,7 +69,7 @@ async function load(name) {
   hljs.registerLanguage(name, grammar);
 }
 
-/** What is shown already in that language: the element that asked may have been replaced meanwhile. */
+/** Highlights all shown code in that language, because the requesting element may have been replaced. */
 function repaint(grammar) {
   for (const code of document.querySelectorAll('.code code[data-language]')) if (grammarOf(code) === grammar) paint(code, grammar);
 }

@@ -1,4 +1,4 @@
-// The targets that are not free: what the turns of the server found out about models.
+// The unavailable targets, as found out by the server's turns.
 import { clockAhead, getTargets } from './api.js';
 import { byId, element } from './element.js';
 import { moment, target } from './wording.js';
@@ -6,20 +6,20 @@ import { moment, target } from './wording.js';
 const panel = byId('targets');
 const list = byId('target-list');
 
-/** Events after which a target may not be free any more. An answer, at the end of a step, may free one. */
+/** Events after which a target may be unavailable. The end of a step may make one available again. */
 const TAKES = new Set(['provider-retry', 'target-switched', 'target-restored', 'error']);
 const GATHER_MS = 300;
 const MINUTE_MS = 60_000;
 const LEAST_MS = 1000;
 
-/** Shows them; nothing when all are free. */
+/** Shows them; nothing if all are available. */
 export class Targets {
   #timer = 0;
   #gathers = false;
 
   /**
-   * Fetches them anew, and again when the next one is free, at the latest in a minute. What is shown stays when the
-   * server cannot be reached.
+   * Fetches them again, and once more when the next one becomes available, at the latest in a minute. What is shown
+   * stays if the server cannot be reached.
    */
   async load() {
     this.#gathers = false;
@@ -27,11 +27,11 @@ export class Targets {
     try {
       this.#show((await getTargets()).targets.filter(({ until }) => until !== undefined));
     } catch {
-      // The bar that says "reconnecting" says enough.
+      // No message: the "reconnecting" bar already says it.
     }
   }
 
-  /** Takes an event of any conversation. Many in a row are one reason to fetch. */
+  /** Handles an event of any conversation. Many in a row cause one fetch. */
   receive(event) {
     const isNews = TAKES.has(event.type) || (event.type === 'step-complete' && !panel.hidden);
     if (this.#gathers || !isNews) return;

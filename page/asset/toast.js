@@ -4,7 +4,7 @@ import { byId, element } from './element.js';
 const STAYS_MS = 9000;
 const MOST = 4;
 
-/** Shows a message that goes away by itself, or with its cause. */
+/** Shows a message that disappears by itself, or when its cause is gone. */
 export function toast(text, cause) {
   const close = element('button', { type: 'button', className: 'quiet icon', ariaLabel: 'Dismiss' }, '×');
   const note = element('div', { className: 'toast' }, element('p', {}, text), close);
@@ -17,7 +17,7 @@ export function toast(text, cause) {
   while (toasts.children.length > MOST) toasts.firstChild.remove();
 }
 
-/** What these causes made known no longer holds. */
+/** Removes the messages with these causes. */
 export function dismiss(...causes) {
   for (const note of [...byId('toasts').children]) if (causes.includes(note.dataset.cause)) note.remove();
 }

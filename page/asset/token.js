@@ -1,16 +1,16 @@
-// The bearer token of servers that ask for one. Kept for this tab only.
+// The bearer token of servers that require one. Kept for this tab only.
 import { byId } from './element.js';
 
 const KEY = 'everturn.token';
 let asking = null;
 
-/** Headers that prove who we are; none without a token. */
+/** Headers with the token; none if there is no token. */
 export function headers() {
   const token = sessionStorage.getItem(KEY);
   return token ? { authorization: `Bearer ${token}` } : {};
 }
 
-/** The same for a WebSocket, which can send no headers: the token goes as a subprotocol. */
+/** The same for a WebSocket, which cannot send headers: the token is sent as a subprotocol. */
 export function protocols() {
   const token = sessionStorage.getItem(KEY);
   if (!token) return [];
@@ -19,7 +19,7 @@ export function protocols() {
   return ['everturn', `bearer.${url}`];
 }
 
-/** Asks the person for the token; one dialog, however many requests were refused. `refused`: what they were sent with. */
+/** Asks for the token, with one dialog however many requests were refused. `refused`: the token they were sent with. */
 export function ask(refused) {
   const known = headers().authorization;
   if (known && known !== refused) return Promise.resolve(); // given meanwhile

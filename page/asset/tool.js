@@ -1,13 +1,13 @@
-// A tool call: folded, with its input, its live output and its result.
+// A tool call, collapsed, with its input, live output and result.
 import { element } from './element.js';
 import { Permission } from './permission.js';
 import { oneLine, visible } from './visible.js';
 import { took } from './wording.js';
 
-/** The most characters of live output that are kept on the page; older ones are dropped. */
+/** Maximum number of characters of live output kept; older ones are dropped. */
 const MAX_OUTPUT = 200_000;
 
-/** One call. Its result comes once; output may come before it. */
+/** One call. Its result arrives once, possibly after output. */
 export class ToolCard {
   answered = false;
   #state = element('span', { className: 'state' }, 'running');
@@ -55,7 +55,7 @@ export class ToolCard {
     this.#section(isError ? 'Error' : 'Result', content);
   }
 
-  /** The turn ended: nothing more comes. */
+  /** The turn ended. */
   end() {
     if (this.answered) return;
     this.node.classList.remove('working', 'asking');
@@ -63,12 +63,12 @@ export class ToolCard {
     this.#state.textContent = 'no result';
   }
 
-  /** Whether a person is asked whether it may run. */
+  /** Whether a person is asked for approval. */
   get isAsking() {
     return this.#permission?.isAsking ?? false;
   }
 
-  /** An event about whether it may run. */
+  /** Handles an event about its approval or review. */
   permission(event) {
     if (this.answered) return;
     this.#decided.receive(event);
@@ -76,7 +76,7 @@ export class ToolCard {
     this.#state.textContent = STATES[event.type] ?? (event.verdict === 'allowed' ? 'running' : 'not run');
   }
 
-  /** It goes, with what is below it. */
+  /** Removes the call with its approval card. */
   remove() {
     this.#permission?.node.remove();
     this.node.remove();
@@ -96,7 +96,7 @@ export class ToolCard {
 
 const STATES = { 'approval-requested': 'needs your approval', 'review-started': 'under review' };
 
-/** The input in one line: the value itself where there is but one. */
+/** The input on one line: the value itself if there is only one. */
 function preview(input) {
   if (typeof input === 'string') return input;
   const values = Object.values(input ?? {});

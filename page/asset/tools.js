@@ -1,4 +1,4 @@
-// The tools that models are offered: where each comes from, what happens to its calls, and what its server claims of it.
+// The tools offered to models: their sources, policies, and claims of their servers.
 import { getTools } from './api.js';
 import { byId, element } from './element.js';
 import { oneLine, visible } from './visible.js';
@@ -8,10 +8,10 @@ const button = byId('tools-button');
 const list = byId('tool-sources');
 const problem = byId('tools-problem');
 
-/** While a server starts, it is looked at again after so long. */
+/** Interval for refreshing while a server starts. */
 const AGAIN_MS = 2000;
 
-/** The most characters that are shown of a state's reason, and of a description. */
+/** Maximum numbers of characters of a state's reason, and of a description. */
 const LONGEST_REASON = 600;
 const LONGEST_TEXT = 2000;
 
@@ -31,7 +31,7 @@ export class Tools {
     return panel.matches(':popover-open');
   }
 
-  /** Fetches them anew. What is shown stays when the server cannot be reached. */
+  /** Fetches the tools. What is shown stays if the server cannot be reached. */
   async load() {
     clearTimeout(this.#timer);
     try {
@@ -48,7 +48,7 @@ export class Tools {
   #show(told) {
     const { tools, sources } = told;
     button.hidden = tools.length === 0 && sources.length === 0;
-    // What is unfolded stays so as long as nothing changes.
+    // Expanded items stay expanded if nothing changes.
     const text = JSON.stringify(told);
     if (text === this.#shown) return;
     this.#shown = text;
@@ -57,7 +57,7 @@ export class Tools {
   }
 }
 
-/** The tools of one server; without a `source` our own. */
+/** The tools of one server; without a `source`, the built-in ones. */
 function group(title, source, tools) {
   const name = element('h3', {}, element('span', { className: 'name' }, oneLine(title, 60)));
   const parts = [name];
@@ -83,7 +83,7 @@ function row({ name, description, policy, annotations = {} }, source) {
   return element('li', {}, element('details', {}, ...parts));
 }
 
-/** What matters to those who are asked about a call. Most claims are about tools that change something. */
+/** Claims that matter for approvals. Most concern tools that change something. */
 function claims({ readOnly, destructive, idempotent, openWorld }) {
   const words = [
     [readOnly === true, 'only reads'],

@@ -1,11 +1,11 @@
-// The scrolled column of messages: sticks to its end unless the reader scrolled up.
+// The scrolling column of messages. It stays at the end unless the reader scrolled up.
 import { byId, element } from './element.js';
 
 const scroll = byId('scroll');
 const column = byId('transcript');
 const latest = byId('latest');
 
-/** How near to the end still counts as the end, in pixels. */
+/** Distance from the end that still counts as the end, in pixels. */
 const NEAR = 48;
 
 let sticks = true;
@@ -22,13 +22,13 @@ latest.addEventListener('click', toEnd);
 // The dock below grows and shrinks with the banner and the field.
 new ResizeObserver(settle).observe(scroll);
 
-/** Nothing is shown, and what comes is followed. */
+/** Clears the transcript, and follows new content. */
 export function clear() {
   column.replaceChildren();
   toEnd();
 }
 
-/** Replaces all that is shown. */
+/** Replaces everything shown. */
 export function show(...nodes) {
   column.replaceChildren(...nodes);
   settle();
@@ -38,15 +38,15 @@ export function append(node) {
   column.append(node);
 }
 
-/** A line in place of a conversation, with what can be done about it. */
+/** A line in place of a conversation, with an action. */
 export function notice(text, ...offers) {
   return element('div', { className: 'notice' }, element('p', { className: 'note', role: 'alert' }, text), ...offers);
 }
 
-/** The way to a new conversation. */
+/** A link to a new conversation. */
 export const newLink = () => element('a', { className: 'button', href: '#/' }, 'New conversation');
 
-/** After the content changed. */
+/** Call after the content changed. */
 export function settle() {
   if (sticks) scroll.scrollTop = scroll.scrollHeight;
   else latest.hidden = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
@@ -58,14 +58,14 @@ export function toEnd() {
   scroll.scrollTop = scroll.scrollHeight;
 }
 
-/** Runs `change`, which adds content above what is in view, without moving what is in view. */
+/** Runs `change`, which adds content above the visible part, without moving the visible part. */
 export function above(change) {
   const fromEnd = scroll.scrollHeight - scroll.scrollTop;
   change();
   scroll.scrollTop = scroll.scrollHeight - fromEnd;
 }
 
-/** The button that loads older messages. `load` answers whether there are more. */
+/** The button that loads older messages. `load` resolves to whether there are more. */
 export function olderButton(load) {
   const button = element('button', { type: 'button', className: 'button quiet older' }, 'Load older messages');
   button.addEventListener('click', async () => {

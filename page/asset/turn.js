@@ -1,4 +1,4 @@
-// A turn as it runs: events in, transcript out.
+// A running turn: converts events to transcript nodes.
 import { modelOf } from './answered.js';
 import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
@@ -20,7 +20,7 @@ export class Turn {
   #cards = new Map(); // by toolCallId; ids are unique within a step, and a result follows its step
   #figures = { retries: 0, steps: 0 };
 
-  /** `text` is absent in a turn that tries another one again. */
+  /** `text` is absent in a turn that repeats another. */
   constructor({ turnId, text, images = [] }) {
     this.id = turnId;
     this.#section.begin();
@@ -82,7 +82,7 @@ export class Turn {
         this.#stepEnded = true;
         return;
       case 'status':
-        // One that was scheduled and then cancelled was never made.
+        // A retry that was scheduled and then cancelled was never made.
         if (event.retry?.phase === 'asking') this.#figures.retries += 1;
         return;
       case 'target-switched':
@@ -109,12 +109,12 @@ export class Turn {
     }
   }
 
-  /** Whether there is a wait: the banner says so, or the call that a person is asked about, and the pulse rests. */
+  /** Whether the turn waits, as shown by the banner or an approval card; the dot does not pulse then. */
   waiting(isWaiting) {
     this.#section.rest(isWaiting || [...this.#cards.values()].some((card) => card.isAsking));
   }
 
-  /** Another turn tries this one again. */
+  /** Another turn repeats this one. */
   replace() {
     this.#section.replace();
   }
@@ -123,7 +123,7 @@ export class Turn {
     this.#passage?.flush();
   }
 
-  /** The passage of the running step. */
+  /** The output of the running step. */
   #step() {
     if (!this.#passage || this.#stepEnded) {
       this.#passage = new Passage();
@@ -134,7 +134,7 @@ export class Turn {
     return this.#passage;
   }
 
-  /** Drops what was shown of the running step: it will be streamed again. */
+  /** Discards what was shown of the running step; it will be streamed again. */
   #rewind() {
     if (this.#stepEnded) return;
     this.#passage?.node.remove();

@@ -1,18 +1,18 @@
-// How a text looks best that is still being written: what has been opened is shown as if it were closed, and what may
-// become something else with the next character is held back.
+// Makes unfinished Markdown look right: closes open constructs, and holds back text that the next character may turn
+// into something else.
 import { lex } from './render.js';
 
-/** A beginning of a line that may still become a marker, a fence, a rule, the line under a heading or a table row. */
+/** The start of a line that may become a marker, a fence, a rule, a heading underline or a table row. */
 const UNDECIDED =
   /^[ \t>]*(?:|[-*_+=](?:[ \t]*[-*_=])*[ \t]*|\d{1,9}(?:[.)][ \t]*)?|#{1,6}[ \t]*|`{1,2}|`{3,}[^`]*|~{1,2}|~{3,}.*|\|.*)$/;
-/** In code, the beginning of its end. */
+/** In code, the start of its closing fence. */
 const FENCE = /^[ \t]*(?:`+|~+)$/;
-/** The first lines of what may become a table. */
+/** The first lines of a possible table. */
 const TABLE_HEAD = /(?:^|\n)[ \t]*\|[^\n]*\n?$/;
-/** A whole code span. */
+/** A complete code span. */
 const SPAN = /(?<!`)(`+)(?!`)[^]*?[^`]\1(?!`)/g;
 
-/** The blocks of `text`, the last of which is still open. */
+/** The blocks of `text`, the last of which is open. */
 export function lexOpen(text) {
   const tokens = lex(text);
   const leaf = lastLeaf(tokens);
@@ -44,7 +44,7 @@ function lastLeaf(tokens) {
 
 const leafLength = (leaf) => (leaf?.raw ? leaf.raw.length : 0) || Infinity;
 
-/** The marks that are opened in a paragraph and not closed, the other way round. */
+/** The marks opened but not closed in a paragraph, in reverse order. */
 function closers(text) {
   const rest = text.replace(SPAN, '');
   const code = /(?<!`)(`+)[^`]+$/.exec(rest);

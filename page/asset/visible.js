@@ -1,6 +1,6 @@
-// Text of models and tools in which nothing is there unseen.
+// Makes invisible characters in text of models and tools visible.
 
-/** Control characters but line breaks and tabs, invisible characters, and those that turn the direction of text. */
+/** Control characters except line breaks and tabs, invisible characters, and bidirectional controls. */
 const HIDDEN = new RegExp(
   [
     '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f',
@@ -9,7 +9,7 @@ const HIDDEN = new RegExp(
   'gu',
 );
 
-/** The text with what hides written out, like `<U+202E>`. */
+/** The text with hidden characters written out, like `<U+202E>`. */
 export function visible(text) {
   return text.replaceAll('\r\n', '\n').replace(HIDDEN, (hidden, at, whole) => {
     if (isJoiner(hidden) && mayBeJoined(whole, at)) return hidden;
@@ -17,16 +17,16 @@ export function visible(text) {
   });
 }
 
-/** Joins letters of some scripts, and the parts of an emoji; between anything else it only hides differences. */
+/** Joins letters of some scripts and parts of an emoji; elsewhere it only hides differences. */
 const isJoiner = (character) => character === '\u200c' || character === '\u200d';
 
-/** Whether a joiner after the character before `at` may be meant as one. */
+/** Whether a joiner is legitimate after the character before `at`. */
 function mayBeJoined(text, at) {
   const before = /[^]$/u.exec(text.slice(Math.max(0, at - 2), at))?.[0] ?? '';
   return before > '\x7f' && before.search(HIDDEN) < 0;
 }
 
-/** On one line, cut to so many characters. */
+/** On one line, truncated to `longest` characters. */
 export function oneLine(text, longest) {
   const line = visible(text.slice(0, longest * 2)).replace(/\s+/g, ' ').trim();
   return line.length > longest ? `${line.slice(0, longest)}…` : line;

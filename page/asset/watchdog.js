@@ -1,9 +1,9 @@
-// Notices when two accounts of the same thing disagree for too long.
+// Notices when two sources disagree for too long.
 
 const PATIENCE_MS = 2500;
 const MOST = 16;
 
-/** Calls `act` when they disagreed for a while; with more patience each time that it did not help. */
+/** Calls `act` after a lasting disagreement, with longer intervals each time it did not help. */
 export class Watchdog {
   #act;
   #timer = 0;

@@ -1,4 +1,4 @@
-// What the page says about failures, waits and figures.
+// Texts about failures, waits and metrics.
 
 const FAILURES = {
   rate_limited: 'Rate limited',
@@ -40,7 +40,7 @@ const CODES = {
   529: 'overloaded',
 };
 
-/** What the server says of a turn that waits for its own network. */
+/** The server's message for a turn that waits for the server's own network. */
 const OFFLINE = 'Offline, waiting for the network';
 
 /** A failure in a few words, by its category, else by its HTTP code. */
@@ -53,22 +53,22 @@ export function failure({ category, code, message = '' }) {
   return /^5\d\d$/.test(code ?? '') ? FAILURES.server_error : 'The provider failed';
 }
 
-/** What a target is that is not free. */
+/** The state of an unavailable target. */
 export const target = (category) => TARGETS[category] ?? 'failing';
 
-/** What was done about the failure that ended a turn, and what a person can do: a line each. */
+/** What was done about the failure that ended a turn, and what a person can do, one line each. */
 export function aftermath({ retries = 0, waitedMs = 0, outcome, detail, advice }) {
   const tries = `${retries} ${retries === 1 ? 'retry' : 'retries'} over ${took(waitedMs)}`;
   const gaveUp = outcome === 'exhausted' || outcome === 'too-long';
   return [
     retries > 0 && gaveUp && `Gave up after ${tries}.`,
-    retries > 0 && !gaveUp && `This came after ${tries}, and waiting does not cure it.`,
-    detail && `Not tried again: ${detail}.`,
+    retries > 0 && !gaveUp && `Failed after ${tries}; waiting would not help.`,
+    detail && `Not retried: ${detail}.`,
     advice,
   ].filter(Boolean);
 }
 
-/** Why a turn ended, where that needs saying; else nothing. */
+/** Why a turn ended, if that needs an explanation. */
 export function ending(reason) {
   switch (reason) {
     case 'stop':
@@ -81,7 +81,7 @@ export function ending(reason) {
     case 'content-filter':
       return 'Cut off by the provider’s content filter.';
     case 'max-steps':
-      return 'Stopped: the turn reached its limit of steps.';
+      return 'Stopped: the turn reached its step limit.';
     case 'tool-calls':
       return 'Ended: the model asked for tools that were not run.';
     default:
@@ -89,7 +89,7 @@ export function ending(reason) {
   }
 }
 
-/** A wait in whole seconds, minutes, hours: `5 s`, `1 min 05 s`, `2 h 03 min`. */
+/** A wait in whole seconds, minutes or hours: `5 s`, `1 min 05 s`, `2 h 03 min`. */
 export function wait(seconds) {
   const two = (n) => String(n).padStart(2, '0');
   if (seconds < 60) return `${seconds} s`;
@@ -97,14 +97,14 @@ export function wait(seconds) {
   return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} min`;
 }
 
-/** A measured time: `340 ms`, `2.4 s`, `1 min 05 s`, and `7 h 32 min` for 27,105 s, as the terminal says it. */
+/** A measured duration: `340 ms`, `2.4 s`, `1 min 05 s`, and `7 h 32 min` for 27,105 s, as in the terminal. */
 export function took(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   return wait(ms < 3_599_500 ? Math.round(ms / 1000) : Math.round(ms / 60_000) * 60);
 }
 
-/** A moment that is hours away, by this machine's clock: `14:05` within half a day, else `Tue 14:05`. */
+/** A time hours away, by this machine's clock: `14:05` within half a day, else `Tue 14:05`. */
 export function later(then, now = Date.now()) {
   const isSoon = then - now < 12 * 3_600_000;
   const day = isSoon ? {} : { weekday: 'short' };
@@ -116,7 +116,7 @@ export function clock(then) {
   return new Date(then).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
 }
 
-/** A moment to the second: `12:03:10` today, with its day on any other. */
+/** A time with seconds: `12:03:10` today, with the date on other days. */
 export function moment(then, now = Date.now()) {
   const [at, today] = [new Date(then), new Date(now)];
   const time = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -125,7 +125,7 @@ export function moment(then, now = Date.now()) {
   return `${at.toLocaleDateString(undefined, { year, month: 'short', day: 'numeric' })} ${time}`;
 }
 
-/** How long ago, roughly. */
+/** Approximately how long ago. */
 export function ago(then, now = Date.now()) {
   const minutes = Math.floor((now - then) / 60_000);
   if (minutes < 1) return 'now';
@@ -134,7 +134,7 @@ export function ago(then, now = Date.now()) {
   return new Date(then).toLocaleDateString(undefined, { month: 'short', day: 'numeric' });
 }
 
-/** The figures of a turn in one line. */
+/** The metrics of a turn on one line. */
 export function figures({ model, reason, durationMs, firstTokenMs, usage, contextSize, retries, steps }) {
   const count = (n) => n.toLocaleString('en');
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;

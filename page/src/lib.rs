@@ -1,6 +1,6 @@
-//! The page, as part of the binary, and how its files are served.
+//! The page, embedded in the binary, and the routes that serve its files.
 //!
-//! It does not know conversations: what it shows, it fetches from the API like any other client.
+//! The server side knows nothing of conversations: the page uses the API like any other client.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -18,7 +18,7 @@ use axum::{
     routing::get,
 };
 
-/// Its own files and its own server, nothing else: whatever a model writes, the page loads nothing for it.
+/// Allows only the page's own files and server, so that nothing a model writes makes the page load anything.
 const POLICY: &str = "default-src 'self'; connect-src 'self'; img-src 'self' data:; object-src 'none'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types dompurify";
@@ -27,7 +27,7 @@ const INDEX: &str = "index.html";
 
 macro_rules! files {
     ($($name:literal)*) => {
-        /// The files below `asset/`.
+        /// The files in `asset/`.
         const FILES: &[(&str, &[u8])] = &[$(($name, include_bytes!(concat!("../asset/", $name)))),*];
     };
 }
@@ -37,7 +37,7 @@ files! {
     "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js" "draft.js" "drawer.js" "element.js" "export.js" "fallback.js" "focus.js" "fold.js"
     "frame.js" "history.js" "icon.svg" "images.js" "index.html" "list.js" "manage.js" "markdown.js" "maths.js" "menu.js" "notify.js" "outgoing.js" "passage.js" "patch.js" "permission.js" "picture.js"
     "press.js" "readable.js" "render.js" "report.js" "revise.js" "section.js" "settings.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "stored.js"
-    "story.js" "style.css" "syntax.js" "targets.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "unfinished.js"
+    "style.css" "syntax.js" "targets.js" "timeline.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "unfinished.js"
     "visible.js" "watchdog.js" "wording.js"
 
     // Copied by e2e/vendor.mjs.
@@ -54,7 +54,7 @@ files! {
     "vendor/highlight/xml.min.js" "vendor/highlight/yaml.min.js"
 }
 
-/// `/page/...`: what the page is made of.
+/// Returns the routes of the page's files, below `/page/`.
 pub fn router() -> Router {
     Router::new().route(
         "/page/{*name}",
@@ -62,12 +62,12 @@ pub fn router() -> Router {
     )
 }
 
-/// Whether a path is part of the page: there is nothing secret in it.
+/// Whether a path is part of the page, which contains no secrets and needs no token.
 pub fn is_open(path: &str) -> bool {
     path == "/" || path.starts_with("/page/")
 }
 
-/// The page itself.
+/// Returns the page itself.
 pub fn index(headers: &HeaderMap) -> Response {
     file(INDEX, headers)
 }
@@ -83,7 +83,7 @@ fn file(name: &str, asked: &HeaderMap) -> Response {
     let headers = [
         (CONTENT_TYPE, content_type(name)),
         (ETAG, &tag),
-        // Kept, but asked about every time: a new binary has a new page at once.
+        // Cached, but always revalidated, so that a new binary serves its new page at once.
         (CACHE_CONTROL, "no-cache"),
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_page_is_in_the_binary_with_its_type() {
+    fn every_file_of_the_page_is_embedded_with_its_type() {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/asset"));
         let mut there = BTreeSet::new();
         list(folder, folder, &mut there);
@@ -124,7 +124,7 @@ mod tests {
         assert!(known.iter().all(|name| content_type(name) != "application/octet-stream"));
     }
 
-    /// Adds the files below `folder`, as they are named from `root`.
+    /// Adds the files below `folder`, with names relative to `root`.
     fn list(root: &Path, folder: &Path, names: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_known_is_not_sent_again() {
+    fn a_cached_file_is_not_sent_again() {
         let first = file(INDEX, &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);
         assert_eq!(first.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_nothing_that_its_policy_forbids() {
+    fn the_page_complies_with_its_content_security_policy() {
         let (_, index) = FILES.iter().find(|(name, _)| *name == INDEX).unwrap();
         let index = str::from_utf8(index).unwrap();
         for forbidden in ["style=", "onclick=", "<style", "<script>", "http://", "https://"] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_found() {
+    fn unknown_files_are_not_found() {
         for name in ["", "..", "../Cargo.toml", "none.js"] {
             assert_eq!(file(name, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{name}");
         }

@@ -1,4 +1,4 @@
-//! An answer while it is read: what it has said, and whether it is one.
+//! An answer while it is being read.
 
 use std::mem;
 
@@ -11,29 +11,29 @@ use crate::{
     exchange::{Facts, Flaw},
 };
 
-/// Longest text that is joined from pieces that arrived together, in bytes.
+/// Maximum length of text joined from pieces that arrived together, in bytes.
 const MAX_JOINED: usize = 64 << 10;
 
-/// What is kept of the payloads that end an answer, in bytes, to explain an empty one.
+/// Maximum number of bytes kept of the payloads that end an answer, to explain an empty one.
 const LONGEST_CLOSING: usize = 4096;
 
-/// Collects an answer. Text and reasoning become facts at once; calls too where that was asked for, as soon as they are
-/// whole; everything else waits for the end.
+/// Collects an answer. Text and reasoning are yielded at once, eager calls as soon as they are complete, and everything
+/// else at the end.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// What the ids begin with that the provider leaves out.
+    /// Prefix for the ids that the provider omits.
     seed: String,
-    /// Bytes that it may have in all, and that are left of them.
+    /// Byte limit of the answer.
     limit: usize,
     room: usize,
     calls: Assembly,
     is_eager: bool,
-    /// The call that the last piece belonged to.
+    /// The call that the last fragment belonged to.
     current: Option<usize>,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     has_content: bool,
-    /// Moves on with everything that is said.
+    /// Grows with all content received.
     said: usize,
     closing: String,
 }
@@ -55,12 +55,12 @@ impl Answer {
         }
     }
 
-    /// Has calls told as soon as they are whole.
+    /// Sets whether calls are yielded as soon as they are complete.
     pub(crate) fn eager(self, is_eager: bool) -> Self {
         Self { is_eager, ..self }
     }
 
-    /// Adds visible text, joined with the text before it if that has not been handed on yet.
+    /// Adds visible text, joined with the preceding text if that has not been yielded yet.
     pub(crate) fn text(&mut self, text: &str, facts: &mut Facts) -> Result<(), Flaw> {
         self.say(text)?;
         match facts.back_mut() {
@@ -91,69 +91,67 @@ impl Answer {
         self.charge(text.len())
     }
 
-    /// Takes what the provider wants back with the reasoning before it, which ends there.
+    /// Adds an echo to the preceding reasoning, which it closes.
     pub(crate) fn echo(&mut self, echo: Echo, facts: &mut Facts) -> Result<(), Flaw> {
         self.charge(size(&echo))?;
         facts.push_back(StreamEvent::Echo(echo));
         Ok(())
     }
 
-    /// Takes a piece of a call. Says which one it is.
+    /// Adds a fragment of a call. Returns the call's index.
     pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<usize, Flaw> {
         self.charge(fragment.arguments.len() + besides(fragment))?;
         self.calls.add(fragment).map_err(flaw)
     }
 
-    /// The call of this index is whole, as far as the API says: it is told where that was asked for.
+    /// Handles the end of the call with this index, as far as the API signals it. Yields the call if it is eager.
     pub(crate) fn call_ended(&mut self, index: u64, how: Wholeness, facts: &mut Facts) {
         if self.is_eager {
             facts.extend(self.calls.release(index, how, &self.seed).map(StreamEvent::ToolCall));
         }
     }
 
-    /// The answer goes on with the call at `current`: others that are whole are told where that was asked for.
+    /// Handles content of the call at `current`. Yields other complete calls if they are eager.
     pub(crate) fn turned_to(&mut self, current: usize, facts: &mut Facts) {
         if self.is_eager && self.current.replace(current) != Some(current) {
             facts.extend(self.calls.release_others(current, &self.seed).map(StreamEvent::ToolCall));
         }
     }
 
-    /// Takes a call with its whole arguments, which may have come in pieces before.
+    /// Adds a call with complete arguments, which may have arrived in fragments before.
     pub(crate) fn whole_call(&mut self, fragment: Fragment<'_>) -> Result<(), Flaw> {
         let grown = self.calls.replace(fragment).map_err(flaw)?;
         self.charge(grown + besides(fragment))
     }
 
-    /// Takes newer token counts.
+    /// Replaces the token counts.
     pub(crate) fn usage(&mut self, usage: Option<Usage>) {
         self.stir(usize::from(usage.is_some() && usage != self.usage));
         self.usage = usage.or(self.usage);
     }
 
-    /// Takes the reason why the model stopped, which is not yet the end of the stream.
+    /// Sets the reason why the model stopped. The stream may continue.
     pub(crate) fn finish(&mut self, reason: Option<FinishReason>) {
         self.stir(usize::from(reason.is_some() && self.finish.is_none()));
         self.finish = reason.or(self.finish.take());
     }
 
-    /// Remembers a payload that came when the model had stopped.
+    /// Keeps a payload that arrived after the model stopped.
     pub(crate) fn keep(&mut self, payload: &str) {
         if self.finish.is_some() && self.closing.len() + payload.len() <= LONGEST_CLOSING {
             self.closing.extend(["data: ", payload, "\n\n"]);
         }
     }
 
-    /// The stream ended as it should: so did the answer, if the model had stopped and said something.
+    /// Handles the proper end of the stream. The answer is complete if the model stopped and said something.
     pub(crate) fn complete(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
         let Some(finish) = self.finish.take() else {
-            return Err(Flaw::Truncated(
-                "the stream ended before its answer did: the model gave no reason to stop",
-            ));
+            return Err(Flaw::Truncated("the stream ended early: no finish_reason received"));
         };
         let cut = matches!(finish, FinishReason::Length | FinishReason::ContentFilter);
         let has_calls = !self.calls.is_empty();
         let calls = mem::take(&mut self.calls).finish(&self.seed, cut).map_err(flaw)?;
-        // Some servers say "stop" when they mean tools, and some the other way round.
+        // Some servers say "stop" when they mean tools, and the reverse.
         let finish = match finish {
             FinishReason::Stop if has_calls => FinishReason::ToolCalls,
             FinishReason::ToolCalls if !has_calls => FinishReason::Stop,
@@ -169,40 +167,38 @@ impl Answer {
         Ok(())
     }
 
-    /// Something of the answer arrived, kept or not: it gets on.
+    /// Records progress of the answer, whether its content is kept or not.
     pub(crate) fn stir(&mut self, bytes: usize) {
         self.said = self.said.wrapping_add(bytes);
     }
 
-    /// Moves on with everything that is said.
+    /// Returns a number that grows with all content received.
     pub(crate) fn said(&self) -> usize {
         self.said
     }
 
-    /// Counts what is kept or told.
+    /// Counts bytes that are kept or yielded against the limit.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Flaw> {
         self.stir(bytes);
-        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
-            Flaw::Excess(format!(
-                "the answer has more than {} bytes, the limit that was set for it",
-                self.limit
-            ))
-        })?;
+        self.room = self
+            .room
+            .checked_sub(bytes)
+            .ok_or_else(|| Flaw::Excess(format!("the answer exceeds the limit of {} bytes", self.limit)))?;
         Ok(())
     }
 }
 
-/// What a fragment has besides its arguments, in bytes.
+/// Returns the size of a fragment without its arguments, in bytes.
 fn besides(fragment: Fragment<'_>) -> usize {
     fragment.id.len() + fragment.name.len() + fragment.echo.map_or(0, size)
 }
 
-/// Bytes of an echo at rest.
+/// Returns the size of an echo in memory, in bytes.
 fn size(echo: &Echo) -> usize {
     echo.origin.len() + weight(&echo.data)
 }
 
-/// A reason in a provider's own word, which may be of any length.
+/// Converts a provider's own finish reason, truncating it.
 pub(crate) fn own_word(reason: &str) -> FinishReason {
     FinishReason::Other(reason.chars().take(64).collect())
 }

@@ -21,20 +21,20 @@ use crate::{
 };
 use reader::AnthropicReader;
 
-/// The version of the API that this adapter speaks, in the header `anthropic-version` unless that is set.
+/// The API version of this adapter, sent in the header `anthropic-version` unless that is configured.
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 
-/// What the origin of its echoes begins with.
+/// The prefix of the origin of its echoes.
 const API: &str = "anthropic";
 
-/// Configuration of an endpoint of the Messages API.
+/// Configuration of a Messages API endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnthropicConfig {
-    /// Where it is, up to and without `/messages`, e.g. `https://api.anthropic.com/v1`. The key is sent as `x-api-key`.
+    /// The endpoint, without `/messages`, e.g. `https://api.anthropic.com/v1`. The key is sent as `x-api-key`.
     pub endpoint: EndpointConfig,
-    /// The most tokens of an answer where a request does not say; the API insists on a number. 8192 unless set.
+    /// Default output token limit, because the API requires one. Default: 8192.
     pub max_tokens: u32,
-    /// Fields that every request has besides, or instead of, the adapter's own. `stream` cannot be replaced.
+    /// Additional request fields. They replace the adapter's own, except `stream`.
     pub extra_body: Map<String, Value>,
     /// Limits on the answer.
     pub limits: AnswerLimits,
@@ -42,16 +42,16 @@ pub struct AnthropicConfig {
 
 /// An endpoint of the Messages API.
 ///
-/// A call succeeds when a `stop_reason` and `message_stop` came; tool calls (unless they were asked for early: then each with
-/// the end of its block) and token counts are told at that moment, text and thinking as they come. Everything else is a failure.
+/// A call succeeds if a `stop_reason` and `message_stop` arrived. Text and thinking are yielded as they arrive, tool
+/// calls and token counts at the end (eager calls: at the end of their block). Everything else is a failure.
 ///
-/// A reasoning effort that is a number is a budget of thinking tokens, at least 1024; 0 is none at all. Models from 4.7 on
-/// refuse budgets. Any other effort is sent as the API's own `effort`, which turns thinking on where a model does so by
-/// itself; elsewhere, or to be shown a summary, set `thinking` in [`AnthropicConfig::extra_body`].
+/// A numeric reasoning effort is a budget of thinking tokens, at least 1024; 0 disables thinking. Models from 4.7 on
+/// reject budgets. Any other effort is sent as the API's `effort`, which enables thinking for models that think by
+/// default. For other models, or to receive a summary, set `thinking` in [`AnthropicConfig::extra_body`].
 ///
-/// What the model thought in the running turn is sent back as it was signed, to the host that signed it. Where a turn
-/// with tool results did not begin with such thinking (another model began it, say), its steps are asked for without a
-/// budget, wherever that is set, as the API demands.
+/// Signed thinking of the running turn is sent back unchanged to the host that signed it. If a turn with tool results
+/// does not begin with such thinking (for example because another model began it), its steps are requested without a
+/// budget, as the API demands.
 #[derive(Clone, Debug)]
 pub struct Anthropic {
     endpoint: Arc<Endpoint>,
@@ -66,10 +66,10 @@ impl AnthropicConfig {
 }
 
 impl Anthropic {
-    /// Creates the adapter. It does not connect yet.
+    /// Creates the adapter without connecting.
     ///
     /// # Errors
-    /// When the address, the key or a header is invalid.
+    /// Returns an error if the URL, the key or a header is invalid.
     pub fn new(http: HttpClient, config: AnthropicConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-api-key"), &[VERSION])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
@@ -95,7 +95,7 @@ impl Provider for Anthropic {
     }
 }
 
-/// What is answered.
+/// Returns the reader of an answer.
 pub(crate) fn answered(answer: Answer, origin: String, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(AnthropicReader::new(answer, origin), limits.event)
 }

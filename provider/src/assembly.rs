@@ -1,4 +1,4 @@
-//! Tool calls that arrive in fragments.
+//! Assembles tool calls that arrive in fragments.
 
 use std::{collections::HashSet, mem};
 
@@ -8,28 +8,28 @@ use serde_json::Map;
 
 use crate::bulk::{MOST_VALUES, values};
 
-/// The most calls of one answer. A model asks for a handful; a peer that sends more is broken.
+/// Maximum number of calls in one answer. Models make a handful; a peer that sends more is broken.
 const MOST_CALLS: usize = 512;
 
-/// How often the arguments of a call are parsed before its answer has ended. They may grow in between, and a peer may have
-/// them grow by little.
+/// Maximum number of attempts to parse a call's arguments before the end of the answer, because a peer may extend them
+/// in tiny fragments.
 const MOST_TRIES: u8 = 8;
 
-/// A piece of a call.
+/// A fragment of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fragment<'a> {
-    /// Its place among the answer's calls, where the API counts them.
+    /// The call's index in the answer, if the API numbers calls.
     pub(crate) index: Option<u64>,
-    /// Empty where this piece does not say.
+    /// The id; empty if this fragment has none.
     pub(crate) id: &'a str,
-    /// Empty where this piece does not say.
+    /// The tool's name; empty if this fragment has none.
     pub(crate) name: &'a str,
     pub(crate) arguments: &'a str,
-    /// What the provider wants back with the call.
+    /// Data to send back with the call.
     pub(crate) echo: Option<&'a Echo>,
 }
 
-/// The calls of an answer that cannot be put together.
+/// Why the calls of an answer cannot be assembled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AssemblyError {
     #[error("the answer has more than {MOST_CALLS} tool calls")]
@@ -40,13 +40,13 @@ pub(crate) enum AssemblyError {
     Overrun,
 }
 
-/// The calls of one answer, in the order in which they began.
+/// The calls of one answer, in the order they began.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     calls: Vec<Partial>,
-    /// The ids of the calls that were released.
+    /// Ids of the calls already yielded.
     taken: HashSet<String>,
-    /// How many values the arguments of the others may have.
+    /// Remaining number of JSON values in arguments.
     room: usize,
 }
 
@@ -57,18 +57,18 @@ struct Partial {
     name: String,
     arguments: String,
     echo: Option<Echo>,
-    /// Whether it was released, and only its names are left here.
+    /// Whether the call was yielded, so that only its ids are kept.
     is_released: bool,
-    /// How often its arguments were parsed and were not whole.
+    /// Number of failed attempts to parse the arguments.
     tries: u8,
 }
 
-/// How sure it is that nothing more of a call is to come.
+/// The certainty that a call is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wholeness {
-    /// Its arguments are whole if they are a JSON object; its id may follow.
+    /// The arguments are complete if they are a JSON object. An id may still follow.
     Arguments,
-    /// Nothing of it follows; no arguments at all may mean that the answer was cut before them.
+    /// Nothing of the call follows. Missing arguments may still mean that the answer was truncated.
     Call,
 }
 
@@ -79,7 +79,7 @@ impl Default for Assembly {
 }
 
 impl Assembly {
-    /// Takes a piece of a call, whose arguments follow those before it. Says which call it is.
+    /// Adds a fragment, whose arguments are appended. Returns the call's position.
     pub(crate) fn add(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
         let place = self.place(fragment)?;
         let call = &mut self.calls[place];
@@ -91,8 +91,7 @@ impl Assembly {
         Ok(place)
     }
 
-    /// Takes a call whose arguments are whole, unless there are none: they replace those before. Says by how many bytes
-    /// they grew.
+    /// Adds a call with complete arguments, which replace earlier fragments unless empty. Returns the growth in bytes.
     pub(crate) fn replace(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
         let place = self.place(fragment)?;
         let call = &mut self.calls[place];
@@ -103,7 +102,7 @@ impl Assembly {
         Ok(fragment.arguments.len().saturating_sub(before))
     }
 
-    /// The call that a fragment belongs to, with what else the fragment says of it taken in.
+    /// Finds or creates the call of a fragment and adds everything but the arguments.
     fn place(&mut self, fragment: Fragment<'_>) -> Result<usize, AssemblyError> {
         let position = match self.position(fragment) {
             Some(position) => position,
@@ -117,7 +116,7 @@ impl Assembly {
         if call.id.is_empty() {
             call.id.push_str(fragment.id);
         }
-        // Some servers repeat the name with every piece.
+        // Some servers repeat the name in every fragment.
         if call.name.is_empty() {
             call.name.push_str(fragment.name);
         }
@@ -127,14 +126,15 @@ impl Assembly {
         Ok(position)
     }
 
-    /// Which call a fragment belongs to; `None` for a new one.
+    /// Returns the position of the call that a fragment belongs to; `None` for a new call.
     fn position(&self, fragment: Fragment<'_>) -> Option<usize> {
         let position = match (fragment.index, fragment.id) {
             (Some(index), _) => self.calls.iter().rposition(|call| call.index == Some(index))?,
             (None, "") => self.calls.len().checked_sub(1)?,
             (None, id) => return self.calls.iter().rposition(|call| call.id == id),
         };
-        // Some servers count no calls, or give all of them index 0: what has a name and an id of its own is a new one.
+        // Some servers do not number calls, or number all of them 0. A fragment with a new name and id begins a new
+        // call.
         let call = &self.calls[position];
         let renamed = !fragment.name.is_empty() && !call.name.is_empty();
         let distinct = if fragment.index.is_some() {
@@ -145,18 +145,18 @@ impl Assembly {
         (!(renamed && distinct)).then_some(position)
     }
 
-    /// Whether no call came.
+    /// Whether there are no calls.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// The call that has this index, if it can be told before the answer has ended.
+    /// Takes the call with this index if it may be yielded before the end of the answer.
     pub(crate) fn release(&mut self, index: u64, how: Wholeness, seed: &str) -> Option<ToolCall> {
         let place = self.calls.iter().rposition(|call| call.index == Some(index))?;
         self.release_at(place, how, seed)
     }
 
-    /// The calls besides the one at `current` that can be told before the answer has ended.
+    /// Takes the calls other than `current` that may be yielded before the end of the answer.
     pub(crate) fn release_others<'a>(
         &'a mut self,
         current: usize,
@@ -180,7 +180,7 @@ impl Assembly {
                 self.room = room;
                 Some(self.tell(place, parsed, seed))
             }
-            // Cut, or more is to come.
+            // Truncated, or not complete yet.
             Arguments::Malformed { raw, .. } => {
                 self.calls[place].arguments = raw;
                 self.calls[place].tries += 1;
@@ -189,7 +189,7 @@ impl Assembly {
         }
     }
 
-    /// Makes a call of a partial one, with an id that no other has.
+    /// Completes a call, with an id unique in its answer.
     fn tell(&mut self, place: usize, arguments: Arguments, seed: &str) -> ToolCall {
         let partial = &mut self.calls[place];
         partial.is_released = true;
@@ -201,8 +201,8 @@ impl Assembly {
         ToolCall { id, name, arguments, echo }
     }
 
-    /// The calls that are left, with ids that are unique among all; `seed` begins those that the provider left out. `cut`
-    /// says that the answer was stopped before its end, so that missing arguments are not the same as none.
+    /// Returns the remaining calls with unique ids. `seed` is the prefix of ids that the provider omitted. `cut` means
+    /// that the answer was truncated, so missing arguments do not count as empty ones.
     pub(crate) fn finish(mut self, seed: &str, cut: bool) -> Result<Vec<ToolCall>, AssemblyError> {
         if self.calls.iter().any(|call| call.name.is_empty()) {
             return Err(AssemblyError::Nameless);
@@ -217,7 +217,7 @@ impl Assembly {
     }
 }
 
-/// `room` is how many values they may have.
+/// Parses arguments. `room` limits the number of JSON values.
 fn arguments(raw: String, cut: bool, room: &mut usize) -> Arguments {
     if raw.trim().is_empty() && !cut {
         return Arguments::Parsed(Value::Object(Map::new()));
@@ -229,7 +229,7 @@ fn arguments(raw: String, cut: bool, room: &mut usize) -> Arguments {
     *room = left;
     let reason = match serde_json::from_str(&raw) {
         Ok(value @ Value::Object(_)) => return Arguments::Parsed(value),
-        Ok(_) => "the arguments are JSON, but no object".to_owned(),
+        Ok(_) => "the arguments are JSON, but not an object".to_owned(),
         Err(_) if cut => "the answer was cut off inside the arguments".to_owned(),
         Err(error) => format!("the arguments are not valid JSON: {error}"),
     };

@@ -1,22 +1,23 @@
-//! JSON takes far more memory as values than as text: six bytes of it can be an object of 600.
+//! Limits on JSON values, which take far more memory than their text: six bytes can become an object of 600.
 
 use everturn_wire::Value;
 use memchr::memchr2;
 
-/// The most values of one event, and of all arguments of an answer: 100 MB of them at worst. A whole answer that an event
-/// repeats has thousands.
+/// Maximum number of JSON values in one event, and in all arguments of an answer: at worst 100 MB. A complete answer
+/// repeated in an event has thousands.
 pub(crate) const MOST_VALUES: usize = 1 << 18;
 
-/// What a value takes besides its text, in bytes, roughly.
+/// Approximate memory of a value besides its text, in bytes.
 pub(crate) const HEFT: usize = 128;
 
-/// Whether a text would have more than [`MOST_VALUES`].
+/// Whether a text has more than [`MOST_VALUES`] values.
 pub(crate) fn is_bulky(json: &str) -> bool {
-    // A value has a byte at least.
+    // A value takes at least one byte.
     json.len() > MOST_VALUES && values(json) > MOST_VALUES
 }
 
-/// How many values a text has at most, without making them: one, and those that follow a comma or open something.
+/// Returns an upper bound of the number of values in a text, without parsing it: one, plus one for each comma and
+/// opening bracket.
 pub(crate) fn values(json: &str) -> usize {
     let mut rest = json.as_bytes();
     let mut count = 1;
@@ -40,7 +41,7 @@ fn after_string(mut rest: &[u8]) -> &[u8] {
     &[]
 }
 
-/// What a value takes at rest, in bytes, roughly.
+/// Returns the approximate memory of a value, in bytes.
 pub(crate) fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::String(text) => text.len(),
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_and_words_are_not() {
+    fn values_are_counted_but_text_is_not() {
         for (json, most) in [
             ("", 1),
             ("7", 1),

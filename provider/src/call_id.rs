@@ -1,4 +1,4 @@
-//! Ids of past calls in a form that an API takes: others may have given them.
+//! Converts ids of past calls, possibly of other providers, to a form that an API accepts.
 
 use std::{
     borrow::Cow,
@@ -10,26 +10,27 @@ use everturn_kernel::ToolSpec;
 
 use crate::past;
 
-/// The ids of one request's calls. Some servers count the calls of each answer anew, and some APIs refuse a request in
-/// which two calls have one id.
+/// The call ids of one request. Some servers restart their numbering with each answer, and some APIs reject duplicate
+/// ids in a request.
 pub(crate) struct CallIds<'a> {
     form: fn(&str) -> String,
     tools: &'a [ToolSpec],
     taken: HashSet<String>,
-    /// What the latest call of an id of ours is called.
+    /// The converted id of the latest call with each original id.
     latest: HashMap<&'a str, String>,
 }
 
 impl<'a> CallIds<'a> {
-    /// `form` makes an id one that the API takes; `tools` are those that the request offers.
+    /// Creates the converter. `form` makes an id acceptable to the API; `tools` are those offered in the request.
     pub(crate) fn new(form: fn(&str) -> String, tools: &'a [ToolSpec]) -> Self {
         Self { form, tools, taken: HashSet::new(), latest: HashMap::new() }
     }
 
-    /// The id of the next call.
+    /// Returns the id of the next call.
     pub(crate) fn call(&mut self, id: &'a str) -> String {
         let mut formed = (self.form)(id);
-        // It depends on what came before alone, so that a longer conversation begins with the same bytes.
+        // Depends only on earlier calls, so that a longer conversation begins with the same bytes and hits prompt
+        // caches.
         let mut number = self.taken.len();
         while !self.taken.insert(formed.clone()) {
             number += 1;
@@ -39,18 +40,18 @@ impl<'a> CallIds<'a> {
         formed
     }
 
-    /// The name of the tool that a call is for.
+    /// Returns the name to send for a called tool.
     pub(crate) fn tool(&self, name: &'a str) -> Cow<'a, str> {
         past::name(name, self.tools)
     }
 
-    /// The id in the result of a call, which came before.
+    /// Returns the id for the result of an earlier call.
     pub(crate) fn result(&self, id: &str) -> String {
         self.latest.get(id).cloned().unwrap_or_else(|| (self.form)(id))
     }
 }
 
-/// 64 bits that tell an id from others.
+/// Hashes an id to 64 bits.
 pub(crate) fn digest(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

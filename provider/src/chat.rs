@@ -21,7 +21,7 @@ use crate::{
 };
 use reader::ChatReader;
 
-/// The API, as the origin of echoes names it.
+/// The API's name in the origin of echoes.
 const API: &str = "openai-chat";
 
 /// Configuration of a Chat Completions endpoint.
@@ -115,10 +115,10 @@ impl OutputLimit {
 }
 
 impl ChatCompletions {
-    /// Creates the adapter. It does not connect yet.
+    /// Creates the adapter without connecting.
     ///
     /// # Errors
-    /// When the address, the key or a header is invalid.
+    /// Returns an error if the URL, the key or a header is invalid.
     pub fn new(http: HttpClient, config: ChatConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
@@ -145,8 +145,7 @@ impl Provider for ChatCompletions {
     }
 }
 
-/// What is answered; `details` is the origin of echoes, where they are
-/// wanted.
+/// Returns the reader of an answer. `details` is the origin of echoes, if they are wanted.
 pub(crate) fn answered(answer: Answer, details: Option<String>, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(ChatReader::new(answer, details), limits.event)
 }

@@ -11,7 +11,7 @@ pub struct EndpointConfig {
     pub base_url: String,
     /// The credential, if the endpoint requires one.
     pub api_key: Option<Secret>,
-    /// Additional headers of every request. They replace the adapter's headers of the same name.
+    /// Additional headers of every request. They replace the adapter's headers with the same name.
     pub headers: Vec<(String, Secret)>,
 }
 
@@ -24,7 +24,7 @@ impl EndpointConfig {
 
 impl fmt::Debug for EndpointConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Credentials are also put into an address: before its host, and in its query.
+        // Credentials may also appear in the URL: before the host, and in the query.
         let address = self.base_url.split(['?', '#']).next().unwrap_or_default();
         let shown = if address.contains('@') { "[redacted]" } else { address };
         f.debug_struct("EndpointConfig")
@@ -58,9 +58,7 @@ pub enum ConfigError {
     #[error("the base URL cannot be used: {0}; write it like https://api.example.com/v1")]
     BaseUrl(String),
     /// The API key has characters that are not allowed in a header.
-    #[error(
-        "the API key has characters that a header cannot carry: look for line breaks or quotes pasted with it"
-    )]
+    #[error("the API key has characters that a header cannot carry: check for pasted line breaks or quotes")]
     ApiKey,
     /// A header's name or value is invalid.
     #[error("the header {name:?} cannot be sent: its {part} has characters that a header cannot carry")]
@@ -71,7 +69,7 @@ pub enum ConfigError {
         part: &'static str,
     },
     /// The HTTP client could not be created.
-    #[error("the HTTP client could not be made: {0}")]
+    #[error("cannot create the HTTP client: {0}")]
     Client(String),
 }
 
@@ -80,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_where_but_no_credential() {
+    fn debug_shows_the_address_but_no_credential() {
         let mut config = EndpointConfig::new("https://host/v1?key=abcdefgh");
         config.api_key = Some("sk-12345678".into());
         config.headers.push(("x-team".into(), "teamsecret".into()));

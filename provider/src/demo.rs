@@ -1,4 +1,4 @@
-//! A built-in model that fails before it answers, so that the first thing anyone sees is a turn surviving.
+//! A built-in model that fails before it answers, so that new users see a turn survive a failure.
 
 mod speech;
 
@@ -15,14 +15,14 @@ use crate::{
     scripted::{Cue, play},
 };
 
-/// The tool that the demo calls where it is offered.
+/// The tool that the demo calls if it is offered.
 const DICE: &str = "roll_dice";
 
-/// How long the demo takes for a word, and to fail.
+/// Time per word, and until a failure.
 const PER_WORD: Duration = Duration::from_millis(25);
 const TO_FAIL: Duration = Duration::from_millis(120);
 
-/// How the demo fails, in this order.
+/// The failures, in order.
 const FAILURES: [(u16, &str, &str); 2] = [
     (
         529,
@@ -36,16 +36,16 @@ const FAILURES: [(u16, &str, &str); 2] = [
     ),
 ];
 
-/// The provider of the model [`Demo::MODEL`]. It needs no network.
+/// The provider of the model [`Demo::MODEL`]. Needs no network.
 ///
-/// In the first turn of a conversation its first call fails as an overloaded model does and its second as a broken
-/// proxy does; in later turns only the first call fails. Then it answers, word by word. Asked about dice or tools, it
-/// first calls the tool `roll_dice`, where that is offered.
+/// In the first turn of a conversation, the first call fails like an overloaded model and the second like a broken
+/// proxy. In later turns, only the first call fails. After that, the demo answers word by word. If asked about dice or
+/// tools, it first calls the tool `roll_dice`, if that is offered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Demo;
 
 impl Demo {
-    /// The only model that there is.
+    /// The only model.
     pub const MODEL: &'static str = "flaky";
 }
 
@@ -87,7 +87,7 @@ fn cues(request: &Request) -> Vec<Cue> {
     }
 }
 
-/// A failure of the kind that a real endpoint sends, judged as one.
+/// Returns a failure like that of a real endpoint, with its diagnosis.
 fn failure(status: u16, kind: &str, body: &str) -> Failure {
     diagnose(&Evidence {
         stage: Stage::Http,
@@ -105,7 +105,7 @@ fn answer(request: &Request, text: &str) -> Vec<Cue> {
     ended(cues, request, FinishReason::Stop)
 }
 
-/// The text's words, each with the white space after it, one after the other.
+/// Splits a text into words with their trailing white space, and delays each.
 fn paced(text: &str, fact: fn(String) -> StreamEvent) -> Vec<Cue> {
     text.split_inclusive(' ').flat_map(|word| [Cue::Pause(PER_WORD), fact(word.to_owned()).into()]).collect()
 }
@@ -129,7 +129,7 @@ fn text(chunk: &Chunk) -> Option<&str> {
     if let Chunk::Text { text } = chunk { Some(text) } else { None }
 }
 
-/// What the dice showed, where they were rolled in this turn.
+/// Returns the result of the dice, if they were rolled in this turn.
 fn last_rolled(request: &Request) -> Option<&str> {
     let since = request.messages.iter().rev().take_while(|message| message.role != Role::User);
     since.flat_map(Message::iter).find_map(|chunk| match chunk {
@@ -143,7 +143,7 @@ fn asks_for_tool(said: &str) -> bool {
     ["dice", "tool"].iter().any(|word| said.contains(word))
 }
 
-/// Arguments for the dice, as far as their schema names any that the demo knows.
+/// Returns arguments for the dice, for the properties of their schema that the demo knows.
 fn throw(dice: &ToolSpec) -> Value {
     let known = [("sides", 6), ("count", 2)];
     let named =

@@ -1,4 +1,4 @@
-//! An endpoint: makes its requests, and tells its failures without its secrets.
+//! An endpoint: builds its requests, and reports its failures without secrets.
 
 mod vendor;
 
@@ -22,7 +22,7 @@ use crate::{
     secret::Veil,
 };
 
-/// Headers that carry no credential, though an embedder sets them: errors quote their values.
+/// Configurable headers that carry no credential. Errors may quote their values.
 const HARMLESS_HEADERS: &[&str] = &[
     "accept",
     "anthropic-beta",
@@ -35,22 +35,22 @@ const HARMLESS_HEADERS: &[&str] = &[
     "x-title",
 ];
 
-/// The same, of the fields of an address' query.
+/// Query parameters that carry no credential.
 const HARMLESS_FIELDS: &[&str] = &["alt", "api-version", "version"];
 
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// How an API takes its credential.
+/// How an API expects its credential.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Credential {
     /// `Authorization: Bearer <key>`.
     Bearer,
-    /// A header of this name.
+    /// A header with this name.
     Header(&'static str),
 }
 
-/// The status and headers of a response, kept to explain what goes wrong after them.
+/// The status and headers of a response, kept to explain later failures.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     status: u16,
@@ -68,7 +68,7 @@ impl Head {
         self.headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect()
     }
 
-    /// Whether there may be a limit on requests in it.
+    /// Whether the headers may contain a request quota.
     fn names_limit(&self) -> bool {
         self.headers.keys().any(|name| name.as_str().contains("ratelimit"))
     }
@@ -86,7 +86,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// `fixed` are headers that the API wants besides; like all others, they give way to the embedder's.
+    /// Creates the endpoint. `fixed` are headers that the API requires; configured headers override them.
     pub(crate) fn new(
         client: HttpClient,
         config: &EndpointConfig,
@@ -135,17 +135,17 @@ impl Endpoint {
         &self.client
     }
 
-    /// Who gives an echo and alone gets it back: the API and the host.
+    /// Returns the origin of echoes: the API and the host. Echoes are sent back only to the same origin.
     pub(crate) fn origin(&self, api: &str) -> String {
         format!("{api} {}", self.authority())
     }
 
-    /// What traces say of it; `other` is its vendor where the host is unknown.
+    /// Describes the endpoint for traces; `other` is the vendor if the host is unknown.
     pub(crate) fn about(&self, other: &'static str) -> ProviderInfo {
         ProviderInfo::new(vendor::of(&self.base, other), Arc::from(vendor::shown(&self.base)))
     }
 
-    /// A request to a path below the base URL, as part of a trace.
+    /// Builds a request to a path below the base URL, as part of a trace.
     pub(crate) fn post(&self, path: &[&str], body: &Value, trace: Option<&TraceContext>) -> Request {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -161,7 +161,7 @@ impl Endpoint {
         Ok(request)
     }
 
-    /// What the headers of a response say is left of the limit on requests.
+    /// Returns the rest of the request quota according to the headers of a response.
     pub(crate) fn quota(head: &Head) -> Option<RequestQuota> {
         if !head.names_limit() {
             return None;
@@ -171,7 +171,7 @@ impl Endpoint {
         Some(RequestQuota { limit, remaining, reset_ms })
     }
 
-    /// A response that is no stream.
+    /// Returns the failure of a response that is not a stream.
     pub(crate) fn refused(&self, head: &Head, body: &[u8]) -> Failure {
         let mut failure = self.diagnose(Stage::Http, Some(head), &String::from_utf8_lossy(body), None);
         if body.trim_ascii().is_empty() {
@@ -180,19 +180,19 @@ impl Endpoint {
         failure
     }
 
-    /// An error inside a stream.
+    /// Returns the failure of an error inside a stream.
     pub(crate) fn broken(&self, head: &Head, payload: &str) -> Failure {
         self.diagnose(Stage::InStream, Some(head), payload, None)
     }
 
-    /// A stream that ended, in good order, too early.
+    /// Returns the failure of a stream that ended cleanly but too early.
     pub(crate) fn truncated(&self, what: &str, head: &Head) -> Failure {
         self.lost(&ConnectionError { kind: Transport::Truncated, text: what.to_owned() }, Some(head))
     }
 
-    /// A connection that could not be made or did not last. `head`: of the response, once it had begun.
+    /// Returns the failure of a connection that failed or broke. `head` is that of the response, if it had begun.
     pub(crate) fn lost(&self, fault: &ConnectionError, head: Option<&Head>) -> Failure {
-        // What the headers ask for is about the response that began well, not about its end.
+        // The headers belong to a successful response, not to its broken end.
         let begun = head.map(|head| Head { status: head.status, headers: HeaderMap::new() });
         let mut failure = self.diagnose(Stage::Transport, begun.as_ref(), &fault.text, Some(fault.kind));
         failure.message = format!("{}: {}", self.authority(), failure.message);
@@ -216,7 +216,7 @@ impl Endpoint {
             transport,
             now: clock::now(),
         });
-        // Afterwards: what looks like a part of a secret may be a word that decides.
+        // Redact after the diagnosis, because what looks like part of a secret may be a decisive word.
         self.veil.hide_in(&mut failure.message);
         if let Some(code) = &mut failure.provider_code {
             self.veil.hide_in(code);
@@ -224,7 +224,7 @@ impl Endpoint {
         failure
     }
 
-    /// The host, and the port where it is not the usual one.
+    /// Returns the host, with the port unless it is the default.
     fn authority(&self) -> String {
         let host = self.base.host_str().unwrap_or_default();
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -238,7 +238,7 @@ fn base(text: &str) -> Result<Url, ConfigError> {
         return wrong("it is neither http nor https");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return wrong("it names a user or password, which belong into the API key or a header");
+        return wrong("it contains a user name or password, which belong in the API key or a header");
     }
     Ok(url)
 }
@@ -255,7 +255,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// All that is secret in a configuration.
+/// Collects everything secret in a configuration.
 fn veil(config: &EndpointConfig, base: &Url) -> Veil {
     let mut veil = Veil::default();
     if let Some(key) = &config.api_key {
@@ -272,14 +272,14 @@ fn veil(config: &EndpointConfig, base: &Url) -> Veil {
         }
     }
     for segment in base.path_segments().into_iter().flatten() {
-        // Percent-encoded letters are found as such.
+        // Percent-encoded secrets are found in this form.
         let fields = format!("segment={}", segment.replace('+', "%2B"));
         let mut url = base.clone();
         url.set_query(Some(&fields));
         let meant = url.query_pairs().next().map(|(_, value)| value.into_owned()).unwrap_or_default();
         match () {
             () if !is_name(&meant) => veil.add(&meant),
-            // A passphrase, perhaps; `deployments` and `gpt-4o-mini` are none.
+            // Possibly a passphrase, unlike `deployments` or `gpt-4o-mini`.
             () if meant.split(['-', '_']).filter(|part| is_word(part)).count() >= 3 => veil.add_name(&meant),
             () => {}
         }
@@ -291,7 +291,7 @@ fn is_word(part: &str) -> bool {
     part.len() < 20 && part.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// Whether a part of a path is made of words, short numbers and versions, as `deployments` and `gpt-4o-mini` are.
+/// Whether a path segment consists of words, short numbers and versions, like `deployments` and `gpt-4o-mini`.
 fn is_name(segment: &str) -> bool {
     segment.split(['-', '_', '.', ':', ' ']).all(|part| {
         is_word(part)

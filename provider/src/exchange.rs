@@ -1,4 +1,4 @@
-//! One provider call: a request, its response, and the facts read from it.
+//! One provider call: a request, its response, and the events read from it.
 
 #[cfg(any(test, feature = "replay"))]
 pub(crate) mod replay;
@@ -23,45 +23,45 @@ use crate::{
     http::{BODY_LIMIT, ConnectionError, Notice, Request, Response, Sending, Watch},
 };
 
-/// How often other tasks are given way to, in a burst, before its text is told; and at the end of an answer, before the end
-/// of the body is waited for elsewhere.
+/// Maximum number of yields to other tasks, both before the text of a burst is yielded, and at the end of an answer
+/// before the rest of the body is handed to a background task.
 const MOST_ROUNDS: u32 = 32;
 const MOST_ENDING: u32 = 2;
 
-/// Facts from which on no more is read before they are told.
+/// Number of pending events from which on reading pauses.
 const MOST_FACTS: usize = 256;
 
-/// What was read and not yet handed on.
+/// Events read and not yet yielded.
 pub(crate) type Facts = VecDeque<StreamEvent>;
 
-/// Reads the events of one API's streams.
+/// Reads the stream of one API.
 pub(crate) trait Reader: Send + 'static {
-    /// Takes an event. After [`Reading::Complete`], or a flaw, nothing more is read.
+    /// Handles an event. Not called again after [`Reading::Complete`] or a flaw.
     fn event(&mut self, event: &SseEvent<'_>, facts: &mut Facts) -> Result<Reading, Flaw>;
 
-    /// The stream ended in good order.
+    /// Handles the clean end of the stream.
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw>;
 
-    /// Moves on with all that is said of the answer, whether it is told at once or collected, and with nothing else.
+    /// Returns a number that grows with all content of the answer, whether yielded or collected, and with nothing else.
     fn said(&self) -> usize;
 }
 
-/// Whether there is more to read.
+/// Whether more of the stream must be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     More,
-    /// The terminal event came, and `Finished` is among the facts.
+    /// The terminal event arrived, and `Finished` was yielded.
     Complete,
 }
 
 /// Why an answer cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// The provider says so, in this payload; or sent this, which is no answer.
+    /// The payload is an error by the provider, or not an answer.
     Payload(String),
-    /// It stopped too early.
+    /// The stream ended too early.
     Truncated(&'static str),
-    /// It is more than the embedder allows.
+    /// The answer exceeds a configured limit.
     Excess(String),
 }
 
@@ -78,38 +78,38 @@ pub(crate) fn run<R: Reader>(
 struct Exchange<R> {
     endpoint: Arc<Endpoint>,
     facts: Facts,
-    /// How often more was waited for before what is there is told, or before the end of the body is left to others.
+    /// Yields so far: before pending text is handed on, or before the end of the body is left to a background task.
     rounds: u32,
     phase: Phase<R>,
 }
 
-/// Boxed: most of it is large, and a call is in one phase at a time.
+/// Boxed because the variants are large and a call is in one phase at a time.
 enum Phase<R> {
-    /// Nobody has asked for a fact yet, and nothing was sent.
+    /// Not polled yet; nothing has been sent.
     New(Box<(Request, Body<R>)>),
-    /// The response's head is awaited.
+    /// Waiting for the response headers.
     Asking(Sending, Box<Call<R>>),
-    /// The body's next piece is awaited.
+    /// Waiting for the next piece of the body.
     Reading(Box<Response>, Box<Call<R>>),
-    /// The answer is complete. The end of the body is awaited, so that the connection can serve the next call.
+    /// The answer is complete. Waiting for the end of the body, so that the connection can be reused.
     Ending(Box<Response>),
-    /// The body of a refusal is awaited: it explains the failure.
+    /// Waiting for the body of an error response, which explains the failure.
     Refused(BoxFuture<'static, Failure>),
     Over,
 }
 
-/// What a call has from its first request to its last byte.
+/// The state of a call during the whole exchange.
 struct Call<R> {
     watch: Watch,
     body: Body<R>,
 }
 
-/// A body as a stream of events.
+/// A body read as an event stream.
 pub(crate) struct Body<R> {
     reader: R,
     decoder: SseDecoder,
     head: Head,
-    /// The beginning of the body until an event is found in it: what has none may be an error in plain JSON.
+    /// The start of the body until its first event. A body without events may be an error in plain JSON.
     opening: Option<Vec<u8>>,
 }
 
@@ -184,8 +184,8 @@ impl<R: Reader> Exchange<R> {
         explained.as_mut().poll(cx).map(Err)
     }
 
-    /// Reads all that is there, and what arrives while other tasks are given way, so that text that comes in many pieces at
-    /// once is told as one. What arrives by itself is told at once.
+    /// Reads everything available, and what arrives while other tasks run, so that text that arrives in many pieces at
+    /// once is yielded as one. Text that arrives on its own is yielded at once.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while let Phase::Reading(response, call) = &mut self.phase {
             let Poll::Ready(chunk) = response.poll_chunk(cx) else {
@@ -211,7 +211,8 @@ impl<R: Reader> Exchange<R> {
         Poll::Ready(Ok(()))
     }
 
-    /// Has other tasks run before this one is polled again: the one that reads from the socket hands over piece by piece.
+    /// Yields to other tasks before this one is polled again, because the task that reads from the socket hands over
+    /// one piece at a time.
     fn give_way(&mut self, cx: &Context<'_>) -> Poll<Result<(), Failure>> {
         self.rounds += 1;
         cx.waker().wake_by_ref();
@@ -245,7 +246,8 @@ impl<R: Reader> Exchange<R> {
         }
     }
 
-    /// Mostly the end of the body is right behind the answer. Else it is waited for elsewhere.
+    /// Waits briefly for the end of the body, which usually follows the answer directly. Otherwise leaves it to a
+    /// background task.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         let Phase::Ending(response) = &mut self.phase else { return Poll::Ready(Ok(())) };
         match response.poll_chunk(cx) {
@@ -260,7 +262,7 @@ impl<R: Reader> Exchange<R> {
         Poll::Ready(Ok(()))
     }
 
-    /// Tells a silence, or fails with what the watch gave up for.
+    /// Handles a notice of the watch: yields a silence, or fails with its error.
     fn take_notice(&mut self, notice: Option<Notice>) -> Result<(), Failure> {
         let head = match &self.phase {
             Phase::Reading(_, call) => Some(&call.body.head),
@@ -285,7 +287,7 @@ impl<R: Reader> Body<R> {
         }
     }
 
-    /// The stream ended in good order, unless its last words are an error that is no event.
+    /// Handles the clean end of the stream. Fails if the body ended with an error that is not an event.
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
         let stray = self.decoder.stray();
         if is_error(&stray) {
@@ -307,7 +309,7 @@ impl<R: Reader> Body<R> {
                     self.opening = None;
                     if is_bulky(&event.data) {
                         return Err(Flaw::Excess(format!(
-                            "an event of the stream has more than {MOST_VALUES} JSON values: no answer needs so many"
+                            "an event of the stream has more than {MOST_VALUES} JSON values"
                         )));
                     }
                     if self.reader.event(&event, facts)? == Reading::Complete {
@@ -320,7 +322,7 @@ impl<R: Reader> Body<R> {
     }
 }
 
-/// Whether a text is JSON that calls itself an error.
+/// Whether a text is JSON labelled as an error.
 fn is_error(text: &str) -> bool {
     let names_one = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
     match serde_json::from_str(text) {

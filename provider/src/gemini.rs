@@ -24,16 +24,16 @@ use crate::{
 use non_thinking::NonThinkingModels;
 use reader::GeminiReader;
 
-/// The API, as an echo's origin names it.
+/// The API's name in the origin of echoes.
 const API: &str = "gemini";
 
-/// Configuration of an endpoint of the Gemini API.
+/// Configuration of a Gemini API endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeminiConfig {
-    /// Where it is, up to and without `/models`, e.g. `https://generativelanguage.googleapis.com/v1beta`. The key is
-    /// sent as `x-goog-api-key`.
+    /// The endpoint, without `/models`, e.g. `https://generativelanguage.googleapis.com/v1beta`. The key is sent as
+    /// `x-goog-api-key`.
     pub endpoint: EndpointConfig,
-    /// Fields that every request has besides, or instead of, the adapter's own, at any depth: a temperature is
+    /// Additional request fields, merged at any depth. They replace the adapter's own. A temperature is
     /// `{"generationConfig": {"temperature": 0.2}}`.
     pub extra_body: Map<String, Value>,
     /// Limits on the answer.
@@ -42,12 +42,13 @@ pub struct GeminiConfig {
 
 /// An endpoint of the Gemini API.
 ///
-/// A call succeeds when a `finishReason` came **and** the stream then ended in good order: the API has no other end.
-/// Tool calls (unless they were asked for early: then as they come) and token counts are told at that moment, text and thoughts as they come. Everything else is a failure.
+/// A call succeeds if a `finishReason` arrived **and** the stream then ended cleanly, because the API has no terminal
+/// event. Text and thoughts are yielded as they arrive, tool calls and token counts at the end (eager calls: as they
+/// arrive). Everything else is a failure.
 ///
-/// A model without a slash in its name is one of `models/`. A reasoning effort that is a number is a budget of
-/// thinking tokens (0: no thinking, -1: as the model likes); any other is sent as the API's own `thinkingLevel`. Without
-/// one, a model that refuses to be asked for its thoughts is not asked again.
+/// A model name without a slash refers to `models/`. A numeric reasoning effort is a budget of thinking tokens (0: no
+/// thinking, -1: the model decides); any other is sent as the API's `thinkingLevel`. Without an effort, thoughts are no
+/// longer requested from a model that rejected that request.
 #[derive(Clone, Debug)]
 pub struct Gemini {
     endpoint: Arc<Endpoint>,
@@ -63,13 +64,13 @@ impl GeminiConfig {
 }
 
 impl Gemini {
-    /// Creates the adapter. It does not connect yet.
+    /// Creates the adapter without connecting.
     ///
     /// # Errors
-    /// When the address, the key or a header is invalid.
+    /// Returns an error if the URL, the key or a header is invalid.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?
-            // Otherwise the answer is one JSON array.
+            // Otherwise the answer would be one JSON array.
             .with_query("alt", "sse");
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), non_thinking: Arc::default() })
     }
@@ -85,7 +86,7 @@ impl Provider for Gemini {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        // A signature is the model's: another one, of the same API, refuses it.
+        // Signatures are specific to the model. Another model of the same API rejects them.
         let origin = format!("{} {}", self.endpoint.origin(API), request.model);
         let mut body = request::body(&self.config, &origin, &request);
         let asks_for_thoughts = self.non_thinking.leave_out(&request.model, &mut body);
@@ -107,7 +108,7 @@ impl Provider for Gemini {
     }
 }
 
-/// What is answered.
+/// Returns the reader of an answer.
 pub(crate) fn answered(answer: Answer, origin: String, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(GeminiReader::new(answer, origin), limits.event)
 }

@@ -1,4 +1,4 @@
-//! The HTTP client: one request, one response, every wait bounded.
+//! The HTTP client: one request, one response, and a bound on every wait.
 
 mod connect;
 mod error;
@@ -23,10 +23,10 @@ pub(crate) use error::ConnectionError;
 pub(crate) use response::{BODY_LIMIT, Response, Sending};
 pub(crate) use watch::{Notice, Watch};
 
-/// Name and version of this client, as providers see it.
+/// The `user-agent` of requests to providers.
 pub(crate) const USER_AGENT: &str = concat!("everturn/", env!("CARGO_PKG_VERSION"));
 
-/// How long an unused connection is kept, and how many are kept for each host.
+/// How long an idle connection is kept, and how many are kept per host.
 const IDLE_CONNECTION: Duration = Duration::from_secs(90);
 const IDLE_CONNECTIONS: usize = 64;
 
@@ -54,7 +54,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// Limit on a call that makes no progress.
+    /// Returns the limit on a call without progress.
     pub(crate) fn progress(&self) -> Duration {
         self.progress.max(self.idle)
     }
@@ -106,7 +106,7 @@ impl HttpClient {
     /// Creates a pool without connections.
     ///
     /// # Errors
-    /// When the system has no usable TLS configuration.
+    /// Returns an error if the system has no usable TLS configuration.
     pub fn new(config: HttpConfig) -> Result<Self, ConfigError> {
         let proxies = if config.system_proxy { Proxies::of_system() } else { Proxies::none() };
         let connector = connect::connector(tls::config()?, proxies.clone(), config.timeouts.connect);
@@ -115,7 +115,7 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_CONNECTION)
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            // A dead HTTP/2 connection would otherwise swallow call after call.
+            // Otherwise every call on a dead HTTP/2 connection would be lost.
             .http2_keep_alive_interval(PING)
             .build(connector);
         Ok(Self { client, proxies, config })
@@ -124,23 +124,23 @@ impl HttpClient {
     /// Creates a client with the same settings for requests other than model calls.
     ///
     /// # Errors
-    /// When the system has no usable TLS configuration, or a proxy in the environment is invalid.
+    /// Returns an error if the system has no usable TLS configuration, or if a proxy in the environment is invalid.
     pub fn reqwest(&self) -> Result<reqwest::Client, ConfigError> {
         other::client(self.config)
     }
 
-    /// Returns its timeouts.
+    /// Returns the timeouts.
     pub(crate) fn timeouts(&self) -> Timeouts {
         self.config.timeouts
     }
 
-    /// Returns the `proxy-authorization` that requests to this address must carry: those that a proxy forwards. A tunnel
-    /// gets its own when it is opened.
+    /// Returns the `proxy-authorization` header for requests to this address, if a proxy forwards them. A tunnel gets
+    /// its own header when it is opened.
     pub(crate) fn proxy_authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         self.proxies.authorization(uri)
     }
 
-    /// Sends a request when first polled and waits for the response headers. Only connecting has a timeout here.
+    /// Sends a request when first polled, and waits for the response headers. Only the connection has a timeout here.
     pub(crate) fn send(&self, request: Request) -> Sending {
         Sending::new(request.map(|request| self.client.request(request)), self.config.timeouts.idle)
     }

@@ -1,8 +1,8 @@
 //! Adapters from model APIs to the kernel's provider contract.
 //!
-//! An adapter makes one HTTP request per call, reads the response stream and yields facts. It bounds the size of the response
-//! and the length of silences. This crate does *not* retry, wait, choose targets or classify failures: `everturn-diagnosis`
-//! does the latter.
+//! An adapter makes one HTTP request per call, reads the response stream and yields events. It bounds the size of the
+//! response and the length of silences. This crate does *not* retry, wait, choose targets or classify failures;
+//! `everturn-diagnosis` classifies.
 
 mod answer;
 mod anthropic;

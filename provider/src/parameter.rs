@@ -1,4 +1,4 @@
-//! Parameters of a request, as adapters write them.
+//! Helpers to add parameters to requests.
 
 use everturn_wire::{Parameters, Value};
 use serde_json::Map;
@@ -12,7 +12,7 @@ pub(crate) fn put<const N: usize>(body: &mut Map<String, Value>, fields: [(&str,
     }
 }
 
-/// The texts at which the model stops, if there are any.
+/// Returns the stop sequences, if any.
 pub(crate) fn stop(parameters: &Parameters) -> Option<Value> {
     (!parameters.stop.is_empty()).then(|| parameters.stop.iter().cloned().map(Value::from).collect())
 }

@@ -1,4 +1,4 @@
-//! What was said before, as far as all APIs want it in the same form.
+//! Parts of a history that all APIs represent in the same way.
 
 #[cfg(test)]
 pub(crate) mod sample;
@@ -9,17 +9,17 @@ use everturn_kernel::ToolSpec;
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::json;
 
-/// The longest name of a tool that all APIs take, in characters.
+/// Maximum length of a tool name that all APIs accept, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// The instructions, as one text.
+/// Returns the instructions as one text.
 pub(crate) fn instructions(messages: &[Message]) -> String {
     let system = messages.iter().filter(|message| message.role == Role::System);
     system.flat_map(Message::iter).filter_map(text).collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a chunk says to the model: APIs refuse text of nothing or white space. Words of its reasoning are the model's own
-/// and errors are for people: neither is sent.
+/// Returns a chunk's text for the model. Omits empty text, which APIs reject, reasoning, which is internal, and errors,
+/// which are for people.
 pub(crate) fn text(chunk: &Chunk) -> Option<&str> {
     match chunk {
         Chunk::Text { text } | Chunk::System { text, .. } => (!text.trim().is_empty()).then_some(text),
@@ -27,7 +27,7 @@ pub(crate) fn text(chunk: &Chunk) -> Option<&str> {
     }
 }
 
-/// The arguments of a call. APIs take nothing but objects, so those that never parsed are wrapped.
+/// Returns the arguments of a call. Wraps arguments that never parsed, because APIs accept only objects.
 pub(crate) fn arguments(input: &Value) -> Cow<'_, Value> {
     match input {
         Value::Object(_) => Cow::Borrowed(input),
@@ -36,8 +36,8 @@ pub(crate) fn arguments(input: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// The name of a called tool. One that is offered is as it is; a model also makes names up, and APIs refuse a history
-/// with one that no tool could have.
+/// Returns the name of a called tool, unchanged if that tool is offered. Models also invent names, and APIs reject a
+/// history with an invalid one.
 pub(crate) fn name<'a>(name: &'a str, tools: &[ToolSpec]) -> Cow<'a, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let is_good = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(fits);
@@ -48,8 +48,8 @@ pub(crate) fn name<'a>(name: &'a str, tools: &[ToolSpec]) -> Cow<'a, str> {
     Cow::Owned(if named.is_empty() { "_".to_owned() } else { named })
 }
 
-/// The type and the base64 data of an image that is in its URL; `None` for one that is elsewhere. APIs know types by
-/// their right names and without parameters.
+/// Returns the media type and base64 data of an image in a `data:` URL; `None` for other URLs. The type is normalized
+/// and has no parameters, as APIs require.
 pub(crate) fn inline<'a>(url: &'a str, mime_type: Option<&'a str>) -> Option<(&'a str, &'a str)> {
     let (named, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     let named = match named.split(';').next() {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_a_model_made_up_is_one_that_a_tool_could_have() {
+    fn an_invented_tool_name_becomes_a_valid_one() {
         let offered =
             [ToolSpec { name: "fs.read".into(), description: String::new(), parameters: Value::Null }];
         let long = "x".repeat(100);

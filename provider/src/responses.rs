@@ -1,4 +1,4 @@
-//! OpenAI's Responses API, which vLLM, llama.cpp, Ollama, OpenRouter and others speak too.
+//! OpenAI's Responses API, also supported by vLLM, llama.cpp, Ollama, OpenRouter and others.
 
 mod echo;
 mod frame;
@@ -25,16 +25,16 @@ use crate::{
 use reader::ResponsesReader;
 use refused::Refused;
 
-/// Configuration of an endpoint of the Responses API.
+/// Configuration of a Responses API endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponsesConfig {
-    /// Where it is, up to and without `/responses`, e.g. `https://api.openai.com/v1`.
+    /// The endpoint, without `/responses`, e.g. `https://api.openai.com/v1`.
     pub endpoint: EndpointConfig,
-    /// Whether a model's arguments must fit the schemas of its tools to the letter, which most schemas are not written
-    /// for: off unless set.
+    /// Whether arguments must match the tools' schemas exactly. Default: no, because most schemas are not written for
+    /// that.
     pub strict_tools: bool,
-    /// Fields that every request has besides, or instead of, the adapter's own: `include` as an empty list for a model
-    /// that does not reason, for instance. `stream` cannot be replaced.
+    /// Additional request fields. They replace the adapter's own, except `stream`. For example, an empty `include` for
+    /// a model that does not reason.
     pub extra_body: Map<String, Value>,
     /// Limits on the answer.
     pub limits: AnswerLimits,
@@ -42,12 +42,12 @@ pub struct ResponsesConfig {
 
 /// An endpoint of the Responses API.
 ///
-/// A call succeeds when `response.completed` or `response.incomplete` came; tool calls (unless they were asked for
-/// early: then each with its item) and token counts are told at that moment, text and reasoning as they come. Everything else is a failure.
+/// A call succeeds if `response.completed` or `response.incomplete` arrived. Text and reasoning are yielded as they
+/// arrive, tool calls and token counts at the end (eager calls: with their item). Everything else is a failure.
 ///
-/// The endpoint is asked to store nothing: each request has the whole conversation. Reasoning goes back encrypted, to
-/// the endpoint and model that gave it, with what it led to. Where it is refused, or the summary of it that goes with an
-/// effort, the next request is without it.
+/// The endpoint is asked not to store anything, and each request contains the whole conversation. Encrypted reasoning
+/// is sent back to the endpoint and model that issued it, with the output that it led to. If an endpoint rejects it, or
+/// rejects the request for a reasoning summary, the next request omits it.
 #[derive(Clone, Debug)]
 pub struct Responses {
     endpoint: Arc<Endpoint>,
@@ -63,10 +63,10 @@ impl ResponsesConfig {
 }
 
 impl Responses {
-    /// Creates the adapter. It does not connect yet.
+    /// Creates the adapter without connecting.
     ///
     /// # Errors
-    /// When the address, the key or a header is invalid.
+    /// Returns an error if the URL, the key or a header is invalid.
     pub fn new(http: HttpClient, config: ResponsesConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), refused: Arc::default() })
@@ -83,7 +83,7 @@ impl Provider for Responses {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        // Behind one address a gateway may have models of many makers.
+        // A gateway may serve models of several vendors at one URL.
         let origin = format!("{} {}", self.endpoint.origin("openai-responses"), request.model);
         let mut body = request::body(&self.config, &origin, &request);
         let (refused, sent) = (Arc::clone(&self.refused), self.refused.leave_out(&mut body));
@@ -100,7 +100,7 @@ impl Provider for Responses {
     }
 }
 
-/// What is answered.
+/// Returns the reader of an answer.
 pub(crate) fn answered(answer: Answer, origin: String, limits: AnswerLimits) -> Body<impl Reader> {
     Body::new(ResponsesReader::new(answer, origin), limits.event)
 }

@@ -1,4 +1,4 @@
-//! A provider that follows a script, for tests and the demo.
+//! A provider that follows a script, for tests and demonstrations.
 
 use std::{
     collections::VecDeque,
@@ -12,17 +12,17 @@ use everturn_wire::{Category, Failure, Parameters};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 
-/// What a call does next.
+/// The next step of a call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cue {
-    /// Tells a fact.
+    /// Yields an event.
     Tell(StreamEvent),
     /// Waits, by tokio's clock.
     Pause(Duration),
-    /// Says nothing any more and does not end.
+    /// Stays silent and does not end.
     Hang,
-    /// Panics with this message, as a broken adapter would.
+    /// Panics with this message, like a broken adapter.
     Panic(String),
 }
 
@@ -33,9 +33,9 @@ impl From<StreamEvent> for Cue {
 }
 
 /// A provider that answers its first call with the first list of cues, its second with the second, and so on. The last
-/// one is repeated, unless [`Scripted::once`] says otherwise. Clones share the script and their place in it.
+/// list is repeated, unless [`Scripted::once`] was called. Clones share the script and its position.
 ///
-/// A list that ends without `Finished` or `Failed` ends its stream so: a truncation.
+/// A list that ends without `Finished` or `Failed` produces a truncated stream.
 #[derive(Clone, Debug)]
 pub struct Scripted {
     calls: Arc<[Arc<[Cue]>]>,
@@ -51,10 +51,10 @@ struct Record {
 }
 
 impl Scripted {
-    /// The most requests that are remembered.
+    /// Maximum number of remembered requests.
     pub const REMEMBERED: usize = 1024;
 
-    /// A provider with one list of cues per call.
+    /// Creates a provider with one list of cues per call.
     pub fn new<C: Into<Cue>>(calls: impl IntoIterator<Item = Vec<C>>) -> Self {
         let call = |cues: Vec<C>| cues.into_iter().map(Into::into).collect();
         Self { calls: calls.into_iter().map(call).collect(), repeats: true, record: Arc::default() }
@@ -67,12 +67,12 @@ impl Scripted {
         self
     }
 
-    /// How many calls were made.
+    /// Returns the number of calls made.
     pub fn calls(&self) -> usize {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).begun
     }
 
-    /// The latest requests, at most [`Scripted::REMEMBERED`], oldest first.
+    /// Returns the latest requests, at most [`Scripted::REMEMBERED`], oldest first.
     pub fn requests(&self) -> Vec<Request> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).requests.iter().cloned().collect()
     }
@@ -95,7 +95,7 @@ impl Scripted {
 }
 
 impl Provider for Scripted {
-    /// The script is played whatever is asked for; [`Self::requests`] shows the parameters.
+    /// Accepts all parameters, because the script does not depend on them; [`Self::requests`] returns them.
     fn refuses(&self, _: &Parameters) -> Vec<&'static str> {
         Vec::new()
     }
@@ -105,7 +105,7 @@ impl Provider for Scripted {
     }
 }
 
-/// Follows a list of cues to its end.
+/// Returns a stream that follows a list of cues to its end.
 pub(crate) fn play(cues: Arc<[Cue]>) -> BoxStream<'static, StreamEvent> {
     stream::unfold((cues, 0), |(cues, mut place)| async move {
         loop {

@@ -1,4 +1,4 @@
-//! A value that is used but never shown.
+//! Secrets, which are never displayed.
 
 mod veil;
 
@@ -11,12 +11,12 @@ pub(crate) use veil::Veil;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a credential in. White space around it is dropped: keys are pasted.
+    /// Wraps a credential. Trims white space, which is often pasted with keys.
     pub fn new(value: impl AsRef<str>) -> Self {
         Self(value.as_ref().trim().to_owned())
     }
 
-    /// The credential, for the request that needs it.
+    /// Returns the credential, for the request that needs it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

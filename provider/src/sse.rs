@@ -1,10 +1,10 @@
-//! Server-sent events: bytes in, events out.
+//! A decoder for server-sent events.
 
 use std::{borrow::Cow, mem};
 
 use memchr::{memchr, memchr2};
 
-/// Bytes as text, with a replacement character for what is none. Checking the whole first is the fast way.
+/// Decodes UTF-8 with replacement characters. Checks the whole text first, which is faster.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
@@ -14,22 +14,22 @@ mod tests;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// What is kept of the lines that belong to no event, in bytes.
+/// Maximum number of bytes kept of lines that belong to no event.
 const LONGEST_STRAY: usize = 64 << 10;
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// Its `event` field; `message` where it has none.
+    /// The `event` field; `message` if there is none.
     pub name: Cow<'a, str>,
-    /// Its `data` lines, joined with a line feed.
+    /// The `data` lines, joined with line feeds.
     pub data: Cow<'a, str>,
 }
 
-/// An event is larger than the decoder was told to take. The stream cannot be read on.
+/// An event exceeds the decoder's limit. The stream cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "an event of the stream has more than {limit} bytes: raise the limit if the endpoint really sends that much"
+    "an event of the stream has more than {limit} bytes: raise the limit if the endpoint does send such events"
 )]
 pub struct EventTooLarge {
     /// The limit, in bytes.
@@ -38,32 +38,32 @@ pub struct EventTooLarge {
 
 /// Decodes a stream of server-sent events, however its bytes are split.
 ///
-/// Pure and linear in the bytes fed; holds at most one event, itself at most `limit` bytes. Lines end with LF, CR or
-/// CRLF; a byte order mark, comments, `id`, `retry` and unknown fields are skipped; bytes that are no UTF-8 become
-/// U+FFFD, as the format demands; an event that the end of the stream cuts short is never seen.
+/// Pure and linear in the bytes fed. Holds at most one event of at most `limit` bytes. Lines end with LF, CR or CRLF. A
+/// byte order mark, comments, `id`, `retry` and unknown fields are skipped. Invalid UTF-8 becomes U+FFFD, as the format
+/// demands. An event truncated by the end of the stream is not returned.
 #[derive(Debug)]
 pub struct SseDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not arrived.
+    /// The start of a line whose end has not arrived.
     line: Vec<u8>,
     name: Vec<u8>,
     /// The data lines so far, each followed by a line feed.
     data: Vec<u8>,
-    /// The lines since the latest event that are none of the format's, each followed by a line feed.
+    /// Lines since the latest event that do not follow the format, each followed by a line feed.
     stray: Vec<u8>,
-    /// The last line ended with CR: a line feed right after it belongs to that end.
+    /// The last line ended with CR. A line feed right after it belongs to that line end.
     after_cr: bool,
-    /// No line has ended yet: the next one may begin with a byte order mark.
+    /// No line has ended yet. The next one may begin with a byte order mark.
     at_start: bool,
-    /// The last call lent `name` and `data` out.
+    /// The last call returned references to `name` and `data`.
     lent: bool,
 }
 
 impl SseDecoder {
-    /// What an event may have, in bytes, where nothing else is asked for: 16 MiB.
+    /// Default limit of an event, in bytes: 16 MiB.
     pub const DEFAULT_LIMIT: usize = 16 << 20;
 
-    /// A decoder at the start of a stream. `limit` bounds, in bytes, an event with its unfinished line.
+    /// Creates a decoder at the start of a stream. `limit` bounds an event including its unfinished line, in bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -77,10 +77,10 @@ impl SseDecoder {
         }
     }
 
-    /// Takes bytes off the front of `input` until an event is complete. `None` means that `input` is used up.
+    /// Consumes bytes of `input` until an event is complete. Returns `None` once `input` is empty.
     ///
     /// # Errors
-    /// When an event exceeds the limit; every later call fails as well.
+    /// Returns an error if an event exceeds the limit. Every later call fails, too.
     pub fn next<'a>(&'a mut self, input: &mut &[u8]) -> Result<Option<SseEvent<'a>>, EventTooLarge> {
         if mem::take(&mut self.lent) {
             self.name.clear();
@@ -109,8 +109,8 @@ impl SseDecoder {
         Ok(None)
     }
 
-    /// What came since the latest event and is nothing that the format knows, down to the unfinished line; 64 KiB of it
-    /// at most. A server that fails in mid-stream may drop its error into the stream as it would into an empty body.
+    /// Returns the data since the latest event that does not follow the format, including the unfinished line; at most
+    /// 64 KiB. A server that fails mid-stream may write its error into the stream as if into an empty body.
     pub fn stray(&self) -> Cow<'_, str> {
         let line = &self.line[..self.line.len().min(LONGEST_STRAY - self.stray.len())];
         if self.stray.is_empty() {
@@ -120,7 +120,7 @@ impl SseDecoder {
         }
     }
 
-    /// Takes a line's last bytes; says whether the line completes an event.
+    /// Consumes the end of a line. Returns whether the line completes an event.
     fn take_line(&mut self, tail: &[u8]) -> Result<bool, EventTooLarge> {
         if self.line.is_empty() {
             self.check(tail.len())?;

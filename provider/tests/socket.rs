@@ -1,4 +1,4 @@
-//! What the system is told about connections to providers.
+//! Socket options of connections to providers.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -13,12 +13,12 @@ use rustix::{
     process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open},
 };
 
-/// This process's socket that is connected to a port of the loopback interface.
+/// Returns this process's socket connected to a loopback port.
 fn connected_to(port: u16) -> OwnedFd {
     let remote = format!(":{port:04X}");
     let table = fs::read_to_string("/proc/self/net/tcp").unwrap();
     let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    // The columns of this table: number, local and remote address, state, ..., inode as the tenth.
+    // Columns of this table: number, local and remote address, state, ..., with the inode as the tenth.
     let ours = table.lines().map(columns).find(|columns| columns[2].ends_with(&remote) && columns[3] == "01");
     let link = format!("socket:[{}]", ours.expect("the connection is in the table")[9]);
     let mut descriptors = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());

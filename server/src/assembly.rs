@@ -1,4 +1,4 @@
-//! From configuration to a running orchestrator.
+//! Builds the orchestrator from the configuration.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     mcp::McpServers,
 };
 
-/// Makes the orchestrator; connects to nothing yet. Without a journal, conversations end with the process.
+/// Builds the orchestrator without connecting. Without a journal, conversations are lost when the process ends.
 pub(crate) fn orchestrator(
     config: &Config,
     journal: Option<Arc<SqliteJournal>>,
@@ -95,13 +95,13 @@ fn compacting(builder: Builder, Compaction { model, ahead }: &Compaction) -> Bui
     ahead.iter().fold(builder, |builder, share| builder.compact_ahead(*share))
 }
 
-/// The file that conversations are kept in, made where there is none yet.
+/// Opens the file that conversations are kept in, and creates it if necessary.
 pub(crate) fn journal(path: &Path) -> Result<Arc<SqliteJournal>> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     if let Some(directory) = directory {
         fs::create_dir_all(directory).with_context(|| {
             format!(
-                "cannot make {} to keep conversations in: choose another place with --data",
+                "cannot create {} for conversations: choose another path with --data",
                 directory.display()
             )
         })?;

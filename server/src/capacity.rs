@@ -1,15 +1,15 @@
-//! How much the server takes on, by the file descriptors that it may have.
+//! Limits derived from the available file descriptors.
 
 use everturn_transport_http::ConnectionLimits;
 
-/// Descriptors where the system has no such limit, or does not tell it.
+/// Number of descriptors assumed if the system has no such limit, or does not report it.
 const UNLIMITED: usize = 1 << 20;
 
-/// How much the server takes on.
+/// The server's limits.
 ///
 /// Three quarters of the descriptors are for connections; the rest is for provider calls, the data file and tools. At
-/// most three eighths of the connections are WebSockets and as many are event streams, so that there is always room for
-/// a request.
+/// most three eighths of the connections are WebSockets, and as many are event streams, so that there is always room
+/// for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub(crate) connections: ConnectionLimits,
@@ -18,7 +18,7 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// What this process can take on, after it raised its own limit of descriptors as far as it may.
+    /// Returns the limits of this process, after raising its descriptor limit as far as allowed.
     pub(crate) fn of_process() -> Self {
         Self::of(descriptors())
     }
@@ -37,14 +37,14 @@ impl Capacity {
     }
 }
 
-/// Raises the soft limit of file descriptors to the hard one, and says what it is then.
+/// Raises the soft limit of file descriptors to the hard one. Returns the resulting limit.
 #[cfg(unix)]
 fn descriptors() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let limit = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-    // Some systems have a lower limit than they say: then the soft one stays.
+    // Some systems report a higher limit than they allow; the soft limit then stays.
     let current = if raised.is_ok() { limit.maximum } else { limit.current };
     current.map_or(UNLIMITED, |current| usize::try_from(current).unwrap_or(UNLIMITED))
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_soft_limit_is_raised_to_the_hard_one() {
+    fn the_soft_descriptor_limit_is_raised_to_the_hard_one() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
         let hard = getrlimit(Resource::Nofile).maximum;

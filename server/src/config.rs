@@ -1,4 +1,4 @@
-//! What the server runs with: flags before environment before file before defaults.
+//! The configuration. Flags override the environment, which overrides the file, which overrides defaults.
 
 mod compaction;
 mod environment;
@@ -38,13 +38,13 @@ pub(crate) use route::Route;
 use file::{AgentTable, File};
 use route::Known;
 
-/// The most model round trips of a turn unless told otherwise: a model that asks for tools for ever ends.
+/// Default maximum number of steps, so that a model that calls tools for ever is stopped.
 const DEFAULT_MAX_STEPS: u32 = 200;
 
-/// Where the server listens unless told otherwise.
+/// Default listen address.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4777);
 
-/// What the command line says about the configuration.
+/// The configuration flags of the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
@@ -55,47 +55,47 @@ pub(crate) struct Flags {
     pub(crate) memory: bool,
 }
 
-/// What the server runs with, checked.
+/// The validated configuration.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// The file that was read.
+    /// The configuration file that was read.
     pub(crate) file: Option<PathBuf>,
     pub(crate) listen: SocketAddr,
-    /// The file that conversations are kept in; none: in memory.
+    /// The file that conversations are kept in; `None` = in memory.
     pub(crate) data: Option<PathBuf>,
     pub(crate) token: Option<Hidden>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
-    /// None: the built-in demo.
+    /// Empty = the built-in demo.
     pub(crate) providers: Vec<Provider>,
-    /// Providers, keys and MCP servers that cannot be used because a secret is missing, and what routes lack for that: a
-    /// line about each.
+    /// Providers, keys and MCP servers that are disabled because a secret is missing, and the effect on routes: one
+    /// line each.
     pub(crate) off: Vec<String>,
     pub(crate) routes: Vec<Route>,
     pub(crate) mcp: Vec<ServerConfig>,
-    /// The model or route that is used where nobody asks for one; none: the first model.
+    /// The default model or route; `None` = the first model.
     pub(crate) default_model: Option<String>,
-    /// Files with secrets in them: keys, and this configuration where it has any.
+    /// Files with secrets: keys, and the configuration if it contains any.
     pub(crate) secret_files: Vec<PathBuf>,
     pub(crate) retry: Retry,
     pub(crate) keep: Keep,
     /// How long ephemeral conversations are kept after their last turn.
     pub(crate) keep_ephemeral: Duration,
     pub(crate) settings: Settings,
-    /// The most steps of a turn that need not report, where the settings name none.
+    /// Maximum number of steps of a turn without a required report, if its settings do not set one.
     pub(crate) usual_max_steps: Option<u32>,
     /// The report that every turn must end with.
     pub(crate) final_report: Option<RequiredReport>,
-    /// Whether models may roll dice.
+    /// Whether models are offered the dice tool.
     pub(crate) dice: bool,
     pub(crate) permissions: Permissions,
-    /// How histories that are too long are summarized; none: they are not.
+    /// How histories that exceed the model's context are compacted; `None` = not at all.
     pub(crate) compaction: Option<Compaction>,
     pub(crate) system_prompt: Option<String>,
 }
 
 impl Config {
-    /// Puts it together and checks it.
+    /// Assembles and validates the configuration.
     pub(crate) fn resolve(flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
         let path = Self::path(flags, environment);
         let file = Self::read(path.as_deref())?;
@@ -140,7 +140,7 @@ impl Config {
             token,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
-            // The demo shows a tool; a real model has what it was given.
+            // The demo shows a tool; a real model has only the configured ones.
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             permissions,
             compaction,
@@ -160,18 +160,18 @@ impl Config {
         })
     }
 
-    /// Only where conversations are kept: to look at them takes no key of any provider.
+    /// Returns only the path of the data file. Reading conversations needs no provider key.
     pub(crate) fn data(flags: &Flags, environment: &Environment<'_>) -> Result<PathBuf> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
         data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
     }
 
-    /// Only how long failures are waited out.
+    /// Returns only the retry settings.
     pub(crate) fn retry(flags: &Flags, environment: &Environment<'_>) -> Result<Retry> {
         Retry::resolve(&Self::read(Self::path(flags, environment).as_deref())?.retry)
     }
 
-    /// Only how long failures are waited out on a route, and its targets, one for each credential: keys may be missing.
+    /// Returns only the retry settings of a route, and its targets, one per credential. Keys may be missing.
     pub(crate) fn on_route(
         flags: &Flags,
         environment: &Environment<'_>,
@@ -201,13 +201,13 @@ impl Config {
         Ok(path.map(File::read).transpose()?.unwrap_or_default())
     }
 
-    /// The file that was named, else the usual one where it exists.
+    /// Returns the path of the given configuration file, else of the default one if it exists.
     fn path(flags: &Flags, environment: &Environment<'_>) -> Option<PathBuf> {
         let named = flags.config.clone().or_else(|| environment.get("EVERTURN_CONFIG").map(PathBuf::from));
         named.or_else(|| environment.config_path().filter(|path| path.exists()))
     }
 
-    /// Whether it may listen where it is told to.
+    /// Checks that the server may listen on its address.
     pub(crate) fn check_exposure(&self) -> Result<()> {
         if !self.listen.ip().is_loopback() && self.token.is_none() {
             bail!(
@@ -228,7 +228,7 @@ fn check_names(providers: &[Provider]) -> Result<()> {
     }
 }
 
-/// The ids of all models, whether they can be asked or not.
+/// Returns the ids of all models, enabled or not.
 fn known(providers: &[Provider], tables: &[file::ProviderTable]) -> Known {
     let ids = |name: &str, models: &[String]| -> Vec<String> {
         models.iter().map(|model| format!("{name}/{model}")).collect()
@@ -239,7 +239,7 @@ fn known(providers: &[Provider], tables: &[file::ProviderTable]) -> Known {
     Known { off: all.filter(|id| !on.contains(id)).collect(), on }
 }
 
-/// A model as turns see it: one target for each credential.
+/// Returns the targets of a model: one per credential.
 fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
     let (provider, model) = id.split_once('/').unwrap_or((id, id));
     let table = tables.iter().find(|table| table.name == provider);
@@ -255,7 +255,7 @@ fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
     (1..=table.map_or(1, file::ProviderTable::credentials)).map(target).collect()
 }
 
-/// Refuses a model or route that cannot be asked.
+/// Checks that a model or route is enabled.
 fn askable(name: &str, asked: &str, known: &Known, routes: &[Route], off: &[String]) -> Result<()> {
     let is_route =
         asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
@@ -263,12 +263,12 @@ fn askable(name: &str, asked: &str, known: &Known, routes: &[Route], off: &[Stri
         let routes = routes.iter().map(|route| format!("route/{}", route.name));
         let all: Vec<String> = known.on.iter().cloned().chain(routes).collect();
         let off: String = off.iter().map(|line| format!("; {line}")).collect();
-        bail!("`{name}` is {asked:?}, which cannot be asked; there are: {}{off}", all.join(", "));
+        bail!("`{name}` is {asked:?}, which is not available; available: {}{off}", all.join(", "));
     }
     Ok(())
 }
 
-/// The file that conversations are kept in; none: in memory.
+/// Returns the file that conversations are kept in; `None` = in memory.
 fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Result<Option<PathBuf>> {
     if flags.memory {
         return Ok(None);
@@ -276,13 +276,13 @@ fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -
     let named =
         flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").or(of_file).map(PathBuf::from));
     let place = named.or_else(|| environment.data_path());
-    let nowhere = "there is no home directory to keep conversations in: name a file with --data, or keep them in memory \
+    let nowhere = "no home directory for conversations: set a file with --data, or keep them in memory \
                    with --memory";
     place.context(nowhere).map(Some)
 }
 
-/// The providers that can be asked, and a line about each whose key is missing. With none left, that is an error: the demo
-/// would hide it.
+/// Returns the enabled providers, and a line about each whose key is missing. It is an error if none is left, because
+/// falling back to the demo would hide that.
 fn providers(
     tables: &[file::ProviderTable],
     environment: &Environment<'_>,
@@ -314,7 +314,7 @@ fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()
 }
 
-/// `HOST:PORT`, where the host is an IP address or `localhost`; or a port alone.
+/// Parses `HOST:PORT`, where the host is an IP address or `localhost`, or only a port.
 fn parse_listen(text: &str) -> Result<SocketAddr> {
     let text = text.trim();
     let port = text.strip_prefix("localhost:").unwrap_or(text).parse();

@@ -1,4 +1,4 @@
-//! The demo's tool, for other models too where asked for: harmless, and never the same twice.
+//! The dice tool of the demo, optional for other models. Harmless, with a different result each time.
 
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};
@@ -19,7 +19,7 @@ impl Tool for Dice {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "roll_dice".to_owned(),
-            description: "Rolls dice and says what each of them shows.".to_owned(),
+            description: "Rolls dice and returns the number on each.".to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {

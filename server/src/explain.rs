@@ -1,4 +1,4 @@
-//! `everturn explain` with what is configured.
+//! `everturn explain` with the configured retry settings.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What the server says when it starts.
+//! The message that the server prints at startup.
 
 use std::{fmt::Write as _, net::SocketAddr};
 
@@ -12,10 +12,10 @@ use crate::{
     traces::Exporting,
 };
 
-/// The most models that are named.
+/// Maximum number of models listed.
 const MODELS: usize = 6;
 
-/// Where it is, what it offers, how to use it.
+/// Returns the message: URLs, models, usage.
 pub(crate) fn of(
     config: &Config,
     address: SocketAddr,
@@ -29,10 +29,10 @@ pub(crate) fn of(
         true => format!("http://127.0.0.1:{}", address.port()),
         false => format!("http://{address}"),
     };
-    let token = if config.token.is_some() { "  (asks for a token)" } else { "" };
+    let token = if config.token.is_some() { "  (token required)" } else { "" };
     let mut text = format!("Everturn {} on http://{address}{token}\n\n", env!("CARGO_PKG_VERSION"));
     let mut say = |what: &str, text_of_it: &str| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "  {what:<8}{text_of_it}");
     };
     say("models", &names(config, models));

@@ -1,4 +1,4 @@
-//! The server that the terminal client talks through.
+//! The server that the terminal client uses.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     private::Private,
 };
 
-/// The one that was named, else a private one inside this process, which is left in `private`.
+/// Returns the given server, else a private one inside this process, which is stored in `private`.
 pub(crate) async fn find(
     args: &cli::Chat,
     environment: &Environment<'_>,
@@ -73,7 +73,7 @@ fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// The access token of the command line, else of the environment.
+/// Returns the access token of the command line, else of the environment.
 pub(crate) fn token(given: Option<&String>, environment: &Environment<'_>) -> Option<Hidden> {
     let token = given.cloned().or_else(|| environment.get("EVERTURN_TOKEN"));
     token.as_deref().and_then(Hidden::new)

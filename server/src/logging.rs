@@ -1,14 +1,14 @@
-//! What is logged, to standard error.
+//! Logging to standard error.
 
 use anyhow::{Context as _, Result};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Environment;
 
-/// Logs what `EVERTURN_LOG` asks for, else what is `usual`.
+/// Starts logging at the level of `EVERTURN_LOG`, else `usual`.
 pub(crate) fn start(environment: &Environment<'_>, usual: &str) -> Result<()> {
     let asked = environment.get("EVERTURN_LOG").unwrap_or_else(|| usual.to_owned());
-    // The MCP SDK repeats addresses and messages, with the secrets in them: it is heard only by its name.
+    // The MCP SDK logs URLs and messages including secrets, so it is off unless named explicitly.
     let asked = if asked.contains("rmcp") { asked } else { format!("{asked},rmcp=off") };
     let filter = EnvFilter::try_new(asked)
         .context("EVERTURN_LOG is invalid: write a level like debug, or everturn_provider=debug")?;

@@ -34,7 +34,7 @@ use private::Private;
 async fn main() -> ExitCode {
     let command = Cli::parse().command();
     run(command).await.unwrap_or_else(|error| {
-        // With nobody to tell it to, the exit code has to do.
+        // If standard error is closed, only the exit code remains.
         let _ = writeln!(io::stderr(), "everturn: {error:#}");
         ExitCode::FAILURE
     })
@@ -48,7 +48,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             serve::run(&args).await
         }
         Command::Chat(args) => {
-            // A log line in the middle of an answer helps nobody; the answer itself says what fails.
+            // Log lines would disturb an answer, which reports failures itself.
             logging::start(&environment, "off")?;
             let mut private = None;
             let find = async || host::find(&args, &environment, &mut private).await;

@@ -1,4 +1,4 @@
-//! Completions and manual pages, made from the command line's own description.
+//! Shell completions and manual pages, generated from the command line definition.
 
 use std::{fs, io, io::Write as _, path::Path, process::ExitCode};
 

@@ -1,14 +1,14 @@
-//! Files that other users of the machine may read although they should not.
+//! Warnings about files that other users of the machine can read.
 
 use std::path::Path;
 
 use crate::config::Config;
 
-/// The bits of a file's mode that give anything to its group or to everyone.
+/// The mode bits that grant access to a file's group or to everyone.
 #[cfg(unix)]
 const OF_OTHERS: u32 = 0o077;
 
-/// A line about each file with conversations or secrets that is open to others, and how to close it.
+/// Returns a line about each file with conversations or secrets that others can read, and how to fix it.
 pub(crate) fn warnings(config: &Config) -> Vec<String> {
     let data = config.data.iter().flat_map(|path| everturn_store_sqlite::files(path));
     let open = |what: &str, path: &Path| {
@@ -16,11 +16,11 @@ pub(crate) fn warnings(config: &Config) -> Vec<String> {
         let place = path.display();
         Some(format!("{place} {what} and is open to other users (mode {mode:03o}): run chmod 600 {place}"))
     };
-    let of_data = data.filter_map(|path| open("belongs to the data", &path));
-    of_data.chain(config.secret_files.iter().filter_map(|path| open("holds a secret", path))).collect()
+    let of_data = data.filter_map(|path| open("contains conversations", &path));
+    of_data.chain(config.secret_files.iter().filter_map(|path| open("contains a secret", path))).collect()
 }
 
-/// The mode of a file that is there and open to others.
+/// Returns the mode of a file that exists and is accessible to others.
 #[cfg(unix)]
 fn open_mode(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Letting go of what need not be kept, while turns go on.
+//! Removes old data while turns run.
 
 use std::{sync::Weak, time::Duration};
 
@@ -12,8 +12,8 @@ use crate::config::Keep;
 /// Interval between checks.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Lets go of old events now and then every hour, for as long as someone else has the journal open. The journal does it
-/// in small parts, between which turns are saved.
+/// Removes old events now and then every hour, as long as the journal is in use. The journal works in small steps,
+/// between which turns are saved.
 pub(crate) async fn run(journal: Weak<SqliteJournal>, keep: Keep, now: impl Fn() -> Millis) {
     if keep.is_all() {
         return;
@@ -25,17 +25,17 @@ pub(crate) async fn run(journal: Weak<SqliteJournal>, keep: Keep, now: impl Fn()
         let Some(journal) = journal.upgrade() else { return };
         match journal.compact(keep.at(now())).await {
             Ok(0) => {}
-            Ok(events) => tracing::info!(events, "let go of the events of old turns"),
-            // What cannot be dropped now may be dropped in an hour.
-            Err(error) => tracing::warn!(%error, "cannot let go of the events of old turns"),
+            Ok(events) => tracing::info!(events, "removed the events of old turns"),
+            // Try again in an hour.
+            Err(error) => tracing::warn!(%error, "cannot remove the events of old turns"),
         }
     }
 }
 
-/// How often ephemeral conversations are looked for that are no longer kept.
+/// Interval between removals of expired ephemeral conversations.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// Removes ephemeral conversations once they are no longer kept, for ever.
+/// Removes expired ephemeral conversations. Never returns.
 pub(crate) async fn drop_ephemeral(orchestrator: Orchestrator) {
     let mut due = interval(SWEEP);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -65,7 +65,7 @@ mod tests {
 
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-    /// A conversation with one event, of a turn that was sealed at 0.
+    /// Returns a journal with one event, of a turn sealed at 0.
     async fn journal(path: &std::path::Path, id: &ConversationId) -> Arc<SqliteJournal> {
         let end = Cursor::from_value(1);
         let head = Head {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_grows_old_while_the_server_runs_goes_within_the_hour() {
+    async fn expired_data_is_deleted_within_an_hour_while_the_server_runs() {
         let directory = tempfile::tempdir().unwrap();
         let id = ConversationId::from("c");
         let journal = journal(&directory.path().join("everturn.db"), &id).await;
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(left().await, 1, "as old as what is kept");
         }
         now.store(DAY_MS + 1, Ordering::Relaxed);
-        // The journal's thread knows nothing of the clock that is paused here: it may be at it still.
+        // The journal's thread does not use the paused clock, so it may still be working.
         for _ in 0..10_000 {
             sleep(EVERY).await;
             if left().await == 0 {

@@ -1,4 +1,4 @@
-//! Who is let in, and where to.
+//! The routes of the server, behind access control.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::{
     config::{Config, Hidden},
 };
 
-/// Everything that is served at `bound`, guarded; and its WebSockets, which outlive their requests.
+/// Returns everything served at `bound` with access control, and the WebSockets, which outlive their requests.
 pub(crate) fn open(
     orchestrator: &Orchestrator,
     config: &Config,
@@ -28,11 +28,11 @@ pub(crate) fn open(
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
         is_open: everturn_page::is_open,
     };
-    let guard = Guard::new(access).context("who may use the server ([server] in the configuration)")?;
+    let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
     let routes = calls.merge(sockets.router()).merge(everturn_page::router());
-    // Clients that know no path open their socket at the root.
+    // Some clients do not know the path, and open their socket at the root.
     let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {
         true => upgrades.upgrade(request).await,

@@ -1,4 +1,4 @@
-//! `everturn serve`: the page and the API, on one address.
+//! `everturn serve`: the page and the API at one address.
 
 use std::{
     env,
@@ -27,20 +27,20 @@ use crate::{
     traces::Exporting,
 };
 
-/// How long turns that stream or run tools may go on after the server was told to end, and how long it may then take to
-/// save what is left of them.
+/// How long running turns may continue after a request to shut down, and how long saving them may take after that.
 const GRACE: Duration = Duration::from_secs(2);
 const SAVING: Duration = Duration::from_secs(5);
-/// How long clients may take to be gone.
+/// How long clients may take to disconnect.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Serves until it is told to end.
+/// Serves until asked to end.
 pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let config = Config::resolve(&args.flags(), &Environment::of_process())?;
     config.check_exposure()?;
     let mut interrupt = Interrupt::listen()?;
     let metrics = Metrics::install()?;
-    // The address first: another server there is more likely the reason than the file that it has, too.
+    // Bind first, because if another server is running, an error about its port is clearer than one about its data
+    // file.
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
     let journal = config.data.as_deref().map(assembly::journal).transpose()?;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(&config, address, &orchestrator, resumed, &program, exporting.as_ref());
-    // Whoever started this may have closed the terminal; it serves all the same.
+    // The terminal may have been closed; the server continues all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (close, closed) = oneshot::channel::<()>();
     let mut serving = tokio::spawn(serve(listener, app, capacity.connections, async { drop(closed.await) }));
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
             };
             tokio::select! {
                 () = ended => {}
-                // Somebody is in a hurry: what runs is as after a crash.
+                // A second interrupt: running turns are left as after a crash.
                 () = interrupt.next() => orchestrator.abandon(),
             }
         }
@@ -89,11 +89,13 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets running turns come to an end or to rest. Meanwhile calls are answered: a turn can still be stopped, and who wants
-/// to begin one is told why not.
+/// Lets running turns end or come to rest. Requests are still answered meanwhile: a turn can be stopped, and new turns
+/// are refused with a reason.
 pub(crate) async fn save(orchestrator: &Orchestrator) {
     if timeout(GRACE + SAVING, orchestrator.shutdown(GRACE)).await.is_err() {
-        tracing::warn!("the journal did not take everything in time: some turns go on from an earlier place");
+        tracing::warn!(
+            "the journal did not save everything in time: some turns will resume from an earlier point"
+        );
         orchestrator.abandon();
     }
 }
@@ -101,7 +103,7 @@ pub(crate) async fn save(orchestrator: &Orchestrator) {
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => anyhow!(
-            "cannot listen on {address}: another program does, perhaps another everturn. End that one, or choose \
+            "cannot listen on {address}: the address is in use, perhaps by another everturn. Stop that one, or choose \
              another port with --listen, e.g. --listen 127.0.0.1:0 for any free one"
         ),
         ErrorKind::PermissionDenied => {

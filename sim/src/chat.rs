@@ -1,17 +1,18 @@
-//! Chat Completions streams as data: what an OpenAI-compatible endpoint sends, frame by frame.
+//! Builds Chat Completions streams, frame by frame.
 
 use serde_json::{Value, json};
 
 use crate::Reply;
 
-/// An answer in the making. Frames come in the order of the calls; nothing is added that was not asked for, so that an
-/// answer without its finish reason or its `[DONE]` is as easy to write as a whole one.
+/// A builder for an answer. Frames are sent in the order of the calls. Nothing else is added, so that an answer without
+/// a finish reason or `[DONE]` is as easy to build as a complete one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     frames: Vec<String>,
 }
 
-/// A whole answer: the role, one delta per part, finish reason `stop`, usage (10 in, one out per part), `[DONE]`.
+/// Builds a complete answer: the role, one delta per part, finish reason `stop`, usage (10 in, one out per part),
+/// `[DONE]`.
 pub fn text<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> Answer {
     let mut answer = Answer::new().role();
     let mut deltas = 0;
@@ -22,36 +23,36 @@ pub fn text<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> Answer {
     answer.finish("stop").usage(10, deltas).done()
 }
 
-/// A whole answer that asks for one tool, its arguments in the given fragments.
+/// Builds a complete answer with one tool call, its arguments in these fragments.
 pub fn tool<F: AsRef<str>>(id: &str, name: &str, fragments: impl IntoIterator<Item = F>) -> Answer {
     Answer::new().role().tool(0, id, name, fragments).finish("tool_calls").usage(10, 1).done()
 }
 
 impl Answer {
-    /// No frames yet.
+    /// Creates an answer without frames.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The first frame of most endpoints: the role and an empty text.
+    /// Adds the usual first frame: the role and an empty text.
     #[must_use]
     pub fn role(self) -> Self {
         self.delta(&json!({"role": "assistant", "content": ""}))
     }
 
-    /// A delta of visible text.
+    /// Adds a delta of visible text.
     #[must_use]
     pub fn text(self, delta: &str) -> Self {
         self.delta(&json!({"content": delta}))
     }
 
-    /// A delta of reasoning, as `reasoning_content`.
+    /// Adds a delta of reasoning, as `reasoning_content`.
     #[must_use]
     pub fn reasoning(self, delta: &str) -> Self {
         self.delta(&json!({"reasoning_content": delta}))
     }
 
-    /// A tool call: its beginning, then its arguments in the given fragments. `index` is its place in the message.
+    /// Adds a tool call: its start, then its arguments in these fragments. `index` is its index in the message.
     #[must_use]
     pub fn tool<F: AsRef<str>>(
         self,
@@ -64,7 +65,7 @@ impl Answer {
         fragments.into_iter().fold(begun, |answer, fragment| answer.tool_fragment(index, fragment.as_ref()))
     }
 
-    /// The beginning of a tool call, with empty arguments.
+    /// Adds the start of a tool call, with empty arguments.
     #[must_use]
     pub fn tool_begin(self, index: usize, id: &str, name: &str) -> Self {
         let function = json!({"name": name, "arguments": ""});
@@ -73,20 +74,20 @@ impl Answer {
         )
     }
 
-    /// A piece of a tool call's arguments.
+    /// Adds a fragment of a tool call's arguments.
     #[must_use]
     pub fn tool_fragment(self, index: usize, arguments: &str) -> Self {
         self.delta(&json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}))
     }
 
-    /// The finish reason, e.g. `stop`, `tool_calls`, `length`, `content_filter`.
+    /// Adds the finish reason, e.g. `stop`, `tool_calls`, `length`, `content_filter`.
     #[must_use]
     pub fn finish(self, reason: &str) -> Self {
         let choices = json!([{"index": 0, "delta": {}, "finish_reason": reason}]);
         self.data(&chunk(&choices))
     }
 
-    /// The usage chunk: no choices, only token counts.
+    /// Adds the usage chunk, which has token counts and no choices.
     #[must_use]
     pub fn usage(self, input: u64, output: u64) -> Self {
         let mut chunk = chunk(&json!([]));
@@ -95,43 +96,43 @@ impl Answer {
         self.data(&chunk)
     }
 
-    /// An error frame in the middle of a 200, `{"error": {...}}` as most endpoints send it.
+    /// Adds an error frame, `{"error": {...}}`, inside a response with status 200.
     #[must_use]
     pub fn error(self, code: u16, message: &str) -> Self {
         self.data(&json!({"error": {"message": message, "type": "server_error", "code": code}}))
     }
 
-    /// The terminal `[DONE]`.
+    /// Adds the terminal `[DONE]`.
     #[must_use]
     pub fn done(self) -> Self {
         self.raw("data: [DONE]\n\n")
     }
 
-    /// A comment, as proxies send it to keep a connection alive.
+    /// Adds a comment, as proxies send it to keep a connection alive.
     #[must_use]
     pub fn comment(self, text: &str) -> Self {
         self.raw(&format!(": {text}\n\n"))
     }
 
-    /// One `data:` frame with any JSON.
+    /// Adds a `data:` frame with any JSON.
     #[must_use]
     pub fn data(self, json: &Value) -> Self {
         self.raw(&format!("data: {json}\n\n"))
     }
 
-    /// Any bytes as one part.
+    /// Adds any bytes as one part.
     #[must_use]
     pub fn raw(mut self, part: &str) -> Self {
         self.frames.push(part.to_owned());
         self
     }
 
-    /// The frames so far.
+    /// Returns the frames so far.
     pub fn frames(&self) -> &[String] {
         &self.frames
     }
 
-    /// The answer as a 200 with an event stream, one chunk per frame.
+    /// Returns a 200 reply with an event stream, one chunk per frame.
     pub fn reply(&self) -> Reply {
         Reply::sse(&self.frames)
     }
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_added_that_was_not_asked_for() {
+    fn nothing_is_added_unasked() {
         let answer = Answer::new().comment("keep-alive").text("a").error(503, "gone");
         assert_eq!(answer.frames().len(), 3);
         assert_eq!(answer.frames()[0], ": keep-alive\n\n");

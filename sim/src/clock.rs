@@ -1,4 +1,4 @@
-//! A clock that moves only when it is told to.
+//! A clock that only advances by command.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -14,9 +14,9 @@ use nudge::Nudge;
 
 mod nudge;
 
-/// Time as a value. Clones are the same clock; it needs no runtime and works under every executor.
+/// A virtual clock. Clones share it. Needs no runtime, and works with every executor.
 ///
-/// Whole milliseconds: a wait is rounded up to them, a move down.
+/// Counts whole milliseconds: waits are rounded up, advances down.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     timeline: Arc<Mutex<Timeline>>,
@@ -25,31 +25,31 @@ pub struct VirtualClock {
 #[derive(Debug)]
 struct Timeline {
     now: Millis,
-    /// How many waits began; orders those of one deadline.
+    /// Number of waits begun. Orders waits with the same deadline.
     begun: u64,
-    /// The waits that are not over. One that nobody polled yet has no waker.
+    /// The pending waits. A wait that was not polled yet has no waker.
     waits: BTreeMap<WaitKey, Option<Waker>>,
-    /// Whoever moves this clock by itself and found nobody waiting.
+    /// The driver that advances this clock automatically, if it found no wait.
     driver: Option<Waker>,
 }
 
-/// Where a wait stands: its deadline, then the order of beginning.
+/// The key of a wait: its deadline, then its number.
 type WaitKey = (Millis, u64);
 
 impl VirtualClock {
-    /// A clock that stands at this time.
+    /// Creates a clock that shows this time.
     pub fn new(now: Millis) -> Self {
         let timeline = Timeline { now, begun: 0, waits: BTreeMap::new(), driver: None };
         Self { timeline: Arc::new(Mutex::new(timeline)) }
     }
 
-    /// The time, in milliseconds since the epoch.
+    /// Returns the time, in milliseconds since the epoch.
     pub fn now(&self) -> Millis {
         self.timeline().now
     }
 
-    /// Waits for that long from *now*, the time of this call, whenever it is polled first. Dropping it is cancelling
-    /// it. Ends beyond the last millisecond of a `u64` mean that last one.
+    /// Waits for this long from *now*, the time of this call, whenever the future is first polled. Dropping it cancels
+    /// the wait. The deadline saturates at the largest `u64`.
     pub fn sleep(&self, delay: Duration) -> Sleep {
         let mut timeline = self.timeline();
         let place = (timeline.now.plus(whole_ms(delay.as_nanos().div_ceil(1_000_000))), timeline.begun);
@@ -65,32 +65,32 @@ impl VirtualClock {
         Sleep { clock: self.clone(), place }
     }
 
-    /// When the next wait ends; `None` when nobody waits.
+    /// Returns the next deadline; `None` if there are no waits.
     pub fn next_deadline(&self) -> Option<Millis> {
         self.timeline().waits.keys().next().map(|(deadline, _)| *deadline)
     }
 
-    /// Moves the clock forward, and wakes whose wait ends by then: in the order of their deadlines, those of one
-    /// deadline in the order they began, the clock standing at the deadline meanwhile.
+    /// Advances the clock, and wakes the waits that end: in the order of their deadlines, then of their start. While a
+    /// wait is woken, the clock shows its deadline.
     ///
-    /// A task that is woken runs later, when its executor lets it; if it waits again, that wait counts from the end of
-    /// this move. Where that matters, move with [`VirtualClock::advance_to_next`].
+    /// A woken task runs later, when its executor schedules it. If it waits again, that wait counts from the end of
+    /// this advance. If that matters, use [`VirtualClock::advance_to_next`].
     pub fn advance(&self, by: Duration) {
         let end = self.now().plus(whole_ms(by.as_millis()));
         self.advance_to(end);
     }
 
-    /// Moves to the next deadline, wakes whose wait ends there, and tells it; `None`, and no move, when nobody waits.
+    /// Advances to the next deadline, wakes its wait, and returns it; `None` if there are no waits.
     pub fn advance_to_next(&self) -> Option<Millis> {
         let deadline = self.next_deadline()?;
         self.advance_to(deadline);
         Some(deadline)
     }
 
-    /// Drives a future, moving to the next deadline each time it can do nothing else. Works under every executor. A
-    /// clock has one such driver at a time.
+    /// Drives a future, advancing to the next deadline whenever the future can do nothing else. Works with every
+    /// executor. A clock can have one such driver at a time.
     ///
-    /// Only what this future polls itself is waited for before a move: a task spawned elsewhere may find that time
+    /// Only what this future polls itself is considered before advancing. A task spawned elsewhere may find that time
     /// has run ahead of it.
     pub async fn auto_advance<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
@@ -105,8 +105,8 @@ impl VirtualClock {
         .await
     }
 
-    /// As [`VirtualClock::auto_advance`], without any executor. `None` when the future waits for something that is
-    /// neither a deadline nor its own doing, and would wait for ever.
+    /// Like [`VirtualClock::auto_advance`], without an executor. Returns `None` if the future waits for anything other
+    /// than a deadline or its own progress, and would wait for ever.
     pub fn run<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut driven = pin!(self.auto_advance(future));
         loop {
@@ -119,7 +119,7 @@ impl VirtualClock {
         }
     }
 
-    /// Moves to the next deadline and comes back, or leaves word to be called once there is one.
+    /// Advances to the next deadline, or registers the driver to be woken once there is one.
     fn drive(&self, driver: &Waker) {
         let mut timeline = self.timeline();
         if timeline.waits.is_empty() {
@@ -128,13 +128,13 @@ impl VirtualClock {
         }
         drop(timeline);
         self.advance_to_next();
-        // Whoever was woken may be another task than the driver's.
+        // The woken wait may belong to another task.
         driver.wake_by_ref();
     }
 
     fn advance_to(&self, end: Millis) {
         while let Some(waker) = self.end_first_wait(end) {
-            // Outside the lock: a waker may poll at once, and what it polls may use this clock.
+            // Outside the lock, because a waker may poll at once, and the polled future may use this clock.
             if let Some(waker) = waker {
                 waker.wake();
             }

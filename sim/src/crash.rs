@@ -1,15 +1,14 @@
-//! Worlds in which the process crashes: the real orchestrator, killed at seeded points, over a journal that outlives it.
+//! Crash worlds: the real orchestrator, killed at seeded points, over a journal that outlives it.
 //!
-//! Everything in a world is drawn from its seed: what the model says and how it fails, when the process ends (before or
-//! after an append took effect, in mid-stream, in a tool, in a wait, in good order), when the journal fails, what people
-//! do meanwhile, how the clock is set.
-//! Time is virtual, and the same seed gives the same trace, to the letter.
+//! Everything in a world derives from its seed: what the model says and how it fails, when the process ends (before or
+//! after an append takes effect, mid-stream, in a tool, in a wait, in an orderly shutdown), when the journal fails,
+//! what people do meanwhile, and how the clock is set. Time is virtual. The same seed always gives exactly the same
+//! trace.
 //!
-//! After each world it is checked that every turn ended once, that every watcher saw what the history has, that no tool
-//! was started twice for a call, that each compaction ended once, that no wait was shorter than the hint or longer than
-//! decided, that every request was well-formed and every message that was accepted is there, that a shutdown keeps to its
-//! grace and leaves nothing told that is not saved; and, where nobody interfered, that all ended as in a calm world without
-//! a crash.
+//! After each world, the following is checked: every turn ended once; every watcher saw what the history has; no tool
+//! was started twice for a call; each compaction ended once; no wait was shorter than the hint or longer than decided;
+//! every request was well-formed; every accepted message is there; and a shutdown kept to its grace period and left
+//! nothing published but unsaved. If nobody interfered, everything must also end as in the same world without crashes.
 
 mod book;
 mod check;
@@ -34,22 +33,22 @@ pub use tally::Tally;
 use view::is_as_calm;
 use world::World;
 
-/// What a world came to.
+/// The result of a world.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// Turns that were sealed.
+    /// Number of sealed turns.
     pub turns: usize,
-    /// Processes that lived.
+    /// Number of processes.
     pub lives: usize,
-    /// What did not hold.
+    /// Violated checks.
     pub wrong: Vec<String>,
-    /// Everything that happened, line by line; empty unless it was asked for.
+    /// The trace, line by line; empty unless requested.
     pub trace: Vec<String>,
-    /// How often what happened.
+    /// Counts of what happened.
     pub tally: Tally,
 }
 
-/// Lets a world happen. `traced`: with its trace.
+/// Runs a world. `traced`: whether to record its trace.
 pub fn run(seed: u64, traced: bool) -> Verdict {
     let plan = Plan::of(seed);
     let world = World::new(seed, plan.clone(), traced);

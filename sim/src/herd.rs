@@ -1,4 +1,4 @@
-//! Many turns on one target, across the end of their process: what every store lets the next one know.
+//! Many turns on one target, across the end of their process: what every store must pass on to the next process.
 
 mod unhurried;
 
@@ -23,13 +23,13 @@ use tokio::{runtime::Builder, time::sleep};
 use crate::WallClock;
 use unhurried::Unhurried;
 
-/// When the first process begins, in epoch milliseconds.
+/// The start of the first process, in epoch milliseconds.
 const BEGIN: Millis = Millis(1_800_000_000_000);
 
-/// A store as a process opens it.
+/// A store as opened by a process.
 pub type Store = (Arc<dyn Journal>, Arc<dyn StateStore>);
 
-/// A target that fails in one way for some time and then answers, and who asks it.
+/// A target that fails in one way for some time and then answers, and the turns that ask it.
 struct World<F> {
     open: F,
     /// When the target fails, in seconds.
@@ -67,7 +67,7 @@ impl<F: Fn() -> Store> World<F> {
         Self { open, trouble, failure, asked: Arc::default() }
     }
 
-    /// A process that begins at that second and is killed at the end of what it does.
+    /// Runs a process that begins at this second, and is killed after `does`.
     fn process(&self, second: u64, does: impl AsyncFnOnce(&Orchestrator)) {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.expect("a runtime can be built");
@@ -87,7 +87,7 @@ impl<F: Fn() -> Store> World<F> {
         });
     }
 
-    /// How often the target was asked in that time, in seconds.
+    /// Returns how often the target was asked in this period, in seconds.
     fn asked(&self, when: Range<u64>) -> usize {
         let asked = self.asked.lock().expect("nobody panicked");
         asked.iter().filter(|at| (when.start * 1_000..when.end * 1_000).contains(*at)).count()
@@ -105,7 +105,7 @@ async fn start(orchestrator: &Orchestrator, turns: Range<usize>) {
     }
 }
 
-/// How many of the turns have their answer.
+/// Returns how many turns have an answer.
 async fn answered(orchestrator: &Orchestrator, turns: usize) -> usize {
     let mut answered = 0;
     for turn in 0..turns {
@@ -115,12 +115,12 @@ async fn answered(orchestrator: &Orchestrator, turns: usize) -> usize {
     answered
 }
 
-/// A limited target is asked by one turn after a restart, too, and the others come little by little, whether the limit ends
-/// before the process begins or after. `open` opens the same store for each process. Returns the requests in each second after
-/// the limit.
+/// Checks that after a restart, a limited target is asked by one turn, and the others follow gradually, whether the
+/// limit ends before or after the start of the process. `open` opens the same store for each process. Returns the
+/// number of requests in each second after the limit.
 ///
 /// # Panics
-/// When a store fails this.
+/// If the store fails the check.
 pub fn asks_once_after_a_restart(turns: usize, open: impl Fn() -> Store) -> Vec<usize> {
     let limited = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
     let limited = Failure { hint_ms: Some(60_000), ..limited };
@@ -149,8 +149,8 @@ pub fn asks_once_after_a_restart(turns: usize, open: impl Fn() -> Store) -> Vec<
     seconds
 }
 
-/// After the first request, at most two in the first second, and up to the end of each one twice as many as up to the one
-/// before.
+/// Checks that after the first request, at most two follow in the first second, and that the total at most doubles with
+/// each second.
 fn opens_gradually(seconds: &[usize]) {
     let first = seconds.iter().position(|asked| *asked > 0).unwrap_or(0);
     let mut asked = 0;
@@ -161,11 +161,12 @@ fn opens_gradually(seconds: &[usize]) {
     }
 }
 
-/// A herd comes back at a rising pace: no second has more than twice as many requests as all before it, and a few. For stores
-/// that take no time: where turns are slow to wake, what a gate lets through comes later and closer together.
+/// Checks that requests return at a rising rate: no second has more than a few requests plus twice as many as all
+/// seconds before it. For instant stores only: if turns wake slowly, requests let through by a gate come later and
+/// closer together.
 ///
 /// # Panics
-/// When it comes back faster.
+/// If the rate is too high.
 pub fn comes_back_slowly(seconds: &[usize]) {
     let mut before = 0;
     for now in seconds {
@@ -174,10 +175,11 @@ pub fn comes_back_slowly(seconds: &[usize]) {
     }
 }
 
-/// A target that answered before a restart and cannot be reached after it counts as our own network: no attempt is used up.
+/// Checks that a target which answered before a restart, and is unreachable after it, counts as a local network
+/// failure, which uses up no attempt.
 ///
 /// # Panics
-/// When a store fails this.
+/// If the store fails the check.
 pub fn is_offline_after_a_restart(open: impl Fn() -> Store) {
     let refused = Failure::new(Category::Network, true, "connection refused");
     let refused = Failure { unreached: Some(Unreached::NoConnection), ..refused };

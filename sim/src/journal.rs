@@ -1,4 +1,4 @@
-//! What every journal must do, as one body of tests for all of them.
+//! Conformance tests for journals.
 
 mod append;
 mod index;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use everturn_orchestrator::Journal;
 
-/// Checks a kind of journal against the contract of [`Journal`]. `make` opens a new, empty one each time.
+/// Checks a journal against the contract of [`Journal`]. `make` opens a new, empty journal each time.
 ///
-/// Needs no clock and no special runtime, and leaves nothing behind but what `make` made.
+/// Needs no clock and no special runtime, and leaves nothing behind except what `make` created.
 ///
 /// # Panics
-/// Where the journal breaks the contract: call it from a test.
+/// If the journal violates the contract. Call it from a test.
 pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
     append::begins_with_nothing(&*make().await).await;
     append::gives_each_append_a_higher_version(&*make().await).await;

@@ -1,19 +1,21 @@
-//! A deterministic world for tests: a scripted loopback provider, a virtual clock, and what every journal must do.
+//! A deterministic environment for tests: a scripted loopback provider, a virtual clock, and conformance tests for
+//! journals.
 //!
-//! [`Loopback`] is a real HTTP/1.1 server on 127.0.0.1 that answers with [`Reply`]s: bytes, cuts, resets and stalls at
-//! exact offsets, released by [`Gate`]s and never by timers.
+//! [`Loopback`] is a real HTTP/1.1 server on 127.0.0.1 that answers with [`Reply`]s: bytes, truncations, resets and
+//! stalls at exact offsets, controlled by [`Gate`]s and never by timers.
 //!
-//! [`VirtualClock`] moves only when it is told to, or when nothing else is left to do; it needs no runtime.
+//! [`VirtualClock`] advances only by command, or when nothing else is left to do; it needs no runtime.
 //!
-//! [`WallClock`] shows a runtime's time, and can be set while others wait by it.
+//! [`WallClock`] shows a runtime's time, and can be set while others wait.
 //!
-//! [`crash::run`] lets the orchestrator crash in a seeded world, and checks what is left.
+//! [`crash::run`] crashes the orchestrator in a seeded world, and checks the result.
 //!
-//! [`journal::conformance`] is the one body of tests that every journal passes, whatever it is made of.
+//! [`journal::conformance`] is the conformance test that every journal passes.
 //!
-//! [`herd`] has many turns outlive their process on one target, whatever their store.
+//! [`herd`] tests many turns on one target across restarts, with any store.
 //!
-//! This crate does *not* speak TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and demos.
+//! This crate does *not* support TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and
+//! demos.
 
 pub mod chat;
 mod clock;

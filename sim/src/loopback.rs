@@ -1,4 +1,4 @@
-//! A scripted HTTP/1.1 server on the loopback interface, byte by byte under the test's control.
+//! A scripted HTTP/1.1 server on the loopback interface, controlled by the test byte by byte.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ use ledger::Ledger;
 
 /// A running server. Dropping it closes the port and every connection.
 ///
-/// It runs as tasks of the tokio runtime it was started in, so that a paused clock stays in step with it.
+/// It runs as tasks of the current tokio runtime, so that a paused clock stays in step with it.
 #[derive(Debug)]
 pub struct Loopback {
     address: SocketAddr,
@@ -33,27 +33,28 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// Starts a server that answers with the replies in their order, over all connections, then repeats the last one.
-    /// An empty script answers every request with a 500 that says so.
+    /// Starts a server that answers with the replies in order, over all connections, then repeats the last one. With an
+    /// empty script, every request gets a 500.
     ///
     /// # Panics
-    /// When no port of 127.0.0.1 can be bound, or outside a tokio runtime.
+    /// If no port of 127.0.0.1 can be bound, or outside a tokio runtime.
     pub async fn start(script: impl IntoIterator<Item = Reply>) -> Self {
         Self::with(in_order(script)).await
     }
 
-    /// Starts a server that asks a closure for each reply. Requests reach it one at a time, in the order of counting.
+    /// Starts a server that calls a closure for each reply. Requests are passed to it one at a time, in the order of
+    /// their index.
     ///
     /// # Panics
-    /// As [`Loopback::start`].
+    /// Like [`Loopback::start`].
     pub async fn with(choose: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         Self::bind(0, choose).await.expect("a free port on 127.0.0.1")
     }
 
-    /// As [`Loopback::with`], on a port of the caller's choice; 0 is any free one.
+    /// Like [`Loopback::with`], on this port; 0 selects a free one.
     ///
     /// # Errors
-    /// When the port cannot be bound.
+    /// Returns an error if the port cannot be bound.
     pub async fn bind(port: u16, choose: impl FnMut(&Request) -> Reply + Send + 'static) -> io::Result<Self> {
         Self::serve(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?, choose)
     }
@@ -68,33 +69,33 @@ impl Loopback {
         Ok(Self { address, ledger, accepting })
     }
 
-    /// Where it listens: `http://127.0.0.1:PORT`, without a slash at the end.
+    /// Returns the base URL, `http://127.0.0.1:PORT`, without a trailing slash.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The address it listens on.
+    /// Returns the address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The requests received so far, in the order of counting. The oldest are forgotten once all of them together
-    /// take more than 64 MiB; [`Counts::requests`] goes on counting.
+    /// Returns the requests received so far, by index. The oldest are dropped once all of them together exceed 64 MiB;
+    /// [`Counts::requests`] still counts them.
     pub fn requests(&self) -> Vec<Request> {
         self.ledger.requests()
     }
 
-    /// The connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.counts().connections
     }
 
-    /// What was counted at the socket so far.
+    /// Returns the counts at the socket so far.
     pub fn counts(&self) -> Counts {
         self.ledger.counts()
     }
 
-    /// Waits until what was counted satisfies the test, and tells the counts that did.
+    /// Waits until the counts satisfy the predicate, and returns them.
     pub async fn until(&self, reached: impl FnMut(&Counts) -> bool) -> Counts {
         self.ledger.until(reached).await
     }
@@ -111,7 +112,7 @@ impl Drop for Loopback {
     }
 }
 
-/// A port of 127.0.0.1 that refuses connections, and that no other process can take meanwhile.
+/// A reserved port of 127.0.0.1 that refuses connections.
 #[derive(Debug)]
 pub struct ClosedPort {
     socket: TcpSocket,
@@ -119,10 +120,10 @@ pub struct ClosedPort {
 }
 
 impl ClosedPort {
-    /// Takes a free port without listening on it.
+    /// Reserves a free port without listening on it.
     ///
     /// # Errors
-    /// When no port can be bound.
+    /// Returns an error if no port can be bound.
     pub fn reserve() -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
@@ -130,15 +131,15 @@ impl ClosedPort {
         Ok(Self { socket, address })
     }
 
-    /// The address where connections are refused: `http://127.0.0.1:PORT`.
+    /// Returns the URL at which connections are refused: `http://127.0.0.1:PORT`.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Begins to listen on the same port, with a script as for [`Loopback::start`].
+    /// Starts to listen on the same port, with a script like [`Loopback::start`].
     ///
     /// # Errors
-    /// When the operating system refuses to listen.
+    /// Returns an error if the operating system refuses to listen.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -147,7 +148,7 @@ impl ClosedPort {
     }
 }
 
-/// A closure that goes through a script once and then repeats its last reply.
+/// Returns a closure that plays a script once and then repeats its last reply.
 fn in_order(script: impl IntoIterator<Item = Reply>) -> impl FnMut(&Request) -> Reply + Send + 'static {
     let script: Vec<Reply> = script.into_iter().collect();
     let mut turn = 0;
@@ -159,7 +160,7 @@ fn in_order(script: impl IntoIterator<Item = Reply>) -> impl FnMut(&Request) -> 
 }
 
 async fn accept(listener: TcpListener, ledger: Arc<Ledger>) {
-    // The set owns the connections: aborting this task drops it, and with it every socket.
+    // The set owns the connections, so aborting this task drops every socket.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -167,7 +168,7 @@ async fn accept(listener: TcpListener, ledger: Arc<Ledger>) {
                 Ok((stream, _)) => {
                     connections.spawn(connection::serve(stream, Arc::clone(&ledger)));
                 }
-                // Out of descriptors, or the peer was quicker than us: let others run, then go on.
+                // Out of descriptors, or the peer has already left: let others run, then continue.
                 Err(_) => tokio::task::yield_now().await,
             },
             Some(_) = connections.join_next() => {}

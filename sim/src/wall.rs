@@ -1,4 +1,4 @@
-//! A wall clock that can be set while others wait by it.
+//! A wall clock that can be set while others wait.
 
 use std::{
     sync::{
@@ -12,24 +12,24 @@ use async_trait::async_trait;
 use everturn_orchestrator::{Clock, kernel::Millis};
 use tokio::time::Instant;
 
-/// A wall clock over the time of a tokio runtime, best of one whose time is paused. Clones are the same clock.
+/// A wall clock based on the time of a tokio runtime, preferably a paused one. Clones share it.
 ///
-/// Setting it changes what it shows, not how long a sleep takes: as when an administrator sets the machine's clock,
-/// when the machine wakes up from a suspend (set forward), or when it is found to have been wrong.
+/// Setting it changes the displayed time, but not the length of sleeps: as when an administrator sets the machine's
+/// clock, when the machine resumes from a suspend (set forward), or when the clock was wrong.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     began: Instant,
-    /// What it shows at `began`, in epoch milliseconds.
+    /// The displayed time at `began`, in epoch milliseconds.
     shown: Arc<AtomicI64>,
 }
 
 impl WallClock {
-    /// A clock that shows this time now. Call it in the runtime.
+    /// Creates a clock that shows this time now. Call it in the runtime.
     pub fn new(now: Millis) -> Self {
         Self { began: Instant::now(), shown: Arc::new(AtomicI64::new(signed(now.0))) }
     }
 
-    /// Sets it forward by so many milliseconds, or back where they are negative.
+    /// Sets the clock forward by this many milliseconds, or back if negative.
     pub fn set(&self, by_ms: i64) {
         self.shown.fetch_add(by_ms, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! A share of the worlds that `crash-world` lets crash; that one takes as many as one likes.
+//! Runs some of the worlds of `crash-world`, which can run any number.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! The flaky provider, as another process meets it.
+//! The flaky provider as another process sees it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -57,7 +57,7 @@ fn command(words: &[&str]) -> Command {
 }
 
 #[test]
-fn it_fails_as_told_then_answers_and_counts() {
+fn it_fails_as_configured_then_answers_and_counts() {
     let flaky =
         Flaky::start(&["--fail", "429,529,close,reset,cut", "--retry-after", "7", "--text", "one two"]);
     assert_eq!(flaky.requests(), "0");
@@ -75,7 +75,7 @@ fn it_fails_as_told_then_answers_and_counts() {
 }
 
 #[test]
-fn it_asks_for_its_tool_until_the_result_is_there() {
+fn it_calls_its_tool_until_it_has_the_result() {
     let flaky = Flaky::start(&["--tool", "add", r#"{"a":1}"#, "--text", "done."]);
     let call = flaky.chat(r#"{"messages":[{"role":"user"}]}"#).unwrap();
     assert!(call.contains(r#""name":"add""#) && call.contains(r#"{\"a\":1}"#), "{call}");
@@ -84,7 +84,7 @@ fn it_asks_for_its_tool_until_the_result_is_there() {
 }
 
 #[test]
-fn what_it_does_not_know_is_a_404_and_no_chat() {
+fn an_unknown_path_is_a_404() {
     let flaky = Flaky::start(&[]);
     assert!(flaky.exchange("GET", "/v1/models", "").unwrap().contains(r#""id":"flaky""#));
     assert!(flaky.exchange("POST", "/v1/responses", "{}").unwrap().starts_with("HTTP/1.1 404 "));
@@ -92,7 +92,7 @@ fn what_it_does_not_know_is_a_404_and_no_chat() {
 }
 
 #[test]
-fn a_fault_it_does_not_know_is_refused() {
+fn an_unknown_fault_is_rejected() {
     for fault in ["200", "explode", ""] {
         let Output { status, stderr, .. } = command(&["--fail", fault]).output().unwrap();
         assert_eq!(status.code(), Some(2), "{fault:?}");

@@ -1,4 +1,4 @@
-//! Sending spans over OTLP/HTTP, as the standard environment variables say.
+//! Exports spans over OTLP/HTTP, configured by the standard environment variables.
 
 use std::{
     env, fmt,
@@ -17,45 +17,45 @@ use crate::Traces;
 
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
-/// The only protocol that is supported.
+/// The only supported protocol.
 const PROTOCOL: &str = "http/protobuf";
 
-/// How long a collector may take, as OpenTelemetry recommends.
+/// Timeout of a collector, as OpenTelemetry recommends.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most bytes of a collector's answer that are read: a partial success says why.
+/// Maximum number of bytes read of a collector's answer. A partial success has its reason there.
 const MAX_ANSWER: usize = 64 << 10;
 
 /// Why spans cannot be exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The environment asks for a protocol that is not supported.
+    /// The environment selects an unsupported protocol.
     #[error("{name}={value} is not supported: set it to {PROTOCOL}, or leave it out")]
     Protocol {
         /// The variable.
         name: &'static str,
-        /// Its value.
+        /// The value.
         value: String,
     },
-    /// The exporter cannot be made, e.g. because of an invalid address.
+    /// The exporter cannot be created, e.g. because of an invalid URL.
     #[error("cannot export traces: {0}; check the OTEL_EXPORTER_OTLP_* variables")]
     Exporter(String),
 }
 
-/// What the environment says of exporting traces.
+/// The export settings in the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Where spans are sent, for showing; without user information.
+    /// The destination of spans, for display; without user information.
     pub endpoint: String,
 }
 
 impl Settings {
-    /// Reads the environment of this process. Returns `None` if no endpoint is set, or if tracing is switched off there.
+    /// Reads the environment of this process. Returns `None` if no endpoint is set or tracing is disabled.
     ///
     /// # Errors
-    /// When another protocol than `http/protobuf` is asked for.
+    /// Returns an error if the protocol is not `http/protobuf`.
     pub fn from_environment() -> Result<Option<Self>, ExportError> {
         Self::read(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()))
     }
@@ -66,7 +66,7 @@ impl Settings {
         let Some(endpoint) = ENDPOINTS.into_iter().find_map(&variable).filter(|_| !is_off) else {
             return Ok(None);
         };
-        // The one for traces wins.
+        // The variable for traces takes precedence.
         let asked = PROTOCOLS.into_iter().find_map(|name| Some((name, variable(name)?)));
         if let Some((name, value)) = asked.filter(|(_, value)| value != PROTOCOL) {
             return Err(ExportError::Protocol { name, value });
@@ -74,16 +74,16 @@ impl Settings {
         Ok(Some(Self { endpoint: shown(&endpoint) }))
     }
 
-    /// Makes the observer that exports there, over `client`, on the current runtime.
+    /// Creates the observer that exports to the endpoint, over `client`, on the current runtime.
     ///
     /// # Errors
-    /// When the address or a header in the environment is invalid.
+    /// Returns an error if the URL or a header in the environment is invalid.
     ///
     /// # Panics
     /// Outside a tokio runtime.
     pub fn traces(&self, client: reqwest::Client) -> Result<Traces, ExportError> {
         let client = Client { client, runtime: Handle::current(), is_failing: AtomicBool::new(false) };
-        // The exporter reads address, headers and timeout from the environment itself.
+        // The exporter reads URL, headers and timeout from the environment.
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
         Ok(Traces::new(exporter.map_err(|error| ExportError::Exporter(error.to_string()))?))
     }
@@ -96,11 +96,11 @@ fn shown(endpoint: &str) -> String {
     url.into()
 }
 
-/// Spans are exported by a thread without a runtime: requests are made on ours.
+/// The exporter runs on a thread without a runtime, so requests are made on this one.
 struct Client {
     client: reqwest::Client,
     runtime: Handle,
-    /// Whether the last export failed: the log says it once.
+    /// Whether the last export failed, so that failures are logged once.
     is_failing: AtomicBool,
 }
 
@@ -117,7 +117,7 @@ impl Client {
             Err(error) if !was_failing => {
                 tracing::warn!(%error, "traces are not exported: is the collector running?");
             }
-            Ok(()) if was_failing => tracing::info!("traces are exported again"),
+            Ok(()) if was_failing => tracing::info!("traces are being exported again"),
             _ => {}
         }
     }
@@ -137,7 +137,7 @@ impl HttpClient for Client {
             }
             Ok::<_, reqwest::Error>((status, body))
         });
-        // A runtime that ended drops the request.
+        // The request is dropped if the runtime ends.
         let outcome = sent.await.map_err(HttpError::from)?;
         self.note(match &outcome {
             Ok((status, _)) if status.is_success() => Ok(()),
@@ -151,7 +151,7 @@ impl HttpClient for Client {
     }
 }
 
-/// The text of an error without the address, which may hold a credential.
+/// Formats an error without its URL, which may contain a credential.
 trait WithoutUrl {
     fn without_url_text(&self) -> String;
 }
@@ -186,7 +186,7 @@ mod tests {
     const ON: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:secret@127.0.0.1:4318?key=secret");
 
     #[test]
-    fn traces_are_exported_only_where_an_endpoint_is_set() {
+    fn traces_are_exported_only_if_an_endpoint_is_set() {
         assert_eq!(read(&[]).unwrap(), None);
         assert_eq!(read(&[ON]).unwrap().unwrap().endpoint, "http://127.0.0.1:4318/");
         assert_eq!(read(&[ON, ("OTEL_SDK_DISABLED", "TRUE")]).unwrap(), None);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_refused_by_name() {
+    fn an_unsupported_protocol_is_rejected_by_name() {
         assert!(read(&[ON, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")]).unwrap().is_some());
         let error = read(&[ON, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).unwrap_err().to_string();
         assert!(error.starts_with("OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported"), "{error}");

@@ -1,14 +1,14 @@
-//! Ids of traces and spans, derived from those of turns.
+//! Ids of traces and spans, derived from turn ids.
 //!
-//! A turn may wait for hours and be finished by another process. As its ids follow from its own, the second process adds to
-//! the trace that the first one began, and nothing has to be saved for that.
+//! A turn may wait for hours and be finished by another process. Because its ids are derived, the second process
+//! continues the first one's trace, and nothing has to be saved for that.
 
 use everturn_kernel::Op;
 use everturn_wire::{ConversationId, TraceContext, TurnId};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId};
 use sha2::{Digest as _, Sha256};
 
-/// What a span stands for.
+/// What a span represents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part<'a> {
     Turn,
@@ -21,9 +21,9 @@ pub(crate) enum Part<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub(crate) id: TraceId,
-    /// The span that the turn belongs to, in the caller's process.
+    /// The caller's span, in another process, that the turn belongs to.
     pub(crate) caller: Option<SpanContext>,
-    /// Ids begin with this digest.
+    /// A hash of the turn's id, from which all ids are derived.
     seed: Sha256,
 }
 
@@ -44,7 +44,7 @@ impl Trace {
         Self { id, caller, seed }
     }
 
-    /// The id of a span in it.
+    /// Returns the id of a span of this trace.
     pub(crate) fn span(&self, part: Part<'_>) -> SpanId {
         let seed = self.seed.clone();
         let digest = match part {
@@ -65,7 +65,7 @@ impl Trace {
     }
 }
 
-/// The span that a request names as its parent.
+/// Returns the parent span that a request names.
 fn remote(context: &TraceContext) -> Option<SpanContext> {
     let mut fields = context.parent().split('-').skip(1);
     let trace = TraceId::from_hex(fields.next()?).ok()?;

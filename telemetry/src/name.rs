@@ -1,7 +1,7 @@
-//! Attribute names: OpenTelemetry's GenAI and HTTP conventions, and our own below `everturn.`.
+//! Attribute names: OpenTelemetry's GenAI and HTTP conventions, and custom names with the prefix `everturn.`.
 //!
-//! The GenAI conventions are still in development, and the constants of OpenTelemetry's crate are deprecated: names that
-//! change are changed here.
+//! The GenAI conventions are still in development, and the constants in OpenTelemetry's crate are deprecated. Renamed
+//! attributes are updated here.
 
 pub(crate) const OPERATION: &str = "gen_ai.operation.name";
 pub(crate) const PROVIDER: &str = "gen_ai.provider.name";

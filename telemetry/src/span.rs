@@ -1,4 +1,4 @@
-//! From what happened to spans.
+//! Builds spans from events.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use opentelemetry::{
 
 use crate::name;
 
-/// Waits of a step that are kept for its span; later ones are counted.
+/// Maximum number of waits recorded in the span of a step. Later ones are only counted.
 const MAX_EVENTS: usize = 64;
 
 /// A span without its ids.
@@ -48,7 +48,7 @@ impl Span {
 
     fn fail(&mut self, kind: impl Into<Value>) {
         self.set(name::ERROR_TYPE, kind);
-        // What providers say may quote the conversation: the type is all that is told.
+        // A provider's message may quote the conversation, so only the error type is exported.
         self.status = Status::error("");
     }
 
@@ -60,11 +60,11 @@ impl Span {
     }
 }
 
-/// A step under way.
+/// A step in progress.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) number: u32,
-    /// The first of its calls that this process made.
+    /// The start of its first call in this process.
     begun: Millis,
     /// The latest call.
     call: ProviderCall,
@@ -89,7 +89,7 @@ impl Step {
         }
     }
 
-    /// Another attempt begins.
+    /// Records the start of another attempt.
     pub(crate) fn again(&mut self, call: &ProviderCall) {
         (self.call, self.failure) = (call.clone(), None);
     }
@@ -106,7 +106,7 @@ impl Step {
         self.usage = Some(usage);
     }
 
-    /// A wait was decided.
+    /// Records a scheduled wait.
     pub(crate) fn waits(&mut self, at: SystemTime, event: &EventBody) {
         let EventBody::ProviderRetry { attempt, delay_ms, category, target, failed_target, shared, .. } =
             event
@@ -131,7 +131,7 @@ impl Step {
         self.waits.push(Event::new(name::RETRY_EVENT, at, attributes, 0));
     }
 
-    /// The step ended: with the failure of its last attempt, if it failed, or because its turn was stopped.
+    /// Ends the step: with the failure of its last attempt, if it failed, or because its turn was stopped.
     pub(crate) fn end(self, at: SystemTime, is_stopped: bool) -> Span {
         let call = &self.call;
         let mut span = Span::new(format!("chat {}", call.model_name), SpanKind::Client, time(self.begun), at);
@@ -153,7 +153,7 @@ impl Step {
     }
 }
 
-/// What a call and its step have in common.
+/// Adds the attributes that attempts and steps share.
 fn asked(span: &mut Span, call: &ProviderCall) {
     span.set(name::PROVIDER, call.provider.name.unwrap_or("unknown"));
     span.set(name::REQUEST_MODEL, call.model_name.clone());
@@ -166,7 +166,8 @@ fn asked(span: &mut Span, call: &ProviderCall) {
     span.set_if(name::SERVER_PORT, url.port_or_known_default().map(i64::from));
 }
 
-/// One attempt: a request to the provider. One that is not made over HTTP says nothing of it.
+/// Returns the span of an attempt, which is a request to the provider. HTTP attributes are omitted for other
+/// transports.
 pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Span {
     let url = call.provider.url.as_deref();
     let name = if url.is_some() { "POST" } else { "attempt" };
@@ -180,7 +181,7 @@ pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Spa
         span.set(name::RESEND_COUNT, i64::from(call.op.attempt));
     }
     match end {
-        // Adapters do not report which status of success it was.
+        // Adapters do not report which success status it was.
         CallEnd::Answered => {}
         CallEnd::Failed(failure) => {
             let code = failure.code.as_deref().and_then(|code| code.parse::<i64>().ok());
@@ -196,7 +197,7 @@ pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Spa
     span
 }
 
-/// A tool that ran, as its result was told.
+/// Returns the span of a tool call.
 pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, ran_ms: u64) -> Span {
     let begun = at.checked_sub(Duration::from_millis(ran_ms)).unwrap_or(at);
     let mut span = Span::new(format!("execute_tool {name}"), SpanKind::Internal, begun, at);
@@ -210,7 +211,7 @@ pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, ran_ms:
     span
 }
 
-/// A turn.
+/// Returns the span of a turn.
 pub(crate) fn turn(end: &TurnEnd<'_>, provider: Option<&'static str>) -> Span {
     let turn: &Turn = end.turn;
     let mut span =
@@ -236,7 +237,7 @@ pub(crate) fn turn(end: &TurnEnd<'_>, provider: Option<&'static str>) -> Span {
     span
 }
 
-/// Times of turns are epoch milliseconds.
+/// Converts a time of a turn, in epoch milliseconds.
 fn time(at: Millis) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(at.0)
 }

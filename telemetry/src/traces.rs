@@ -1,4 +1,4 @@
-//! The observer that makes spans.
+//! The observer that creates spans.
 
 use std::{
     borrow::Cow,
@@ -27,16 +27,16 @@ use crate::{
     span::{self, Span, Step},
 };
 
-/// An observer that exports what it sees as spans.
+/// An observer that exports turns as spans.
 pub struct Traces {
     processor: BatchSpanProcessor,
     config: Config,
     scope: InstrumentationScope,
-    /// The turns of which a call was made in this process.
+    /// Turns with a call made by this process.
     turns: Mutex<HashMap<TurnId, Open>>,
 }
 
-/// A turn under way.
+/// A turn in progress.
 struct Open {
     trace: Trace,
     is_sampled: bool,
@@ -51,8 +51,8 @@ impl fmt::Debug for Traces {
 }
 
 impl Traces {
-    /// Exports to `exporter`, in batches, on a thread of its own. The standard environment variables say how: those for the
-    /// sampler, the resource and the batches.
+    /// Creates an observer that exports to `exporter`, in batches, on its own thread. The standard environment
+    /// variables configure the sampler, the resource and the batches.
     pub fn new(mut exporter: impl SpanExporter + 'static) -> Self {
         let config = Config::default();
         let resource = resource();
@@ -63,7 +63,7 @@ impl Traces {
         Self { processor, config, scope, turns: Mutex::default() }
     }
 
-    /// Exports what is waiting and stops. Blocks for up to `within`: call it where blocking is allowed.
+    /// Exports pending spans, and stops. Blocks for up to `within`, so call it only where blocking is allowed.
     pub fn shutdown(&self, within: Duration) {
         if let Err(error) = self.processor.shutdown_with_timeout(within) {
             tracing::warn!(%error, "some spans were not exported");
@@ -80,7 +80,7 @@ impl Traces {
         Open { trace, is_sampled, provider: None, step: None }
     }
 
-    /// Decides once per turn, from its trace alone: every process decides alike.
+    /// Whether the trace is sampled. Decided once per turn from the trace id alone, so that all processes agree.
     fn samples(&self, trace: &Trace) -> bool {
         let parent = trace.caller.clone().map(|caller| Context::new().with_remote_span_context(caller));
         let kind = SpanKind::Internal;
@@ -199,7 +199,7 @@ impl Observer for Traces {
         let open = self.lock().remove(end.turn.id());
         let (trace, is_sampled, provider, step) = match open {
             Some(Open { trace, is_sampled, provider, step }) => (trace, is_sampled, provider, step),
-            // No call was made in this process.
+            // This process made no call.
             None => {
                 let trace = Trace::of(end.conversation_id, end.turn.id(), end.trace);
                 let is_sampled = self.samples(&trace);
@@ -217,7 +217,8 @@ impl Observer for Traces {
     }
 }
 
-/// What the environment says of this process; it is called `everturn` unless another name is given there.
+/// Returns the resource that describes this process. The service name is `everturn` unless the environment sets
+/// another.
 fn resource() -> Resource {
     let named = env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty())
         || env::var("OTEL_RESOURCE_ATTRIBUTES").is_ok_and(|all| all.contains("service.name="));
@@ -229,7 +230,7 @@ fn resource() -> Resource {
     }
 }
 
-/// Steps are named `<turn>#<number>`.
+/// Returns the number of a step. Step ids have the form `<turn>#<number>`.
 fn number(step: &StepId) -> u32 {
     step.as_str().rsplit('#').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }

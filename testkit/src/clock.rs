@@ -1,4 +1,4 @@
-//! Time that moves only when everyone waits, and the executor that moves it.
+//! A fake clock, and the executor that advances it.
 
 use std::{
     future::{Future, poll_fn},
@@ -12,11 +12,11 @@ use std::{
 
 use everturn_kernel::Millis;
 
-/// More polls than any script needs: whoever gets here spins.
+/// Maximum number of polls of a run. No script needs more unless the future spins.
 const MOST_POLLS: u32 = 200_000;
 
-/// A fake clock with an executor. Its time moves only when the future that it runs waits, straight to the next moment
-/// for which something sleeps. Clones are the same clock.
+/// A fake clock with an executor. Time advances only when the future being run waits, directly to the end of the next
+/// sleep. Clones share the clock.
 ///
 /// ```
 /// use everturn_kernel::Millis;
@@ -32,38 +32,39 @@ const MOST_POLLS: u32 = 200_000;
 pub struct Clock(Arc<Mutex<Hands>>);
 
 struct Hands {
-    /// Never goes back; sleeps go by it.
+    /// Never goes back. Sleeps use it.
     steady: u64,
-    /// What people read; may be set.
+    /// The displayed time. Can be set.
     wall: u64,
     timers: Vec<(u64, Waker)>,
     stopped: bool,
 }
 
 impl Clock {
-    /// A clock that shows this time.
+    /// Creates a clock that shows this time.
     pub fn new(now: Millis) -> Self {
         Self(Arc::new(Mutex::new(Hands { steady: 0, wall: now.0, timers: Vec::new(), stopped: false })))
     }
 
-    /// What it shows.
+    /// Returns the displayed time.
     pub fn now(&self) -> Millis {
         Millis(self.hands().wall)
     }
 
-    /// Sets what it shows, as a person or a time server does. Sleeps that run are not touched by that.
+    /// Sets the displayed time, like a person or a time server would. Sleeps in progress are not affected.
     pub fn set(&self, now: Millis) {
         self.hands().wall = now.0;
     }
 
-    /// Lets that many milliseconds pass. Call it between two runs: a sleep that is over by then ends in the next one.
+    /// Advances the clock by this many milliseconds. Call it between two runs. A sleep that is over by then ends in the
+    /// next run.
     pub fn advance(&self, ms: u64) {
         let mut hands = self.hands();
         hands.steady = hands.steady.saturating_add(ms);
         hands.wall = hands.wall.saturating_add(ms);
     }
 
-    /// Waits that many milliseconds of this clock's time, from now. It ends only below [`run`](Self::run).
+    /// Sleeps for this many milliseconds of the clock's time. Only ends inside [`run`](Self::run).
     pub fn sleep(&self, ms: u64) -> impl Future<Output = ()> + Send + use<> {
         let clock = self.clone();
         let until = self.hands().steady.saturating_add(ms);
@@ -77,11 +78,11 @@ impl Clock {
         })
     }
 
-    /// Runs a future to its end. It is polled when it was woken, and only then; when it was not, time moves to the end of
-    /// the next sleep. `None` = it waits and nothing will wake it, or [`stop`](Self::stop) was called.
+    /// Runs a future to completion. Polls it only when it was woken. Otherwise, advances time to the end of the next
+    /// sleep. Returns `None` if the future waits and nothing will wake it, or if [`stop`](Self::stop) was called.
     ///
     /// # Panics
-    /// After 200,000 polls: the future spins.
+    /// If the future was polled 200,000 times: it spins.
     pub fn run<F: Future>(&self, future: F) -> Option<F::Output> {
         self.hands().stopped = false;
         self.hands().timers.clear();
@@ -100,10 +101,10 @@ impl Clock {
                 return None;
             }
         }
-        panic!("polled {MOST_POLLS} times: something spins");
+        panic!("polled {MOST_POLLS} times: the future spins");
     }
 
-    /// Ends the current [`run`](Self::run), as the end of the process does: whatever runs stops where it is.
+    /// Ends the current [`run`](Self::run) like the end of the process: all work stops where it is.
     pub fn stop(&self) {
         self.hands().stopped = true;
     }
@@ -130,7 +131,7 @@ impl Clock {
     }
 
     fn hands(&self) -> MutexGuard<'_, Hands> {
-        self.0.lock().expect("no one panics with the clock in hand")
+        self.0.lock().expect("no thread panics while it holds the clock")
     }
 }
 

@@ -1,11 +1,11 @@
-//! Where the process ends.
+//! Crash points.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
 };
 
-/// Counts the points at which the process can end, and says at which it does.
+/// Counts the points at which the process can end, and decides at which it does.
 #[derive(Clone)]
 pub(crate) struct Crash {
     passed: Arc<AtomicU32>,

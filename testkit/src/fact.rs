@@ -1,30 +1,30 @@
-//! One thing that happened.
+//! Facts: what happened in a world.
 
 use everturn_kernel::{Input, Op};
 use everturn_wire::{Chunk, EventBody, Failure, Role};
 use serde_json::Value;
 
-/// One thing that happened.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fact {
-    /// The turn was saved; what is kept and told next was saved with it.
+    /// The turn was saved, together with the following kept chunks and published events.
     Saved,
-    /// What is told next is told without being saved.
+    /// The following events are published without a save.
     Unsaved,
-    /// Watchers were told this.
+    /// An event was published.
     Told(EventBody),
-    /// This went into history.
+    /// A chunk was added to the history.
     Kept(Role, Chunk),
     /// A provider call started.
     Called(Op),
-    /// That call failed, by its own word.
+    /// A provider call failed.
     Failed(Op, Failure),
-    /// A sleep of that many milliseconds began.
+    /// A sleep of this many milliseconds began.
     Slept(u64),
     /// A tool started.
     Ran {
-        /// The step that asked for it.
+        /// The step that made the call.
         step: u32,
         /// The call's id.
         id: String,
@@ -38,17 +38,17 @@ pub enum Fact {
         /// The number of the attempt, from 0.
         attempt: u32,
     },
-    /// A started tool is gone: it answered, or was dropped.
+    /// A running tool ended: it answered, or was dropped.
     Stopped,
-    /// Someone outside said this.
+    /// An input from outside arrived.
     Heard(Input),
-    /// A new process took the turn up.
+    /// A new process resumed the turn.
     Restarted,
 }
 
 impl Fact {
-    /// The fact on one line: events as they are on the wire, history after `|`, what was done after `>`. None for what
-    /// would only repeat what other lines say.
+    /// Formats the fact on one line: events as on the wire, history after `|`, actions after `>`. Returns `None` for
+    /// facts that would repeat other lines.
     ///
     /// ```
     /// use everturn_testkit::Fact;
@@ -78,8 +78,8 @@ impl Fact {
     }
 }
 
-/// `{"type":"a","x":1,"y":"b"}` as `a x=1 y="b"`, sorted; moments and step ids say nothing here. Of a chain of retries its
-/// phase and number: the rest was told before.
+/// Formats `{"type":"a","x":1,"y":"b"}` as `a x=1 y="b"`, sorted. Omits times and step ids. Of a series of retries,
+/// only the phase and number are kept; the rest was published before.
 fn fields(json: &Value) -> String {
     let Value::Object(fields) = json else { return json.to_string() };
     let mut words: Vec<_> = fields

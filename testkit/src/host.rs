@@ -1,4 +1,4 @@
-//! What the driver needs from outside, scripted; the process may end at any point of it.
+//! A scripted host. The process may end at any point.
 
 mod call;
 mod tool;
@@ -27,10 +27,10 @@ use futures_util::{
 
 use crate::{Clock, Fact, Log, Person, START, Script, crash::Crash};
 
-/// Inputs that tools printed and the turn has not taken in yet.
+/// Tool output that the turn has not handled yet.
 type Printed = Arc<Mutex<VecDeque<Input>>>;
 
-/// The process ended at the point that [`ScriptedHost::crash_at`] named.
+/// The process ended at the point given to [`ScriptedHost::crash_at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crashed;
 
@@ -42,30 +42,30 @@ impl fmt::Display for Crashed {
 
 impl error::Error for Crashed {}
 
-/// A host that plays a [`Script`]: model, tools, people, a disk with one snapshot on it. What it does and is told goes
-/// into a [`Log`]. [`World`](crate::World) has one; use it by itself to test your own way to drive a turn.
+/// A host that plays a [`Script`]: model, tools, people, and a disk with one snapshot. It records everything in a
+/// [`Log`]. [`World`](crate::World) contains one. Use it directly to test your own driver.
 pub struct ScriptedHost {
     script: Script,
     clock: Clock,
     log: Log,
     crash: Crash,
-    /// The turn as last saved, as JSON.
+    /// The last saved turn, as JSON.
     saved: Option<String>,
-    /// The number of the step's attempt that is played while it was not retried, and of the one played last: a summary begins
-    /// the retries of its step anew.
+    /// The index of the scripted attempt for the first call of the current series of retries, and of the last one
+    /// played. A summary starts a new series within a step.
     base: (u32, u32),
     played: u32,
-    /// What is still to be said from outside.
+    /// Remaining inputs from outside.
     outside: VecDeque<(u64, Input)>,
-    /// What was heard but not yet saved: it would be said again.
+    /// Inputs that were delivered but not saved yet. After a crash, they are delivered again.
     unsaved: Vec<(u64, Input)>,
-    /// Wakes for what comes next from outside.
+    /// Wakes the host for the next input from outside.
     next: Option<BoxFuture<'static, ()>>,
     printed: Printed,
 }
 
 impl ScriptedHost {
-    /// Plays this script on this clock.
+    /// Creates a host that plays this script on this clock.
     pub fn new(script: Script, clock: Clock, log: Log) -> Self {
         let outside = script.outside.iter().cloned().collect();
         let (crash, printed) = (Crash::never(), Arc::default());
@@ -73,23 +73,24 @@ impl ScriptedHost {
         Self { script, clock, log, crash, saved: None, base, played, outside, unsaved, next: None, printed }
     }
 
-    /// Lets the process end at that point, counted from 0 and from now. Points are: before and after each commit, each
-    /// beat of a stream, the start of each tool.
+    /// Makes the process end at this point, counted from 0 and from now. Points are: before and after each commit, each
+    /// beat of a stream, and the start of each tool.
     pub fn crash_at(&mut self, point: u32) {
         self.crash = Crash::at(point);
     }
 
-    /// Lets the process not end again. Points are counted from 0.
+    /// Disables further crashes. Points are counted from 0 again.
     pub fn crash_never(&mut self) {
         self.crash = Crash::never();
     }
 
-    /// How many points at which the process could end were passed.
+    /// Returns the number of points passed at which the process could have ended.
     pub fn points(&self) -> u32 {
         self.crash.passed()
     }
 
-    /// A new process: it has what was saved and nothing else. What was said from outside and never saved is said again.
+    /// Starts a new process, which has only what was saved. Inputs that were delivered but never saved are delivered
+    /// again.
     pub fn restart(&mut self) {
         self.next = None;
         self.printed = Arc::default();
@@ -99,16 +100,16 @@ impl ScriptedHost {
         self.note(Fact::Restarted);
     }
 
-    /// The turn as last saved, read back from JSON; `None` = it was never saved.
+    /// Returns the last saved turn, parsed from JSON; `None` if it was never saved.
     ///
     /// # Panics
-    /// When a snapshot cannot be read back.
+    /// If the snapshot cannot be parsed.
     pub fn saved(&self) -> Option<Snapshot> {
         let json = self.saved.as_deref()?;
-        Some(serde_json::from_str(json).expect("a snapshot is read back"))
+        Some(serde_json::from_str(json).expect("the snapshot parses"))
     }
 
-    /// Someone outside says this, that many milliseconds from now, after all that is to be said until then.
+    /// Schedules an input from outside in this many milliseconds, after all inputs already scheduled until then.
     pub fn say_in(&mut self, after_ms: u64, input: Input) {
         let at = self.clock.now().since(START) + after_ms;
         let place = self.outside.partition_point(|(earlier, _)| *earlier <= at);
@@ -116,20 +117,20 @@ impl ScriptedHost {
         self.next = None;
     }
 
-    /// The person of the script answers a request for approval.
+    /// Lets the script's person answer a request for approval.
     fn answer(&mut self, event: &EventBody) {
         let (Some(Person { after_ms, allows }), EventBody::ApprovalRequested { step_id, tool_call_id, .. }) =
             (self.script.person, event)
         else {
             return;
         };
-        // Every story is that of one turn.
+        // A script has only one turn.
         let (step, call_id) = (step_id.step().unwrap_or_default(), tool_call_id.clone());
         let answer = Answer { step, call_id, allows, whole_tool: false, reason: None, name: None, via: None };
         self.say_in(after_ms, Input::Answer(Box::new(answer)));
     }
 
-    /// The retries of a step are counted anew: what it is asked next is its next attempt all the same.
+    /// Starts a new series of retries, which continues with the step's next attempt.
     fn begin_series(&mut self, event: &EventBody) {
         match event {
             EventBody::ReportForced { by: ForcedBy::MaxSteps, .. } => {}
@@ -140,7 +141,7 @@ impl ScriptedHost {
         }
     }
 
-    /// When someone outside speaks next.
+    /// Returns when the next input from outside is due.
     pub(crate) fn next_said(&self) -> Option<Millis> {
         self.outside.front().map(|(at, _)| START.plus(*at))
     }
@@ -185,14 +186,15 @@ impl Host for ScriptedHost {
     }
 
     fn tell(&mut self, _: &Turn, effects: &mut Effects) {
-        assert!(!effects.is_empty() && !effects.is_binding(), "told without being saved: {effects:?}");
+        assert!(!effects.is_empty() && !effects.is_binding(), "published without being saved: {effects:?}");
         self.note(Fact::Unsaved);
         self.publish(effects);
     }
 
     fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.note(Fact::Called(op));
-        // By the step and by how often it was retried, so that a call which a crash cut off gets the same answer again.
+        // Select the answer by step and number of retries, so that a call interrupted by a crash gets the same answer
+        // again.
         let retries = turn.retry().map_or(0, |retry| retry.attempt + 1);
         let beats = if turn.is_summarizing() {
             self.script.summary_beats(retries)
@@ -252,7 +254,7 @@ impl Host for ScriptedHost {
 
     fn leaves(&mut self, want: Want) -> bool {
         let now = self.clock.now();
-        // Whoever says something wakes the turn, so a turn that has something to hear is not left.
+        // An input wakes the turn, so the host does not leave a turn with a pending input.
         let hears = self.next_said().is_some_and(|at| at <= now);
         let waits = match want {
             Want::Wake(_, until) => until > now,
@@ -286,7 +288,7 @@ impl Host for ScriptedHost {
     }
 }
 
-/// Lets everyone be polled once more, so that what was just printed is seen.
+/// Yields once, so that new output is handled.
 async fn let_others_look() {
     let mut asked = false;
     std::future::poll_fn(|cx| {

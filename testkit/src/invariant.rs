@@ -1,4 +1,4 @@
-//! What must hold in every turn.
+//! The invariants of every turn.
 
 /// Returns the violation unless the condition holds.
 macro_rules! ensure {
@@ -27,7 +27,7 @@ use history::History;
 use screen::Screen;
 use tool::Tools;
 
-/// An invariant that was broken, in words.
+/// A violated invariant, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(String);
 
@@ -45,23 +45,24 @@ impl fmt::Display for Violation {
 
 impl error::Error for Violation {}
 
-/// Follows one turn as a client does (text is shown as it comes and dropped on a rewind), as a provider does (history must
-/// be well-formed whenever it is sent) and with a watch in hand. Over any number of processes:
+/// Checks the invariants of one turn, over any number of processes. Follows it like a client (shows text, and discards
+/// it on a rewind), like a provider (history must be valid whenever it is sent), and with a clock.
 ///
-/// - the prompt comes first; then, at the end, one `done` and one `turn-sealed`, and nothing after it;
-/// - the text and reasoning shown are those that are kept, and an error that is told is kept;
-/// - every call that is shown or kept has exactly one result, and has it before a provider is asked again;
-/// - provider calls are consecutive, and so are the retries of a step;
-/// - a retry comes before content, waits at least as long as the hint of the target that is asked (unless it is told to be clamped), and fits the budget; its wait is slept
-///   and not cut short, unless somebody said so; the end of a series of retries is told;
-/// - a turn that must report ends with one report, and well only with one of the model; guidance is never a user's message;
-/// - the history is summarized once at a time, the end of that is told, and the retries of the step begin anew with it;
-/// - a tool starts after that was saved and after the end of the stream (unless tools are eager), at most once for each
-///   call (unless it is idempotent and a crash came between), and no more run at once than the settings allow;
-/// - a call that must be checked starts only after it was allowed; each request for approval and each review ends once.
+/// - The prompt comes first. At the end come one `done` and one `turn-sealed`, and nothing after that.
+/// - The text and reasoning shown are those kept, and a published error is kept.
+/// - Every call shown or kept has exactly one result, before the provider is called again.
+/// - Provider calls are numbered consecutively, and so are the retries of a step.
+/// - A retry comes before content, waits at least as long as its target's hint (unless it is marked as clamped), and
+///   fits the budget. Its wait is slept in full unless somebody ends it. The end of a series of retries is published.
+/// - A turn that must report ends with one report, and ends well only with one by the model. Guidance is never a user
+///   message.
+/// - At most one summary is made at a time. Its end is published, and the retries of the step start again with it.
+/// - A tool starts after a save and after the end of the stream (unless tools are eager), and at most once per call
+///   (unless it is idempotent and a crash came between). No more tools run at once than the settings allow.
+/// - A call that must be checked starts only after it was allowed. Each request for approval and each review ends once.
 ///
-/// [`World::check`](crate::World::check) asks it about all that happened. To check a turn that you drive yourself, show
-/// it each [`Fact`], or, where there is no log, each [`Effect`] and each call:
+/// [`World::check`](crate::World::check) applies it to everything that happened. To check a turn that you drive
+/// yourself, pass it each [`Fact`] or, without a log, each [`Effect`] and each call:
 ///
 /// ```
 /// use everturn_kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn};
@@ -86,17 +87,17 @@ pub struct Invariants {
     done: Option<DoneReason>,
     sealed: bool,
     errors: u32,
-    /// The call that was made last.
+    /// The last call made.
     asked: Option<Op>,
-    /// A process was started since.
+    /// Whether a process was started since.
     restarted: bool,
     rewinds: u32,
-    /// A summary is being made.
+    /// Whether a summary is being made.
     compacting: bool,
-    /// Whether the turn must end with a report, and whether the one it told was the model's.
+    /// Whether the turn must end with a report, and whether the published one was the model's.
     must_report: bool,
     report: Option<bool>,
-    /// Whether what was shown may be taken back without a restart.
+    /// Whether shown content may be withdrawn without a restart.
     may_rewind: bool,
     screen: Screen,
     history: History,
@@ -106,7 +107,7 @@ pub struct Invariants {
 }
 
 impl Invariants {
-    /// Of a turn with these settings.
+    /// Creates the invariants of a turn with these settings.
     pub fn new(settings: &Settings) -> Self {
         Self {
             now: Millis(0),
@@ -129,17 +130,17 @@ impl Invariants {
         }
     }
 
-    /// Of a turn whose calls of these tools must be checked before they run.
+    /// Sets the tools whose calls must be checked before they run.
     #[must_use]
     pub fn checking(mut self, checks: &[(String, Check)]) -> Self {
         self.approvals = Approvals::new(checks);
         self
     }
 
-    /// Takes in what happened next, at this moment.
+    /// Checks the next fact, which happened at this time.
     ///
     /// # Errors
-    /// When that may not be. What comes after a violation proves nothing.
+    /// Returns the violated invariant. After a violation, further results are meaningless.
     pub fn see(&mut self, at: Millis, fact: &Fact) -> Result<(), Violation> {
         if at < self.now {
             self.chain.clock_was_set_back();
@@ -151,7 +152,7 @@ impl Invariants {
             Fact::Told(event) => {
                 let rewinds = matches!(event, EventBody::StepRewound { .. });
                 let may = self.restarted || self.may_rewind;
-                ensure!(!rewinds || may, "content was taken back without a restart");
+                ensure!(!rewinds || may, "content was withdrawn without a restart");
                 self.told(event)
             }
             Fact::Kept(role, chunk) => self.history.keep(*role, chunk),
@@ -181,10 +182,10 @@ impl Invariants {
         }
     }
 
-    /// Takes in an effect, where there is no log: nothing is known of hints, sleeps and tools then.
+    /// Checks an effect, if there is no log. Hints, sleeps and tools cannot be checked then.
     ///
     /// # Errors
-    /// When that may not be.
+    /// Returns the violated invariant.
     pub fn see_effect(&mut self, effect: &Effect) -> Result<(), Violation> {
         match effect {
             Effect::Tell(event) => self.told(event),
@@ -192,51 +193,51 @@ impl Invariants {
         }
     }
 
-    /// A provider is sent the history as it is now.
+    /// Checks the history at the start of a provider call.
     ///
     /// # Errors
-    /// When that may not be.
+    /// Returns the violated invariant.
     pub fn asked(&mut self, op: Op) -> Result<(), Violation> {
         ensure!(!self.sealed, "call {op} after the seal");
         self.history.is_complete().map_err(|open| Violation::new(format!("call {op} with {open}")))?;
         let [again, next] = self.asked.map_or([Op::default(); 2], |Op { step, attempt }| {
             [Op { step, attempt: attempt.saturating_add(1) }, Op { step: step.saturating_add(1), attempt: 0 }]
         });
-        // A call that a crash cut off is not named again, even if it had not begun.
+        // The number of a call interrupted by a crash is not used again, even if the call had not begun.
         let was_cut = self.restarted && op >= again && op.step <= next.step;
-        ensure!(op == again || op == next || was_cut, "call {op} where {again} or {next} was due");
+        ensure!(op == again || op == next || was_cut, "call {op}, expected {again} or {next}");
         (self.asked, self.restarted) = (Some(op), false);
         Ok(())
     }
 
-    /// The turn is over, and nothing of it runs any more.
+    /// Checks the end of the turn, when nothing of it runs any more.
     ///
     /// # Errors
-    /// When something is left open, or what was shown is not what was kept.
+    /// Returns the violated invariant: something is unfinished, or what was shown differs from what was kept.
     pub fn end(&self) -> Result<(), Violation> {
         ensure!(self.sealed, "the turn was not sealed");
         self.chain.end()?;
         self.tools.end()?;
         self.approvals.end()?;
-        ensure!(!self.compacting, "the end of a summary was never told");
+        ensure!(!self.compacting, "the end of a summary was never published");
         self.history.is_complete().map_err(|open| Violation::new(format!("sealed with {open}")))?;
         self.screen.end(&self.history)?;
         let (told, kept) = (self.errors, self.history.errors);
-        ensure!(told == kept, "{told} errors were told and {kept} were kept");
+        ensure!(told == kept, "{told} errors were published, but {kept} were saved");
         let failed = u32::from(self.done == Some(DoneReason::Error));
-        ensure!(told == failed, "{told} errors were told, {failed} are due");
+        ensure!(told == failed, "{told} errors were published, expected {failed}");
         Ok(())
     }
 
-    /// How often shown text was taken back.
+    /// Returns how often shown text was withdrawn.
     pub fn rewinds(&self) -> u32 {
         self.rewinds
     }
 
     fn told(&mut self, event: &EventBody) -> Result<(), Violation> {
         let seals = matches!(event, EventBody::TurnSealed);
-        ensure!(!self.sealed, "told after the seal: {}", shown(event));
-        ensure!(self.done.is_none() || seals, "told after done: {}", shown(event));
+        ensure!(!self.sealed, "event after the seal: {}", shown(event));
+        ensure!(self.done.is_none() || seals, "event after done: {}", shown(event));
         self.begins(event)?;
         match event {
             EventBody::TextDelta { .. } | EventBody::ReasoningDelta { .. } | EventBody::ToolCall { .. } => {
@@ -261,7 +262,10 @@ impl Invariants {
             EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
             EventBody::CompactionStarted { .. } => {
-                ensure!(!mem::replace(&mut self.compacting, true), "a summary is made twice at once");
+                ensure!(
+                    !mem::replace(&mut self.compacting, true),
+                    "a summary began before the previous one ended"
+                );
                 self.chain.new_series();
             }
             EventBody::CompactionCompleted { .. } => {
@@ -271,7 +275,7 @@ impl Invariants {
             // The step is asked again.
             EventBody::ReportForced { by, .. } if *by != ForcedBy::MaxSteps => self.chain.new_series(),
             EventBody::FinalReport(report) => {
-                ensure!(self.must_report, "a report that nobody asked for");
+                ensure!(self.must_report, "a report that was not requested");
                 ensure!(self.report.is_none(), "a second report");
                 ensure!(report.success == report.report.is_some(), "not a report: {report:?}");
                 self.report = Some(report.success);
@@ -281,12 +285,15 @@ impl Invariants {
                 ensure!(!hands_over || *reason == DoneReason::ToolCalls, "{reason:?} hands calls over");
                 self.done = Some(reason.clone());
                 let reported = self.report == Some(true);
-                ensure!(self.must_report == self.report.is_some(), "not one report at the end");
+                ensure!(
+                    self.must_report == self.report.is_some(),
+                    "the number of reports at the end is wrong"
+                );
                 let is_due = !self.must_report || *reason != DoneReason::Stop || reported;
-                ensure!(is_due, "a turn ends well without its report");
+                ensure!(is_due, "a turn ends successfully without its report");
                 ensure!(
                     !self.must_report || *reason != DoneReason::MaxSteps,
-                    "the steps end before the report"
+                    "the step limit ends a turn that must report"
                 );
             }
             EventBody::Error { .. } => self.errors += 1,
@@ -299,7 +306,7 @@ impl Invariants {
         self.screen.show(event)
     }
 
-    /// The prompt comes first, once; a turn that tries another one again has none.
+    /// Checks that the prompt comes first, once. A turn that repeats another one has none.
     fn begins(&mut self, event: &EventBody) -> Result<(), Violation> {
         let again = matches!(event, EventBody::TurnStart { retry_of: Some(_), .. });
         let first = again || matches!(event, EventBody::UserMessage { .. });

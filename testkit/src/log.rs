@@ -1,4 +1,4 @@
-//! What happened, in order.
+//! A log of what happened.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -7,7 +7,7 @@ use everturn_wire::{Chunk, Role};
 
 use crate::Fact;
 
-/// What happened, in order. Clones are the same log.
+/// A log of facts, in order. Clones share the log.
 ///
 /// ```
 /// use everturn_kernel::Millis;
@@ -25,38 +25,38 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log whose transcript counts from this moment.
+    /// Creates an empty log. Its transcript counts time from this moment.
     pub fn new(start: Millis) -> Self {
         Self { start, facts: Arc::default() }
     }
 
-    /// Notes a fact.
+    /// Records a fact.
     pub fn note(&self, now: Millis, fact: Fact) {
         self.facts().push((now, fact));
     }
 
-    /// Shows all facts to the closure, oldest first. The closure must not note further ones.
+    /// Calls the closure with each fact, oldest first. The closure must not record facts.
     pub fn each(&self, mut see: impl FnMut(Millis, &Fact)) {
         for (at, fact) in self.facts().iter() {
             see(*at, fact);
         }
     }
 
-    /// What the closure makes of the facts that it picks.
+    /// Returns the results of the closure for the facts that it selects.
     pub fn pick<T>(&self, mut pick: impl FnMut(&Fact) -> Option<T>) -> Vec<T> {
         let mut picked = Vec::new();
         self.each(|_, fact| picked.extend(pick(fact)));
         picked
     }
 
-    /// The same, with the moment of each fact.
+    /// Like [`Self::pick`], with the time of each fact.
     pub fn pick_at<T>(&self, mut pick: impl FnMut(Millis, &Fact) -> Option<T>) -> Vec<T> {
         let mut picked = Vec::new();
         self.each(|at, fact| picked.extend(pick(at, fact)));
         picked
     }
 
-    /// What was kept in history.
+    /// Returns what was kept in the history.
     pub fn history(&self) -> Vec<(Role, Chunk)> {
         self.pick(|fact| match fact {
             Fact::Kept(role, chunk) => Some((*role, chunk.clone())),
@@ -64,18 +64,18 @@ impl Log {
         })
     }
 
-    /// The provider calls.
+    /// Returns the provider calls.
     pub fn calls(&self) -> Vec<Op> {
         self.pick(|fact| if let Fact::Called(op) = fact { Some(*op) } else { None })
     }
 
-    /// The sleeps, in milliseconds as they were asked for.
+    /// Returns the requested sleeps, in milliseconds.
     pub fn sleeps(&self) -> Vec<u64> {
         self.pick(|fact| if let Fact::Slept(ms) = fact { Some(*ms) } else { None })
     }
 
-    /// What happened, to be read and compared: each fact on one line (see [`Fact::line`]), after the milliseconds since
-    /// the start.
+    /// Returns the facts for reading and comparing, one per line (see [`Fact::line`]), each after the milliseconds
+    /// since the start.
     pub fn transcript(&self) -> String {
         let mut transcript = String::new();
         self.each(|at, fact| {
@@ -87,6 +87,6 @@ impl Log {
     }
 
     fn facts(&self) -> MutexGuard<'_, Vec<(Millis, Fact)>> {
-        self.facts.lock().expect("no one panics with the log in hand")
+        self.facts.lock().expect("no thread panics while it holds the log")
     }
 }

@@ -1,28 +1,28 @@
-//! How one process came to its end.
+//! How a process ended.
 
 use everturn_kernel::{Turn, Want};
 
-/// How one process came to its end.
+/// How a process ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Run {
     /// The turn is sealed.
     Sealed(Turn),
-    /// The host left the turn, as it was saved, while it wanted this.
+    /// The host left the turn in its saved state, with this want.
     Left(Turn, Want),
     /// The process ended at the crash point.
     Crashed,
-    /// All wait, and nothing will ever come.
+    /// All tasks wait, and nothing will wake them.
     Stuck,
 }
 
 impl Run {
-    /// The sealed turn.
+    /// Returns the turn if it is sealed.
     pub fn sealed(self) -> Option<Turn> {
         if let Self::Sealed(turn) = self { Some(turn) } else { None }
     }
 
-    /// The turn, where the process ended in good order: it is sealed, or was left.
+    /// Returns the turn if it is sealed or was left.
     pub fn turn(self) -> Option<Turn> {
         match self {
             Self::Sealed(turn) | Self::Left(turn, _) => Some(turn),

@@ -1,4 +1,4 @@
-//! A retry strategy whose sleep moves a fake clock.
+//! A retry strategy that sleeps on a fake clock.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use crate::{Clock, Fact, Log};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Nap {
-    /// It lasts as long as was asked for.
+    /// Lasts as long as requested.
     #[default]
     Whole,
-    /// It ends early, after half of what was asked for, rounded up to a millisecond.
+    /// Ends early, after half the requested time, rounded up to a millisecond.
     Half,
-    /// It never ends.
+    /// Never ends.
     Endless,
 }
 
@@ -42,7 +42,7 @@ pub struct FakeSleep {
 }
 
 impl FakeSleep {
-    /// Asks this schedule and sleeps on this clock, whole naps.
+    /// Creates a strategy with this schedule that sleeps on this clock.
     pub fn new(schedule: impl Schedule + Send + Sync + 'static, clock: Clock) -> Self {
         Self::shared(Arc::new(schedule), clock)
     }
@@ -51,13 +51,13 @@ impl FakeSleep {
         Self { schedule, clock, log: None, nap: Nap::Whole }
     }
 
-    /// Notes each sleep in this log, as [`Fact::Slept`].
+    /// Records each sleep in this log, as [`Fact::Slept`].
     #[must_use]
     pub fn logged(self, log: Log) -> Self {
         Self { log: Some(log), ..self }
     }
 
-    /// Sleeps like this.
+    /// Sets how sleeps behave.
     #[must_use]
     pub fn nap(self, nap: Nap) -> Self {
         Self { nap, ..self }

@@ -1,7 +1,7 @@
-//! What may happen to a turn, to be drawn by `proptest`: likely or not, well-behaved or not.
+//! Strategies for `proptest`: what may happen to a turn, likely or not, valid or not.
 //!
-//! [`any_script`] is all that most property tests need. The others are its parts, for scripts of your own: each is an
-//! ordinary strategy, to be mapped and combined.
+//! Most property tests need only [`any_script`]. The others are its parts, for your own scripts. Each is an ordinary
+//! strategy that can be mapped and combined.
 //!
 //! ```
 //! use everturn_kernel::{Budget, Settings};
@@ -16,7 +16,7 @@
 //! });
 //! TestRunner::deterministic().run(&scripts, |script| {
 //!     let mut world = World::new(script);
-//!     world.run().sealed().expect("it gives up");
+//!     world.run().sealed().expect("the turn gives up");
 //!     world.check();
 //!     prop_assert!(world.log().sleeps().iter().sum::<u64>() <= 3_600_000);
 //!     Ok(())

@@ -1,4 +1,4 @@
-//! A turn, its surroundings, and what they have seen.
+//! A world: a turn, its environment, and a log.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use everturn_wire::TurnId;
 
 use crate::{Clock, FakeSleep, Invariants, Log, Nap, Run, Script, ScriptedHost, Violation};
 
-/// When every script begins.
+/// The start time of every script.
 pub const START: Millis = Millis(1_700_000_000_000);
 
-/// More processes than any script needs: whoever gets here makes no headway.
+/// Maximum number of processes of a run. No script needs more unless it makes no progress.
 const MOST_PROCESSES: u32 = 10_000;
 
-/// A turn, its surroundings, and what they have seen.
+/// A turn, its environment, and a log.
 ///
 /// [`run`](Self::run) plays the script to its end, whatever happens. [`begin`](Self::begin) and
-/// [`recover`](Self::recover) are single processes, for tests that look at what is between them.
+/// [`recover`](Self::recover) run a single process, for tests that inspect the state in between.
 ///
 /// ```
 /// use everturn_kernel::Input;
@@ -40,21 +40,21 @@ pub struct World {
     host: ScriptedHost,
     schedule: Option<Arc<dyn Schedule + Send + Sync>>,
     nap: Nap,
-    /// How the last process ended; none has run yet.
+    /// How the last process ended; `None` before the first.
     last: Option<Last>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Sealed,
-    /// Until that moment, if there is one, or until somebody says something.
+    /// Left until this time, if any, or until an input arrives.
     Left(Option<Millis>),
     Crashed,
     Stuck,
 }
 
 impl World {
-    /// A world in which this script is about to begin, at [`START`].
+    /// Creates a world in which this script begins at [`START`].
     pub fn new(script: Script) -> Self {
         let (clock, log) = (Clock::new(START), Log::new(START));
         let host = ScriptedHost::new(script.clone(), clock.clone(), log.clone());
@@ -62,68 +62,69 @@ impl World {
         Self { nap: script.nap, script, clock, log, host, schedule, last: None }
     }
 
-    /// Retries by this schedule instead of the script's.
+    /// Replaces the script's schedule.
     #[must_use]
     pub fn with_schedule(self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
         Self { schedule: Some(Arc::new(schedule)), ..self }
     }
 
-    /// From now on no retry strategy is injected.
+    /// Removes the retry strategy from now on.
     pub fn without_strategy(&mut self) {
         self.schedule = None;
     }
 
-    /// From now on sleeps behave like this.
+    /// Sets how sleeps behave from now on.
     pub fn nap(&mut self, nap: Nap) {
         self.nap = nap;
     }
 
-    /// Lets the process end at that point, counted from 0 and from now: see [`ScriptedHost::crash_at`].
+    /// Makes the process end at this point, counted from 0 and from now; see [`ScriptedHost::crash_at`].
     pub fn crash_at(&mut self, point: u32) {
         self.host.crash_at(point);
     }
 
-    /// No further crash.
+    /// Disables further crashes.
     pub fn crash_never(&mut self) {
         self.host.crash_never();
     }
 
-    /// How many points at which the process could end were passed, counted from the last call of
+    /// Returns the number of points passed at which the process could have ended, counted from the last call of
     /// [`crash_at`](Self::crash_at) or [`crash_never`](Self::crash_never).
     pub fn points(&self) -> u32 {
         self.host.points()
     }
 
-    /// Someone outside says this now: the next process hears it first.
+    /// Adds an input from outside, which the next process handles first.
     pub fn say(&mut self, input: Input) {
         self.say_in(0, input);
     }
 
-    /// Someone outside says this in so many milliseconds, after all that is still to be said.
+    /// Schedules an input from outside in this many milliseconds, after all inputs scheduled until then.
     pub fn say_in(&mut self, after_ms: u64, input: Input) {
         self.host.say_in(after_ms, input);
     }
 
-    /// The clock of this world.
+    /// Returns the clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// What happened so far.
+    /// Returns the log.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// The turn as last saved.
+    /// Returns the last saved turn.
     pub fn saved(&self) -> Option<Snapshot> {
         self.host.saved()
     }
 
-    /// Plays the script to its end, from its beginning or from where an earlier process left it: after a crash a new process goes on with what was saved; a turn that was left is
-    /// taken up when its wait is over, or somebody says something. The turn is sealed, or all wait for nothing.
+    /// Plays the script to its end, from its beginning or from where an earlier process left it. After a crash, a new
+    /// process continues from the last save. A turn that was left is resumed when its wait is over or an input arrives.
+    /// At the end, the turn is sealed or all tasks are stuck.
     ///
     /// # Panics
-    /// After 10,000 processes: the turn makes no headway.
+    /// After 10,000 processes: the turn makes no progress.
     pub fn run(&mut self) -> Run {
         for _ in 0..MOST_PROCESSES {
             let run = match self.last {
@@ -142,10 +143,10 @@ impl World {
                 return run;
             }
         }
-        panic!("{MOST_PROCESSES} processes made no headway:\n{}", self.transcript());
+        panic!("{MOST_PROCESSES} processes made no progress:\n{}", self.transcript());
     }
 
-    /// The first process: drives the script's turn from its beginning.
+    /// Runs the first process, which drives the script's turn from its beginning.
     pub fn begin(&mut self) -> Run {
         let mut effects = Effects::new();
         let (settings, prompt) = (self.script.settings.clone(), self.script.prompt.clone());
@@ -153,10 +154,10 @@ impl World {
         self.drive(turn, effects)
     }
 
-    /// A new process: takes up what was saved, or begins anew where nothing was.
+    /// Runs a new process, which continues from the last save, or starts again if there is none.
     ///
     /// # Panics
-    /// When what was saved cannot be restored.
+    /// If the saved turn cannot be restored.
     pub fn recover(&mut self) -> Run {
         self.host.restart();
         let Some(saved) = self.saved() else { return self.begin() };
@@ -178,7 +179,7 @@ impl World {
         let run = match ended {
             Some(Ok(Ended::Sealed)) => Run::Sealed(turn),
             Some(Ok(Ended::Left(want))) => Run::Left(turn, want),
-            Some(Ok(ended)) => panic!("an end that this kit does not know: {ended:?}"),
+            Some(Ok(ended)) => panic!("an unknown end: {ended:?}"),
             Some(Err(_)) => Run::Crashed,
             None if self.clock.is_stopped() => Run::Crashed,
             None => Run::Stuck,
@@ -193,10 +194,10 @@ impl World {
         run
     }
 
-    /// Whether what happened so far broke an [invariant](Invariants).
+    /// Checks the [invariants](Invariants) of everything that happened so far.
     ///
     /// # Errors
-    /// The first one that was broken.
+    /// Returns the first violation.
     pub fn checked(&self) -> Result<(), Violation> {
         let mut invariants = Invariants::new(&self.script.settings).checking(&self.script.checks);
         let mut checked = Ok(());
@@ -209,20 +210,20 @@ impl World {
         if self.last == Some(Last::Sealed) { invariants.end() } else { Ok(()) }
     }
 
-    /// Panics where an [invariant](Invariants) was broken.
+    /// Checks the [invariants](Invariants) like [`Self::checked`].
     ///
     /// # Panics
-    /// With the invariant and the transcript.
+    /// If an invariant is violated, with the transcript.
     #[track_caller]
     pub fn check(&self) {
         if let Err(violation) = self.checked() {
-            panic!("{violation}, in this story:\n{}", self.transcript());
+            panic!("{violation}; transcript:\n{}", self.transcript());
         }
     }
 
-    /// What happened so far, one line for each fact: see [`Log::transcript`]. Says so where all wait for nothing.
+    /// Returns what happened so far, one line per fact; see [`Log::transcript`]. Also says if all tasks are stuck.
     pub fn transcript(&self) -> String {
-        let stuck = if self.last == Some(Last::Stuck) { "(all wait for nothing)\n" } else { "" };
+        let stuck = if self.last == Some(Last::Stuck) { "(deadlock: every task waits)\n" } else { "" };
         self.log.transcript() + stuck
     }
 }
@@ -248,7 +249,7 @@ impl World {
 /// ```
 ///
 /// # Panics
-/// When an invariant is broken.
+/// If an invariant is violated.
 #[track_caller]
 pub fn play(script: &Script) -> String {
     let mut world = World::new(script.clone());

@@ -1,4 +1,4 @@
-//! Each invariant is broken by hand, in the log of a turn that was well: a check that cannot fail proves nothing.
+//! Violates each invariant on purpose, in the log of a valid turn: a check that cannot fail proves nothing.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use everturn_kernel::{FinishReason, Millis, Op, Settings};
@@ -7,8 +7,8 @@ use everturn_wire::{Chunk, EventBody, Role};
 
 type Facts = Vec<(Millis, Fact)>;
 
-/// An overload with a hint of eight seconds, an answer that a crash cuts off, a tool, an answer.
-fn story() -> (Settings, Facts) {
+/// A run with an overload and a hint of eight seconds, an answer interrupted by a crash, a tool, and an answer.
+fn sample_run() -> (Settings, Facts) {
     let asks = vec![
         beat::text("Let me see."),
         Beat::Wait(5),
@@ -21,12 +21,12 @@ fn story() -> (Settings, Facts) {
     crashed(script, 10)
 }
 
-/// A script whose process ends once, at this point.
+/// Runs a script whose process ends once, at this point.
 fn crashed(script: Script, point: u32) -> (Settings, Facts) {
     let settings = script.settings.clone();
     let mut world = World::new(script);
     world.crash_at(point);
-    world.run().sealed().expect("it ends");
+    world.run().sealed().expect("the turn ends");
     world.check();
     let mut facts = Facts::new();
     world.log().each(|at, fact| facts.push((at, fact.clone())));
@@ -41,25 +41,25 @@ fn check(settings: &Settings, facts: &Facts) -> Result<(), Violation> {
     invariants.end()
 }
 
-/// The place of the first fact like this.
+/// Returns the index of the first matching fact.
 fn at(facts: &Facts, is: impl Fn(&Fact) -> bool) -> usize {
-    facts.iter().position(|(_, fact)| is(fact)).expect("the story has it")
+    facts.iter().position(|(_, fact)| is(fact)).expect("the run has such a fact")
 }
 
-/// The story without the first fact like this.
+/// Returns the facts without the first matching one.
 fn without(mut facts: Facts, is: impl Fn(&Fact) -> bool) -> Facts {
     facts.remove(at(&facts, is));
     facts
 }
 
-/// The story with the first fact like this happening twice.
+/// Returns the facts with the first matching one duplicated.
 fn twice(mut facts: Facts, is: impl Fn(&Fact) -> bool) -> Facts {
     let at = at(&facts, is);
     facts.insert(at, facts[at].clone());
     facts
 }
 
-/// The story with the first fact like this being another one.
+/// Returns the facts with the first matching one changed.
 fn instead(mut facts: Facts, is: impl Fn(&Fact) -> bool, other: impl Fn(&mut Millis, &mut Fact)) -> Facts {
     let at = at(&facts, is);
     let (moment, fact) = &mut facts[at];
@@ -69,7 +69,7 @@ fn instead(mut facts: Facts, is: impl Fn(&Fact) -> bool, other: impl Fn(&mut Mil
 
 #[track_caller]
 fn breaks(broken: impl Fn(Facts) -> Facts, expected: &str) {
-    let (settings, facts) = story();
+    let (settings, facts) = sample_run();
     let violation = check(&settings, &broken(facts)).expect_err(expected).to_string();
     assert!(violation.contains(expected), "{violation}");
 }
@@ -87,8 +87,8 @@ fn is_text(fact: &Fact) -> bool {
 }
 
 #[test]
-fn a_story_that_is_well_breaks_none_and_has_it_all() {
-    let (settings, facts) = story();
+fn a_valid_log_violates_no_invariant() {
+    let (settings, facts) = sample_run();
     assert_eq!(check(&settings, &facts), Ok(()));
     at(&facts, |fact| *fact == Fact::Restarted);
     at(&facts, told(|event| matches!(event, EventBody::StepRewound { .. })));
@@ -98,10 +98,10 @@ fn a_story_that_is_well_breaks_none_and_has_it_all() {
 #[test]
 fn the_ends() {
     let done = told(|event| matches!(event, EventBody::Done { .. }));
-    breaks(|facts| twice(facts, &done), "told after done");
+    breaks(|facts| twice(facts, &done), "event after done");
     breaks(|facts| without(facts, &done), "sealed before done");
     let sealed = told(|event| *event == EventBody::TurnSealed);
-    breaks(|facts| twice(facts, &sealed), "told after the seal");
+    breaks(|facts| twice(facts, &sealed), "event after the seal");
     breaks(|facts| without(facts, &sealed), "not sealed");
     let prompt = told(|event| matches!(event, EventBody::UserMessage { .. }));
     breaks(|facts| without(facts, &prompt), "the prompt comes first");
@@ -116,7 +116,7 @@ fn what_is_shown_and_what_is_kept() {
     breaks(|facts| without(facts, &rewind), "the end of retries that had not begun");
     let result = told(|event| matches!(event, EventBody::ToolResult { .. }));
     breaks(|facts| without(facts, &result), "never got a result");
-    breaks(|facts| twice(facts, &result), "not the one result of a call");
+    breaks(|facts| twice(facts, &result), "a second or unexpected result of a call");
     let kept_result = |fact: &Fact| matches!(fact, Fact::Kept(Role::Tool, _));
     breaks(|facts| without(facts, kept_result), "call 1.0 with unanswered tool calls");
     breaks(|facts| twice(facts, kept_result), "a result without its call");
@@ -144,7 +144,7 @@ fn calls_and_retries() {
         |facts| instead(facts, next, |_, fact| *fact = Fact::Called(skipped)),
         "call 1.1 where 0.3 or 1.0",
     );
-    breaks(|facts| twice(facts, told(retry)), "retry 0 where retry 1");
+    breaks(|facts| twice(facts, told(retry)), "retry 0, expected retry 1");
     breaks(
         |facts| without(facts, told(|event| matches!(event, EventBody::RetryEnded { .. }))),
         "content before",
@@ -162,8 +162,8 @@ fn waits() {
     };
     breaks(|facts| instead(facts, told(retry), other(7_999)), "a wait of 7999 ms after a hint of 8000 ms");
     breaks(|facts| instead(facts, told(retry), other(8_001)), "add up to 8001 ms");
-    // The policy may ask earlier on purpose, if it says so.
-    let (settings, facts) = story();
+    // The schedule may ask earlier on purpose if it says so.
+    let (settings, facts) = sample_run();
     let clamp = |_: &mut Millis, fact: &mut Fact| {
         if let Fact::Told(EventBody::ProviderRetry { delay_ms, clamped, .. }) = fact {
             (*delay_ms, *clamped) = (7_999, Some(true));
@@ -173,14 +173,14 @@ fn waits() {
     let sleep = |fact: &Fact| matches!(fact, Fact::Slept(_));
     breaks(
         |facts| instead(facts, sleep, |_, fact| *fact = Fact::Slept(7_000)),
-        "7000 ms are slept where 8000 ms are left",
+        "sleeps 7000 ms, but 8000 ms",
     );
     breaks(|facts| without(facts, told(retry)), "though no retry was told");
     let early = |facts: Facts| {
         let facts = facts.into_iter().map(|(at, fact)| (Millis(at.0.min(1_700_000_007_999)), fact));
         facts.collect::<Facts>()
     };
-    breaks(early, "the provider is asked 1 ms before the wait is over");
+    breaks(early, "the provider is called 1 ms before the wait ends");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a transcript is like where processes end, turns are parked and nothing goes on.
+//! Transcripts of runs with crashes, parked turns and stuck tasks.
 
 use everturn_kernel::{Input, Want};
 use everturn_testkit::{Nap, Run, START, Script, World, beat, play};
@@ -7,37 +7,37 @@ fn overloaded_once() -> Script {
     Script::one_step([beat::overloaded(), beat::says("Hello")])
 }
 
-/// The lines of what was done, without those of what was told and kept.
+/// Returns the lines of actions, without published events and kept chunks.
 fn done(transcript: &str) -> Vec<&str> {
     transcript.lines().filter(|line| line.contains("> ")).map(str::trim_start).collect()
 }
 
 #[test]
-fn a_parked_turn_is_taken_up_when_its_wait_is_over() {
-    let story = play(&Script { parks: true, ..overloaded_once() });
-    assert_eq!(done(&story), ["0 > call 0.0", "5000 > restart", "5000 > sleep 0", "5000 > call 0.1"]);
+fn a_parked_turn_resumes_after_its_wait() {
+    let transcript = play(&Script { parks: true, ..overloaded_once() });
+    assert_eq!(done(&transcript), ["0 > call 0.0", "5000 > restart", "5000 > sleep 0", "5000 > call 0.1"]);
 }
 
 #[test]
-fn whoever_speaks_to_a_parked_turn_wakes_it() {
+fn any_command_wakes_a_parked_turn() {
     let outside = vec![(2_000, Input::RetryNow)];
     let mut world = World::new(Script { parks: true, outside, ..overloaded_once() });
     assert!(matches!(world.begin(), Run::Left(_, Want::Wake(_, at)) if at == START.plus(5_000)));
-    world.run().sealed().expect("it ends");
+    world.run().sealed().expect("the turn ends");
     world.check();
-    let story = world.transcript();
-    assert_eq!(done(&story), ["0 > call 0.0", "2000 > restart", "2000 > retry now", "2000 > call 0.1"]);
+    let transcript = world.transcript();
+    assert_eq!(done(&transcript), ["0 > call 0.0", "2000 > restart", "2000 > retry now", "2000 > call 0.1"]);
 }
 
 #[test]
-fn a_crash_is_followed_by_a_restart_and_what_was_not_saved_is_said_again() {
+fn a_crash_is_followed_by_a_restart_that_repeats_what_was_not_saved() {
     let script = Script { outside: vec![(1_000, Input::RetryNow)], nap: Nap::Endless, ..overloaded_once() };
     let mut calm = World::new(script.clone());
-    calm.run().sealed().expect("it ends");
+    calm.run().sealed().expect("the turn ends");
     let heard = (0..calm.points()).map(|point| {
         let mut world = World::new(script.clone());
         world.crash_at(point);
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
         assert_eq!(world.transcript().matches("> restart").count(), 1, "{}", world.transcript());
         world.transcript().matches("> retry now").count()
@@ -47,7 +47,7 @@ fn a_crash_is_followed_by_a_restart_and_what_was_not_saved_is_said_again() {
 }
 
 #[test]
-fn where_nothing_goes_on_the_story_says_so() {
-    let story = play(&Script { nap: Nap::Endless, ..overloaded_once() });
-    assert!(story.ends_with("    0 > sleep 5000\n(all wait for nothing)\n"), "{story}");
+fn a_stuck_turn_is_reported() {
+    let transcript = play(&Script { nap: Nap::Endless, ..overloaded_once() });
+    assert!(transcript.ends_with("    0 > sleep 5000\n(deadlock: every task waits)\n"), "{transcript}");
 }

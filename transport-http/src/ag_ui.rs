@@ -1,4 +1,4 @@
-//! AG-UI at `/ag-ui`, and what CopilotKit asks its runtime for at `/copilotkit`.
+//! AG-UI at `/ag-ui`, and the routes of CopilotKit's runtime below `/copilotkit`.
 
 mod copilot_kit;
 
@@ -30,13 +30,13 @@ use crate::{
     refusal::Refusal,
 };
 
-/// How a person answered, as it is kept with the decision.
+/// The client recorded with a person's decision.
 const VIA: &str = "ag-ui";
 
-/// Chunks of a message that are searched for its text: more images than that no message has.
+/// Maximum number of chunks of a message searched for its text. No message has more images.
 const MESSAGE: usize = 32;
 
-/// Whether these clients are answered at this path.
+/// Whether this path belongs to these protocols.
 pub(crate) fn is_path(path: &str) -> bool {
     ["/ag-ui", "/copilotkit"]
         .iter()
@@ -50,7 +50,7 @@ pub(crate) fn routes() -> Router<Api> {
         .merge(copilot_kit::routes())
 }
 
-/// `POST /ag-ui`: a message, the same again, or answers to requests for approval.
+/// `POST /ag-ui`: takes a message, one to answer again, or answers to requests for approval.
 async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
@@ -62,7 +62,7 @@ async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain
 /// Does what a request asks for.
 async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response, Plain> {
     asked.model = model(&api.orchestrator, asked.model.take())?;
-    // Before the turn: who is refused has started nothing.
+    // Before the turn, so that a refused request starts nothing.
     let place = api.stream_place()?;
     let call = Call { api, place };
     if !asked.resume.is_empty() {
@@ -107,7 +107,8 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The `seq` of the message if the conversation has one in its place: then it is answered again, or edited.
+    /// Returns the `seq` of the message if the conversation has it at its position. It is then answered again, or
+    /// edited.
     async fn stands(&self, asked: &RunRequest, text: &str) -> Result<Option<u64>, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         let turns = match orchestrator.metrics(id).await {
@@ -120,7 +121,7 @@ impl Call<'_> {
         if asked.has_answer_before {
             return Ok(Some(seq));
         }
-        // It may come from a client that sends its last message only.
+        // The client may send only its last message.
         let window = Window {
             since_seq: Some(seq - 1),
             limit: Some(MESSAGE),
@@ -135,7 +136,7 @@ impl Call<'_> {
         Ok((said.next().is_some_and(|said| said == text)).then_some(seq))
     }
 
-    /// A turn from its start.
+    /// Streams a turn from its start.
     async fn follow(self, asked: RunRequest, started: Started) -> Result<Response, Error> {
         let id = started.conversation_id;
         let events = self.api.orchestrator.subscribe(&id, Some(started.from), true).await?;
@@ -144,7 +145,7 @@ impl Call<'_> {
         Ok(self.answer(&id, Events::of(events), run, bytes))
     }
 
-    /// The message waits behind the running turn, unless that has ended meanwhile.
+    /// Queues the message behind the running turn, unless that has ended meanwhile.
     async fn queue(self, asked: RunRequest, text: String) -> Result<Response, Error> {
         let id = &asked.conversation_id;
         let told = self.api.orchestrator.enqueue(id, text, None).await?;
@@ -158,10 +159,10 @@ impl Call<'_> {
         Ok(self.answer(&asked.conversation_id, events, run, bytes))
     }
 
-    /// Answers the requests for approval, and what comes of it.
+    /// Answers the requests for approval, and streams what follows.
     async fn resume(self, asked: RunRequest) -> Result<Response, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
-        // Before it is answered: what comes of it is still to come.
+        // Subscribe before answering, so that nothing that follows is missed.
         let events = orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await?;
         let pending = orchestrator.approvals(id).await?.pending;
         let mut has_answered = false;

@@ -1,4 +1,4 @@
-//! What `useChat` of Vercel's AI SDK asks for, below `/api/chat`.
+//! Routes for `useChat` of Vercel's AI SDK, below `/api/chat`.
 
 mod call;
 mod socket;
@@ -32,10 +32,10 @@ use crate::{
 use call::Answer;
 use socket::ChatSocket;
 
-/// What this kind of stream is called by those that look for it.
+/// A header that identifies this kind of stream.
 const STREAM: (HeaderName, &str) = (HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1");
 
-/// Whether these clients are answered at this path.
+/// Whether this path belongs to this protocol.
 pub(crate) fn is_path(path: &str) -> bool {
     path.strip_prefix("/api/chat").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -55,7 +55,7 @@ pub(crate) fn socket_route(sockets: Sockets) -> Router<Api> {
     Router::new().route("/api/chat/ws", any(upgrade))
 }
 
-/// `POST /api/chat`: a message, the same again, or answers to requests for approval.
+/// `POST /api/chat`: takes a message, one to answer again, or answers to requests for approval.
 async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) -> Result<Response, Plain> {
     let version = version(&parameters)?;
     let sent = Sent::of(request.headers())?;
@@ -65,7 +65,7 @@ async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) 
     Ok(response(call::answer(&api, version, asked, sent).await?))
 }
 
-/// `GET /api/chat/{id}/stream`: the running turn from its start.
+/// `GET /api/chat/{id}/stream`: streams the running turn from its start.
 async fn resume(
     State(api): State<Api>,
     parameters: Parameters,
@@ -94,7 +94,7 @@ fn response(answer: Answer) -> Response {
     response
 }
 
-/// The conversation that a path names, by the client's id.
+/// Returns the conversation for the client's id in the path.
 fn conversation(path: &RawPathParams) -> ConversationId {
     conversation_of(path.iter().next().map_or("", |(_, id)| id))
 }

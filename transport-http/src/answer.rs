@@ -1,4 +1,4 @@
-//! The events of a turn as the answer of a dialect: one that ends when the turn does, or when it waits for people alone.
+//! Streams a turn's events in a dialect, until the turn ends or waits only for people.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::{
     events::{Events, translate},
 };
 
-/// What is there already goes out together, up to so many bytes; none is held back to wait for more.
+/// Maximum number of bytes sent together. Only events that are already available are combined.
 const GATHERED: usize = 16 << 10;
 
-/// An answer that is being sent. The client sets the pace: an event is taken when there is room for it.
+/// An answer being sent. The client sets the pace: an event is taken only when there is room for it.
 pub(crate) struct Answer<T> {
     api: Api,
     id: ConversationId,
     events: Events,
     translator: T,
     heartbeat: Duration,
-    /// What was written and not sent.
+    /// Bytes written and not yet sent.
     bytes: Vec<u8>,
-    /// Whether the turn may wait for people alone.
+    /// Whether the turn may be waiting only for people.
     may_wait: bool,
     /// Why nothing more can be sent.
     cut: Option<Error>,
@@ -38,7 +38,7 @@ pub(crate) struct Answer<T> {
 }
 
 impl<T: Translator + 'static> Answer<T> {
-    /// `bytes`: what comes first.
+    /// Creates an answer that begins with `bytes`.
     pub(crate) fn new(
         api: &Api,
         id: ConversationId,
@@ -61,7 +61,7 @@ impl<T: Translator + 'static> Answer<T> {
         }
     }
 
-    /// All of it as a body.
+    /// Returns the response body.
     pub(crate) fn body(self) -> Body {
         Body::from_stream(self.pieces())
     }
@@ -81,7 +81,7 @@ impl<T: Translator + 'static> Answer<T> {
         pieces.boxed()
     }
 
-    /// What comes next; a comment where nothing does for a while, nothing at the end.
+    /// Returns the next bytes: a comment after a long silence, nothing at the end.
     async fn gather(&mut self) -> Bytes {
         let mut bytes = std::mem::take(&mut self.bytes);
         loop {
@@ -91,7 +91,7 @@ impl<T: Translator + 'static> Answer<T> {
             {
                 self.take(next, &mut bytes);
             }
-            // Not before all is told that came with what it waits for.
+            // Not before everything that precedes the wait is sent.
             if bytes.len() < GATHERED && std::mem::take(&mut self.may_wait) {
                 self.look(&mut bytes).await;
             }
@@ -115,15 +115,15 @@ impl<T: Translator + 'static> Answer<T> {
                 self.translator.push(event, bytes);
                 self.may_wait |= may_begin_to_wait(event);
             }),
-            // The turn is not over: it goes on when it can be saved again.
+            // The turn is not over, and continues when it can be saved again.
             Err(Error::NotSaved { .. }) => {}
             Err(Error::ShuttingDown) => self.cut = Some(Error::ShuttingDown),
             Err(error) => self.translator.fail(&error.to_string(), bytes),
         }
     }
 
-    /// Ends it if the turn waits for people alone: they answer with another request. Where old events are told again, an
-    /// earlier wait is known by the requests that were open then.
+    /// Ends the answer if the turn waits only for people, who answer with another request. In a replay, an earlier wait
+    /// is recognized by the requests that were open then.
     async fn look(&mut self, bytes: &mut Vec<u8>) {
         let asked = self.translator.asked();
         if asked.is_empty() || self.translator.is_over() {
@@ -138,8 +138,7 @@ impl<T: Translator + 'static> Answer<T> {
     }
 }
 
-/// Whether a turn may wait for people alone from this event on. Where old events are told again, there are no statuses among
-/// them.
+/// Whether a turn may begin to wait only for people with this event. A replay of old events has no statuses.
 fn may_begin_to_wait(event: &Event<'_>) -> bool {
     matches!(
         event,

@@ -1,4 +1,4 @@
-//! The calls and where they are served.
+//! The routes.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use crate::{
     refusal::Refusal,
 };
 
-/// What every call has at hand.
+/// The state shared by all calls.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) orchestrator: Orchestrator,
     pub(crate) limits: CallLimits,
     pub(crate) metrics: Metrics,
     streams: Arc<Semaphore>,
-    /// What request bodies that have not come whole may yet take together, in bytes.
+    /// Total size of incomplete request bodies that is still available, in bytes.
     bodies: Arc<Semaphore>,
 }
 
-/// Serves every call, and answers what is none of them: a router of which this becomes a part must have no fallback of
+/// Returns the router of all calls, with a fallback. A router that this one is merged into must not have a fallback of
 /// its own.
 pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) -> Router {
     serve(orchestrator, limits, metrics, Router::new())
@@ -93,7 +93,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
 }
 
 impl Api {
-    /// A place among the streams allowed; held as long as the stream.
+    /// Reserves one of the allowed streams; held as long as the stream.
     pub(crate) fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             let most = self.limits.streams;
@@ -102,7 +102,7 @@ impl Api {
         })
     }
 
-    /// Room for so many bytes of a request body; held until the body is read.
+    /// Reserves space for a request body; held until the body is read.
     pub(crate) fn body_room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.bodies.clone().try_acquire_many_owned(bytes).map_err(|_| {

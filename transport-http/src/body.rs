@@ -16,10 +16,11 @@ use tokio::{
 
 use crate::{api::Api, refusal::Refusal};
 
-/// What of a body takes no room that all share, in bytes: a small request is not refused because others are large.
+/// Bytes of each body that do not count against the shared limit, so that small requests are not refused because others
+/// are large.
 const OWN_ROOM: usize = 16 << 10;
 
-/// A JSON body that is yet to be read, and the room that it takes meanwhile.
+/// A JSON body that has not been read yet, and its reserved space.
 pub(crate) struct Unread {
     pub(crate) bytes: Bytes,
     _room: Option<OwnedSemaphorePermit>,
@@ -40,7 +41,7 @@ impl Unread {
     }
 }
 
-/// A JSON body; what is wrong with one is said in our own dialect.
+/// A JSON body. Errors have this API's native format.
 pub(crate) struct Json<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
@@ -48,7 +49,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
-        // The room that it takes is free when it was read.
+        // The reservation ends when the body has been read.
         let (bytes, _room) = whole(body, api).await?;
         Self::read(head, bytes, api).await
     }
@@ -56,7 +57,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
 
 impl<T: DeserializeOwned> Json<T> {
     async fn read(head: Parts, bytes: Bytes, api: &Api) -> Result<Self, Refusal> {
-        // Serde would quote all of a string, escaped, which takes many times its size.
+        // Serde's error would quote the whole string with escapes, which takes many times its size.
         if bytes.trim_ascii_start().starts_with(b"\"") {
             return Err(Refusal::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -69,14 +70,14 @@ impl<T: DeserializeOwned> Json<T> {
     }
 }
 
-/// A JSON object, and which fields it has.
+/// A JSON object with the names of its fields.
 pub(crate) struct Named<T> {
     pub(crate) value: T,
-    /// Their names, as far as they are kept.
+    /// The names that were kept.
     fields: Vec<String>,
 }
 
-/// Fields whose names are kept, and the longest name, in bytes: more are no longer of interest.
+/// Maximum number of names kept, and maximum length of a name in bytes.
 const FIELDS: usize = 64;
 const NAME: usize = 128;
 
@@ -86,7 +87,7 @@ impl<T> Named<T> {
         self.fields.iter().any(|field| names.contains(&field.as_str()))
     }
 
-    /// The first of its fields that is none of these.
+    /// Returns the first field that is not in any of the lists.
     pub(crate) fn beyond(&self, names: &[&[&str]]) -> Option<&str> {
         let is_known = |field: &&String| names.iter().any(|names| names.contains(&field.as_str()));
         self.fields.iter().find(|field| !is_known(field)).map(String::as_str)
@@ -99,7 +100,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Named<T> {
     async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
         let (bytes, _room) = whole(body, api).await?;
-        // It would be read as the fields in their order.
+        // Serde would read a list, as the fields in order.
         if bytes.trim_ascii_start().starts_with(b"[") {
             let why = "the request body must be a JSON object, and it is a list";
             return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why));
@@ -109,7 +110,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Named<T> {
     }
 }
 
-/// The names of an object's fields.
+/// Returns the names of an object's fields.
 fn fields(json: &[u8]) -> Vec<String> {
     struct Names;
     impl<'de> Visitor<'de> for Names {
@@ -133,7 +134,7 @@ fn fields(json: &[u8]) -> Vec<String> {
     serde::Deserializer::deserialize_map(&mut reader, Names).unwrap_or_default()
 }
 
-/// The same, or no body at all.
+/// An optional JSON body.
 pub(crate) struct MaybeJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeJson<T> {
@@ -149,7 +150,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeJson<T> {
     }
 }
 
-/// All of the body, if it comes in time and there is room for it.
+/// Reads the whole body, if it arrives in time and there is space for it.
 async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
     let limits = &api.limits;
     let too_long = || {

@@ -1,4 +1,4 @@
-//! What each call does.
+//! The handlers of all calls.
 
 pub(crate) mod chat;
 pub(crate) mod control;

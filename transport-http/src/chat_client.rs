@@ -1,4 +1,4 @@
-//! What clients of chat protocols ask for beside messages, whichever protocol it is.
+//! Features that all chat protocols need, beside messages.
 
 mod plain;
 
@@ -15,11 +15,11 @@ pub(crate) struct Answered<'a> {
     pub(crate) call: &'a str,
     pub(crate) approved: bool,
     pub(crate) reason: Option<&'a str>,
-    /// The protocol, as it is kept with the decision.
+    /// The protocol, recorded with the decision.
     pub(crate) via: &'static str,
 }
 
-/// Answers one of these open requests. Returns whether the answer counted; `None` if it is none of them.
+/// Answers one of these open requests. Returns whether the answer counted; `None` if there is no such request.
 pub(crate) async fn answer_approval(
     orchestrator: &Orchestrator,
     id: &ConversationId,
@@ -41,7 +41,7 @@ pub(crate) async fn answer_approval(
     orchestrator.answer_approval(id, answer).await.map(Some)
 }
 
-/// Ends the running turn, if there is one. A conversation that has not begun has none.
+/// Ends the running turn, if there is one. A conversation that does not exist yet has none.
 pub(crate) async fn end_turn(orchestrator: &Orchestrator, id: &ConversationId) -> Result<bool, Error> {
     match orchestrator.stop(id).await {
         Err(Error::UnknownConversation { .. }) => Ok(false),
@@ -49,7 +49,7 @@ pub(crate) async fn end_turn(orchestrator: &Orchestrator, id: &ConversationId) -
     }
 }
 
-/// The model that is asked for, by its id.
+/// Returns the id of the requested model.
 pub(crate) fn model(orchestrator: &Orchestrator, asked: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(asked) = asked else { return Ok(None) };
     let models = orchestrator.models();

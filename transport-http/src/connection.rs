@@ -1,4 +1,4 @@
-//! Accepting connections, and what one may cost.
+//! Accepts connections, and limits their resources.
 
 mod activity;
 mod drive;
@@ -17,17 +17,17 @@ use tokio::{
 use intake::Intake;
 use open::Open;
 
-/// What connections may cost.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at once. One more takes the place of the one that has been idle for longest; it is closed where none
-    /// is idle.
+    /// Maximum number of connections. A further one replaces the connection that has been idle longest; if none is
+    /// idle, it is closed.
     pub connections: usize,
-    /// How long a new connection may take to begin a request, and how long the head of a request may take.
+    /// Maximum time until a new connection begins a request, and for the head of a request.
     pub head: Duration,
-    /// How long a connection may be kept open between two requests.
+    /// Maximum time between two requests on a connection.
     pub idle: Duration,
-    /// How long a client may take nothing of an answer that is being sent to it.
+    /// Maximum time for which a client may accept no part of a response being sent.
     pub send: Duration,
 }
 
@@ -36,17 +36,17 @@ impl Default for ConnectionLimits {
         Self {
             connections: 4096,
             head: Duration::from_secs(15),
-            // Longer than most proxies keep their connections, so that theirs is the end that closes.
+            // Longer than most proxies keep their connections, so that the proxy closes first.
             idle: Duration::from_secs(75),
             send: Duration::from_secs(30),
         }
     }
 }
 
-/// Serves the router to whoever connects, until `closing` is ready. Then no connection is accepted any more, and this
-/// returns when every request has been answered. WebSockets are not waited for.
+/// Serves the router until `closing` is ready. Then accepts no more connections, and returns once every request has
+/// been answered. Does not wait for WebSockets.
 ///
-/// What is sent goes out at once (`TCP_NODELAY`): a delta does not wait for the acknowledgement of the one before it.
+/// Data is sent at once (`TCP_NODELAY`), so that a delta does not wait for the acknowledgement of the previous one.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -55,7 +55,7 @@ pub async fn serve(
 ) {
     let open = Arc::new(Open::new(limits));
     let (close, closed) = watch::channel(false);
-    // Every connection holds a sender: all are gone when nothing can be received any more.
+    // Every connection holds a sender. All are gone once receiving fails.
     let (alive, mut gone) = mpsc::channel::<()>(1);
     let mut intake = Intake::new(listener, open);
     let mut closing = pin!(closing);
@@ -71,7 +71,7 @@ pub async fn serve(
         });
     }
     drop((intake, alive));
-    // Nobody listens where nothing is open.
+    // Nobody listens if no connection is open.
     let _ = close.send(true);
     gone.recv().await;
 }

@@ -1,4 +1,4 @@
-//! The events of a subscription, as dialects take them.
+//! The events of a subscription, for dialects.
 
 use everturn_dialect::Event;
 use everturn_orchestrator::{Error, Frame, Orchestrator, Subscription};
@@ -8,10 +8,10 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-/// The events of a subscription. Waiting for the next one may be given up without losing what was read for it already.
+/// The events of a subscription. Waiting for the next one is cancel-safe.
 pub(crate) struct Events {
     rest: BoxStream<'static, Result<Frame, Error>>,
-    /// What was taken and put back.
+    /// An event that was taken and put back.
     first: Option<Frame>,
 }
 
@@ -24,13 +24,13 @@ impl Events {
         Self { rest: rest.boxed(), first: None }
     }
 
-    /// The running turn from its start; `None`: there is none.
+    /// Subscribes to the running turn from its start; `None` if none is running.
     pub(crate) async fn of_running(
         orchestrator: &Orchestrator,
         id: &ConversationId,
     ) -> Result<Option<(TurnId, Self)>, Error> {
         let mut events = Self::of(orchestrator.subscribe(id, None, true).await?);
-        // Afterwards: the events of a turn that began in between are among those to come.
+        // After subscribing, so that the events of a turn that begins in between are not missed.
         if !orchestrator.status(id).await?.is_active {
             return Ok(None);
         }
@@ -47,18 +47,18 @@ impl Events {
     pub(crate) async fn next(&mut self) -> Result<Frame, Error> {
         match self.first.take() {
             Some(first) => Ok(first),
-            // A subscription has no end but an error.
+            // A subscription ends only with an error.
             None => self.rest.next().await.unwrap_or(Err(Error::ShuttingDown)),
         }
     }
 
-    /// The next one, if it is there already.
+    /// Returns the next event if it is already available.
     pub(crate) fn ready(&mut self) -> Option<Result<Frame, Error>> {
         self.next().now_or_never()
     }
 }
 
-/// Hands a frame on as the event that it is.
+/// Passes a frame on as an event.
 pub(crate) fn translate(frame: &Frame, push: impl FnOnce(&Event<'_>)) {
     if let Some((text, is_reasoning)) = frame.delta() {
         let Ok(text) = str::from_utf8(&text) else { return };

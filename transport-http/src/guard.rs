@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access control.
 
 mod address;
 mod rules;
@@ -17,64 +17,63 @@ use axum::{
 use crate::refusal::Refusal;
 use rules::Rules;
 
-/// A path that answers everyone.
+/// A path that is open to everyone.
 const HEALTH: &str = "/health";
 
-/// Who may come in.
+/// The access rules.
 #[derive(Clone)]
 pub struct Access {
-    /// Where the server listens. The loopback names and addresses with this port are always good hosts; so is every IP
-    /// address with it where the server listens for other machines.
+    /// The server's address. The loopback names and addresses with its port are always accepted as hosts; so is any IP
+    /// address with its port, if the server listens for other machines.
     pub bound: SocketAddr,
-    /// Further names under which the server is reached, each as `host` (any port) or `host:port`.
+    /// Further names of the server, each as `host` (any port) or `host:port`.
     pub hosts: Vec<String>,
-    /// Pages of other servers that may use this one, each as `https://host` or `https://host:port`.
+    /// Origins of other servers' pages that may use this server, each as `https://host` or `https://host:port`.
     pub origins: Vec<String>,
-    /// What clients must show; `None` = nothing.
+    /// The token required of clients; `None` = none.
     pub token: Option<String>,
     /// Whether a path may be read without the token: the page's own files.
     pub is_open: fn(path: &str) -> bool,
 }
 
-/// What is wrong with the access rules.
+/// Why the access rules are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// A host that is none.
+    /// A host is invalid.
     #[error(
         "{0:?} is not a valid host: write a name or address, with or without a port, like chat.example.com"
     )]
     BadHost(String),
-    /// An origin that is none.
+    /// An origin is invalid.
     #[error(
         "{0:?} is not a valid origin: write scheme, host and port, without a path, like https://chat.example.com"
     )]
     BadOrigin(String),
-    /// A token that no client could show.
+    /// The token contains characters that no client could send.
     #[error("the token must be 1 or more visible ASCII characters without spaces")]
     BadToken,
 }
 
-/// Lets in whom the access rules allow: against pages of other sites, names that were bent to this machine, and those
-/// who do not know the token.
+/// Applies the access rules. Protects against pages of other sites, DNS rebinding, and clients without the token.
 #[derive(Clone)]
 pub struct Guard {
     rules: Arc<Rules>,
 }
 
 impl Guard {
-    /// A guard with these rules.
+    /// Creates a guard with these rules.
     ///
     /// # Errors
-    /// When a host, an origin or the token is not well-formed.
+    /// Returns an error if a host, an origin or the token is malformed.
     pub fn new(access: Access) -> Result<Self, AccessError> {
         Ok(Self { rules: Arc::new(Rules::new(access)?) })
     }
 
-    /// Guards everything that the router serves.
+    /// Protects everything that the router serves.
     pub fn protect(&self, router: Router) -> Router {
         let router = router.layer(from_fn_with_state(self.rules.clone(), knows_token));
-        // Around the token: a browser asks what is allowed before it sends one.
+        // Outside of the token check, because browsers send preflight requests without a token.
         let router = match self.rules.cors() {
             Some(cors) => router.layer(cors),
             None => router,

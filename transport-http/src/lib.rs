@@ -1,14 +1,14 @@
 //! The HTTP transport: REST, NDJSON and server-sent events over the orchestrator.
 //!
-//! [`router`] serves every call; events leave as the bytes that were serialized once for everyone, at the pace at which
-//! the client takes them. A client that goes away never touches a turn. [`Guard`] decides who is let in at all, for this
-//! router and whatever else the server puts beside it. [`serve`] accepts the connections, and ends those that do nothing.
+//! [`router`] serves all calls. Events are sent as bytes that were serialized once for all clients, at the client's
+//! pace. A client that disconnects never affects a turn. [`Guard`] applies the access rules to this router and to
+//! whatever else the server adds. [`serve`] accepts connections, and closes idle ones.
 //!
-//! Below `/v1` it speaks OpenAI's Chat Completions API, below `/api/chat` that of the AI SDK's
-//! `useChat` ([`router_with_sockets`]: also over a WebSocket), at `/ag-ui` AG-UI, and at `/copilotkit` what CopilotKit asks its
-//! runtime for.
+//! It also implements OpenAI's Chat Completions API below `/v1`, the protocol of the AI SDK's `useChat` below
+//! `/api/chat` (also over a WebSocket, with [`router_with_sockets`]), AG-UI at `/ag-ui`, and the routes of CopilotKit's
+//! runtime below `/copilotkit`.
 //!
-//! This crate does *not* decide anything about a turn, serve the page or terminate TLS.
+//! This crate does *not* make decisions about turns, serve the page or terminate TLS.
 
 mod ag_ui;
 mod ai_sdk;

@@ -5,24 +5,24 @@ use std::time::Duration;
 /// Limits on clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Maximum size of a request body, in bytes: a long message with a few photos. Larger bodies get a 413.
+    /// Maximum size of a request body, in bytes: a long message with a few photos. Larger bodies receive a 413.
     pub body: usize,
-    /// Maximum total size of incomplete request bodies, in bytes, not counting the first 16 KiB of each. Requests beyond it get
-    /// a 503. Bodies thus hold at most this, plus 16 KiB per connection.
+    /// Maximum total size of incomplete request bodies, in bytes, not counting the first 16 KiB of each. Further
+    /// requests receive a 503. Bodies thus use at most this much memory, plus 16 KiB per connection.
     pub bodies: usize,
-    /// Maximum pause within a request body; then it gets a 408.
+    /// Maximum pause within a request body; after it, a 408.
     pub body_pause: Duration,
-    /// Maximum time for a whole request body; then it gets a 408.
+    /// Maximum time for a whole request body; after it, a 408.
     pub body_time: Duration,
     /// Number of chunks in a history response, unless the client asks for another number.
     pub chunks: usize,
-    /// Maximum bytes of chunks in a history response, four times as many if the client asks for a number of chunks. At least
-    /// one chunk is returned.
+    /// Maximum size of the chunks in a history response, in bytes; four times as much if the client asks for a number
+    /// of chunks. At least one chunk is returned.
     pub window: usize,
-    /// Maximum number of conversations in a list response; clients may ask for fewer.
+    /// Maximum number of conversations in a list response. Clients may ask for fewer.
     pub list: usize,
-    /// Maximum number of event streams (`POST /chat`, `GET .../events` and the like, and answers over the AI SDK's WebSocket).
-    /// Further ones get a 503.
+    /// Maximum number of event streams (`POST /chat`, `GET .../events` and answers over the AI SDK's WebSocket). Further
+    /// ones receive a 503.
     pub streams: usize,
     /// Silence after which an event stream sends a comment, so that intermediaries keep the connection open.
     pub heartbeat: Duration,

@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API below `/v1`: its requests become turns, its clients see nothing of the waiting.
+//! OpenAI's Chat Completions API below `/v1`. Its requests become turns, and its clients do not see waits.
 
 mod answer;
 mod error;
@@ -26,10 +26,10 @@ use answer::Answer;
 pub(crate) use error::refused;
 use leaving::Leaving;
 
-/// Names the turn: clients show it with what they report.
+/// The header with the turn's id, which clients show in error reports.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Whether clients of this API are answered at this path.
+/// Whether this path belongs to this API.
 pub(crate) fn is_path(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/")
 }
@@ -62,14 +62,14 @@ async fn chat(State(api): State<Api>, request: Request) -> Response {
 async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
     let Sent { key, trace } = Sent::of(request.headers()).map_err(error::of_call)?;
     let named = conversation(request.headers())?;
-    // The room that the body takes is free when it was read.
+    // The body's reservation ends when it has been read.
     let body = Unread::of(request, api).await.map_err(error::of_call)?;
     let mut asked = ChatRequest::read(&body.bytes, named.as_deref())?;
     drop(body);
     let shown = take_model(&api.orchestrator, &mut asked)?;
     let stops = asked.stops_on_disconnect(key.is_some());
     let ChatRequest { send, stream, include_usage, holds_text, .. } = asked;
-    // Before the turn: who is refused has started nothing.
+    // Before the turn, so that a refused request starts nothing.
     let place = api.stream_place().map_err(error::of_call)?;
     let start = start(send, key).trace(trace);
     let started = api.orchestrator.start(start).await.map_err(error::of_orchestrator)?;
@@ -90,7 +90,7 @@ async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
     Ok(response)
 }
 
-/// Names the model by its id, and returns what the client calls it.
+/// Replaces the model by its id, and returns the client's name for it.
 fn take_model(orchestrator: &Orchestrator, asked: &mut ChatRequest) -> Result<String, Refusal> {
     let models = orchestrator.models();
     let Some(named) = asked.send.model.take() else {
@@ -101,7 +101,7 @@ fn take_model(orchestrator: &Orchestrator, asked: &mut ChatRequest) -> Result<St
     Ok(named)
 }
 
-/// The conversation that a header names.
+/// Returns the conversation named in a header.
 fn conversation(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let mut named = headers.get_all(CONVERSATION_ID).iter();
     let id = named.next().map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());

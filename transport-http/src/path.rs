@@ -1,4 +1,4 @@
-//! What a path names.
+//! Path parameters.
 
 use axum::{
     extract::{FromRequestParts, RawPathParams},

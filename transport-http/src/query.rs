@@ -9,7 +9,7 @@ use axum::{
 
 use crate::refusal::Refusal;
 
-/// The largest number that every JSON reader keeps.
+/// The largest number that every JSON reader represents exactly.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The query of a request. Unknown parameters are ignored.
@@ -25,7 +25,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Parameters {
 }
 
 impl Parameters {
-    /// A parameter as text.
+    /// Returns a parameter as text.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
         let mut values = self.0.iter().filter(|(parameter, _)| parameter == name);
         match (values.next(), values.next()) {
@@ -34,7 +34,7 @@ impl Parameters {
         }
     }
 
-    /// A parameter as a whole number from 0 to 2^53 - 1.
+    /// Returns a parameter as a whole number from 0 to 2^53 - 1.
     pub(crate) fn number<N: TryFrom<u64>>(&self, name: &str) -> Result<Option<N>, Refusal> {
         let is_plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
         let read = |text: &str| {
@@ -48,7 +48,7 @@ impl Parameters {
         self.text(name)?.map(read).transpose()
     }
 
-    /// A parameter as a switch.
+    /// Returns a parameter as a boolean.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let read = |text: &str| {
             text.parse().map_err(|_| Refusal::bad(format!("{name} must be true or false, not {text:?}")))

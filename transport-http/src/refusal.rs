@@ -1,4 +1,4 @@
-//! Every answer that is not a success.
+//! Error responses.
 
 use axum::{
     Json,
@@ -14,10 +14,10 @@ use everturn_wire::ErrorBody;
 
 use crate::{ag_ui, ai_sdk, chat_client, openai};
 
-/// Longest explanation, in bytes: the client's own words may be in it, and they may be megabytes.
+/// Maximum length of an explanation, in bytes. It may contain a client's text of megabytes.
 const MAX_EXPLANATION: usize = 1024;
 
-/// An answer that is not a success: a status, and `{"error": "..."}`.
+/// An error response: a status, and `{"error": "..."}`.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -29,13 +29,13 @@ impl Refusal {
         Self { status, why: why.into() }
     }
 
-    /// The request makes no sense.
+    /// Creates a 400 response.
     pub(crate) fn bad(why: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, why)
     }
 }
 
-/// Where an orchestrator's error becomes a status.
+/// Maps the orchestrator's errors to statuses.
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match error.fault() {
@@ -65,17 +65,17 @@ macro_rules! from_rejection {
 from_rejection!(JsonRejection BytesRejection QueryRejection RawPathParamsRejection);
 
 impl Refusal {
-    /// The status and the explanation.
+    /// Returns the status and the explanation.
     pub(crate) fn into_parts(self) -> (StatusCode, String) {
         (self.status, self.why)
     }
 
-    /// The explanation alone, of a bounded length.
+    /// Returns the explanation alone, shortened to a bounded length.
     pub(crate) fn into_text(self) -> String {
         shortened(self.why)
     }
 
-    /// The answer as the clients of this path read it.
+    /// Returns the response in the format expected at this path.
     pub(crate) fn at(self, path: &str) -> Response {
         if openai::is_path(path) {
             openai::refused(self)
@@ -87,7 +87,7 @@ impl Refusal {
     }
 }
 
-/// An explanation of a bounded length.
+/// Truncates an explanation.
 pub(crate) fn shortened(mut why: String) -> String {
     if why.len() > MAX_EXPLANATION {
         why.truncate(why.floor_char_boundary(MAX_EXPLANATION));

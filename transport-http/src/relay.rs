@@ -1,4 +1,4 @@
-//! A subscription as the body of an answer.
+//! Sends a subscription as a response body.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -12,10 +12,10 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-/// Events that are there already go out together, up to so many bytes; none is held back to wait for more.
+/// Maximum number of bytes sent together. Only events that are already available are combined.
 const GATHERED: usize = 16 << 10;
 
-/// How events become bytes.
+/// The format of the events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Format {
     /// One event per line, until the turn is sealed.
@@ -27,16 +27,16 @@ pub(crate) enum Format {
     },
 }
 
-/// A subscription that is being sent. The client sets the pace: an event is taken when there is room for it.
+/// A subscription being sent. The client sets the pace: an event is taken only when there is room for it.
 struct Relay {
-    /// Waiting for the next one may be given up without losing what was read for it already.
+    /// Waiting for the next event is cancel-safe.
     events: BoxStream<'static, Result<Frame, Error>>,
     format: Format,
     over: bool,
     _place: OwnedSemaphorePermit,
 }
 
-/// The events of a subscription as a body.
+/// Returns the events of a subscription as a response body.
 pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemaphorePermit) -> Body {
     let events = stream::unfold(subscription, async |mut subscription| {
         let event = subscription.next().await;
@@ -49,7 +49,7 @@ pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemap
         }
         let gathered = relay.gather().await;
         if let Err(Error::ShuttingDown) = gathered {
-            // In good order: nothing was lost, and what comes next comes after the restart.
+            // A clean end, because nothing was lost, and the stream resumes after the restart.
             return None;
         }
         if let Err(error) = &gathered {
@@ -61,7 +61,7 @@ pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemap
 }
 
 impl Relay {
-    /// The next events; an error cuts the body off, so that the client sees that it is not all.
+    /// Returns the next events. An error truncates the body, so that the client knows that it is incomplete.
     async fn gather(&mut self) -> Result<Bytes, Error> {
         let first = match self.format {
             Format::Ndjson => self.next().await?,
@@ -86,7 +86,7 @@ impl Relay {
     }
 
     async fn next(&mut self) -> Result<Frame, Error> {
-        // A subscription has no end but an error.
+        // A subscription ends only with an error.
         self.events.next().await.unwrap_or(Err(Error::ShuttingDown))
     }
 

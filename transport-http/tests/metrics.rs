@@ -1,4 +1,4 @@
-//! The figures of the process, which has one recorder: a program of its own.
+//! The metrics of the process, in a separate program because a process has one recorder.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "http/client.rs"]
@@ -23,7 +23,7 @@ async fn figures(world: &World) -> String {
     answer.text().await
 }
 
-/// Waits until the figures have these lines: what leaves is counted when it is gone.
+/// Waits until the metrics have these lines. Connections are counted when they are gone.
 async fn shows(world: &World, lines: &[&str]) {
     loop {
         let figures = figures(world).await;

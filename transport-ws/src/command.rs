@@ -1,33 +1,33 @@
-//! Carrying out one command.
+//! Executes a command.
 
 use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started, Subscription};
 use everturn_wire::{ApprovalAnswer, Command, ConversationId};
 
 use crate::protocol::Urgency;
 
-/// What is left to do for the socket when a command has been carried out.
+/// What remains to be done for the socket after a command.
 pub(crate) enum Outcome {
     Done,
-    /// There was no turn, or no wait, that it could have told anything.
+    /// Nothing: there was no turn or wait that the command applied to.
     Nobody,
-    /// Be sent these events, whether the conversation is watched or not.
+    /// Send these events, whether or not the conversation is already watched.
     Watch {
         id: ConversationId,
         subscription: Subscription,
         extensions: bool,
     },
-    /// Be sent the events of a turn that has begun. Who watches the conversation already goes on where it is, so that
-    /// nothing comes twice and nothing is left out.
+    /// Send the events of a turn that has begun. If the conversation is already watched, its position is kept, so that
+    /// no event is repeated or skipped.
     Follow {
         id: ConversationId,
         subscription: Subscription,
-        /// `None` = as before.
+        /// `None` = unchanged.
         extensions: Option<bool>,
     },
     Unwatch(ConversationId),
 }
 
-/// Carries out a command.
+/// Executes a command.
 pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> Result<Outcome, Error> {
     match command {
         Command::ChatSend {
@@ -126,7 +126,7 @@ async fn follow(
     Ok(Outcome::Follow { id, subscription, extensions })
 }
 
-/// The conversation that a command is about.
+/// Returns the conversation of a command.
 pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
     match command {
         Command::ChatSend { conversation_id, .. } | Command::RetrySet { conversation_id, .. } => {
@@ -144,7 +144,7 @@ pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
     }
 }
 
-/// How a command stands to those before it.
+/// How a command is ordered relative to earlier ones.
 pub(crate) fn urgency(command: &Command) -> Urgency {
     match command {
         Command::ChatStop { .. } | Command::RetryAbort { .. } | Command::RetryNow { model: None, .. } => Urgency::Urgent,
@@ -153,7 +153,7 @@ pub(crate) fn urgency(command: &Command) -> Urgency {
         | Command::ChatUnsubscribe { .. }
         | Command::ChatQueue { .. }
         | Command::ChatQueueCancel { .. }
-        // What is urgent is short: a model may have any length.
+        // Urgent commands must be short, but a model name may have any length.
         | Command::RetryNow { model: Some(_), .. }
         | Command::ApprovalAnswer { .. }
         | Command::RetrySet { .. } => Urgency::Ordered,

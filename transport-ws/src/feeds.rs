@@ -1,4 +1,4 @@
-//! What a socket is told beside the events that it watches.
+//! Messages to a socket other than the events it watches.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::{message, status::StatusFeed, watch::Watches};
 
-/// What a socket is told beside the events that it watches.
+/// The sources of messages other than events.
 pub(crate) struct Feeds {
     statuses: StatusFeed,
-    /// A peer that was too slow for all changes of settings misses some: they can be read.
+    /// A slow peer misses some changes of settings, which it can read over HTTP.
     settings: Receiver<Arc<RetrySettingsState>>,
 }
 
-/// One thing to tell.
+/// One message.
 pub(crate) enum Fed {
     Always(Message),
-    /// To those who asked for extensions.
+    /// For peers that asked for extensions.
     Settings(Arc<RetrySettingsState>),
 }
 
@@ -29,7 +29,7 @@ impl Feeds {
         Self { statuses: StatusFeed::new(orchestrator), settings }
     }
 
-    /// The next one. May be dropped at any time.
+    /// Returns the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Fed {
         tokio::select! {
             change = self.statuses.next() => Fed::Always(message::status_changed(change)),
@@ -39,7 +39,7 @@ impl Feeds {
 }
 
 impl Fed {
-    /// What is sent to a peer that watches this; none if it did not ask for it.
+    /// Returns the message for a peer with these watches; `None` if it did not ask for it.
     pub(crate) fn message(self, watches: &Watches) -> Option<Message> {
         match self {
             Self::Always(message) => Some(message),
@@ -56,7 +56,7 @@ async fn changed(settings: &mut Receiver<Arc<RetrySettingsState>>) -> Arc<RetryS
         match settings.recv().await {
             Ok(state) => return state,
             Err(RecvError::Lagged(_)) => {}
-            // The orchestrator holds the other end, and we hold the orchestrator.
+            // The orchestrator holds the sender, and we hold the orchestrator.
             Err(RecvError::Closed) => std::future::pending().await,
         }
     }

@@ -1,13 +1,13 @@
 //! The WebSocket transport: commands in, events out, verbatim.
 //!
-//! [`router`] serves `GET /ws`; [`Sockets`] is for servers that take upgrades elsewhere too, or speak another [`Protocol`]
-//! over them. Each socket is one task: it reads a command when its last answer is on the way, and takes an event when the
-//! peer can take more. Each command that has to wait is a task of its own, which goes on however slow the peer is. So a slow
-//! peer slows nobody but itself and holds a bounded amount of memory. Commands of different conversations do not wait for
-//! each other, and a stop waits for none.
+//! [`router`] serves `GET /ws`; [`Sockets`] is for servers that accept upgrades elsewhere, too, or speak another
+//! [`Protocol`] over them. Each socket is one task: it reads a command once its last answer is being sent, and takes an
+//! event when the peer can accept more. Each command that has to wait runs in its own task, however slow the peer is. So
+//! a slow peer slows down only itself and uses bounded memory. Commands of different conversations do not wait for each
+//! other, and a stop waits for none.
 //!
-//! This crate does *not* decide anything about a turn, check who may connect (the HTTP transport's guard does) or speak
-//! plain HTTP beyond the upgrade.
+//! This crate does *not* make decisions about turns, check who may connect (the HTTP transport's guard does), or
+//! implement HTTP beyond the upgrade.
 
 mod command;
 mod feeds;

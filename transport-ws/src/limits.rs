@@ -5,19 +5,19 @@ use std::time::Duration;
 /// Limits on peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketLimits {
-    /// Maximum number of sockets. Further ones get a 503.
+    /// Maximum number of sockets. Further ones receive a 503.
     pub sockets: usize,
     /// Maximum number of conversations that one socket may watch.
     pub subscriptions: usize,
-    /// Maximum size of a command, in bytes. A larger one closes the socket with code 1009. The default of 4 MiB fits the
-    /// longest message with a few images; use `POST /chat` for more.
+    /// Maximum size of a command, in bytes. A larger one closes the socket with code 1009. The default of 4 MiB fits
+    /// the longest message with a few images; for more, use `POST /chat`.
     pub command: usize,
-    /// Maximum number of concurrent commands per socket. At the limit nothing is read until one completes; after a second,
-    /// further commands are refused.
+    /// Maximum number of concurrent commands per socket. At the limit, no command is read until one completes. After a
+    /// second, further commands are refused.
     pub commands: usize,
-    /// Maximum time for the peer to accept a message; then the socket is closed.
+    /// Maximum time for the peer to accept a message before the socket is closed.
     pub send_timeout: Duration,
-    /// Silence after which the peer is pinged, and then after which it counts as dead.
+    /// Silence after which the peer is pinged, and after which, once pinged, it counts as dead.
     pub ping_every: Duration,
 }
 

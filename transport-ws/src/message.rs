@@ -1,17 +1,17 @@
-//! What the peer is sent, as frames.
+//! Builds frames for the peer.
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes};
 use everturn_orchestrator::{Frame, StatusChange};
 use everturn_wire::{ConversationId, DEFAULT_WORKSPACE, RetrySettingsState, ServerMessage};
 
-/// Longest explanation, in bytes: a peer's own words may be in it, and they may be megabytes.
+/// Maximum length of an explanation, in bytes. It may contain a peer's text of megabytes.
 const MAX_EXPLANATION: usize = 1024;
-/// Longest reason that fits a close frame, in bytes.
+/// Maximum length of the reason in a close frame, in bytes.
 const MAX_REASON: usize = 123;
 
-/// An event, in the bytes that were serialized once for everyone.
+/// Returns an event's frame, with bytes that were serialized once for all sockets.
 pub(crate) fn event(frame: &Frame) -> Message {
-    // JSON is UTF-8: the other branch is never taken, and would lose nothing.
+    // JSON is UTF-8, so the other branch is never taken; it would lose nothing.
     match Utf8Bytes::try_from(frame.chat_delta()) {
         Ok(text) => Message::Text(text),
         Err(_) => Message::Binary(frame.chat_delta()),
@@ -30,12 +30,12 @@ pub(crate) fn retry_settings_changed(state: RetrySettingsState) -> Message {
     text(&ServerMessage::RetrySettingsChanged(state))
 }
 
-/// A command about a conversation was not carried out.
+/// Returns the answer to a command about a conversation that was refused.
 pub(crate) fn refusal(conversation_id: Option<ConversationId>, why: &str) -> Message {
     text(&ServerMessage::ChatError { conversation_id, message: shortened(why, MAX_EXPLANATION) })
 }
 
-/// A frame was not understood.
+/// Returns the answer to a frame that could not be parsed.
 pub(crate) fn error(why: &str) -> Message {
     text(&ServerMessage::Error { message: shortened(why, MAX_EXPLANATION) })
 }
@@ -45,7 +45,7 @@ pub(crate) fn close(code: u16, why: &str) -> Message {
 }
 
 fn text(message: &ServerMessage) -> Message {
-    // A wire type has string keys and finite numbers: it always has its JSON.
+    // Wire types have string keys and finite numbers, so serializing cannot fail.
     Message::Text(serde_json::to_string(message).unwrap_or_default().into())
 }
 

@@ -1,4 +1,4 @@
-//! What goes out to a peer, as fast as it takes it.
+//! Sends messages to a peer as fast as it accepts them.
 
 use std::future::poll_fn;
 
@@ -16,7 +16,7 @@ use crate::protocol::News;
 
 /// Why nothing can be sent any more.
 pub(crate) enum Stuck {
-    /// The peer takes nothing, or too slowly.
+    /// The peer accepts data too slowly or not at all.
     Slow,
     /// The connection is gone.
     Gone,
@@ -28,32 +28,32 @@ impl From<Error> for Stuck {
     }
 }
 
-/// Pongs that may wait for a peer that does not read: then nothing more is read from it.
+/// Maximum number of unsent pongs. At the limit, nothing more is read from the peer.
 const MAX_PONGS: usize = 32;
-/// Maximum number of times the task yields before it takes the next event, while events arrive without a pause: what other
-/// tasks produce meanwhile is joined into one event.
+/// Maximum number of times the task yields before it takes the next event while events arrive without a pause. What
+/// other tasks produce meanwhile is joined into one event.
 const MAX_PAUSES: u8 = 7;
 /// Maximum number of messages the socket buffers before they are flushed.
 const MAX_UNFLUSHED: u8 = 12;
-/// Every 16th message, other news is checked before events.
+/// For every 16th message, other messages are checked before events.
 const OTHERS_FIRST: u8 = 16;
 
-/// The way out to a peer: an answer first, else whatever event comes next.
+/// Sends answers first, then the next event.
 ///
-/// An event is taken only when the socket has room for it. What waits is bounded: one answer, one event, and the bytes
-/// that the socket gathers before it writes.
+/// An event is taken only when the socket has room for it. The pending data is bounded: one answer, one event, and the
+/// socket's write buffer.
 pub(crate) struct Outbox {
     sink: SplitSink<WebSocket, Message>,
     answer: Option<Message>,
-    /// Pongs that the protocol put into the socket's buffer since it was last written out.
+    /// Pongs that the protocol put into the socket's buffer since the last flush.
     pongs: usize,
-    /// Messages that the socket took and has not flushed yet.
+    /// Messages that the socket accepted but has not flushed.
     unflushed: u8,
     /// How often to yield before the next event; zero unless events arrive without a pause.
     pauses: u8,
-    /// Messages that the socket took, as a count that wraps.
+    /// Number of messages that the socket accepted, wrapping.
     taken: u8,
-    /// When the socket took the last message.
+    /// When the socket accepted the last message.
     took: Instant,
     patience: Duration,
 }
@@ -72,12 +72,12 @@ impl Outbox {
         }
     }
 
-    /// Whether the last answer is on its way, so that there is room for another.
+    /// Whether the last answer is being sent, so that there is room for another.
     pub(crate) fn has_room(&self) -> bool {
         self.answer.is_none() && self.pongs < MAX_PONGS
     }
 
-    /// A ping was read, so that a pong waits to be written.
+    /// Records that a ping was read, so that a pong must be sent.
     pub(crate) fn owes_pong(&mut self) {
         self.pongs += 1;
         if self.pongs == MAX_PONGS {
@@ -85,7 +85,7 @@ impl Outbox {
         }
     }
 
-    /// Sends this next.
+    /// Sends this answer next.
     pub(crate) fn answer(&mut self, message: Message) {
         self.answer = Some(message);
     }
@@ -97,8 +97,8 @@ impl Outbox {
         }
     }
 
-    /// Sends whatever there is to send. Returns when an answer is on its way, when there is something to gather, or when
-    /// nothing can be sent any more. May be dropped at any time: nothing is lost.
+    /// Sends pending messages. Returns when an answer is being sent, when there are events to join, or with an error
+    /// when nothing can be sent any more. Cancel-safe.
     pub(crate) async fn pump(&mut self, news: &mut impl News) -> Result<(), Stuck> {
         let answers = !self.has_room();
         loop {
@@ -118,17 +118,17 @@ impl Outbox {
         if self.pongs >= MAX_PONGS {
             within(deadline, self.sink.flush()).await?;
             (self.pongs, self.unflushed) = (0, 0);
-            // There is room to read again, unless an answer waits.
+            // There is room to read again, unless an answer is pending.
             if self.answer.is_none() {
                 return Ok(());
             }
         }
         within(deadline, poll_fn(|cx| self.sink.poll_ready_unpin(cx))).await?;
-        // Checking for other news costs more than passing an event on.
+        // Events first, because checking other sources costs more than passing an event on.
         let streams_first = !self.taken.is_multiple_of(OTHERS_FIRST);
         let message = match self.answer.take() {
             Some(answer) => answer,
-            // Flushed once nothing more is ready, after a yield: a write for each word of a fast answer would cost more
+            // Flush once nothing more is ready, after a yield. A write for each word of a fast answer would cost more
             // than everything else.
             None if self.unflushed > 0 => tokio::select! {
                 biased;
@@ -155,7 +155,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Says the last words, if the peer takes them.
+    /// Sends final messages, if the peer accepts them.
     pub(crate) async fn end(mut self, last: impl IntoIterator<Item = Message>) {
         let said = async {
             for message in last {
@@ -163,7 +163,7 @@ impl Outbox {
             }
             self.sink.close().await
         };
-        // Nobody is left to be told when it fails.
+        // If it fails, nobody is left to be told.
         let _ = within(Instant::now() + self.patience, said).await;
     }
 }

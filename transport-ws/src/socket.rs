@@ -1,4 +1,4 @@
-//! One socket: a loop that reads commands and lets events out.
+//! One socket: a loop that reads commands and sends events.
 
 use axum::extract::ws::{Message, WebSocket};
 use everturn_orchestrator::Orchestrator;
@@ -14,7 +14,7 @@ use crate::{
     under_way::{Done, UnderWay},
 };
 
-/// How long a peer may take to say goodbye.
+/// Maximum duration of the closing handshake.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// One socket.
@@ -27,23 +27,23 @@ pub(crate) struct Socket<P: Protocol> {
     limits: SocketLimits,
     /// When the peer was last heard.
     heard: Instant,
-    /// It was silent and asked whether it is there.
+    /// Whether the peer was silent and has been pinged.
     pinged: bool,
 }
 
-/// What can happen to a socket.
+/// Something that happens to a socket.
 enum Event<P: Protocol> {
     Heard(Option<Result<Message, axum::Error>>),
     /// A command has ended.
     Done(Done<P>),
     /// There is room for another command.
     Room,
-    /// The last answer is on its way: there is room for another. Or there is something to gather.
+    /// The last answer is being sent, so there is room for another; or there are events to join.
     Answered,
     Stuck(Stuck),
     /// The peer was silent for a while.
     Quiet,
-    /// The server shuts down, and the peer was sent all that it takes.
+    /// The server is shutting down, and the peer was sent everything it accepts.
     Down,
 }
 
@@ -53,13 +53,13 @@ enum End {
     Left,
     /// It takes too long for what it is sent.
     Slow,
-    /// It does not answer any more.
+    /// It no longer answers.
     Dead,
-    /// It broke the protocol, or a limit.
+    /// It violated the protocol or a limit.
     Broke(Error),
-    /// It sent what makes no sense, and there is no answer to that.
+    /// The peer sent something that cannot be understood or answered.
     Confused(String),
-    /// The server shuts down.
+    /// The server is shutting down.
     Down,
 }
 
@@ -83,7 +83,7 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// Serves the peer until it leaves or has to go. No turn notices.
+    /// Serves the peer until it leaves or must be disconnected. Turns are not affected.
     pub(crate) async fn run(mut self) {
         let end = loop {
             let event = self.event().await;
@@ -109,7 +109,7 @@ impl<P: Protocol> Socket<P> {
         };
         let end = self.outbox.end(last);
         let gone = async { while let Some(Ok(_)) = self.source.next().await {} };
-        // A connection that is dropped before the peer has read its end may take that end along.
+        // If the connection were dropped before the peer has read the close frame, that frame might be lost.
         let _ = timeout(LAST_WORDS, join(end, gone)).await;
     }
 
@@ -118,9 +118,9 @@ impl<P: Protocol> Socket<P> {
         let quiet_at = self.heard + self.limits.ping_every * if self.pinged { 2 } else { 1 };
         let room_at = self.under_way.room_at();
         tokio::select! {
-            // A stop must get through however much there is to be told.
+            // A stop must get through however many events are pending.
             biased;
-            // What has ended may need an answer. What has not goes on meanwhile.
+            // A finished command may need an answer. Unfinished ones continue meanwhile.
             done = self.under_way.next(), if self.outbox.has_room() => Event::Done(done),
             heard = self.source.next(), if self.outbox.has_room() && self.under_way.has_room() => {
                 Event::Heard(heard)
@@ -131,7 +131,7 @@ impl<P: Protocol> Socket<P> {
             },
             () = self.orchestrator.down() => Event::Down,
             () = sleep_until(room_at.unwrap_or(quiet_at)), if room_at.is_some() => Event::Room,
-            // A ping must not take the place of an answer that waits. Until that is sent, the outbox's patience counts.
+            // A ping must not take the place of a pending answer. Until that is sent, the outbox's timeout applies.
             () = sleep_until(quiet_at), if self.outbox.has_room() => Event::Quiet,
         }
     }
@@ -166,7 +166,7 @@ impl<P: Protocol> Socket<P> {
         let answer = match message {
             Message::Text(text) => self.under_way.begin(&text, &mut self.news),
             Message::Binary(_) => Err("send text frames, not binary ones".to_owned()),
-            // It is answered below us.
+            // The WebSocket library answers it.
             Message::Ping(_) => {
                 self.outbox.owes_pong();
                 Ok(None)
@@ -185,7 +185,7 @@ impl<P: Protocol> Socket<P> {
     }
 }
 
-/// What the peer did, when reading from it fails.
+/// Returns why the socket ends, given the error of a read.
 fn broken(error: axum::Error) -> End {
     match error.into_inner().downcast::<Error>().map(|error| *error) {
         Ok(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)) | Err(_) => End::Left,

@@ -1,4 +1,4 @@
-//! Where sockets come from: upgraded requests, so many at once.
+//! Accepts sockets from upgraded requests, up to a limit.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{SocketLimits, native::Native, protocol::Protocol, socket::Socket};
 
-/// The subprotocol that is answered to a client that offers it.
+/// The subprotocol selected for a client that offers it.
 pub const SUBPROTOCOL: &str = "everturn";
 
-/// What a socket gathers before it writes, in bytes. Small: every socket has it.
+/// Size of a socket's write buffer, in bytes. Small, because every socket has one.
 const BUFFER: usize = 16 << 10;
-/// What a socket reads at once, in bytes. As little as most commands take: all of it is cleared each time that something
-/// is sent, as it is looked then whether there is something to read.
+/// Size of a socket's read buffer, in bytes. It fits most commands. It is small because the whole buffer is cleared
+/// with each send, which also checks for incoming data.
 const READ: usize = 2 << 10;
-/// The most that may wait in a socket, in bytes: room for one event of any sensible size. Only one is ever added while
-/// the socket does not take more.
+/// Maximum number of bytes pending in a socket: room for one event of any sensible size. Only one is added while the
+/// socket accepts no more.
 const MAX_WAITING: usize = 32 << 20;
 
 const OPEN: &str = "everturn_websockets";
@@ -40,24 +40,24 @@ pub fn router(orchestrator: Orchestrator, limits: SocketLimits) -> Router {
     Sockets::new(orchestrator, limits).router()
 }
 
-/// All sockets of a server. Cheap to clone; all clones count together.
+/// All sockets of a server. Cheap to clone; clones share the limit.
 #[derive(Clone)]
 pub struct Sockets {
     orchestrator: Orchestrator,
     limits: SocketLimits,
     places: Arc<Semaphore>,
-    /// How many places there are.
+    /// Maximum number of sockets.
     most: u32,
 }
 
-/// One socket's place among those allowed.
+/// A socket's permit.
 struct Permit(#[expect(dead_code, reason = "held, never read")] OwnedSemaphorePermit);
 
 impl Sockets {
-    /// None yet.
+    /// Creates the collection without sockets.
     pub fn new(orchestrator: Orchestrator, limits: SocketLimits) -> Self {
         describe_gauge!(OPEN, "Open WebSockets");
-        // Shown from the start: a dashboard would take a figure that is missing for a mistake.
+        // Published from the start, because dashboards treat a missing metric as an error.
         gauge!(OPEN).increment(0.0);
         describe_counter!(REFUSED, "WebSockets refused as there were too many");
         describe_counter!(DROPPED, "WebSockets ended as the peer was slow or dead, by reason");
@@ -71,18 +71,18 @@ impl Sockets {
         Router::new().route("/ws", any(upgrade)).with_state(self.clone())
     }
 
-    /// Waits until every socket has ended, and lets no further one in: for a server that is about to end.
+    /// Waits until every socket has ended, and accepts no further ones. For shutdown.
     pub async fn ended(&self) {
-        // Cannot fail: it is never closed.
+        // Cannot fail, because the semaphore is never closed.
         let _ = self.places.acquire_many(self.most).await;
     }
 
-    /// Whether a request wants to be a WebSocket: for a path that is something else otherwise.
+    /// Whether a request asks for a WebSocket upgrade, for a path that also serves other requests.
     pub fn are_wanted(headers: &HeaderMap) -> bool {
         headers.get(UPGRADE).is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
     }
 
-    /// Makes the request a socket for commands and events, or says why that cannot be.
+    /// Upgrades the request to a socket, or returns why that is not possible.
     pub async fn upgrade(&self, request: Request) -> Response {
         self.upgrade_to(request, Native::new(self.orchestrator.clone())).await
     }
@@ -129,7 +129,7 @@ impl Drop for Permit {
 }
 
 fn refuse(status: StatusCode, error: String) -> Response {
-    // A wire type has string keys and finite numbers: it always has its JSON.
+    // Wire types have string keys and finite numbers, so serializing cannot fail.
     let body = serde_json::to_string(&ErrorBody { error }).unwrap_or_default();
     (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -1,18 +1,18 @@
-//! Every conversation's status, for every socket.
+//! The status of every conversation, for every socket.
 
 use std::vec;
 
 use everturn_orchestrator::{Orchestrator, Page, StatusChange};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-/// Conversations whose status is told again to a peer that missed changes: those active last.
+/// Number of conversations whose status is sent again to a peer that missed changes, most recently active first.
 const RETOLD: usize = 1024;
 
-/// The status changes that one socket is told.
+/// The status changes for one socket.
 pub(crate) struct StatusFeed {
     orchestrator: Orchestrator,
     changes: Receiver<StatusChange>,
-    /// Some were missed, which ones is not known.
+    /// Whether changes were missed. It is not known which.
     lagged: bool,
     retold: vec::IntoIter<StatusChange>,
 }
@@ -23,7 +23,7 @@ impl StatusFeed {
         Self { orchestrator, changes, lagged: false, retold: Vec::new().into_iter() }
     }
 
-    /// The next change. A peer that was too slow for all of them is told how things are now. May be dropped at any time.
+    /// Returns the next change. A peer that missed changes receives the present statuses instead. Cancel-safe.
     pub(crate) async fn next(&mut self) -> StatusChange {
         loop {
             if self.lagged {
@@ -35,14 +35,14 @@ impl StatusFeed {
             match self.changes.recv().await {
                 Ok(change) => return change,
                 Err(RecvError::Lagged(_)) => self.lagged = true,
-                // The orchestrator holds the other end, and we hold the orchestrator.
+                // The orchestrator holds the sender, and we hold the orchestrator.
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         }
     }
 
     async fn retell(&mut self) {
-        // What changes from now on is told after what is read now.
+        // Changes from now on are sent after the statuses read next.
         let changes = self.orchestrator.status_changes();
         match self.orchestrator.conversations(Page { after: None, limit: Some(RETOLD) }).await {
             Ok((newest, _)) => {

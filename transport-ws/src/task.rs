@@ -1,4 +1,4 @@
-//! A command in a task of its own: others may wait for what it holds, so it must not wait for its own peer.
+//! Runs a command in its own task. Others may wait for what it holds, so it must not wait for its own peer.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
@@ -9,17 +9,17 @@ use tokio::{
     time::{Duration, sleep},
 };
 
-/// How long commands may go on when their socket has ended.
+/// How long commands may continue after their socket has ended.
 const AFTERWARDS: Duration = Duration::from_secs(30);
 const BROKE: &str = "the command broke off; the server's log says why";
 
-/// A command as its socket counts it.
+/// A command as counted by its socket.
 pub(crate) struct Begun<A> {
     pub(crate) number: u64,
     /// What a refusal names.
     pub(crate) about: A,
     pub(crate) id: Option<ConversationId>,
-    /// There will be another stream when it is done.
+    /// Whether there will be another stream once it is done.
     pub(crate) promised: bool,
     pub(crate) bytes: usize,
 }
@@ -27,12 +27,12 @@ pub(crate) struct Begun<A> {
 /// A command that has ended.
 pub(crate) struct Done<O, A> {
     pub(crate) begun: Begun<A>,
-    /// Else what its peer is told.
+    /// The outcome, or the error message for the peer.
     pub(crate) outcome: Result<O, String>,
 }
 
-/// Carries out a command, also when its socket ends meanwhile: it was said, so it is done. Tells the socket, then those
-/// who wait for it, whether it did what it should.
+/// Executes a command, even if its socket ends meanwhile. Reports its success to the socket, then to the commands that
+/// wait for it.
 pub(crate) fn begin<O: Send + 'static, A: Send + 'static>(
     command: impl Future<Output = Result<O, String>> + Send + 'static,
     begun: Begun<A>,
@@ -40,7 +40,7 @@ pub(crate) fn begin<O: Send + 'static, A: Send + 'static>(
     ended: oneshot::Sender<bool>,
 ) {
     let mut command = AssertUnwindSafe(command).catch_unwind().boxed();
-    // Begins here: tasks begin in any order, and commands in the one in which they were read.
+    // Poll once here, because tasks start in any order, but commands must start in the order they were read.
     if let Some(outcome) = command.as_mut().now_or_never() {
         return end(outcome, begun, &socket, ended);
     }
@@ -73,8 +73,8 @@ fn end<O, A>(
         }
     };
     let is_ok = outcome.is_ok();
-    // The socket first: it learns of the commands of a conversation in their order. It may have ended, and nobody may
-    // wait.
+    // The socket first, so that it learns of the commands of a conversation in order. The socket may have ended, and
+    // nobody may be waiting.
     let _ = socket.send(Done { begun, outcome });
     let _ = ended.send(is_ok);
 }

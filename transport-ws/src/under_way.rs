@@ -1,4 +1,4 @@
-//! The commands of a socket that are under way.
+//! The running commands of a socket.
 
 use std::collections::HashMap;
 
@@ -22,25 +22,25 @@ use crate::{
     task::{self, Begun},
 };
 
-/// Stops and the like that may be under way beside as many other commands as there may be.
+/// Maximum number of urgent commands in addition to the limit for other commands.
 const URGENT: usize = 16;
-/// How long no command is read while there are as many as there may be. Then one more is refused, so that a stop is read.
+/// How long reading pauses at the limit. Then one more command is read and refused, so that a stop is read.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The commands of a socket that are under way: those of one conversation one after the other, but a stop at once. They
-/// go on by themselves, also for a while when this is dropped.
+/// The running commands of a socket. Those of one conversation run one after the other, but a stop runs at once. They
+/// continue for a while after this is dropped.
 pub(crate) struct UnderWay<P: Protocol> {
     protocol: P,
     limits: SocketLimits,
     count: usize,
-    /// Where they come in when they have ended; no more than there are under way.
+    /// Receives finished commands; never more than are running.
     done: (UnboundedSender<Done<P>>, UnboundedReceiver<Done<P>>),
-    /// Of each conversation those that have not ended.
+    /// The unfinished commands of each conversation.
     lanes: HashMap<ConversationId, Vec<Ticket>>,
     next: u64,
-    /// Streams that there will be when these are done, and were not before.
+    /// Number of streams that there will be once these commands are done, and were not before.
     promised: usize,
-    /// Bytes of the frames that these came in, but for the urgent ones.
+    /// Size of the frames of these commands in bytes, without urgent ones.
     bytes: usize,
     full_since: Option<Instant>,
 }
@@ -55,7 +55,7 @@ struct Ticket {
     ended: Ended,
 }
 
-/// Says whether a command did what it should.
+/// Resolves to whether a command took effect.
 type Ended = Shared<oneshot::Receiver<bool>>;
 
 impl<P: Protocol> UnderWay<P> {
@@ -78,12 +78,12 @@ impl<P: Protocol> UnderWay<P> {
         self.full_since.is_none_or(|since| since.elapsed() >= PATIENCE)
     }
 
-    /// When there is room although nothing was done.
+    /// Returns when there will be room even if no command finishes.
     pub(crate) fn room_at(&self) -> Option<Instant> {
         self.full_since.filter(|_| !self.has_room()).map(|since| since + PATIENCE)
     }
 
-    /// Begins to carry out a command. An answer there is only when that cannot be, an error when the frame makes no sense.
+    /// Starts a command. Returns an answer only if it is refused, and an error if the frame cannot be understood.
     pub(crate) fn begin(&mut self, frame: &str, news: &mut P::News) -> Result<Option<Message>, String> {
         let asked = match self.protocol.read(frame, news) {
             Read::Command(asked) => asked,
@@ -100,7 +100,7 @@ impl<P: Protocol> UnderWay<P> {
             let why = P::full(limit);
             return Ok(Some(P::refuse(asked.about, &why, news)));
         }
-        // An urgent one holds no more than the name of its conversation, however long its frame was.
+        // An urgent command keeps only the name of its conversation, however long its frame was.
         let bytes = if asked.urgency == Urgency::Urgent { 0 } else { frame.len() };
         self.push(asked, bytes);
         Ok(None)
@@ -128,7 +128,7 @@ impl<P: Protocol> UnderWay<P> {
             if outcome.as_ref().is_ok_and(P::has_reached) {
                 return outcome;
             }
-            // Then a turn is meant that was about to begin.
+            // It was meant for a turn that was about to begin.
             match all_ended(before).await {
                 true => protocol.carry_out(command).await,
                 false => outcome,
@@ -141,16 +141,16 @@ impl<P: Protocol> UnderWay<P> {
         self.look();
     }
 
-    /// The next command that ends. Pending while none is under way. May be dropped at any time.
+    /// Returns the next command that finishes. Pending while none is running. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Done<P> {
         match self.done.1.recv().await {
             Some(done) => done,
-            // Never: the other end is beside it.
+            // Unreachable, because the sender is stored beside it.
             None => pending().await,
         }
     }
 
-    /// Does for the socket what is left to do. Returns the answer, if there is one.
+    /// Finishes a command on the socket's side. Returns the answer, if there is one.
     pub(crate) fn end(&mut self, done: Done<P>, news: &mut P::News) -> Option<Message> {
         let task::Done { begun: Begun { number, about, id, promised, bytes }, outcome } = done;
         self.count -= 1;
@@ -171,12 +171,12 @@ impl<P: Protocol> UnderWay<P> {
         }
     }
 
-    /// Whether there is no room for one more that stands so to the others.
+    /// Whether there is no room for another command of this urgency.
     fn is_full(&self, urgency: Urgency) -> bool {
         if urgency == Urgency::Urgent {
             return self.count >= self.limits.commands + URGENT;
         }
-        // Twice the longest command, so that one that is long never waits for a short one.
+        // Twice the maximum length, so that a long command never waits for a short one.
         self.count >= self.limits.commands || self.bytes >= 2 * self.limits.command
     }
 
@@ -186,11 +186,12 @@ impl<P: Protocol> UnderWay<P> {
     }
 }
 
-/// Waits until all of these have ended; says whether any did what it should.
+/// Waits until all of these have ended. Returns whether any of them took effect.
 async fn all_ended(commands: Vec<Ended>) -> bool {
     let ended = join_all(commands).await;
     if ended.iter().any(Result::is_err) {
-        // It was given up as the socket is gone. So is who waits for it, rather than carried out without it.
+        // It was cancelled because the socket is gone. Its successors are cancelled too, rather than executed without
+        // it.
         return pending().await;
     }
     ended.contains(&Ok(true))

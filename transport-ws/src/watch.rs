@@ -14,15 +14,15 @@ use futures_util::{
 };
 use tokio_stream::StreamMap;
 
-/// The conversations that a socket watches, each once. They take turns: none keeps the others from the socket.
+/// The conversations that a socket watches, each once, polled in turn so that none starves the others.
 #[derive(Default)]
 pub(crate) struct Watches {
     all: StreamMap<ConversationId, Watch>,
 }
 
-/// One of them.
+/// One watched conversation.
 pub(crate) struct Watch {
-    /// The place after the last event that was taken.
+    /// The position after the last event taken.
     pub(crate) cursor: Cursor,
     pub(crate) extensions: bool,
     events: BoxStream<'static, Result<Frame, Error>>,
@@ -33,7 +33,7 @@ impl Watches {
         self.all.iter().find_map(|(watched, watch)| (watched == id).then_some(watch))
     }
 
-    /// Whether that conversation is watched with extensions; without an id, whether any is.
+    /// Whether this conversation is watched with extensions; without an id, whether any is.
     pub(crate) fn has_extensions(&self, id: Option<&ConversationId>) -> bool {
         self.all.iter().any(|(watched, watch)| watch.extensions && id.is_none_or(|id| watched == id))
     }
@@ -42,7 +42,7 @@ impl Watches {
         self.all.len()
     }
 
-    /// Watches a conversation; one that is watched already is watched this way instead.
+    /// Watches a conversation, replacing an existing watch of it.
     pub(crate) fn insert(&mut self, id: ConversationId, subscription: Subscription, extensions: bool) {
         self.all.insert(id, Watch::new(subscription, extensions));
     }
@@ -51,8 +51,8 @@ impl Watches {
         self.all.remove(id);
     }
 
-    /// The next event of any of them. After an error that lasts, its conversation is no longer watched. Pending while
-    /// none is.
+    /// Returns the next event of any of them. After a permanent error, the conversation is no longer watched. Pending
+    /// while none is watched.
     pub(crate) async fn next(&mut self) -> (ConversationId, Result<Frame, Error>) {
         match self.all.next().await {
             Some(event) => event,
@@ -68,9 +68,9 @@ impl Watch {
             let mut subscription = subscription?;
             match subscription.next().await {
                 Ok(frame) => Some((Ok(frame), Some(subscription))),
-                // The socket is about to be closed, which says so.
+                // The socket is about to be closed, which tells the peer.
                 Err(Error::ShuttingDown) => None,
-                // The peer is told, and told what comes of it.
+                // The peer receives the error, and then what follows from it.
                 Err(error @ (Error::NotSaved { .. } | Error::Broken { .. })) => {
                     Some((Err(error), Some(subscription)))
                 }

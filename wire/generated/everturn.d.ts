@@ -1,10 +1,10 @@
-// Made from the Rust types by `cargo xtask generate`. Do not edit.
+// Generated from the Rust types by `cargo xtask generate`. Do not edit.
 //
-// An optional field is absent when it is unknown, never null. Unions are told apart by `type`:
-// `switch (event.type) { case "provider-retry": event.delayMs; }`. What a newer server sends beyond the known is in the
-// `default` case: an `UnknownEvent`, `UnknownChunk` or `UnknownMessage`. Pass it over.
+// An optional field is absent if unknown, never null. Unions are discriminated by `type`:
+// `switch (event.type) { case "provider-retry": event.delayMs; }`. Additions of a newer server end up in the `default`
+// case, as an `UnknownEvent`, `UnknownChunk` or `UnknownMessage`. Skip them.
 
-/** A `type` that is not listed here. No literal is one, so that comparing with a listed `type` rules it out. */
+/** A `type` that is not listed here. No literal has this type, so comparing with a listed `type` excludes it. */
 export type UnknownType = `${string & { readonly newer: true }}`;
 
 /** What to do about a failure after part of an answer was shown. */
@@ -13,7 +13,7 @@ export type AfterContent =
   | "keep"
   /** Withdraw what was shown, and ask again. */
   | "rewind"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** An event, as every transport sends it. */
@@ -69,13 +69,16 @@ export interface ApprovalAnswer {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
-  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  /** The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified. */
   name?: string;
-  /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
+  /** The reason, at most 4,096 bytes. The model receives the reason for a denial. */
   reason?: string;
-  /** What is allowed; the call alone if absent. Ignored if it is denied. */
+  /** What is allowed; only this call if absent. Ignored for a denial. */
   scope?: ApprovalScope;
-  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if absent. */
+  /**
+   * The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if
+   * absent.
+   */
   via?: string;
 }
 
@@ -92,13 +95,16 @@ export interface ApprovalAnswerCommand {
   toolCallId: string;
   /** `allowed` or `denied`; any other word is refused. */
   verdict: Verdict;
-  /** The person's name for those who read the conversation later, at most 200 bytes. Not checked. */
+  /** The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified. */
   name?: string;
-  /** The reason, at most 4,096 bytes. The model is told the reason of a denial. */
+  /** The reason, at most 4,096 bytes. The model receives the reason for a denial. */
   reason?: string;
-  /** What is allowed; the call alone if absent. Ignored if it is denied. */
+  /** What is allowed; only this call if absent. Ignored for a denial. */
   scope?: ApprovalScope;
-  /** What the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if absent. */
+  /**
+   * The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if
+   * absent.
+   */
   via?: string;
 }
 
@@ -106,9 +112,9 @@ export interface ApprovalAnswerCommand {
 export type ApprovalMode =
   /** The turn waits for an answer. */
   | "ask"
-  /** They are denied at once: nobody is there to answer. */
+  /** They are denied at once, because nobody is there to answer. */
   | "deny"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** A tool call that waits for a person's approval. */
@@ -169,7 +175,7 @@ export interface ApprovalResolvedEvent {
   reason?: string;
   /** What the user allowed; the call alone if absent. */
   scope?: ApprovalScope;
-  /** What the user answered with, such as `page` or `terminal`. */
+  /** The client that the user answered with, such as `page` or `terminal`. */
   via?: string;
 }
 
@@ -177,16 +183,16 @@ export interface ApprovalResolvedEvent {
 export type ApprovalScope =
   /** This call. */
   | "call"
-  /** Every call of this tool in the conversation from now on, until it is revoked. Never overrides a policy that denies. */
+  /** Every call of this tool in the conversation from now on, until revoked. Never overrides a policy that denies. */
   | "conversation"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** Response of `GET /conversations/:id/approvals`. */
 export interface Approvals {
   /** The conversation. */
   conversationId: ConversationId;
-  /** The calls that wait for an answer, in the order of the calls. */
+  /** The calls that wait for an answer, in call order. */
   pending: Array<ApprovalRequest>;
   /** The tools that were allowed for the whole conversation, by name. */
   allowedTools: Array<string>;
@@ -207,7 +213,7 @@ export interface AutoToolChoice {
 
 /** A tool call that was handed to the caller. */
 export interface CallerCall {
-  /** The id of the call, which its result must name. */
+  /** The id of the call. Its result must have the same id. */
   toolCallId: string;
   /** The tool's name. */
   toolName: string;
@@ -217,7 +223,7 @@ export interface CallerCall {
 
 /** A tool that the caller runs. The model's calls of it end the turn and are handed to the caller. */
 export interface CallerTool {
-  /** The name that the model calls it by: 1 to 64 of the characters A-Z a-z 0-9 _ -. */
+  /** The name that the model uses: 1 to 64 of the characters A-Z a-z 0-9 _ -. */
   name: string;
   /** Its description for the model. */
   description?: string;
@@ -239,7 +245,7 @@ export type Category =
   | "timeout"
   /** The answer was malformed, truncated or empty. */
   | "invalid_response"
-  /** A plan, credit or daily quota is used up; waiting within this turn does not help. */
+  /** A plan, credit or daily quota is exhausted; waiting within this turn does not help. */
   | "quota_exhausted"
   /** The request exceeds the model's context window. */
   | "context_overflow"
@@ -257,9 +263,9 @@ export type Category =
   | "cancelled"
   /** A fault in Everturn itself, such as a panic in a provider adapter. */
   | "internal"
-  /** Not recognized, or a word of a newer version. */
+  /** Not recognized, or a category from a newer version. */
   | "unknown"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** An event, verbatim. */
@@ -274,7 +280,7 @@ export interface ChatDeltaMessage {
 /** A command failed. */
 export interface ChatErrorMessage {
   type: "chat.error";
-  /** What is wrong and what to do. */
+  /** What is wrong, and what to do. */
   message: string;
   /** The conversation, if the command named one. */
   conversationId?: ConversationId;
@@ -301,26 +307,32 @@ export interface ChatQueueCommand {
 }
 
 /**
- * Repeats a turn that ended in an error or was stopped, over the same history; or, with `seq`, answers a user message
- * again. Refused while a turn runs. Subscribes the sender.
+ * Repeats a turn that ended in an error or was stopped, over the same history; with `seq`, answers a user message
+ * again instead. Refused while a turn runs. Subscribes the sender.
  */
 export interface ChatRetryCommand {
   type: "chat.retry";
   /** The conversation. */
   conversationId: ConversationId;
-  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  /**
+   * How calls that need a person's approval are treated; if absent, as in the turn that is repeated or that has
+   * the message.
+   */
   approvals?: ApprovalMode;
   /** Whether to send extension events too. */
   extensions?: boolean;
-  /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
+  /** With `seq`: new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
-  /** Retry settings of the new turn alone. */
+  /** Retry settings for the new turn only. */
   retry?: RetrySettings;
-  /** The `seq` of the user message to answer again: what follows it is superseded. */
+  /** The `seq` of the user message to answer again. Everything after it is superseded. */
   seq?: number;
-  /** Its last turn; the command is refused if another one is the last by now. Required without `seq`. */
+  /**
+   * The conversation's last turn. The command is refused if another turn is the last by now. Required without
+   * `seq`.
+   */
   turnId?: TurnId;
 }
 
@@ -329,13 +341,16 @@ export interface ChatSendCommand {
   type: "chat.send";
   /** The user message. */
   message: string;
-  /** What happens to calls that need a person's approval; the turn waits for an answer if absent. */
+  /** How calls that need a person's approval are treated; if absent, the turn waits for an answer. */
   approvals?: ApprovalMode;
   /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
   /** Whether to send extension events too. */
   extensions?: boolean;
-  /** The report that the turn must end with; else that of its route, or of the server's configuration, if any. */
+  /**
+   * The report that the turn must end with; if absent, that of its route or of the server's configuration, if
+   * any.
+   */
   finalReport?: RequiredReport;
   /** Images attached to the message. */
   images?: Array<Image>;
@@ -343,7 +358,7 @@ export interface ChatSendCommand {
   model?: string;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
-  /** Retry settings of this turn alone. */
+  /** Retry settings for this turn only. */
   retry?: RetrySettings;
 }
 
@@ -412,16 +427,16 @@ export type Command =
 
 /** Why a history is summarized. */
 export type CompactionCause =
-  /** The provider refused it as too long for the model. */
+  /** The provider rejected it as too long for the model. */
   | "overflow"
-  /** It would hardly fit the model's context window. */
+  /** It would barely fit the model's context window. */
   | "ahead"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /**
- * Extension: the compaction ended; sent once per `compaction-started`. Transient: the summary is kept as a `system`
- * chunk.
+ * Extension: the compaction ended; sent once per `compaction-started`. The summary is kept as a `system` chunk.
+ * Transient.
  */
 export interface CompactionCompletedEvent {
   type: "compaction-completed";
@@ -433,7 +448,10 @@ export interface CompactionCompletedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** The `seq` of the first chunk that the model still receives as it is; the summary takes the place of those before it. */
+  /**
+   * The `seq` of the first chunk that the model still receives unchanged. The summary replaces the chunks before
+   * it.
+   */
   keepsFrom?: number;
   /** Why there is no summary, for display. */
   message?: string;
@@ -443,21 +461,21 @@ export interface CompactionCompletedEvent {
 
 /** How a compaction ended. */
 export type CompactionOutcome =
-  /** A summary takes the place of the older history. */
+  /** A summary replaces the older history. */
   | "summarized"
   /** No summary could be made. */
   | "failed"
   /** The turn ended first. */
   | "cancelled"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** Extension: the history does not fit the model's context; its older part is being summarized. Transient. */
 export interface CompactionStartedEvent {
   type: "compaction-started";
-  /** The step whose request does not fit; it is asked again afterwards. */
+  /** The step whose request does not fit. It is asked again afterwards. */
   stepId: StepId;
-  /** Why. */
+  /** The reason. */
   cause: CompactionCause;
   /** The conversation. */
   conversationId: ConversationId;
@@ -503,7 +521,7 @@ export interface ConversationState {
   autoRetry?: boolean;
   /** The retry in progress, if any. */
   retry?: RetryState;
-  /** The `seq` of the running turn's first chunk: chunks from here on are also in a replay of the turn's events. */
+  /** The `seq` of the running turn's first chunk. Chunks from here on are also in a replay of the turn's events. */
   turnSeq?: number;
 }
 
@@ -517,7 +535,7 @@ export type ConversationStatus =
   | "idle"
   /** Closed; a new message reopens it. */
   | "closed"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** A conversation's status changed; sent to every client. */
@@ -539,7 +557,7 @@ export interface ConversationSummary {
   createdAt: number;
   /** When its latest chunk was added, in epoch milliseconds. */
   lastActivityAt: number;
-  /** The beginning of its first message. */
+  /** The beginning of the first message. */
   title: string;
   /** Its status. */
   status: ConversationStatus;
@@ -547,7 +565,7 @@ export interface ConversationSummary {
   workspaceId: string;
   /** The model or route of its last turn; absent if none was chosen. */
   model?: string;
-  /** When the wait of its running turn ends, in epoch milliseconds; absent if it does not wait for a moment. */
+  /** When the running turn's wait ends, in epoch milliseconds; absent if it is not waiting for a moment in time. */
   waitsUntil?: number;
 }
 
@@ -559,28 +577,28 @@ export type Decider =
   | "review"
   /** The policy of the tool, or of the turn's message. */
   | "rule"
-  /** A person, earlier: the tool was allowed for the whole conversation. */
+  /** An earlier answer of a person, who allowed the tool for the whole conversation. */
   | "grant"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
-/** How it was decided whether a tool call may run. Kept with the call's result. */
+/** A decision on whether a tool call may run. Kept with the call's result. */
 export interface Decision {
   /** Who decided. */
   by: Decider;
-  /** The outcome. `timed-out` by a person: nobody answered in time. */
+  /** The outcome. `timed-out` for a person: nobody answered in time. */
   verdict: Verdict;
-  /** The person's name, as their client gave it. Not checked. */
+  /** The person's name, as given by their client. Not verified. */
   name?: string;
-  /** A person's reason, a reviewer's rationale, or why a review came to no decision. */
+  /** A person's reason, a reviewer's rationale, or why a review reached no decision. */
   reason?: string;
-  /** The reviewer's rating of the risk, in its own word. */
+  /** The reviewer's rating of the risk, in its own words. */
   riskLevel?: string;
-  /** What a person allowed; the call alone if absent. */
+  /** What a person allowed; only this call if absent. */
   scope?: ApprovalScope;
-  /** The reviewer's rating of how far the user asked for the call, in its own word. */
+  /** The reviewer's rating of how far the user asked for the call, in its own words. */
   userAuthorization?: string;
-  /** What the person answered with, such as `page` or `terminal`; `http` or `websocket` if their client did not say. */
+  /** The client that the person answered with, such as `page` or `terminal`; `http` or `websocket` if it did not say. */
   via?: string;
 }
 
@@ -593,7 +611,7 @@ export interface DoneEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** The tool calls that the caller is to run, whose results it sends with its next request; absent if there are none. */
+  /** Tool calls that the caller must run, sending the results with its next request; absent if there are none. */
   calls?: Array<CallerCall>;
   /** Input plus output tokens of the last step: the context size from which the next request starts. */
   contextSize?: number;
@@ -615,10 +633,10 @@ export type DoneReason =
 
 /**
  * Opaque provider data, such as a signature or encrypted reasoning, that must be sent back with the piece it came
- * with. It is meaningful only to the provider that issued it.
+ * with. Only the provider that issued it can interpret it.
  */
 export interface Echo {
-  /** Its issuer, and the only one it is sent back to: an API and a host, e.g. `anthropic api.anthropic.com`. */
+  /** The issuer, as API and host, e.g. `anthropic api.anthropic.com`. The data is sent back only to it. */
   origin: string;
   /** The data, as the provider sent it. */
   data: unknown;
@@ -641,12 +659,9 @@ export interface ErrorChunk {
   category?: Category;
   /** The HTTP status as text, if known. */
   code?: string;
-  /** Details of that, for display. */
+  /** Details about `outcome`, for display. */
   detail?: string;
-  /**
-   * Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
-   * retryable.
-   */
+  /** Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if it is not retryable. */
   outcome?: RetryOutcome;
   /** Number of retries of the step before it; absent = none. */
   retries?: number;
@@ -669,12 +684,9 @@ export interface ErrorEvent {
   category?: Category;
   /** The HTTP status as text, if known. */
   code?: string;
-  /** Details of that, for display. */
+  /** Details about `outcome`, for display. */
   detail?: string;
-  /**
-   * Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
-   * retryable.
-   */
+  /** Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if it is not retryable. */
   outcome?: RetryOutcome;
   /** Number of retries of the step before it; absent = none. */
   retries?: number;
@@ -685,7 +697,7 @@ export interface ErrorEvent {
 /** A frame could not be parsed. */
 export interface ErrorMessage {
   type: "error";
-  /** What is wrong and what to do. */
+  /** What is wrong, and what to do. */
   message: string;
 }
 
@@ -694,7 +706,7 @@ export type ExportLine =
   | ConversationLine
   | ChunkLine;
 
-/** A provider call that failed, whether it was retried or ended its turn. No model is ever sent it. */
+/** A provider call that failed, whether it was retried or ended its turn. Never sent to a model. */
 export interface FailedAttempt {
   /** The turn. */
   turnId: TurnId;
@@ -702,7 +714,7 @@ export interface FailedAttempt {
   step: number;
   /** 0-based number of the attempt within its step, as `provider-retry` counts. */
   attempt: number;
-  /** The provider's error; cut after 500 characters. */
+  /** The provider's error, truncated to 500 characters. */
   message: string;
   /** When it failed, in epoch milliseconds. */
   failedAt: number;
@@ -732,25 +744,25 @@ export interface Failure {
   code?: string;
   /** The wait that the provider asked for, in milliseconds. */
   hintMs?: number;
-  /** The provider's own type or code of the error, e.g. `overloaded_error`. */
+  /** The provider's own error type or code, e.g. `overloaded_error`. */
   providerCode?: string;
-  /** Why no request arrived, if none did. */
+  /** Why the request did not reach the provider, if it did not. */
   unreached?: Unreached;
 }
 
-/** The final report of a turn that had to give one: the model's own, or one that says why there is none. */
+/** The final report of a turn that must end with one: the model's report, or the reason why there is none. */
 export interface FinalReport {
   /** Whether the model gave a report that fits its schema. */
   success: boolean;
-  /** How far the turn came: its steps and attempts. */
+  /** How far the turn got: its steps and attempts. */
   context?: string;
-  /** Why there is none. */
+  /** The reason why there is no report. */
   reason?: string;
-  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  /** The model's report: any JSON that fits the schema. Absent if there is none. */
   report?: unknown;
 }
 
-/** Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn. */
+/** Extension: the report of a turn that must end with one, sent before its `done`. Exactly one per such turn. */
 export interface FinalReportEvent {
   type: "final-report";
   /** Whether the model gave a report that fits its schema. */
@@ -759,28 +771,28 @@ export interface FinalReportEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** How far the turn came: its steps and attempts. */
+  /** How far the turn got: its steps and attempts. */
   context?: string;
-  /** Why there is none. */
+  /** The reason why there is no report. */
   reason?: string;
-  /** The model's report: any JSON that fits the schema. Absent where there is none. */
+  /** The model's report: any JSON that fits the schema. Absent if there is none. */
   report?: unknown;
 }
 
-/** Why the model is asked for its final report and offered nothing else. */
+/** Why only the final report is on offer. */
 export type ForcedBy =
-  /** The turn has no further steps. */
+  /** The turn has no steps left. */
   | "max-steps"
   /** The history does not fit the model's context. */
   | "overflow"
-  /** The schedule has no further retry. */
+  /** The schedule has no retries left. */
   | "exhausted"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** Response of `GET /health`. */
 export interface Health {
-  /** Always true: a server that cannot serve does not answer. */
+  /** Always true: a server that is not healthy does not answer. */
   ok: boolean;
 }
 
@@ -790,7 +802,7 @@ export interface HistoryWindow {
   chunks: Array<StoredChunk>;
   /** The last chunk's `seq`; the requested `sinceSeq` if there are no chunks. */
   latestSeq: number;
-  /** True if a server limit cut the window and more chunks follow its last one. */
+  /** True if a server limit truncated the window and more chunks follow. */
   more?: boolean;
   /** The sealed turns that these chunks belong to, oldest first; absent if none is known. */
   turns?: Array<TurnMetrics>;
@@ -798,9 +810,9 @@ export interface HistoryWindow {
 
 /** An image attached to a message. */
 export interface Image {
-  /** Its URL: `https:` or `data:`. */
+  /** The URL: `https:` or `data:`. */
   url: string;
-  /** Its media type, if known. */
+  /** The media type, if known. */
   mimeType?: string;
 }
 
@@ -825,7 +837,7 @@ export interface JsonSchemaFormat {
   name: string;
   /** The JSON Schema. */
   schema: unknown;
-  /** Whether the answer must fit to the letter, where the API makes a difference. */
+  /** Whether the answer must match the schema exactly, if the API offers that choice. */
   strict?: boolean;
 }
 
@@ -864,7 +876,7 @@ export type OnQuota =
   | "fail"
   /** Wait until the limit ends. */
   | "park"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** The output stream of a tool. */
@@ -873,7 +885,7 @@ export type OutputStream =
   | "stdout"
   /** Standard error. */
   | "stderr"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** A retry was scheduled: sent once per retry, before its wait. Transient. */
@@ -890,13 +902,13 @@ export interface ProviderRetryEvent {
   /** The turn; absent on `status` only. */
   turnId: TurnId;
   /**
-   * Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the budget does not cover the
-   * wait: one for a usage limit, or for the network.
+   * Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the wait is not charged
+   * to the budget (for a usage limit or the network).
    */
   budgetLeftMs?: number;
   /** The category of the failure. */
   category?: Category;
-  /** True when the target asked for a longer wait, which the schedule cut short on purpose. */
+  /** True if the target asked for a longer wait, which the schedule deliberately cut short. */
   clamped?: boolean;
   /** The HTTP status as text, if known. */
   code?: string;
@@ -910,14 +922,14 @@ export interface ProviderRetryEvent {
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
   nextAt?: number;
-  /** True if another turn was refused and this one did not ask: the wait uses up no attempt. */
+  /** True if another turn was refused and this one made no call. The wait uses up no attempt. */
   shared?: boolean;
   /** The target of the retry, as `provider/model`. */
   target?: string;
 }
 
 /**
- * Extension: nothing of the answer has arrived for a while. Repeated during the silence, which ends with the
+ * Extension: no part of the answer has arrived for a while. Repeated during the silence, which ends with the
  * step's next event. If nothing of the step has been shown, `retry.now` repeats the call at once. Transient.
  */
 export interface ProviderSilentEvent {
@@ -977,9 +989,9 @@ export interface Queued {
 
 /** A user message queued for the next tool-result boundary or the end of the turn. */
 export interface QueuedMessage {
-  /** Its id, used to cancel it. */
+  /** The id, used to cancel the message. */
   messageId: string;
-  /** Its text. */
+  /** The text. */
   text: string;
 }
 
@@ -996,7 +1008,7 @@ export interface ReasoningDeltaEvent {
 
 /** Request body of `PATCH /conversations/:id`. */
 export interface RenameRequest {
-  /** Its new title: 1 to 200 characters, on one line. */
+  /** The new title: 1 to 200 characters, on one line. */
   title: string;
 }
 
@@ -1004,16 +1016,16 @@ export interface RenameRequest {
 export interface Renamed {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Its title now. */
+  /** The new title. */
   title: string;
 }
 
-/** Extension: the model is asked for its final report and offered nothing else. */
+/** Extension: the model is asked for its final report, and nothing else is on offer. */
 export interface ReportForcedEvent {
   type: "report-forced";
   /** The step that is for the report alone. */
   stepId: StepId;
-  /** Why. */
+  /** The reason. */
   by: ForcedBy;
   /** The conversation. */
   conversationId: ConversationId;
@@ -1021,16 +1033,16 @@ export interface ReportForcedEvent {
   turnId: TurnId;
 }
 
-/** Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again. */
+/** Extension: a reply failed in a turn that must end with a report. The model is told why and asked again. */
 export interface ReportMissingEvent {
   type: "report-missing";
   /** The step of the reply. */
   stepId: StepId;
   /** What was wrong with it. */
   reason: string;
-  /** Number of such replies so far. */
+  /** Number of failed replies so far. */
   attempt: number;
-  /** The turn ends without a report after so many. */
+  /** Number of failed replies after which the turn ends without a report. */
   maxAttempts: number;
   /** The conversation. */
   conversationId: ConversationId;
@@ -1042,7 +1054,7 @@ export interface ReportMissingEvent {
 export interface RequiredReport {
   /** JSON Schema of the report: an object. */
   schema: unknown;
-  /** How many replies may come to nothing before the turn ends without a report, 1 to 100; 3 if absent. */
+  /** Maximum number of failed replies before the turn ends without a report, 1 to 100; 3 if absent. */
   maxAttempts?: number;
 }
 
@@ -1051,7 +1063,7 @@ export interface RequiredToolChoice {
   type: "required";
 }
 
-/** The form of an answer. */
+/** The format of an answer. */
 export type ResponseFormat =
   | TextFormat
   | JsonObjectFormat
@@ -1063,11 +1075,11 @@ export interface Retried {
   conversationId: ConversationId;
   /** The new turn. */
   turnId: TurnId;
-  /** The position in the event stream where it begins. */
+  /** The position in the event stream at which it begins. */
   cursor: string;
 }
 
-/** Stops the running turn if its step is being retried: the retry is waiting, or has shown nothing yet. */
+/** Stops the running turn if its step is being retried: it waits for a retry, or the retry has shown nothing yet. */
 export interface RetryAbortCommand {
   type: "retry.abort";
   /** The conversation. */
@@ -1078,7 +1090,7 @@ export interface RetryAbortCommand {
 export interface RetryControl {
   /** The conversation. */
   conversationId: ConversationId;
-  /** Whether there was a retry to skip to or to cancel: a waiting one or, for `abort`, one in phase `asking`. */
+  /** Whether there was a retry to skip to or cancel: a waiting one or, for `abort`, one in phase `asking`. */
   wasRetrying: boolean;
 }
 
@@ -1105,17 +1117,17 @@ export interface RetryNowCommand {
   /** The conversation. */
   conversationId: ConversationId;
   /**
-   * The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; as decided by its
-   * schedule if absent.
+   * The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; if absent, the
+   * schedule decides.
    */
   model?: string;
 }
 
-/** Request body of `POST /conversations/:id/retry/now`; may be absent. */
+/** Request body of `POST /conversations/:id/retry/now`. Optional. */
 export interface RetryNowRequest {
   /**
-   * The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; as decided by its
-   * schedule if absent.
+   * The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; if absent, the
+   * schedule decides.
    */
   model?: string;
 }
@@ -1132,12 +1144,12 @@ export type RetryOutcome =
   | "too-long"
   /** The next failure was not retryable. */
   | "not-retryable"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /**
- * Request body of `PATCH /retry` and `PATCH /conversations/:id/retry`: null resets a field, so that it is inherited; an
- * absent one stays as it is. The fields are those of `RetrySettings`, with the same ranges.
+ * Request body of `PATCH /retry` and `PATCH /conversations/:id/retry`. Null resets a field, so that it is inherited;
+ * an absent field is unchanged. Fields and ranges are those of `RetrySettings`.
  */
 export interface RetryPatch {
   /** What to do about a failure after part of an answer was shown. */
@@ -1146,9 +1158,9 @@ export interface RetryPatch {
   baseDelayMs?: number | null;
   /** Whether failures are retried automatically. */
   enabled?: boolean | null;
-  /** What is asked in place of a model that fails: all chains of this scope. */
+  /** Models to ask instead of a model that fails: all chains of this scope. */
   fallbackChains?: Record<string, Array<string>> | null;
-  /** How far a wait may be off, as a part of it. */
+  /** Maximum deviation as a fraction of the wait. */
   jitter?: number | null;
   /** The longest wait, in milliseconds; 0 = no limit. */
   maxDelayMs?: number | null;
@@ -1168,12 +1180,12 @@ export type RetryPhase =
   | "waiting"
   /** The provider has been called and nothing of its answer has been shown. */
   | "asking"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
-/** A schedule by its name. */
+/** A schedule, by name. */
 export type RetryPreset =
-  /** 5 s, 10 s, 30 s and so on up to 30 min, for 8 h in all. */
+  /** 5 s, 10 s, 30 s and so on up to 30 min, for 8 h in total. */
   | "patient"
   /** Doubling waits. */
   | "exponential"
@@ -1181,31 +1193,34 @@ export type RetryPreset =
   | "interactive"
   /** The targets of a route in turn. */
   | "cycling"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
-/** Request body of `POST /conversations/:id/retry`. It names a turn by `turnId`, a user message by `seq`, or both. */
+/** Request body of `POST /conversations/:id/retry`. Names a turn by `turnId`, a user message by `seq`, or both. */
 export interface RetryRequest {
-  /** What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent. */
+  /**
+   * How calls that need a person's approval are treated; if absent, as in the turn that is repeated or that has the
+   * message.
+   */
   approvals?: ApprovalMode;
-  /** With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
+  /** With `seq`: new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB. */
   message?: string;
   /** The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent. */
   model?: string;
-  /** Retry settings of the new turn alone. */
+  /** Retry settings for the new turn only. */
   retry?: RetrySettings;
-  /** The `seq` of a user message, which is answered again: what follows it is superseded. */
+  /** The `seq` of a user message to answer again. Everything after it is superseded. */
   seq?: number;
   /**
-   * The conversation's last turn; the request is refused if another one is the last by now. Without `seq` it is
-   * repeated, and must have ended in an error or by a stop.
+   * The conversation's last turn. The request is refused if another turn is the last by now. Without `seq`, this
+   * turn is repeated; it must have ended in an error or been stopped.
    */
   turnId?: TurnId;
 }
 
 /**
- * Changes the retry settings of a conversation, or the global ones: `enabled` turns automatic retries on or off. Null
- * resets a field, so that it is inherited. Sockets that asked for extension events are told with
+ * Changes the retry settings of a conversation, or the global ones. `enabled` turns automatic retries on or off;
+ * null resets a field, so that it is inherited. Sockets that asked for extension events receive
  * `retry.settingsChanged`.
  */
 export interface RetrySetCommand {
@@ -1218,9 +1233,9 @@ export interface RetrySetCommand {
   conversationId?: ConversationId;
   /** Whether failures are retried automatically. */
   enabled?: boolean | null;
-  /** What is asked in place of a model that fails: all chains of this scope. */
+  /** Models to ask instead of a model that fails: all chains of this scope. */
   fallbackChains?: Record<string, Array<string>> | null;
-  /** How far a wait may be off, as a part of it. */
+  /** Maximum deviation as a fraction of the wait. */
   jitter?: number | null;
   /** The longest wait, in milliseconds; 0 = no limit. */
   maxDelayMs?: number | null;
@@ -1234,17 +1249,17 @@ export interface RetrySetCommand {
   revert?: RouteRevert | null;
 }
 
-/** Retry settings of a scope, or of a message. What is absent is inherited. */
+/** Retry settings of a scope or a message. Absent fields are inherited. */
 export interface RetrySettings {
   /** What to do about a failure after part of an answer was shown. */
   afterContent?: AfterContent;
   /** The first wait, in milliseconds, 1 to 86,400,000 (a day). For `exponential` and `interactive`. */
   baseDelayMs?: number;
-  /** Whether failures are retried automatically. The only setting that also holds for turns that run already. */
+  /** Whether failures are retried automatically. The only setting that also applies to running turns. */
   enabled?: boolean;
-  /** What is asked in place of a model that fails. A scope's chains replace those of weaker scopes. */
+  /** Models to ask instead of a model that fails. A scope's chains replace those of weaker scopes. */
   fallbackChains?: Record<string, Array<string>>;
-  /** How far a wait may be off, as a part of it, 0 to 1; 0 = exact. For `exponential` and `interactive`. */
+  /** Maximum deviation as a fraction of the wait, 0 to 1; 0 = exact. For `exponential` and `interactive`. */
   jitter?: number;
   /**
    * The longest wait, in milliseconds, at most 2,592,000,000 (30 days); 0 = no limit. For `exponential`, which shortens
@@ -1255,23 +1270,23 @@ export interface RetrySettings {
   maxRetries?: number;
   /** The schedule. */
   preset?: RetryPreset;
-  /** What to do at a usage limit that no short wait and no other target gets around. */
+  /** What to do at a usage limit that neither a short wait nor another target avoids. */
   quota?: OnQuota;
   /** When a turn goes back to the first target of its route. For `interactive`. */
   revert?: RouteRevert;
 }
 
 /**
- * Retry settings changed: of a conversation, sent to those who watch it with extension events; or the global ones, sent
- * to all who watch any conversation with them.
+ * Retry settings changed. Changes of a conversation's settings are sent to its subscribers with extension events;
+ * changes of the global settings, to every subscriber with extension events.
  */
 export interface RetrySettingsChangedMessage {
   type: "retry.settingsChanged";
   /** What is set in this scope. */
   set: RetrySettings;
   /**
-   * What the next turn in this scope begins with: `set`, and what it inherits. `preset` is absent where the schedule is
-   * an embedder's own; a figure is absent where the preset has none.
+   * The settings of the next turn in this scope: `set`, and what it inherits. `preset` is absent if an embedder
+   * supplies the schedule; a number is absent if the preset does not use it.
    */
   effective: RetrySettings;
   /** The conversation; absent for the global settings. */
@@ -1283,15 +1298,15 @@ export interface RetrySettingsState {
   /** What is set in this scope. */
   set: RetrySettings;
   /**
-   * What the next turn in this scope begins with: `set`, and what it inherits. `preset` is absent where the schedule is
-   * an embedder's own; a figure is absent where the preset has none.
+   * The settings of the next turn in this scope: `set`, and what it inherits. `preset` is absent if an embedder
+   * supplies the schedule; a number is absent if the preset does not use it.
    */
   effective: RetrySettings;
   /** The conversation; absent for the global settings. */
   conversationId?: ConversationId;
 }
 
-/** The retry series of a step: from its first failure until part of an answer is shown or the step is given up. */
+/** The retries of a step, from its first failure until part of an answer is shown or the step is given up. */
 export interface RetryState {
   /** Whether the retry is waiting or the provider has been called. */
   phase: RetryPhase;
@@ -1309,7 +1324,7 @@ export interface RetryState {
   message?: string;
   /** When the wait ends, in epoch milliseconds; absent while `asking`. */
   nextAt?: number;
-  /** True if another turn was refused and this one did not ask: the wait uses up no attempt. */
+  /** True if another turn was refused and this one made no call. The wait uses up no attempt. */
   shared?: boolean;
   /** The target that the retry asks, as `provider/model`; absent if the turn has only one. */
   target?: string;
@@ -1324,7 +1339,7 @@ export interface ReviewCompletedEvent {
   toolCallId: string;
   /** The outcome. */
   verdict: Verdict;
-  /** Number of calls of the reviewer. */
+  /** Number of calls to the reviewer. */
   attemptCount: number;
   /** The conversation. */
   conversationId: ConversationId;
@@ -1332,9 +1347,9 @@ export interface ReviewCompletedEvent {
   turnId: TurnId;
   /** The reviewer's reason. */
   rationale?: string;
-  /** The reviewer's rating of the risk, in its own word. */
+  /** The reviewer's rating of the risk, in its own words. */
   riskLevel?: string;
-  /** The reviewer's rating of how far the user asked for the call, in its own word. */
+  /** The reviewer's rating of how far the user asked for the call, in its own words. */
   userAuthorization?: string;
 }
 
@@ -1371,35 +1386,38 @@ export type Role =
   | "assistant"
   /** Tool results. */
   | "tool"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** When a turn goes back to the first target of its route. */
 export type RouteRevert =
-  /** Once nothing is known against that target any more. */
+  /** As soon as that target is available again. */
   | "cooldown-expiry"
-  /** Not before it has to leave the one it moved to. */
+  /** Only when the target it moved to fails. */
   | "never"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /**
  * Request body of `POST /chat`.
  *
- * With any of the fields from `messages` on, or an `Idempotency-Key` header, fields that are not listed here are refused.
+ * If it has any field from `messages` on, or an `Idempotency-Key` header, unknown fields are refused.
  */
 export interface SendRequest {
-  /** What happens to calls that need a person's approval; the turn waits for an answer if absent. */
+  /** How calls that need a person's approval are treated; if absent, the turn waits for an answer. */
   approvals?: ApprovalMode;
   /** The conversation; a new one if absent. */
   conversationId?: ConversationId;
-  /** Whether the conversation is only for this request: it is in no list and is removed some time after its last turn. */
+  /**
+   * Whether the conversation exists only for this request: it is not listed, and is removed some time after its last
+   * turn.
+   */
   ephemeral?: boolean;
   /** Whether to send extension events too. */
   extensions?: boolean;
-  /** The report that the turn must end with; else that of its route, or of the server's configuration, if any. */
+  /** The report that the turn must end with; if absent, that of its route or of the server's configuration, if any. */
   finalReport?: RequiredReport;
-  /** Penalty for tokens by how often they have occurred. */
+  /** Penalty for tokens according to how often they have occurred. */
   frequencyPenalty?: number;
   /** Images attached to the message. */
   images?: Array<Image>;
@@ -1408,37 +1426,37 @@ export interface SendRequest {
   /** The user message. Not with `messages`. */
   message?: string;
   /**
-   * The whole history, oldest first, in place of `message`. System messages at its start replace the configured system
-   * prompt for this turn. Every tool call has exactly one result, and the last message is of the user or a tool. What the
-   * conversation already has of it stays; what differs is superseded.
+   * The whole history, oldest first, in place of `message`. System messages at its start replace the configured
+   * system prompt for this turn. Every tool call has exactly one result, and the last message is from the user or a
+   * tool. Messages that the conversation already has are kept; those that differ are superseded.
    */
   messages?: Array<Message>;
   /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
   /** Whether the model may call several tools in one step. */
   parallelToolCalls?: boolean;
-  /** Penalty for tokens that have occurred at all. */
+  /** Penalty for tokens that have occurred. */
   presencePenalty?: number;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
-  /** The form of the answer. */
+  /** The format of the answer. */
   responseFormat?: ResponseFormat;
-  /** Retry settings of this turn alone. */
+  /** Retry settings for this turn only. */
   retry?: RetrySettings;
-  /** Seed for sampling, where the API makes a best effort at repeatable answers. */
+  /** Seed for sampling, if the API attempts reproducible answers. */
   seed?: number;
-  /** Texts at which the model stops. */
+  /** Sequences at which the model stops. */
   stop?: Array<string>;
-  /** Sampling temperature. This and what follows is refused if the model's API has no such parameter. */
+  /** Sampling temperature. This and all fields below are refused if the model's API has no such parameter. */
   temperature?: number;
   /** Whether the model may or must call tools. */
   toolChoice?: ToolChoice;
   /**
-   * Tools that the caller runs, in place of the server's. A call of one ends the turn and is in its `done` event; the next
-   * request brings the result in its `messages`.
+   * Tools that the caller runs, replacing the server's. A call of one ends the turn and is in its `done` event; the
+   * next request has the result in its `messages`.
    */
   tools?: Array<CallerTool>;
-  /** Nucleus sampling: the share of probability to sample from. */
+  /** Nucleus sampling: the probability mass to sample from. */
   topP?: number;
 }
 
@@ -1495,7 +1513,7 @@ export interface StepCompleteEvent {
 /** The id of a step (one model round trip of a turn). Opaque to clients, equal for all calls of one step. */
 export type StepId = string;
 
-/** Extension: drop what was shown of this step; it will be streamed again. Transient. */
+/** Extension: discard what was shown of this step; it will be streamed again. Transient. */
 export interface StepRewoundEvent {
   type: "step-rewound";
   /** The step. */
@@ -1508,7 +1526,7 @@ export interface StepRewoundEvent {
   turnId: TurnId;
 }
 
-/** Extension: an attempt to report left one more step of those that the turn had. Sent once per turn. */
+/** Extension: an attempt to report reduced the remaining steps to one. Sent once per turn. */
 export interface StepsCollapsedEvent {
   type: "steps-collapsed";
   /** The step of the attempt. */
@@ -1533,7 +1551,7 @@ export interface Stopped {
 
 /** A chunk with its position in the conversation. */
 export interface StoredChunk {
-  /** Position in the conversation: starts at 1, has no gaps, in append order. */
+  /** Position in the conversation. Starts at 1, has no gaps, in append order. */
   seq: number;
   /** Its author. */
   role: Role;
@@ -1541,17 +1559,17 @@ export interface StoredChunk {
   chunk: Chunk;
   /**
    * Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
-   * model. Set on the first chunk of a turn that repeats another one or edits a user message.
+   * model. Set on the first chunk of a turn that repeats another or edits a user message.
    */
   supersedes?: number;
 }
 
-/** Text for the model that is neither the user's nor its own: instructions, guidance, or a summary. */
+/** Text for the model written by neither the user nor the model: instructions, guidance, or a summary. */
 export interface SystemChunk {
   type: "system";
   /** The text. */
   text: string;
-  /** On a summary: what is sent to a model has it in place of the chunks before this `seq`. Users still see those. */
+  /** On a summary: in requests to a model, it replaces the chunks before this `seq`. Users still see those. */
   keepsFrom?: number;
 }
 
@@ -1568,24 +1586,24 @@ export interface TargetRestoredEvent {
   turnId: TurnId;
 }
 
-/** What a target is asked for. */
+/** The purpose of a call to a target. */
 export type TargetRole =
-  /** To answer the person. */
+  /** Answering the user. */
   | "main"
-  /** To review tool calls. */
+  /** Reviewing tool calls. */
   | "reviewer"
-  /** To summarize a long history. */
+  /** Summarizing a long history. */
   | "compactor"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
-/** What is known of a target: whether it is free to be asked. */
+/** Whether a target can be asked at present. */
 export interface TargetState {
   /** The target, as `provider/model`. */
   target: string;
-  /** The kind of the failure that is known of it; absent = it is free. */
+  /** The category of the last relevant failure; absent if it can be asked now. */
   category?: Category;
-  /** Until when it is not worth asking, in epoch milliseconds; absent = it is free. */
+  /** When it can be asked again, in epoch milliseconds; absent if it can be asked now. */
   until?: number;
 }
 
@@ -1598,7 +1616,7 @@ export interface TargetSwitchedEvent {
   to: string;
   /** What the target is asked for. */
   role: TargetRole;
-  /** Why, for people. */
+  /** The reason, for display. */
   reason: string;
   /** The conversation. */
   conversationId: ConversationId;
@@ -1644,21 +1662,21 @@ export interface ThinkingChunk {
   echo?: Echo;
 }
 
-/** What the source of a tool claims about it. Nobody has checked it. */
+/** Claims of a tool's source about the tool. Not verified. */
 export interface ToolAnnotations {
-  /** Whether what it changes may be lost. */
+  /** Its changes may destroy data. */
   destructive?: boolean;
-  /** Whether a second call with the same arguments changes nothing more. */
+  /** A second call with the same arguments has no further effect. */
   idempotent?: boolean;
-  /** Whether it deals with the world outside its source. */
+  /** It interacts with the world outside its source. */
   openWorld?: boolean;
-  /** Whether it changes nothing. */
+  /** The tool changes nothing. */
   readOnly?: boolean;
-  /** A name for people. */
+  /** A title for display. */
   title?: string;
 }
 
-/** A tool call by the model. The same history has exactly one `tool-result` for it. */
+/** A tool call by the model. The history has exactly one `tool-result` for it. */
 export interface ToolCallChunk {
   type: "tool-call";
   /** The provider's id of the call, unique within its step. */
@@ -1697,17 +1715,17 @@ export type ToolChoice =
   | RequiredToolChoice
   | ToolToolChoice;
 
-/** A tool that turns which begin now are offered. */
+/** A tool offered to new turns. */
 export interface ToolInfo {
-  /** The name that models call it by. */
+  /** The name that models use. */
   name: string;
   /** Its description for models. */
   description: string;
   /** JSON Schema of its arguments. */
   inputSchema: unknown;
-  /** What is done with its calls. */
+  /** How calls of the tool are treated. */
   policy: ToolPolicy;
-  /** What its source claims about it. */
+  /** Claims of the source about the tool. */
   annotations?: ToolAnnotations;
 }
 
@@ -1728,7 +1746,7 @@ export interface ToolOutputEvent {
   stepId?: StepId;
 }
 
-/** What is done with the calls of a tool. */
+/** How calls of a tool are treated. */
 export type ToolPolicy =
   /** They run. */
   | "allow"
@@ -1736,9 +1754,9 @@ export type ToolPolicy =
   | "ask"
   /** A model reviews them. */
   | "review"
-  /** They do not run, and the model is told so. */
+  /** They do not run, and the model gets an error. */
   | "deny"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** The result of a tool call. */
@@ -1753,17 +1771,17 @@ export interface ToolResultChunk {
   /** Whether the tool failed, was interrupted or could not be run. */
   isError: boolean;
   /**
-   * How it was decided whether the call may run, in order: a review without a decision may come before a person's
-   * answer. Empty if nothing stood in its way. Shown to users, never sent to a model.
+   * Decisions on whether the call may run, in order. A review without a decision may precede a person's answer.
+   * Empty if the call needed no permission. Shown to users, never sent to a model.
    */
   decisions?: Array<Decision>;
-  /** Images that the model receives with the text, where its API takes them. The text says what they are. */
+  /** Images sent to the model with the text, if its API accepts images. The text describes them. */
   images?: Array<Image>;
   /** The step that made the call. */
   stepId?: StepId;
 }
 
-/** The result of a tool call: exactly one per call. */
+/** The result of a tool call. There is exactly one per call. */
 export interface ToolResultEvent {
   type: "tool-result";
   /** The step that made the call. */
@@ -1780,7 +1798,7 @@ export interface ToolResultEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way. */
+  /** Decisions on whether the call may run, as kept with the result. Empty if the call needed no permission. */
   decisions?: Array<Decision>;
   /** How long the tool ran, in milliseconds. */
   durationMs?: number;
@@ -1792,21 +1810,21 @@ export interface ToolSourceInfo {
   name: string;
   /** Whether its tools can be called. */
   status: ToolSourceStatus;
-  /** What turns that begin now are offered of it, by name. While it is down: what it offered last. */
+  /** The tools offered to new turns, by name. While the source is down: those that it last offered. */
   tools: Array<ToolInfo>;
-  /** Why it is down, when it is started again, or what of it cannot be offered. */
+  /** Why it is down, when it will be restarted, or which of its tools cannot be offered. */
   message?: string;
 }
 
 /** Whether the tools of a source can be called. */
 export type ToolSourceStatus =
-  /** Not yet: calls wait for it, for a while. */
+  /** Not yet: calls wait for it for a limited time. */
   | "starting"
   /** They can. */
   | "up"
-  /** They cannot: calls fail, and the model is told so. */
+  /** They cannot: calls fail, and the model gets an error. */
   | "down"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** It must call this one. */
@@ -1820,11 +1838,11 @@ export interface ToolToolChoice {
 export interface Tools {
   /** The server's own tools, by name. */
   tools: Array<ToolInfo>;
-  /** The sources of further tools, such as MCP servers, in the order in which they are configured. */
+  /** The sources of further tools, such as MCP servers, in configuration order. */
   sources: Array<ToolSourceInfo>;
 }
 
-/** The id of a turn: one user message until sealed. */
+/** The id of a turn. */
 export type TurnId = string;
 
 /** Metrics of one turn. */
@@ -1835,9 +1853,9 @@ export interface TurnMetrics {
   usage: Usage;
   /** Number of steps (model round trips). */
   steps: number;
-  /** What happened to its calls that needed a person's approval; absent = they waited for an answer. */
+  /** How calls that needed a person's approval were treated; absent = they waited for an answer. */
   approvals?: ApprovalMode;
-  /** The tool calls that it handed to its caller; absent if there were none. */
+  /** Tool calls handed to the caller; absent if there were none. */
   calls?: Array<CallerCall>;
   /** The category of the failure that ended it, if one did. */
   category?: Category;
@@ -1845,9 +1863,9 @@ export interface TurnMetrics {
   contextSize?: number;
   /** Time from start to seal, in milliseconds; absent while it runs. */
   durationMs?: number;
-  /** Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`. */
+  /** Failed attempts, oldest first; only the newest 100. Absent if none is known. Not in a `HistoryWindow`. */
   failedAttempts?: Array<FailedAttempt>;
-  /** Its final report, where it had to end with one. Without the report itself in a `HistoryWindow`. */
+  /** The final report, if the turn had to end with one. In a `HistoryWindow`, without the report itself. */
   finalReport?: FinalReport;
   /** The `seq` of its first chunk. */
   firstSeq?: number;
@@ -1894,18 +1912,18 @@ export interface TurnStartEvent {
   /** The turn that this one repeats: same history, no new message, so no `user-message` precedes it. */
   retryOf?: TurnId;
   /**
-   * What the turn supersedes, as its first chunk will have it (see `StoredChunk`); absent = nothing. A turn that
+   * What the turn supersedes, as its first chunk will say (see `StoredChunk`); absent = nothing. A turn that
    * ends before its first chunk supersedes nothing.
    */
   supersedes?: number;
 }
 
-/** What only a newer server sends: pass it over. It has further fields. */
+/** An addition of a newer server. Skip it. It has further fields. */
 export interface UnknownChunk {
   type: UnknownType;
 }
 
-/** What only a newer server sends: pass it over. It has further fields. */
+/** An addition of a newer server. Skip it. It has further fields. */
 export interface UnknownEvent {
   type: UnknownType;
   /** The conversation. */
@@ -1914,20 +1932,20 @@ export interface UnknownEvent {
   turnId?: TurnId;
 }
 
-/** What only a newer server sends: pass it over. It has further fields. */
+/** An addition of a newer server. Skip it. It has further fields. */
 export interface UnknownMessage {
   type: UnknownType;
 }
 
-/** Why a request did not arrive at the provider. */
+/** Why a request did not reach the provider. */
 export type Unreached =
-  /** This machine has no route to it. */
+  /** No route to the host. */
   | "no-route"
-  /** Its name did not resolve. */
+  /** The host name did not resolve. */
   | "no-name"
-  /** No connection could be made, or not in time. */
+  /** No connection could be established in time. */
   | "no-connection"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});
 
 /** Token counts. */
@@ -1955,7 +1973,7 @@ export interface UsageEvent {
   stepId?: StepId;
 }
 
-/** The prompt: the first event of a turn, so that other subscribers see it. */
+/** The prompt. It is the first event of a turn, so that other subscribers see it. */
 export interface UserMessageEvent {
   type: "user-message";
   /** The prompt's text. */
@@ -1978,5 +1996,5 @@ export type Verdict =
   | "timed-out"
   /** The turn ended first. */
   | "cancelled"
-  /** A word that only a newer server sends. */
+  /** A value from a newer server. */
   | (string & {});

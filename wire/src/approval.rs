@@ -1,4 +1,4 @@
-//! Approvals: tool calls that wait for a person, and what a person answers.
+//! Approvals: tool calls that wait for a person, and the person's answers.
 
 use alloc::{string::String, vec::Vec};
 
@@ -42,51 +42,52 @@ pub struct ApprovalAnswer {
     pub tool_call_id: String,
     /// `allowed` or `denied`; any other word is refused.
     pub verdict: Verdict,
-    /// What is allowed; the call alone if absent. Ignored if it is denied.
+    /// What is allowed; only this call if absent. Ignored for a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ApprovalScope>,
-    /// The reason, at most 4,096 bytes. The model is told the reason of a denial.
+    /// The reason, at most 4,096 bytes. The model receives the reason for a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The person's name for those who read the conversation later, at most 200 bytes. Not checked.
+    /// The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if absent.
+    /// The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
-/// How it was decided whether a tool call may run. Kept with the call's result.
+/// A decision on whether a tool call may run. Kept with the call's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// Who decided.
     pub by: Decider,
-    /// The outcome. `timed-out` by a person: nobody answered in time.
+    /// The outcome. `timed-out` for a person: nobody answered in time.
     pub verdict: Verdict,
-    /// What a person allowed; the call alone if absent.
+    /// What a person allowed; only this call if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ApprovalScope>,
-    /// The person's name, as their client gave it. Not checked.
+    /// The person's name, as given by their client. Not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the person answered with, such as `page` or `terminal`; `http` or `websocket` if their client did not say.
+    /// The client that the person answered with, such as `page` or `terminal`; `http` or `websocket` if it did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// A person's reason, a reviewer's rationale, or why a review came to no decision.
+    /// A person's reason, a reviewer's rationale, or why a review reached no decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The reviewer's rating of the risk, in its own word.
+    /// The reviewer's rating of the risk, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_level: Option<String>,
-    /// The reviewer's rating of how far the user asked for the call, in its own word.
+    /// The reviewer's rating of how far the user asked for the call, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_authorization: Option<String>,
 }
 
 impl Decision {
-    /// A decision of which nothing more is known.
+    /// Creates a decision without details.
     pub fn new(by: Decider, verdict: Verdict) -> Self {
         Self {
             by,
@@ -113,9 +114,9 @@ pub enum Decider {
     Review,
     /// The policy of the tool, or of the turn's message.
     Rule,
-    /// A person, earlier: the tool was allowed for the whole conversation.
+    /// An earlier answer of a person, who allowed the tool for the whole conversation.
     Grant,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -130,9 +131,9 @@ pub enum ApprovalScope {
     /// This call.
     #[default]
     Call,
-    /// Every call of this tool in the conversation from now on, until it is revoked. Never overrides a policy that denies.
+    /// Every call of this tool in the conversation from now on, until revoked. Never overrides a policy that denies.
     Conversation,
-    /// A word of a newer version, which is refused.
+    /// A value from a newer version. Refused.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -147,9 +148,9 @@ pub enum ApprovalMode {
     /// The turn waits for an answer.
     #[default]
     Ask,
-    /// They are denied at once: nobody is there to answer.
+    /// They are denied at once, because nobody is there to answer.
     Deny,
-    /// A word of a newer version, which is refused.
+    /// A value from a newer version. Refused.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -173,7 +174,7 @@ pub struct Answered {
 pub struct Approvals {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// The calls that wait for an answer, in the order of the calls.
+    /// The calls that wait for an answer, in call order.
     pub pending: Vec<ApprovalRequest>,
     /// The tools that were allowed for the whole conversation, by name.
     pub allowed_tools: Vec<String>,

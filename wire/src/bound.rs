@@ -1,7 +1,7 @@
 //! Limits on untrusted input.
 //!
-//! Where a string stands in the place of something else, serde quotes all of it in the error, escaped, which takes many
-//! times its size. What is read here says only what it is.
+//! If a string appears in place of another type, serde's error quotes all of it with escapes, which takes many times
+//! its size. The readers here report only the type they found.
 
 mod report;
 
@@ -20,7 +20,7 @@ use crate::Image;
 
 pub(crate) use report::report;
 
-/// Maximum number of images in a message: a body full of empty ones would take many times its size in memory.
+/// Maximum number of images in a message. An array of empty images would take many times its size in memory.
 const MAX_IMAGES: usize = 64;
 
 /// Reads the images of a message, if any.
@@ -28,12 +28,12 @@ pub(crate) fn images<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<I
     value.deserialize_any(Images)
 }
 
-/// Reads true or false, if it is there.
+/// Reads an optional boolean.
 pub(crate) fn maybe_flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<bool>, D::Error> {
     value.deserialize_any(Flag)
 }
 
-/// Reads a whole number, if it is there.
+/// Reads an optional whole number.
 pub(crate) fn maybe_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     value.deserialize_any(Number)
 }

@@ -1,4 +1,4 @@
-//! Chunks, which are persisted, and the messages that they make up.
+//! Chunks, which are persisted, and the messages made of them.
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
@@ -21,7 +21,7 @@ pub enum Role {
     Assistant,
     /// Tool results.
     Tool,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -46,7 +46,7 @@ pub enum Chunk {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         echo: Option<Echo>,
     },
-    /// A tool call by the model. The same history has exactly one `tool-result` for it.
+    /// A tool call by the model. The history has exactly one `tool-result` for it.
     ToolCall {
         /// The provider's id of the call, unique within its step.
         tool_call_id: String,
@@ -74,21 +74,21 @@ pub enum Chunk {
         /// The step that made the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_id: Option<StepId>,
-        /// Images that the model receives with the text, where its API takes them. The text says what they are.
+        /// Images sent to the model with the text, if its API accepts images. The text describes them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
-        /// How it was decided whether the call may run, in order: a review without a decision may come before a person's
-        /// answer. Empty if nothing stood in its way. Shown to users, never sent to a model.
+        /// Decisions on whether the call may run, in order. A review without a decision may precede a person's answer.
+        /// Empty if the call needed no permission. Shown to users, never sent to a model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         decisions: Vec<Decision>,
     },
     /// The failure that ended a turn. Shown to users, never sent to a model.
     Error(ErrorReport),
-    /// Text for the model that is neither the user's nor its own: instructions, guidance, or a summary.
+    /// Text for the model written by neither the user nor the model: instructions, guidance, or a summary.
     System {
         /// The text.
         text: String,
-        /// On a summary: what is sent to a model has it in place of the chunks before this `seq`. Users still see those.
+        /// On a summary: in requests to a model, it replaces the chunks before this `seq`. Users still see those.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keeps_from: Option<u64>,
     },
@@ -100,27 +100,27 @@ pub enum Chunk {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
-    /// A piece of a kind that a newer version added; its content is not kept. A client passes it over. A journal must
-    /// not give it out, so that no turn goes on without what the conversation holds.
+    /// A kind added by a newer version; its content is not kept. Clients skip it. A journal must not return it, so that
+    /// no turn continues without part of the conversation.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
 
 impl Chunk {
-    /// An error with a message and no details.
+    /// Creates an error with a message and no details.
     pub fn error(message: impl Into<String>) -> Self {
         Self::Error(ErrorReport::new(message))
     }
 }
 
 /// Opaque provider data, such as a signature or encrypted reasoning, that must be sent back with the piece it came
-/// with. It is meaningful only to the provider that issued it.
+/// with. Only the provider that issued it can interpret it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Echo {
-    /// Its issuer, and the only one it is sent back to: an API and a host, e.g. `anthropic api.anthropic.com`.
+    /// The issuer, as API and host, e.g. `anthropic api.anthropic.com`. The data is sent back only to it.
     pub origin: String,
     /// The data, as the provider sent it.
     pub data: Value,
@@ -131,15 +131,15 @@ pub struct Echo {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StoredChunk {
-    /// Position in the conversation: starts at 1, has no gaps, in append order.
+    /// Position in the conversation. Starts at 1, has no gaps, in append order.
     pub seq: u64,
     /// Its author.
     pub role: Role,
     /// The chunk.
-    // Shared: it may hold an image of megabytes, and every request to a model has it.
+    // Shared because it may hold megabytes of image data and is part of every request to a model.
     pub chunk: Arc<Chunk>,
     /// Supersedes the chunks from this `seq` up to this chunk: users still see them, but they are no longer sent to a
-    /// model. Set on the first chunk of a turn that repeats another one or edits a user message.
+    /// model. Set on the first chunk of a turn that repeats another or edits a user message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<u64>,
 }
@@ -161,7 +161,7 @@ impl Message {
         Self { role, chunks: chunks.into_iter().map(Arc::new).collect() }
     }
 
-    /// Its chunks, in order.
+    /// Returns an iterator over the chunks, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Chunk> + ExactSizeIterator {
         self.chunks.iter().map(AsRef::as_ref)
     }

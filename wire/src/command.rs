@@ -20,9 +20,9 @@ pub use parse::CommandError;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// Its URL: `https:` or `data:`.
+    /// The URL: `https:` or `data:`.
     pub url: String,
-    /// Its media type, if known.
+    /// The media type, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
 }
@@ -49,13 +49,14 @@ pub enum Command {
         /// Reasoning effort, in the provider's terms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning_effort: Option<String>,
-        /// Retry settings of this turn alone.
+        /// Retry settings for this turn only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Box<RetrySettings>>,
-        /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
+        /// How calls that need a person's approval are treated; if absent, the turn waits for an answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<ApprovalMode>,
-        /// The report that the turn must end with; else that of its route, or of the server's configuration, if any.
+        /// The report that the turn must end with; if absent, that of its route or of the server's configuration, if
+        /// any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         final_report: Option<Box<RequiredReport>>,
         /// Whether to send extension events too.
@@ -105,28 +106,30 @@ pub enum Command {
         /// The conversation.
         conversation_id: ConversationId,
     },
-    /// Repeats a turn that ended in an error or was stopped, over the same history; or, with `seq`, answers a user message
-    /// again. Refused while a turn runs. Subscribes the sender.
+    /// Repeats a turn that ended in an error or was stopped, over the same history; with `seq`, answers a user message
+    /// again instead. Refused while a turn runs. Subscribes the sender.
     #[serde(rename = "chat.retry")]
     ChatRetry {
         /// The conversation.
         conversation_id: ConversationId,
-        /// Its last turn; the command is refused if another one is the last by now. Required without `seq`.
+        /// The conversation's last turn. The command is refused if another turn is the last by now. Required without
+        /// `seq`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn_id: Option<TurnId>,
-        /// The `seq` of the user message to answer again: what follows it is superseded.
+        /// The `seq` of the user message to answer again. Everything after it is superseded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seq: Option<u64>,
-        /// With `seq`: a new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB.
+        /// With `seq`: new text for that message, which is superseded too; its images are kept. 1 byte to 1 MiB.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         /// The model, as `provider/model`, or the route, as `route/name`; the conversation's last one if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// Retry settings of the new turn alone.
+        /// Retry settings for the new turn only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Box<RetrySettings>>,
-        /// What happens to calls that need a person's approval; as in the turn that is repeated, or that has the message, if absent.
+        /// How calls that need a person's approval are treated; if absent, as in the turn that is repeated or that has
+        /// the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<ApprovalMode>,
         /// Whether to send extension events too.
@@ -146,20 +149,21 @@ pub enum Command {
         tool_call_id: String,
         /// `allowed` or `denied`; any other word is refused.
         verdict: Verdict,
-        /// What is allowed; the call alone if absent. Ignored if it is denied.
+        /// What is allowed; only this call if absent. Ignored for a denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scope: Option<ApprovalScope>,
-        /// The reason, at most 4,096 bytes. The model is told the reason of a denial.
+        /// The reason, at most 4,096 bytes. The model receives the reason for a denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The person's name for those who read the conversation later, at most 200 bytes. Not checked.
+        /// The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// What the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if absent.
+        /// The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if
+        /// absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<String>,
     },
-    /// Stops the running turn if its step is being retried: the retry is waiting, or has shown nothing yet.
+    /// Stops the running turn if its step is being retried: it waits for a retry, or the retry has shown nothing yet.
     #[serde(rename = "retry.abort")]
     RetryAbort {
         /// The conversation.
@@ -170,20 +174,20 @@ pub enum Command {
     RetryNow {
         /// The conversation.
         conversation_id: ConversationId,
-        /// The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; as decided by its
-        /// schedule if absent.
+        /// The model, as `provider/model`, or the route, as `route/name`, with which the turn continues; if absent, the
+        /// schedule decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// Changes the retry settings of a conversation, or the global ones: `enabled` turns automatic retries on or off. Null
-    /// resets a field, so that it is inherited. Sockets that asked for extension events are told with
+    /// Changes the retry settings of a conversation, or the global ones. `enabled` turns automatic retries on or off;
+    /// null resets a field, so that it is inherited. Sockets that asked for extension events receive
     /// `retry.settingsChanged`.
     #[serde(rename = "retry.set")]
     RetrySet {
         /// The conversation; absent for the global settings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation_id: Option<ConversationId>,
-        /// What changes.
+        /// The changes.
         #[serde(flatten)]
         settings: Box<RetryPatch>,
     },

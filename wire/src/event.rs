@@ -58,7 +58,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Box<RetryState>>,
     },
-    /// The prompt: the first event of a turn, so that other subscribers see it.
+    /// The prompt. It is the first event of a turn, so that other subscribers see it.
     UserMessage {
         /// The prompt's text.
         text: String,
@@ -71,7 +71,7 @@ pub enum EventBody {
         /// The `seq` of the user message that the turn begins with; absent in a turn that repeats another one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_seq: Option<u64>,
-        /// What the turn supersedes, as its first chunk will have it (see `StoredChunk`); absent = nothing. A turn that
+        /// What the turn supersedes, as its first chunk will say (see `StoredChunk`); absent = nothing. A turn that
         /// ends before its first chunk supersedes nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         supersedes: Option<u64>,
@@ -109,7 +109,7 @@ pub enum EventBody {
         /// The output stream.
         stream: OutputStream,
     },
-    /// The result of a tool call: exactly one per call.
+    /// The result of a tool call. There is exactly one per call.
     ToolResult {
         /// The step that made the call.
         step_id: StepId,
@@ -124,7 +124,7 @@ pub enum EventBody {
         /// How long the tool ran, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        /// How it was decided whether the call may run, as it is kept with the result. Empty if nothing stood in its way.
+        /// Decisions on whether the call may run, as kept with the result. Empty if the call needed no permission.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         decisions: Vec<Decision>,
     },
@@ -170,8 +170,8 @@ pub enum EventBody {
         /// Maximum number of retries in the schedule; absent if unbounded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_attempts: Option<u32>,
-        /// Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the budget does not cover the
-        /// wait: one for a usage limit, or for the network.
+        /// Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the wait is not charged
+        /// to the budget (for a usage limit or the network).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget_left_ms: Option<u64>,
         /// The target of the retry, as `provider/model`.
@@ -180,10 +180,10 @@ pub enum EventBody {
         /// True if the provider asked for this wait.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hinted: Option<bool>,
-        /// True when the target asked for a longer wait, which the schedule cut short on purpose.
+        /// True if the target asked for a longer wait, which the schedule deliberately cut short.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<bool>,
-        /// True if another turn was refused and this one did not ask: the wait uses up no attempt.
+        /// True if another turn was refused and this one made no call. The wait uses up no attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shared: Option<bool>,
         /// The target whose call failed, as `provider/model`; absent if no call was made.
@@ -217,14 +217,14 @@ pub enum EventBody {
         /// nothing was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
-        /// The tool calls that the caller is to run, whose results it sends with its next request; absent if there are none.
+        /// Tool calls that the caller must run, sending the results with its next request; absent if there are none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<CallerCall>,
     },
     /// All chunks are persisted and history is final. The last event of every turn.
     TurnSealed,
 
-    /// Extension: drop what was shown of this step; it will be streamed again. Transient.
+    /// Extension: discard what was shown of this step; it will be streamed again. Transient.
     StepRewound {
         /// The step.
         step_id: StepId,
@@ -244,7 +244,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
     },
-    /// Extension: nothing of the answer has arrived for a while. Repeated during the silence, which ends with the
+    /// Extension: no part of the answer has arrived for a while. Repeated during the silence, which ends with the
     /// step's next event. If nothing of the step has been shown, `retry.now` repeats the call at once. Transient.
     ProviderSilent {
         /// The step.
@@ -270,7 +270,7 @@ pub enum EventBody {
         to: String,
         /// What the target is asked for.
         role: TargetRole,
-        /// Why, for people.
+        /// The reason, for display.
         reason: String,
     },
     /// Extension: the turn returned to its preferred target. Transient.
@@ -314,7 +314,7 @@ pub enum EventBody {
         /// The user's name, as their client gave it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// What the user answered with, such as `page` or `terminal`.
+        /// The client that the user answered with, such as `page` or `terminal`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<String>,
     },
@@ -335,12 +335,12 @@ pub enum EventBody {
         tool_call_id: String,
         /// The outcome.
         verdict: Verdict,
-        /// Number of calls of the reviewer.
+        /// Number of calls to the reviewer.
         attempt_count: u32,
-        /// The reviewer's rating of the risk, in its own word.
+        /// The reviewer's rating of the risk, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         risk_level: Option<String>,
-        /// The reviewer's rating of how far the user asked for the call, in its own word.
+        /// The reviewer's rating of how far the user asked for the call, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_authorization: Option<String>,
         /// The reviewer's reason.
@@ -349,13 +349,13 @@ pub enum EventBody {
     },
     /// Extension: the history does not fit the model's context; its older part is being summarized. Transient.
     CompactionStarted {
-        /// The step whose request does not fit; it is asked again afterwards.
+        /// The step whose request does not fit. It is asked again afterwards.
         step_id: StepId,
-        /// Why.
+        /// The reason.
         cause: CompactionCause,
     },
-    /// Extension: the compaction ended; sent once per `compaction-started`. Transient: the summary is kept as a `system`
-    /// chunk.
+    /// Extension: the compaction ended; sent once per `compaction-started`. The summary is kept as a `system` chunk.
+    /// Transient.
     CompactionCompleted {
         /// The step.
         step_id: StepId,
@@ -364,32 +364,33 @@ pub enum EventBody {
         /// The summary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        /// The `seq` of the first chunk that the model still receives as it is; the summary takes the place of those before it.
+        /// The `seq` of the first chunk that the model still receives unchanged. The summary replaces the chunks before
+        /// it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keeps_from: Option<u64>,
         /// Why there is no summary, for display.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// Extension: a reply came to nothing, where the turn must end with a report: the model is told why and asked again.
+    /// Extension: a reply failed in a turn that must end with a report. The model is told why and asked again.
     ReportMissing {
         /// The step of the reply.
         step_id: StepId,
         /// What was wrong with it.
         reason: String,
-        /// Number of such replies so far.
+        /// Number of failed replies so far.
         attempt: u32,
-        /// The turn ends without a report after so many.
+        /// Number of failed replies after which the turn ends without a report.
         max_attempts: u32,
     },
-    /// Extension: the model is asked for its final report and offered nothing else.
+    /// Extension: the model is asked for its final report, and nothing else is on offer.
     ReportForced {
         /// The step that is for the report alone.
         step_id: StepId,
-        /// Why.
+        /// The reason.
         by: ForcedBy,
     },
-    /// Extension: an attempt to report left one more step of those that the turn had. Sent once per turn.
+    /// Extension: an attempt to report reduced the remaining steps to one. Sent once per turn.
     StepsCollapsed {
         /// The step of the attempt.
         step_id: StepId,
@@ -398,11 +399,11 @@ pub enum EventBody {
         /// The maximum number of steps now.
         to: u32,
     },
-    /// Extension: the report of a turn that had to end with one, before its `done`. Exactly one per such turn.
+    /// Extension: the report of a turn that must end with one, sent before its `done`. Exactly one per such turn.
     FinalReport(Box<FinalReport>),
 
-    /// An event of a newer version; its fields are not kept. Pass it over: a newer server shows by the other events too
-    /// what matters to everyone.
+    /// An event from a newer version; its fields are not kept. Skip it: a newer server conveys everything essential
+    /// with known events, too.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -457,7 +458,7 @@ impl EventBody {
         matches!(self, Self::TextDelta { .. } | Self::ReasoningDelta { .. } | Self::ToolOutput { .. })
     }
 
-    /// The streamed text of a `text-delta` or `reasoning-delta`.
+    /// Returns the streamed text of a `text-delta` or `reasoning-delta`.
     pub fn delta(&self) -> Option<&str> {
         match self {
             Self::TextDelta { delta } | Self::ReasoningDelta { delta } => Some(delta),
@@ -476,7 +477,7 @@ pub enum OutputStream {
     Stdout,
     /// Standard error.
     Stderr,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

@@ -22,7 +22,7 @@ pub enum Category {
     Timeout,
     /// The answer was malformed, truncated or empty.
     InvalidResponse,
-    /// A plan, credit or daily quota is used up; waiting within this turn does not help.
+    /// A plan, credit or daily quota is exhausted; waiting within this turn does not help.
     QuotaExhausted,
     /// The request exceeds the model's context window.
     ContextOverflow,
@@ -40,13 +40,13 @@ pub enum Category {
     Cancelled,
     /// A fault in Everturn itself, such as a panic in a provider adapter.
     Internal,
-    /// Not recognized, or a word of a newer version.
+    /// Not recognized, or a category from a newer version.
     #[serde(other)]
     Unknown,
 }
 
 impl Category {
-    /// Its name on the wire.
+    /// Returns the value on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimited => "rate_limited",
@@ -86,30 +86,30 @@ pub struct Failure {
     pub code: Option<String>,
     /// The provider's error, verbatim but capped and with secrets removed, e.g. `HTTP 429: {"error":...}`.
     pub message: String,
-    /// The provider's own type or code of the error, e.g. `overloaded_error`.
+    /// The provider's own error type or code, e.g. `overloaded_error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_code: Option<String>,
     /// What the user can do about it, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
-    /// Why no request arrived, if none did.
+    /// Why the request did not reach the provider, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreached: Option<Unreached>,
 }
 
-/// Why a request did not arrive at the provider.
+/// Why a request did not reach the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Unreached {
-    /// This machine has no route to it.
+    /// No route to the host.
     NoRoute,
-    /// Its name did not resolve.
+    /// The host name did not resolve.
     NoName,
-    /// No connection could be made, or not in time.
+    /// No connection could be established in time.
     NoConnection,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

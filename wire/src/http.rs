@@ -29,7 +29,7 @@ pub struct ConversationSummary {
     pub created_at: u64,
     /// When its latest chunk was added, in epoch milliseconds.
     pub last_activity_at: u64,
-    /// The beginning of its first message.
+    /// The beginning of the first message.
     pub title: String,
     /// Its status.
     pub status: ConversationStatus,
@@ -38,7 +38,7 @@ pub struct ConversationSummary {
     /// The model or route of its last turn; absent if none was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// When the wait of its running turn ends, in epoch milliseconds; absent if it does not wait for a moment.
+    /// When the running turn's wait ends, in epoch milliseconds; absent if it is not waiting for a moment in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<u64>,
 }
@@ -48,7 +48,7 @@ pub struct ConversationSummary {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RenameRequest {
-    /// Its new title: 1 to 200 characters, on one line.
+    /// The new title: 1 to 200 characters, on one line.
     pub title: String,
 }
 
@@ -59,7 +59,7 @@ pub struct RenameRequest {
 pub struct Renamed {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Its title now.
+    /// The new title.
     pub title: String,
 }
 
@@ -75,7 +75,7 @@ pub struct HistoryWindow {
     pub chunks: Vec<StoredChunk>,
     /// The last chunk's `seq`; the requested `sinceSeq` if there are no chunks.
     pub latest_seq: u64,
-    /// True if a server limit cut the window and more chunks follow its last one.
+    /// True if a server limit truncated the window and more chunks follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<bool>,
     /// The sealed turns that these chunks belong to, oldest first; absent if none is known.
@@ -97,7 +97,7 @@ pub struct ConversationState {
     /// Whether failures are retried automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_retry: Option<bool>,
-    /// The `seq` of the running turn's first chunk: chunks from here on are also in a replay of the turn's events.
+    /// The `seq` of the running turn's first chunk. Chunks from here on are also in a replay of the turn's events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_seq: Option<u64>,
     /// The retry in progress, if any.
@@ -152,22 +152,22 @@ pub struct TurnMetrics {
     /// The turn that it repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<TurnId>,
-    /// Its failed attempts, oldest first: the newest 100. Absent = none is known. Not in a `HistoryWindow`.
+    /// Failed attempts, oldest first; only the newest 100. Absent if none is known. Not in a `HistoryWindow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_attempts: Option<Vec<FailedAttempt>>,
-    /// What happened to its calls that needed a person's approval; absent = they waited for an answer.
+    /// How calls that needed a person's approval were treated; absent = they waited for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<ApprovalMode>,
-    /// Its final report, where it had to end with one. Without the report itself in a `HistoryWindow`.
+    /// The final report, if the turn had to end with one. In a `HistoryWindow`, without the report itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_report: Option<Box<FinalReport>>,
-    /// The tool calls that it handed to its caller; absent if there were none.
+    /// Tool calls handed to the caller; absent if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallerCall>,
 }
 
 impl TurnMetrics {
-    /// Creates metrics of a turn of which only the id is known.
+    /// Creates metrics of which only the turn's id is known.
     pub fn new(turn_id: TurnId) -> Self {
         Self {
             turn_id,
@@ -219,7 +219,7 @@ pub struct Stopped {
 pub struct RetryControl {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// Whether there was a retry to skip to or to cancel: a waiting one or, for `abort`, one in phase `asking`.
+    /// Whether there was a retry to skip to or cancel: a waiting one or, for `abort`, one in phase `asking`.
     pub was_retrying: bool,
 }
 
@@ -232,7 +232,7 @@ pub struct Retried {
     pub conversation_id: ConversationId,
     /// The new turn.
     pub turn_id: TurnId,
-    /// The position in the event stream where it begins.
+    /// The position in the event stream at which it begins.
     pub cursor: String,
 }
 
@@ -308,17 +308,17 @@ pub struct Targets {
     pub targets: Vec<TargetState>,
 }
 
-/// What is known of a target: whether it is free to be asked.
+/// Whether a target can be asked at present.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TargetState {
     /// The target, as `provider/model`.
     pub target: String,
-    /// Until when it is not worth asking, in epoch milliseconds; absent = it is free.
+    /// When it can be asked again, in epoch milliseconds; absent if it can be asked now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// The kind of the failure that is known of it; absent = it is free.
+    /// The category of the last relevant failure; absent if it can be asked now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
 }
@@ -327,7 +327,7 @@ pub struct TargetState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
-    /// Always true: a server that cannot serve does not answer.
+    /// Always true: a server that is not healthy does not answer.
     pub ok: bool,
 }
 

@@ -18,7 +18,7 @@ macro_rules! id {
         pub struct $name(#[cfg_attr(feature = "schema", schemars(with = "String"))] Arc<str>);
 
         impl $name {
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -49,7 +49,7 @@ id!(
     ConversationId
 );
 id!(
-    /// The id of a turn: one user message until sealed.
+    /// The id of a turn.
     TurnId
 );
 id!(
@@ -58,23 +58,23 @@ id!(
 );
 
 impl StepId {
-    /// `"<turn>#<step>"`, the step counted from 0.
+    /// Creates the id `"<turn>#<step>"`, with steps counted from 0.
     pub fn new(turn: &TurnId, step: u32) -> Self {
         Self(Arc::from(format!("{turn}#{step}")))
     }
 
-    /// The number of the step, if the id names one of that turn.
+    /// Returns the number of the step if the id names a step of this turn.
     pub fn step_of(&self, turn: &TurnId) -> Option<u32> {
         self.0.strip_prefix(turn.as_str())?.strip_prefix('#')?.parse().ok()
     }
 
-    /// The number of the step, from 0, whatever its turn is.
+    /// Returns the number of the step, from 0, for any turn.
     pub fn step(&self) -> Option<u32> {
         self.0.rsplit_once('#')?.1.parse().ok()
     }
 }
 
-/// Whether URL normalization removes it from a path, so that no request could address it.
+/// Whether URL normalization would remove the id from a path, so that no request could address it.
 fn is_dots(text: &str) -> bool {
     matches!(text, "." | "..")
 }
@@ -89,18 +89,19 @@ pub struct InvalidId {
 }
 
 impl ConversationId {
-    /// What the ids of ephemeral conversations begin with.
+    /// The prefix of the ids of ephemeral conversations.
     pub const EPHEMERAL: &'static str = "ephemeral:";
 
-    /// Whether the conversation is in no list, and is removed some time after its last turn.
+    /// Whether the conversation is ephemeral: not listed, and removed some time after its last turn.
     pub fn is_ephemeral(&self) -> bool {
         self.0.starts_with(Self::EPHEMERAL)
     }
 
-    /// Validates an id chosen by a client.
+    /// Parses an id chosen by a client.
     ///
     /// # Errors
-    /// When it is empty, `.` or `..`, longer than 128 bytes or has a character that would need escaping in a path or a log line.
+    /// Returns an error if it is empty, `.` or `..`, longer than 128 bytes, or has a character that would need escaping
+    /// in a path or a log line.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
         if !is_dots(text) && !text.is_empty() && text.len() <= MAX_LEN && text.bytes().all(fits) {
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_conversation_ids_are_taken() {
+    fn only_plain_conversation_ids_are_accepted() {
         assert!(ConversationId::parse("a-B_9.x:1").is_ok());
         for bad in ["", "a b", "a/b", "ä", "a\n", ".", "..", &"x".repeat(129)] {
             assert!(ConversationId::parse(bad).is_err(), "{bad:?}");

@@ -1,11 +1,11 @@
 //! The wire format: everything that crosses a process boundary, as serde types.
 //!
-//! All of it is JSON with camelCase fields and kebab-case `type` tags. Unknown values are absent, never null (only a
-//! [`RetryPatch`] has nulls, which reset). Times are
-//! epoch milliseconds, durations are milliseconds, integers are below 2^53. Readers ignore unknown fields. An unknown
-//! command type is answered with an error, never dropped.
+//! All of it is JSON with camelCase fields and kebab-case `type` tags. Unknown values are absent, never null; only a
+//! [`RetryPatch`] has nulls, which reset a field. Times are epoch milliseconds, durations are milliseconds, and
+//! integers are below 2^53. Readers ignore unknown fields. An unknown command type is answered with an error, never
+//! dropped.
 //!
-//! This crate does *not* decide anything, does no I/O and depends on neither the kernel nor the transports. The feature
+//! This crate does *not* make decisions or do I/O, and depends on neither the kernel nor the transports. The feature
 //! `schema` gives every type a JSON Schema, from which the TypeScript, OpenAPI and AsyncAPI documents are generated.
 //! [`document`] contains them as text without that feature.
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentEvent, ConversationId, ConversationStatus, RetrySettingsState};
 
-/// The only workspace at present; clients group conversations by workspace.
+/// The only workspace at present. Clients group conversations by workspace.
 pub const DEFAULT_WORKSPACE: &str = "default";
 
 /// A frame from server to client.
@@ -30,7 +30,7 @@ pub enum ServerMessage {
         /// The conversation, if the command named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation_id: Option<ConversationId>,
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do.
         message: String,
     },
     /// A conversation's status changed; sent to every client.
@@ -43,17 +43,17 @@ pub enum ServerMessage {
         /// The workspace it belongs to.
         workspace_id: String,
     },
-    /// Retry settings changed: of a conversation, sent to those who watch it with extension events; or the global ones, sent
-    /// to all who watch any conversation with them.
+    /// Retry settings changed. Changes of a conversation's settings are sent to its subscribers with extension events;
+    /// changes of the global settings, to every subscriber with extension events.
     #[serde(rename = "retry.settingsChanged")]
     RetrySettingsChanged(RetrySettingsState),
     /// A frame could not be parsed.
     #[serde(rename = "error")]
     Error {
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do.
         message: String,
     },
-    /// A frame of a newer version; its fields are not kept. Pass it over.
+    /// A frame from a newer version; its fields are not kept. Skip it.
     #[serde(rename = "unknown", other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

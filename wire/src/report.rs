@@ -1,4 +1,4 @@
-//! Final reports: what a turn was asked to end with.
+//! Final reports: the report required of a turn, and the report it ended with.
 
 use alloc::string::String;
 
@@ -12,54 +12,55 @@ use serde_json::Value;
 pub struct RequiredReport {
     /// JSON Schema of the report: an object.
     pub schema: Value,
-    /// How many replies may come to nothing before the turn ends without a report, 1 to 100; 3 if absent.
+    /// Maximum number of failed replies before the turn ends without a report, 1 to 100; 3 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
 }
 
 impl RequiredReport {
-    /// The largest schema, in bytes as JSON: it is sent with each request, and takes many times that in memory.
+    /// Maximum size of the schema, in bytes of JSON. It is sent with each request, and takes many times its size in
+    /// memory.
     pub const MAX_SCHEMA: usize = 64 << 10;
-    /// Most attempts that can be asked for.
+    /// Maximum value of `max_attempts`.
     pub const MAX_ATTEMPTS: u32 = 100;
 
-    /// A report of this schema, with the usual number of attempts.
+    /// Requires a report with this schema, with the default number of attempts.
     pub fn new(schema: Value) -> Self {
         Self { schema, max_attempts: None }
     }
 }
 
-/// The final report of a turn that had to give one: the model's own, or one that says why there is none.
+/// The final report of a turn that must end with one: the model's report, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FinalReport {
     /// Whether the model gave a report that fits its schema.
     pub success: bool,
-    /// The model's report: any JSON that fits the schema. Absent where there is none.
+    /// The model's report: any JSON that fits the schema. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Value>,
-    /// Why there is none.
+    /// The reason why there is no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How far the turn came: its steps and attempts.
+    /// How far the turn got: its steps and attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
 
-/// Why the model is asked for its final report and offered nothing else.
+/// Why only the final report is on offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ForcedBy {
-    /// The turn has no further steps.
+    /// The turn has no steps left.
     MaxSteps,
     /// The history does not fit the model's context.
     Overflow,
-    /// The schedule has no further retry.
+    /// The schedule has no retries left.
     Exhausted,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

@@ -1,11 +1,11 @@
-//! What a request may bring with it: parameters for the model and tools that the caller runs.
+//! Parameters for the model, and tools that the caller runs.
 
 use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Parameters that are passed on to the model's API in its own terms. A turn whose target has no such parameter is refused.
+/// Parameters that are passed on to the model's API. A turn is refused if its target's API lacks one of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -13,16 +13,16 @@ pub struct Parameters {
     /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling: the share of probability to sample from.
+    /// Nucleus sampling: the probability mass to sample from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Texts at which the model stops.
+    /// Sequences at which the model stops.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
     /// Whether the model may or must call tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The form of the answer.
+    /// The format of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
     /// Maximum number of tokens in an answer.
@@ -31,24 +31,24 @@ pub struct Parameters {
     /// Whether the model may call several tools in one step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
-    /// Seed for sampling, where the API makes a best effort at repeatable answers.
+    /// Seed for sampling, if the API attempts reproducible answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// Penalty for tokens that have occurred at all.
+    /// Penalty for tokens that have occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
-    /// Penalty for tokens by how often they have occurred.
+    /// Penalty for tokens according to how often they have occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
 }
 
 impl Parameters {
-    /// Whether none is set.
+    /// Whether no parameter is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The names of those that are set, as they are written on the wire. Without `maxOutputTokens`, which every API has.
+    /// Returns the wire names of the parameters that are set, except `maxOutputTokens`, which every API has.
     pub fn names(&self) -> Vec<&'static str> {
         let set = [
             ("temperature", self.temperature.is_some()),
@@ -64,7 +64,7 @@ impl Parameters {
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
     }
 
-    /// Those of the names that are set and are none of these.
+    /// Returns the names of the parameters that are set and not in `known`.
     pub fn names_beyond(&self, known: &[&str]) -> Vec<&'static str> {
         self.names().into_iter().filter(|name| !known.contains(name)).collect()
     }
@@ -88,7 +88,7 @@ pub enum ToolChoice {
     },
 }
 
-/// The form of an answer.
+/// The format of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -103,7 +103,7 @@ pub enum ResponseFormat {
         name: String,
         /// The JSON Schema.
         schema: Value,
-        /// Whether the answer must fit to the letter, where the API makes a difference.
+        /// Whether the answer must match the schema exactly, if the API offers that choice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         strict: Option<bool>,
     },
@@ -114,7 +114,7 @@ pub enum ResponseFormat {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallerTool {
-    /// The name that the model calls it by: 1 to 64 of the characters A-Z a-z 0-9 _ -.
+    /// The name that the model uses: 1 to 64 of the characters A-Z a-z 0-9 _ -.
     pub name: String,
     /// Its description for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -129,7 +129,7 @@ pub struct CallerTool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallerCall {
-    /// The id of the call, which its result must name.
+    /// The id of the call. Its result must have the same id.
     pub tool_call_id: String,
     /// The tool's name.
     pub tool_name: String,

@@ -1,7 +1,7 @@
 //! Retry settings that can be changed while the server runs.
 //!
-//! Every field is optional: what is not set is inherited from the next weaker scope. A message is stronger than its
-//! conversation, then come its route, the global settings, and the configuration.
+//! Every field is optional. A field that is not set is inherited from the next weaker scope. From strongest to weakest,
+//! the scopes are: message, conversation, route, global settings, configuration.
 
 mod chains;
 mod change;
@@ -21,7 +21,7 @@ pub use check::InvalidRetrySettings;
 pub(crate) use read::{Key, read_change};
 pub use word::{AfterContent, OnQuota, RetryPreset, RouteRevert};
 
-/// Retry settings of a scope, or of a message. What is absent is inherited.
+/// Retry settings of a scope or a message. Absent fields are inherited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -29,7 +29,7 @@ pub struct RetrySettings {
     /// The schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<RetryPreset>,
-    /// Whether failures are retried automatically. The only setting that also holds for turns that run already.
+    /// Whether failures are retried automatically. The only setting that also applies to running turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// Maximum number of retries of a step, 0 to 1000. For `exponential`, `interactive` and `cycling`.
@@ -45,7 +45,7 @@ pub struct RetrySettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = 2_592_000_000_u64)))]
     pub max_delay_ms: Option<u64>,
-    /// How far a wait may be off, as a part of it, 0 to 1; 0 = exact. For `exponential` and `interactive`.
+    /// Maximum deviation as a fraction of the wait, 0 to 1; 0 = exact. For `exponential` and `interactive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub jitter: Option<f64>,
@@ -55,16 +55,16 @@ pub struct RetrySettings {
     /// What to do about a failure after part of an answer was shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_content: Option<AfterContent>,
-    /// What to do at a usage limit that no short wait and no other target gets around.
+    /// What to do at a usage limit that neither a short wait nor another target avoids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<OnQuota>,
-    /// What is asked in place of a model that fails. A scope's chains replace those of weaker scopes.
+    /// Models to ask instead of a model that fails. A scope's chains replace those of weaker scopes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_chains: Option<FallbackChains>,
 }
 
 impl RetrySettings {
-    /// The names of all settings on the wire.
+    /// The wire names of all settings.
     pub const NAMES: [&str; 10] = read::SETTINGS;
 
     /// Whether nothing is set.
@@ -83,7 +83,7 @@ pub struct RetrySettingsState {
     pub conversation_id: Option<ConversationId>,
     /// What is set in this scope.
     pub set: Box<RetrySettings>,
-    /// What the next turn in this scope begins with: `set`, and what it inherits. `preset` is absent where the schedule is
-    /// an embedder's own; a figure is absent where the preset has none.
+    /// The settings of the next turn in this scope: `set`, and what it inherits. `preset` is absent if an embedder
+    /// supplies the schedule; a number is absent if the preset does not use it.
     pub effective: Box<RetrySettings>,
 }

@@ -29,8 +29,8 @@ pub use typescript::typescript;
 /// Largest integer that JavaScript holds exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// The unions discriminated by `type`, each with the suffix of its members' names and whether clients read it: then a newer
-/// server may send members that are not listed.
+/// The unions discriminated by `type`, each with the suffix of its members' names and whether clients read it. A newer
+/// server may send clients unlisted members.
 const UNIONS: [(&str, &str, bool); 7] = [
     ("AgentEvent", "Event", true),
     ("Chunk", "Chunk", true),
@@ -41,7 +41,7 @@ const UNIONS: [(&str, &str, bool); 7] = [
     ("ToolChoice", "ToolChoice", false),
 ];
 
-/// The words that clients read: a newer server may send others.
+/// Enums that clients read. A newer server may send other values.
 const OPEN_WORDS: [&str; 21] = [
     "AfterContent",
     "ApprovalMode",
@@ -66,7 +66,7 @@ const OPEN_WORDS: [&str; 21] = [
     "Verdict",
 ];
 
-/// The generated documents: file name and content.
+/// Returns the generated documents: file name and content.
 pub fn generated() -> [(&'static str, String); 4] {
     let pretty = |document: Value| format!("{document:#}\n");
     [
@@ -77,7 +77,7 @@ pub fn generated() -> [(&'static str, String); 4] {
     ]
 }
 
-/// One JSON Schema (2020-12) document with a definition for every type.
+/// Returns a JSON Schema (2020-12) document with a definition for every type.
 ///
 /// Each member of a union has its own definition, such as `ProviderRetryEvent`. An optional field is not required and
 /// never null.
@@ -128,12 +128,12 @@ fn definitions() -> Map<String, Value> {
     for words in OPEN_WORDS {
         unknown::admit_word(&mut definitions[words]);
     }
-    // Its fields are those of the members of unions that it was made for.
+    // Its fields were inlined into the members of unions.
     definitions.remove("ErrorReport");
     definitions
 }
 
-/// Defines each type of a tuple.
+/// Adds a definition for each type of a tuple.
 fn define<T: JsonSchema>(generator: &mut SchemaGenerator) {
     T::json_schema(generator);
 }
@@ -191,7 +191,7 @@ fn name_members(definitions: &mut Map<String, Value>, union: &str, suffix: &str)
     definitions.extend(named);
 }
 
-/// Gives a member that is a type with a tag the fields of that type.
+/// Inlines the fields of a member that is a type with a tag.
 fn inline(member: &mut Value, definitions: &Map<String, Value>) {
     let Some(Value::Object(fields)) = reference(member.get("$ref")).and_then(|name| definitions.get(name))
     else {
@@ -219,7 +219,7 @@ fn require(member: &mut Value, field: &str) {
     }
 }
 
-/// The `type` value that identifies a member of a union.
+/// Returns the `type` value that identifies a member of a union.
 fn tag(member: &Value) -> &str {
     member["properties"]["type"]["const"].as_str().unwrap_or_default()
 }
@@ -233,7 +233,8 @@ fn pascal(tag: &str) -> String {
         .collect()
 }
 
-/// The named definitions and all that they reference, with references as OpenAPI and AsyncAPI require.
+/// Returns the named definitions and everything they reference, with references in the form that OpenAPI and AsyncAPI
+/// require.
 fn components(roots: impl IntoIterator<Item = &'static str>) -> Value {
     let mut definitions = definitions();
     let mut wanted: Vec<String> = roots.into_iter().map(ToOwned::to_owned).collect();
@@ -254,7 +255,7 @@ fn components(roots: impl IntoIterator<Item = &'static str>) -> Value {
     taken.into()
 }
 
-/// The name that a `$ref` points to.
+/// Returns the name that a `$ref` points to.
 fn reference(value: Option<&Value>) -> Option<&str> {
     value?.as_str()?.strip_prefix("#/$defs/")
 }

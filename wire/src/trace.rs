@@ -1,15 +1,16 @@
-//! A trace that a request belongs to, as W3C Trace Context defines it.
+//! The trace that a request belongs to, as defined by W3C Trace Context.
 
 use alloc::{borrow::ToOwned, string::String};
 
 use serde::{Deserialize, Serialize};
 
-/// Longest `tracestate` that is passed on, in bytes: the length that the specification asks every system to accept.
+/// Maximum length of a `tracestate` that is passed on, in bytes: the length that the specification asks every system to
+/// accept.
 const MAX_STATE: usize = 512;
 
-/// The trace that a request belongs to: the values of the headers `traceparent` and `tracestate` of W3C Trace Context.
+/// The trace that a request belongs to: the `traceparent` and `tracestate` headers of W3C Trace Context.
 ///
-/// It never decides anything: what does not parse is ignored, as the specification demands.
+/// It affects no decision. A value that does not parse is ignored, as the specification demands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceContext {
@@ -43,12 +44,12 @@ impl TraceContext {
             .then(|| Self { parent: parent.to_owned(), state: state.filter(is_sound).map(ToOwned::to_owned) })
     }
 
-    /// The value of `traceparent`: version, trace id, span id and flags.
+    /// Returns the value of `traceparent`: version, trace id, span id and flags.
     pub fn parent(&self) -> &str {
         &self.parent
     }
 
-    /// The value of `tracestate`, passed on unchanged.
+    /// Returns the value of `tracestate`, unchanged.
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
@@ -58,7 +59,7 @@ fn is_hex(field: &str, digits: usize) -> bool {
     field.len() == digits && field.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// An id of zeros is invalid.
+/// Whether the field is a valid id. An id of zeros is not.
 fn is_id(field: &str, digits: usize) -> bool {
     is_hex(field, digits) && field.bytes().any(|byte| byte != b'0')
 }
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invalid_is_ignored() {
+    fn an_invalid_context_is_ignored() {
         let bad = [
             "",
             "00",

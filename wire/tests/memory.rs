@@ -1,17 +1,17 @@
-//! What it costs to read what a stranger sent.
+//! The memory used to parse untrusted input.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use everturn_wire::{Command, CommandError, SendRequest};
 use peak_alloc::PeakAlloc;
 
-// One test in this file: what another one allocates would count too.
+// The only test in this file, because allocations of another one would count too.
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// As long as the WebSocket transport takes them by default.
+/// The WebSocket transport's default frame limit.
 const FRAME: usize = 4 << 20;
 
-/// The most bytes that are held while it runs, beyond what was held before.
+/// Returns the peak memory used by `work`, in bytes beyond what was allocated before.
 fn cost<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
@@ -19,14 +19,14 @@ fn cost<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (ALLOCATOR.peak_usage().saturating_sub(before), done)
 }
 
-/// That piece again and again between a beginning and an end.
+/// Returns `begin`, then `piece` repeated, then `end`.
 fn filled(begin: &str, piece: &str, end: &str) -> String {
     let count = (FRAME - begin.len() - end.len()) / piece.len();
     let pieces = piece.repeat(count);
     format!("{begin}{}{end}", pieces.trim_end_matches(','))
 }
 
-/// Frames of many values, or of deep ones.
+/// Returns frames with many or deeply nested values.
 fn nested() -> Vec<String> {
     vec![
         filled("[", "{},", "]"),
@@ -47,7 +47,7 @@ fn nested() -> Vec<String> {
     ]
 }
 
-/// Frames with one long string, at every place where a string may stand or must not.
+/// Returns frames with one long string, at every place where a string may or must not appear.
 fn stringy() -> Vec<String> {
     let places = [
         (r#"{"type":"x"#, r#""}"#),
@@ -76,8 +76,8 @@ fn stringy() -> Vec<String> {
         (r#"{"type":"retry.set","conversationId":""#, r#""}"#),
         (r#"{"type":"retry.set",""#, r#"":0}"#),
     ];
-    // A delete takes six bytes where serde quotes it. Because of the escape, the string is put together in a buffer,
-    // and as it comes last, that buffer grows to twice the string.
+    // Serde quotes a delete character as six bytes. Because of the escape, the string is assembled in a buffer; as the
+    // string comes last, the buffer grows to twice its size.
     places.iter().map(|(begin, end)| filled(begin, "\u{7f}", &format!("\\n{end}"))).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Writes the documents that are made from the wire types, or says which are not current.
+//! Generates the documents derived from the wire types, or checks that they are up to date.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 const FOLDER: &str = "wire/generated";
 
-/// Writes every generated document that is not current.
+/// Writes every generated document that is out of date.
 pub(crate) fn write(root: &Path) -> Result<()> {
     for (name, content) in everturn_wire::generated() {
         let path = root.join(FOLDER).join(name);
@@ -20,7 +20,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails when a generated document is not what the types say.
+/// Returns an error if a generated document is out of date.
 pub(crate) fn check(root: &Path) -> Result<()> {
     for (name, content) in everturn_wire::generated() {
         let path = root.join(FOLDER).join(name);

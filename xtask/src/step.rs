@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Does one thing and says how long it took. The error names the step.
+/// Runs a step, and prints how long it took. The error names the step.
 pub(crate) fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     println!("\n==> {name}");
     let begun = Instant::now();
@@ -18,7 +18,7 @@ pub(crate) fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> 
     outcome.with_context(|| format!("step \"{name}\" failed"))
 }
 
-/// Runs a command to its end, without input. Anything but success is an error.
+/// Runs a command without input. Returns an error unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start `{shown}`"))?;
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The command as a person would type it.
+/// Formats the command as a person would type it.
 fn shown(command: &Command) -> String {
     let words = [command.get_program()].into_iter().chain(command.get_args());
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")

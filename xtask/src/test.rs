@@ -18,20 +18,20 @@ use crate::{
     tool,
 };
 
-/// A hanging end-to-end test fails after this long, in milliseconds.
+/// Timeout of an end-to-end test, in milliseconds.
 const E2E_TIMEOUT: &str = "--test-timeout=300000";
 
-/// Files at a time: each has its own server, and waits for a browser most of the time.
+/// Number of concurrent test files. Each has its own server, and mostly waits for a browser.
 const E2E_AT_ONCE: &str = "--test-concurrency=2";
 
-/// Says which share of the plans to kill real processes is run, as `number/shares`; all of them take minutes.
+/// Selects the share of the plans to kill real processes, as `number/shares`, because all of them take minutes.
 const KILL_SHARE: &str = "EVERTURN_KILL_SHARE";
 const KILL_SHARES: u32 = 3;
 
-/// What is for development alone.
+/// Packages for development only.
 const UNPUBLISHED: [&str; 4] = ["everturn-sim", "everturn-bench", "everturn-examples", "xtask"];
 
-/// The tests of the binary that plain `cargo test` leaves out, so that it needs nothing but Rust.
+/// Tests of the binary that plain `cargo test` skips, so that it needs nothing but Rust.
 const WITH_NODE: [&str; 10] = [
     "test",
     "--locked",
@@ -76,7 +76,7 @@ fn cargo_with(root: &Path, arguments: &[&str], share: &str) -> Result<()> {
     run(Command::new(cargo_path()).args(arguments).current_dir(root).env(KILL_SHARE, share))
 }
 
-/// The share of the plans to kill real processes that is run: chosen by the commit, or as the environment says.
+/// Returns the share of the plans to run, selected by the commit or the environment.
 fn kill_share(root: &Path) -> String {
     if let Ok(share) = env::var(KILL_SHARE) {
         return share;
@@ -91,21 +91,21 @@ fn cargo_path() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Builds the documentation; a warning, such as a dead link, fails it.
+/// Builds the documentation. Warnings, such as dead links, are errors.
 fn documentation(root: &Path) -> Result<()> {
     let mut command = Command::new(cargo_path());
     command.args(["doc", "--locked", "--workspace", "--no-deps", "--quiet"]).current_dir(root);
     run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Packs what is published. Compiling the packages again would take as long as everything else.
+/// Packs the published crates. Compiling the packages again would take as long as everything else.
 fn packages(root: &Path) -> Result<()> {
     let mut arguments = vec!["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
     arguments.extend(UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]));
     cargo(root, &arguments)
 }
 
-/// What cargo knows about the workspace.
+/// Returns cargo's metadata of the workspace.
 fn metadata(root: &Path) -> Result<Value> {
     let mut command = Command::new(cargo_path());
     command.args(["metadata", "--no-deps", "--format-version=1"]).current_dir(root);
@@ -113,13 +113,13 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("`cargo metadata` printed no JSON")
 }
 
-/// The folder of what `cargo test` built: one profile serves all steps.
+/// Returns the directory of what `cargo test` built. One profile serves all steps.
 fn built(metadata: &Value) -> PathBuf {
     Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join("debug")
 }
 
-/// Runs the examples. The Rust tests built most of them, but not those that are tests themselves. An example ends by
-/// itself.
+/// Runs the examples, which end by themselves. The Rust tests built most of them, but not those that are tests
+/// themselves.
 fn examples(root: &Path) -> Result<()> {
     cargo(root, &["build", "--locked", "--workspace", "--examples"])?;
     let metadata = metadata(root)?;
@@ -145,7 +145,7 @@ fn typescript(root: &Path) -> Result<()> {
 
 /// Runs the Node and browser tests against the server's binary.
 fn end_to_end(root: &Path) -> Result<()> {
-    // With the targets that `cargo test` chose, nothing is built twice.
+    // With the same targets as `cargo test`, nothing is built twice.
     cargo(root, &["build", "--locked", "--workspace", "--bins", "--tests"])?;
     let mut command = Command::new("node");
     command

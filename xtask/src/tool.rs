@@ -1,4 +1,4 @@
-//! What the tests need besides Rust: found, or installed where that is possible.
+//! Finds the tools that the tests need besides Rust, or installs them if possible.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::run;
 
-/// Debian package, and the programs of which it brings one.
+/// A Debian package, and the programs of which it provides one.
 const PACKAGES: [(&str, &[&str]); 6] = [
     ("nodejs", &["node"]),
     ("npm", &["npm"]),
@@ -20,18 +20,18 @@ const PACKAGES: [(&str, &[&str]); 6] = [
     ("prometheus", &["prometheus", "promtool"]),
 ];
 
-/// Debian has what makes virtual environments in a package of its own.
+/// On Debian, creating virtual environments needs a separate package.
 const VENV: &str = "python3-venv";
 
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Oldest major version with the test runner's options that are used.
+/// Minimum major version of Node.js that has the test runner's options.
 const OLDEST_NODE: u32 = 20;
 
-/// Where the end-to-end tests and their `package.json` are.
+/// The directory of the end-to-end tests and their `package.json`.
 pub(crate) const E2E: &str = "e2e";
 
-/// Sees to it that everything is there.
+/// Ensures that all tools are available.
 pub(crate) fn install(root: &Path) -> Result<()> {
     rust_components()?;
     debian_packages()?;
@@ -40,12 +40,12 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     python_packages(&root.join(E2E))
 }
 
-/// The browser of the page's tests.
+/// Returns the browser for the page's tests.
 pub(crate) fn chromium() -> Option<PathBuf> {
     find(&CHROMIUM)
 }
 
-/// The first of the programs that is on the path.
+/// Returns the first of the programs found in `PATH`.
 fn find(programs: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
@@ -124,7 +124,7 @@ fn node_version() -> Result<()> {
     Ok(())
 }
 
-/// Installs what the lock file names, unless that was done since it last changed.
+/// Installs the locked packages, unless that was done since the lock file last changed.
 fn node_packages(folder: &Path) -> Result<()> {
     let changed = |name: &str| fs::metadata(folder.join(name)).and_then(|file| file.modified());
     let installed = changed("node_modules/.package-lock.json");
@@ -136,7 +136,7 @@ fn node_packages(folder: &Path) -> Result<()> {
     run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))
 }
 
-/// Installs what the requirements name into a virtual environment, unless that was done since they last changed.
+/// Installs the requirements in a virtual environment, unless that was done since they last changed.
 fn python_packages(folder: &Path) -> Result<()> {
     let (place, requirements) = (folder.join(".venv"), folder.join("requirements.txt"));
     let done = place.join("installed.txt");
@@ -150,6 +150,6 @@ fn python_packages(folder: &Path) -> Result<()> {
     run(Command::new(pip)
         .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
         .arg(&requirements))?;
-    // Last, so that an installation that broke off is not taken for one.
+    // Last, so that an interrupted installation is not taken for a complete one.
     fs::write(&done, wanted).with_context(|| format!("cannot write {}", done.display()))
 }

@@ -1,5 +1,5 @@
-//! What is built in: licences, sources and bans, as `deny.toml` says. `cargo deny check` checks the same and more, where it is
-//! installed.
+//! Checks licences, sources and bans of dependencies according to `deny.toml`. `cargo deny check` checks the same and
+//! more, where it is installed.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::Path, process::Command};
@@ -16,7 +16,7 @@ fn rules() -> Table {
     fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap()
 }
 
-/// All packages that are built in with any feature, for any system.
+/// Returns all packages of the build, with any feature, for any system.
 fn packages() -> Vec<Value> {
     let mut metadata = Command::new(env!("CARGO"));
     metadata.args(["metadata", "--format-version=1", "--locked", "--all-features"]).current_dir(root());

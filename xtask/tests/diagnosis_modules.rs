@@ -1,4 +1,4 @@
-//! Inside a crate, who may use whom: the modules of its first level form no circle.
+//! Checks that the top-level modules of a crate have no import cycle.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The crates whose modules are one-way.
+/// The crates without cycles among their modules.
 const CRATES: [&str; 1] = ["diagnosis"];
 
 /// Which module uses which, and where.
@@ -24,7 +24,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The first names of the paths below `crate::` in a source: `a` and `b` of `use crate::{a::x, b}`.
+/// Returns the first path segments below `crate::` in a source: `a` and `b` of `use crate::{a::x, b}`.
 fn used(source: &str) -> BTreeSet<String> {
     let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let code: String =
@@ -54,7 +54,7 @@ fn used(source: &str) -> BTreeSet<String> {
     names
 }
 
-/// Where the root of a crate takes its names from: `Evidence` is of `evidence`.
+/// Returns the module of each name that the crate root re-exports: `Evidence` comes from `evidence`.
 fn exported(root: &str) -> BTreeMap<String, String> {
     let uses = root.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()?.split_once("::"));
     let names = uses.flat_map(|(module, names)| {
@@ -83,7 +83,7 @@ fn arrows(krate: &str) -> Arrows {
     arrows
 }
 
-/// A circle that goes through `at`, where there is one.
+/// Returns a cycle through `at`, if there is one.
 fn circle(arrows: &Arrows, path: &mut Vec<String>, done: &mut BTreeSet<String>) -> Option<Vec<String>> {
     let at = path.last().unwrap().clone();
     for target in arrows.get(&at).into_iter().flat_map(BTreeMap::keys) {
@@ -111,7 +111,7 @@ fn check(arrows: &Arrows) -> Option<String> {
 }
 
 #[test]
-fn no_module_uses_itself_by_way_of_others() {
+fn modules_have_no_cycles() {
     for krate in CRATES {
         let arrows = arrows(krate);
         let count: usize = arrows.values().map(BTreeMap::len).sum();
@@ -121,7 +121,7 @@ fn no_module_uses_itself_by_way_of_others() {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn a_cycle_is_found() {
     let uses = |from: &str, to: &[&str]| {
         (from.to_owned(), to.iter().map(|to| ((*to).to_owned(), PathBuf::from(from))).collect())
     };

@@ -1,4 +1,4 @@
-//! Who may import whom, and what may come from outside.
+//! Checks which crates may depend on which, and on what from outside.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -10,20 +10,20 @@ use std::{
 
 use serde_json::Value;
 
-/// The packages of the workspace that each one may use. What tests alone use is not asked.
+/// The workspace packages that each package may depend on. Dev-dependencies are not checked.
 const ALLOWED: [(&str, &[&str]); 20] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
-    // For tests alone: what ships must not use it, so it is in no other list.
+    // For tests only: what ships must not use it, so it is in no other list.
     ("everturn-testkit", &["everturn-kernel", "everturn-wire"]),
     ("everturn-diagnosis", &["everturn-wire"]),
     ("everturn-provider", &["everturn-kernel", "everturn-wire", "everturn-diagnosis"]),
     ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
     ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-wire"]),
-    // Pure translation: who has the connection starts the turn.
+    // Pure translation: the transport starts the turn.
     ("everturn-dialect", &["everturn-wire"]),
-    // A transport relays, it does not decide: it never sees the kernel.
+    // A transport relays and does not decide, so it never sees the kernel.
     ("everturn-transport-ws", &["everturn-orchestrator", "everturn-wire"]),
     (
         "everturn-transport-http",
@@ -47,7 +47,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
         ],
     ),
     ("everturn-page", &[]),
-    // An observer: it sees turns, and no provider.
+    // An observer sees turns, but no provider.
     ("everturn-telemetry", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     (
         "everturn",
@@ -68,7 +68,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
         ],
     ),
     ("everturn-sim", &["everturn-kernel", "everturn-wire", "everturn-provider", "everturn-orchestrator"]),
-    // An embedder's view: what the kernel offers comes through the orchestrator.
+    // Like an embedder, it uses the kernel through the orchestrator.
     (
         "everturn-examples",
         &["everturn-orchestrator", "everturn-transport-http", "everturn-transport-ws", "everturn-wire"],
@@ -79,15 +79,15 @@ const ALLOWED: [(&str, &[&str]); 20] = [
 /// It measures everything, so it may use everything.
 const BENCH: &str = "everturn-bench";
 
-/// All that the kernel takes from outside.
+/// All external dependencies of the kernel.
 const KERNEL: [&str; 4] = ["async-trait", "futures-core", "futures-util", "serde"];
 
-/// What decides nothing about turns has no runtime, network, disk or randomness below it.
+/// Crates without a runtime, network, disk or randomness among their dependencies.
 const PURE: [&str; 4] = ["everturn-wire", "everturn-kernel", "everturn-diagnosis", "everturn-dialect"];
 const IMPURE: [&str; 9] =
     ["tokio", "mio", "socket2", "hyper", "reqwest", "axum", "rusqlite", "rand", "getrandom"];
 
-/// Crates that would retry, wait or decode in our place, or bring a second TLS.
+/// Crates that would retry, wait or decode in our place, or add a second TLS implementation.
 const BANNED: [&str; 12] = [
     "again",
     "async-openai",
@@ -113,13 +113,13 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// One dependency that is not only for tests.
+/// A dependency that is not only for tests.
 struct Dependency {
     name: String,
     ours: bool,
 }
 
-/// The packages of the workspace and what each one depends on.
+/// Returns the workspace packages and their dependencies.
 fn workspace() -> BTreeMap<String, Vec<Dependency>> {
     let text = cargo(&["metadata", "--no-deps", "--offline", "--format-version=1"]);
     let metadata: Value = serde_json::from_str(&text).unwrap();
@@ -136,7 +136,7 @@ fn workspace() -> BTreeMap<String, Vec<Dependency>> {
     packages.map(|package| (package["name"].as_str().unwrap().to_owned(), dependencies(package))).collect()
 }
 
-/// The names of everything that a build of these packages needs, and their licences.
+/// Returns the names and licences of everything needed to build these packages.
 fn tree(selection: &[&str]) -> BTreeMap<String, String> {
     let format = ["--offline", "--locked", "--prefix=none", "--format={p}\t{l}"];
     cargo(&[&["tree"], selection, &format].concat())
@@ -167,7 +167,7 @@ fn a_package_uses_only_what_is_below_it() {
 }
 
 #[test]
-fn the_kernel_takes_four_crates_from_outside() {
+fn the_kernel_has_four_external_dependencies() {
     let workspace = workspace();
     let outside = workspace["everturn-kernel"].iter().filter(|dependency| !dependency.ours);
     assert_eq!(outside.map(|dependency| dependency.name.as_str()).collect::<BTreeSet<_>>(), KERNEL.into());
@@ -182,7 +182,7 @@ fn the_kernel_and_the_wire_have_no_standard_library() {
 }
 
 #[test]
-fn nothing_below_the_pure_packages_does_anything_but_compute() {
+fn the_dependencies_of_pure_packages_do_no_io() {
     for package in PURE {
         let tree = tree(&["-p", package, "--edges=normal"]);
         assert!(tree.contains_key("serde"), "{package}: {tree:?}");
@@ -204,7 +204,7 @@ fn dependencies_come_from_the_registry_and_none_is_banned() {
     }
 }
 
-/// Licences that ask for no more than to be named.
+/// Licences that require only attribution.
 const LICENCES: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
@@ -221,7 +221,7 @@ const LICENCES: [&str; 13] = [
     "Zlib",
 ];
 
-/// Whether every part that must be kept has an alternative that may be taken.
+/// Whether every required part has an acceptable alternative.
 fn is_permissive(licence: &str) -> bool {
     let spelled = licence.replace(['(', ')'], "").replace(" / ", "/").replace('/', " OR ");
     spelled.split(" AND ").all(|part| part.split(" OR ").any(|choice| LICENCES.contains(&choice)))

@@ -1,4 +1,4 @@
-//! Which module of the orchestrator may use which.
+//! Checks which module of the orchestrator may use which.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The modules of the orchestrator, each with those that it may use. They come in an order in which each uses only what
-/// is above it: so there are no circles.
+/// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
+/// cycles.
 const ALLOWED: [(&str, &[&str]); 37] = [
     ("cursor", &[]),
     ("layer", &[]),
@@ -19,32 +19,32 @@ const ALLOWED: [(&str, &[&str]); 37] = [
     ("telemetry", &[]),
     ("tool", &[]),
     ("clock", &["panic"]),
-    // Storage knows nothing of who drives, nor of who asks.
+    // Storage does not know who drives a turn or sends requests.
     ("journal", &["cursor", "json", "panic"]),
-    // What turns are offered, and how that is saved: not what is done with calls.
+    // The tools offered to turns, and how they are saved; not how calls are handled.
     ("toolbox", &["journal", "tool"]),
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
     ("reviewer", &[]),
-    // Who summarizes, and from when on: not how a history is cut.
+    // Who summarizes, and when; not how a history is cut.
     ("compaction", &[]),
-    // What was told of failures, read back.
+    // Reads failure events back.
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
-    // How a report is asked for and judged: not when.
+    // How a report is requested and validated; not when.
     ("report", &["error", "json", "permission"]),
-    // What a request brings is compared with what is known: nothing is begun.
+    // Compares a request with what is known; starts nothing.
     ("given", &["error", "json"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
-    // What is woken is behind a trait: the timer knows no conversation.
+    // What it wakes is behind a trait, so the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
     ("gate", &["clock", "health", "journal", "state", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
-    // What settings come to, and where they are kept: not who obeys them.
+    // The effective settings and their storage; not who follows them.
     ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
     ("model", &["error", "route"]),
     ("shutdown", &["error"]),
@@ -176,7 +176,7 @@ fn sources(under: &Path) -> Vec<PathBuf> {
     found.collect()
 }
 
-/// The files of modules that are tests as a whole.
+/// Returns the files of modules that contain only tests.
 fn tests_of(source: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(source).unwrap();
     let names =
@@ -184,7 +184,7 @@ fn tests_of(source: &Path) -> Vec<PathBuf> {
     names.map(|name| source.with_extension("").join(name).with_extension("rs")).collect()
 }
 
-/// What is no test and no comment.
+/// Returns a source without tests and comments.
 fn code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
     let lines = code.lines().map(|line| line.split("//").next().unwrap());
@@ -195,7 +195,7 @@ fn word(text: &str) -> String {
     text.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
 }
 
-/// The beginnings of the paths in braces, from right after the first one.
+/// Returns the first segments of the paths in braces, from after the opening brace.
 fn in_braces(text: &str) -> Vec<String> {
     let (mut depth, mut from, mut found) = (0, 0, Vec::new());
     for (at, letter) in text.char_indices() {
@@ -216,7 +216,7 @@ fn in_braces(text: &str) -> Vec<String> {
     found
 }
 
-/// What follows each `crate::`, up to the next `::`.
+/// Returns what follows each `crate::`, up to the next `::`.
 fn used(code: &str) -> BTreeSet<String> {
     let after = code.match_indices("crate::").map(|(at, found)| &code[at + found.len()..]);
     after
@@ -227,7 +227,7 @@ fn used(code: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The names that the library gives out, and the module of each.
+/// Returns the names that the library exports, with their modules.
 fn given_out(lib: &str) -> BTreeMap<String, String> {
     let uses = lib.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()?.split_once("::"));
     let names = uses.flat_map(|(module, names)| {
@@ -237,7 +237,7 @@ fn given_out(lib: &str) -> BTreeMap<String, String> {
     names.collect()
 }
 
-/// The modules, and which others each uses.
+/// Returns the modules, and which others each uses.
 fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("orchestrator/src");
     let given_out = given_out(&code(&fs::read_to_string(root.join("lib.rs")).unwrap()));
@@ -259,7 +259,7 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn a_module_of_the_orchestrator_uses_only_what_it_may() {
+fn a_module_of_the_orchestrator_uses_only_allowed_modules() {
     let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
     let arrows = arrows();
     assert!(arrows["session"].contains("conversation"), "arrows are found: {arrows:?}");
@@ -272,7 +272,7 @@ fn a_module_of_the_orchestrator_uses_only_what_it_may() {
 }
 
 #[test]
-fn what_a_module_may_use_is_above_it() {
+fn a_module_may_only_use_those_listed_above_it() {
     for (place, (module, used)) in ALLOWED.iter().enumerate() {
         for used in *used {
             assert!(ALLOWED[..place].iter().any(|(above, _)| above == used), "{module} uses {used}");
@@ -281,7 +281,7 @@ fn what_a_module_may_use_is_above_it() {
 }
 
 #[test]
-fn what_is_used_is_found_however_it_is_written() {
+fn uses_are_found_in_every_notation() {
     let text = "use crate::{\n a::{B, c::D}, E,\n};\nuse crate::f;\npub(in crate::g) fn h() { crate::i::j() } // crate::k\n";
     let found: Vec<_> = used(&code(text)).into_iter().collect();
     assert_eq!(found, ["E", "a", "f", "g", "i"]);

@@ -1,4 +1,4 @@
-//! Time to the first delta over sockets that are used again and again.
+//! Time to the first delta over reused sockets.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, tungstenite::Message};
 const DELTA: &[u8] = br#""type":"text-delta""#;
 const SEALED: &[u8] = br#""type":"turn-sealed""#;
 
-/// One server, and one client of each kind that keeps its connection.
+/// One server, and one client of each kind with a persistent connection.
 pub(super) struct Clients {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     post: SendRequest<Full<Bytes>>,
@@ -40,7 +40,7 @@ impl Clients {
         Ok(Self { socket, post, host })
     }
 
-    /// Microseconds from a command to the first delta of its turn.
+    /// Returns microseconds from a command to the first delta of its turn.
     pub(super) async fn over_socket(&mut self) -> Result<f64> {
         let started = Instant::now();
         self.socket.send(Message::text(r#"{"type":"chat.send","message":"Hi"}"#)).await?;
@@ -61,7 +61,7 @@ impl Clients {
         bail!("the socket ended")
     }
 
-    /// Microseconds from a `POST /chat` to the first delta of its turn.
+    /// Returns microseconds from a `POST /chat` to the first delta of its turn.
     pub(super) async fn over_post(&mut self) -> Result<f64> {
         let request = Request::post("/chat")
             .header("host", &self.host)

@@ -1,6 +1,6 @@
-//! What each API sends, field by field as its maker does.
+//! Streams of each API, with all fields that the vendor sends.
 
-/// The events of a stream, framed.
+/// The framed events of a stream.
 pub(super) struct Script {
     pub(super) opening: &'static str,
     pub(super) delta: String,
@@ -9,7 +9,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// The API whose calls have such a path.
+    /// Returns the script of the API with this path.
     pub(super) fn of(path: &str) -> Self {
         let path = path.split('?').next().unwrap_or_default();
         let (opening, delta, closing): (_, fn(&str) -> String, _) = match path {
@@ -81,7 +81,7 @@ data: {"type":"response.output_item.added","sequence_number":1,"output_index":0,
 
 "#;
 
-/// Without the whole text again, which a real one has: how long it would be is no property of the adapter.
+/// Without the repetition of the whole text that a real one has, because its length is not a property of the adapter.
 const RESPONSES_CLOSING: &str = r#"event: response.completed
 data: {"type":"response.completed","sequence_number":9,"response":{"id":"resp_1","object":"response","status":"completed","output":[],"usage":{"input_tokens":9,"output_tokens":9,"total_tokens":18}}}
 

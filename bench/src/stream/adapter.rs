@@ -10,7 +10,7 @@ use everturn_provider::{
 };
 use everturn_wire::{Chunk, Message, Role};
 
-/// The adapter of an API, as an embedder would make it.
+/// Creates the adapter of an API, like an embedder.
 pub(crate) fn of(api: &str, base: &str) -> Result<Arc<dyn Provider>> {
     let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() })?;
     let endpoint = EndpointConfig::new(base);
@@ -23,7 +23,7 @@ pub(crate) fn of(api: &str, base: &str) -> Result<Arc<dyn Provider>> {
     })
 }
 
-/// A request that asks nothing special.
+/// Returns a minimal request.
 pub(super) fn request() -> Request {
     let chunks = vec![Chunk::Text { text: "Go".to_owned() }];
     Request {

@@ -1,4 +1,4 @@
-//! A saturated stream as the answer to a request, native or in a dialect.
+//! A saturated stream as the response to a request, in the native format or a dialect.
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{block_on, orchestrator, print};
 use crate::{DELTAS, child::Child};
 
-/// Prints CPU nanoseconds per delta of a server whose client, a process of its own, posts to this path.
+/// Prints CPU nanoseconds per delta of a server whose client, in its own process, posts to this path.
 pub(crate) fn served(base: &str, path: &str) -> Result<()> {
     block_on(async {
         let app = router(orchestrator(&format!("{base}/flood"))?, CallLimits::default(), Metrics::none());
@@ -28,7 +28,7 @@ pub(crate) fn served(base: &str, path: &str) -> Result<()> {
     })
 }
 
-/// Posts and reads the answer; prints how many bytes came.
+/// Posts a request and reads the response. Prints the number of bytes received.
 pub(crate) fn client(host: &str, path: &str) -> Result<()> {
     let body = match path {
         "/chat" => r#"{"message":"Go"}"#,

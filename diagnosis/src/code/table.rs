@@ -1,19 +1,19 @@
-//! The codes of the providers, as data.
+//! The table of provider error codes.
 //!
-//! Names are compared without case and punctuation, and match with or without a final `Error` or `Exception`,
-//! so one row serves `overloaded_error`, `OverloadedException` and `OVERLOADED`.
+//! Names are compared without case or punctuation, and match with or without a final `Error` or `Exception`. One row
+//! thus covers `overloaded_error`, `OverloadedException` and `OVERLOADED`.
 
 use crate::code::Rank::{self, Broad, Exact, Vague};
 use crate::kind::Kind;
 
-/// (how much it proves, what it means, the names). Names of one meaning are grouped by who uses them.
+/// (weight, meaning, names). Names with the same meaning are grouped by who uses them.
 pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
     (Exact, Kind::Overflow, OVERFLOW),
     (Exact, Kind::Wall, WALL),
     (Broad, Kind::Wall, &["credit_limit"]),
     (Exact, Kind::Window, WINDOW),
     (Exact, Kind::Size, &["image_too_large", "image_file_too_large", "file_too_large"]),
-    // Words may tell that tokens are meant.
+    // The text may say that tokens are meant.
     (Broad, Kind::Size, SIZE),
     (Exact, Kind::Policy, POLICY),
     (Exact, Kind::Auth, AUTH),
@@ -47,7 +47,7 @@ const SIZE: &[&str] =
 
 #[rustfmt::skip]
 const WALL: &[&str] = &[
-    // OpenAI and those who copy it
+    // OpenAI and compatible APIs
     "insufficient_quota", "billing", "billing_not_active", "billing_hard_limit_reached",
     "organization_spend_limit_exceeded", "organization_usage_limit_exceeded", "project_spend_limit_exceeded",
     "project_usage_limit_exceeded", "usage_not_included", "payment_required", "insufficient_balance",
@@ -69,9 +69,9 @@ const WINDOW: &[&str] = &[
     "usage_limit", "usage_limit_reached", "usage_limit_exceeded", "go_usage_limit", "free_usage_limit",
     "plan_limit_reached", "quota_exceeded", "quota_exhausted", "daily_limit_exceeded", "daily_quota_exceeded",
     "monthly_limit_exceeded", "free_tier_limit_exceeded", "service_quota_exceeded",
-    // Volcengine: a limit that its user set
+    // Volcengine: a limit set by the user
     "set_limit_exceeded",
-    // Zhipu: a window of hours, of a day, of a week or month; MiniMax
+    // Zhipu: windows of hours, a day, a week or a month; MiniMax
     "1308", "1304", "1310", "base_resp.2056",
     // iFlytek
     "11201",
@@ -136,7 +136,7 @@ const OVERLOADED: &[&str] = &[
 const UNAVAILABLE: &[&str] = &[
     "unavailable", "service_unavailable", "temporarily_unavailable", "model_unavailable", "backend_unavailable",
     "the service is currently unavailable",
-    // Zhipu, for its own load as well as for ours
+    // Zhipu, for its own load and for the client's
     "1305",
 ];
 
@@ -146,7 +146,7 @@ const RATE_LIMITED: &[&str] = &[
     "too_many_requests", "requests_limit_exceeded", "request_limit_exceeded", "tokens_limit_exceeded",
     "concurrency_limit_exceeded", "throttled", "throttling", "throttling_error", "request_throttled",
     "resource_exhausted", "some resource has been exhausted",
-    // OpenAI names the bucket in `type`
+    // OpenAI names the bucket in `type`.
     "tokens", "requests",
     // AWS
     "provisioned_throughput_exceeded", "too_many_requests_exception",
@@ -201,7 +201,7 @@ const REQUEST: &[&str] = &[
     "string_above_max_length", "string_below_min_length", "array_above_max_length", "array_below_min_length",
     "integer_above_max_value", "integer_below_min_value", "decimal_above_max_value", "decimal_below_min_value",
     "empty_array",
-    // OpenAI's Responses API about an image
+    // OpenAI's Responses API, about images
     "invalid_base64_image", "invalid_image_mode", "image_too_small",
     "image_file_not_found", "empty_image_file", "unsupported_image_media_type", "failed_to_download_image",
     // pydantic

@@ -1,14 +1,14 @@
-//! Points in time as text, to epoch milliseconds. A date without a zone is ambiguous by hours: it is not read.
+//! Parses points in time into epoch milliseconds. Rejects a date without a zone, which is ambiguous by hours.
 
 use std::time::UNIX_EPOCH;
 
-/// `Tue, 01 Sep 2026 00:00:12 GMT`.
+/// Parses `Tue, 01 Sep 2026 00:00:12 GMT`.
 pub(super) fn http(text: &str) -> Option<f64> {
     let since = httpdate::parse_http_date(text.trim()).ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(since.as_millis() as f64)
 }
 
-/// `2026-09-01t09:44:51.5z`, in lower case; also with a space for `t`, and with `utc`. Tells what follows it.
+/// Parses lower-case `2026-09-01t09:44:51.5z`, also with a space for `t`, or `utc`. Returns the rest of the text too.
 pub(super) fn rfc3339(text: &str) -> Option<(f64, &str)> {
     let (year, rest) = digits(text, 4)?;
     let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
@@ -26,7 +26,7 @@ pub(super) fn rfc3339(text: &str) -> Option<(f64, &str)> {
     Some((((minutes * 60 + second) as f64 + fraction) * 1000.0, rest))
 }
 
-/// Days since 1970 in the Gregorian calendar. March comes first, so that a leap day ends its year.
+/// Returns days since 1970 in the Gregorian calendar. Years start in March, so that a leap day ends its year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn leap_days_and_nonsense() {
+    fn leap_days_and_invalid_dates() {
         assert_eq!(rfc3339("2024-02-29t00:00:00z").unwrap().0, 1_709_164_800_000.0);
         for text in ["2026-13-01t00:00:00z", "2026-09-01t00:00:00", "2026-09-01", "20é6-09-01t00:00:00z", ""]
         {

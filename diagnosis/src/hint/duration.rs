@@ -1,6 +1,6 @@
-//! Durations as text, to milliseconds: `6m0s`, `1h16m0.5s`, `579ms`, `4 days 20 hours 9 minutes`, `03:12:45`.
+//! Parses durations into milliseconds: `6m0s`, `1h16m0.5s`, `579ms`, `4 days 20 hours 9 minutes`, `03:12:45`.
 
-/// (unit in milliseconds, its names).
+/// (unit in milliseconds, names).
 const UNITS: &[(f64, &[&str])] = &[
     (1.0, &["ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "毫秒"]),
     (1e3, &["s", "sec", "secs", "second", "seconds", "秒", "秒钟"]),
@@ -13,7 +13,7 @@ const UNITS: &[(f64, &[&str])] = &[
     (1e-6, &["ns", "nanosecond", "nanoseconds"]),
 ];
 
-/// The duration that is all of the text.
+/// Parses a text that is entirely a duration.
 pub(super) fn whole(text: &str) -> Option<f64> {
     let text = text.trim();
     // ISO 8601 writes `PT1M30S`.
@@ -21,13 +21,13 @@ pub(super) fn whole(text: &str) -> Option<f64> {
     rest.trim().is_empty().then_some(millis)
 }
 
-/// The duration that the lower-case text begins with, and the text after it.
+/// Parses the duration at the start of a lower-case text, and returns the rest of the text.
 pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     if let Some(clock) = clock(text) {
         return Some(clock);
     }
     let (mut total, mut smallest, mut rest) = part(text)?;
-    // Units only get smaller, so "in 2 minutes 3 hours" ends after the minutes.
+    // Units must decrease, so "in 2 minutes 3 hours" ends after the minutes.
     while let Some((millis, unit, after)) = part(continued(rest)).filter(|(_, unit, _)| *unit < smallest) {
         total += millis;
         smallest = unit;
@@ -41,12 +41,12 @@ fn continued(rest: &str) -> &str {
     rest.strip_prefix("and ").unwrap_or(rest)
 }
 
-/// A number with its unit: the milliseconds, the unit, the rest.
+/// Parses a number with its unit: milliseconds, unit, rest of the text.
 fn part(text: &str) -> Option<(f64, f64, &str)> {
     let (amount, rest) = amount(text).or_else(|| one(text))?;
     let rest = rest.trim_start_matches(' ');
     let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-    // A script without spaces runs on after its unit.
+    // In scripts without spaces, text follows the unit directly.
     let name =
         |name: &&&str| if name.is_ascii() { rest[..length] == ***name } else { rest.starts_with(**name) };
     let (unit, found) = UNITS.iter().find_map(|(unit, names)| {
@@ -56,12 +56,12 @@ fn part(text: &str) -> Option<(f64, f64, &str)> {
     Some((amount * unit, unit, &rest[found..]))
 }
 
-/// "an hour"
+/// Parses "an hour".
 fn one(text: &str) -> Option<(f64, &str)> {
     ["a ", "an ", "one "].iter().find_map(|word| Some((1.0, text.strip_prefix(word)?)))
 }
 
-/// A decimal number at the start. Commas group thousands.
+/// Parses a decimal number at the start. Commas group thousands.
 pub(super) fn amount(text: &str) -> Option<(f64, &str)> {
     let length = text.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',')).count();
     let number = text[..length].trim_end_matches(['.', ',']);
@@ -69,7 +69,7 @@ pub(super) fn amount(text: &str) -> Option<(f64, &str)> {
     Some((number.replace(',', "").parse().ok()?, &text[number.len()..]))
 }
 
-/// `03:12:45`, hours first. Two parts alone would be a time of day.
+/// Parses `03:12:45`, hours first. Two parts alone would be a time of day.
 fn clock(text: &str) -> Option<(f64, &str)> {
     let length = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b':').count();
     let mut parts = text[..length].split(':').map(|part| part.parse::<u32>().ok());
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_it_ends() {
+    fn only_the_leading_duration_is_read() {
         assert_eq!(leading("30秒后重试"), Some((30_000.0, "后重试")));
         assert_eq!(leading("20 seconds 5 requests"), Some((20_000.0, " 5 requests")));
         assert_eq!(leading("5 minutes 2 hours").unwrap().0, 300_000.0);

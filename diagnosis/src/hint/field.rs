@@ -1,11 +1,11 @@
-//! Hints in fields of a body.
+//! Hints from fields of a body.
 
 use super::{Hint, number, value, wait};
 use crate::because::Because;
 use crate::field::Field;
 use crate::named::Named;
 
-/// The longest wait; one that needs no clock before one that does.
+/// Returns the longest wait. Prefers waits that need no clock.
 pub(super) fn longest(waits: &[(Field, Named)], now: u64) -> Option<Hint<'_>> {
     let longest = |moments: bool| {
         let ours = waits.iter().filter(|(field, _)| (*field == Field::Moment) == moments);

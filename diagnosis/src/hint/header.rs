@@ -1,17 +1,17 @@
-//! Hints in headers.
+//! Hints from headers.
 
 use super::{Hint, capped, date, number, span, value, wait};
 use crate::because::Because;
 
-/// Headers that ask for a wait of so many milliseconds.
+/// Headers with a wait in milliseconds.
 const MILLIS: &[&str] = &["retry-after-ms", "x-ms-retry-after-ms"];
 
-/// The server's own clock, so that ours may be wrong.
+/// Returns the server's clock, in case the client's is wrong.
 pub(super) fn clock(headers: &[(&str, &str)]) -> Option<u64> {
     get(headers, "date").and_then(date::http).map(|at| at as u64)
 }
 
-/// The wait that is asked for outright.
+/// Returns the wait that is requested explicitly.
 pub(super) fn asked<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a>> {
     let read = |name: &'static str, wait: fn(&str, u64) -> Option<u64>| {
         let value = get(headers, name)?;
@@ -21,7 +21,7 @@ pub(super) fn asked<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a
     millis.or_else(|| read("retry-after", |value, now| capped(span(value, now)?)))
 }
 
-/// The longest reset among the exhausted buckets; of buckets that do not tell their state, the longest.
+/// Returns the longest reset of the exhausted buckets, or of the buckets that do not report their state.
 pub(super) fn exhausted<'a>(headers: &[(&'a str, &'a str)], now: u64) -> Option<Hint<'a>> {
     let parts: Vec<_> = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim())).collect();
     let stateless = parts.iter().all(|part| part.is_empty().is_none());
@@ -33,11 +33,11 @@ pub(super) fn exhausted<'a>(headers: &[(&'a str, &'a str)], now: u64) -> Option<
     resets.max_by_key(|(wait, _)| *wait).or_else(|| combined(headers, now))
 }
 
-/// What one header tells of its bucket.
+/// The meaning of one header of a bucket.
 #[derive(Clone, Copy)]
 enum What {
     Remaining,
-    /// The share that is used, of so much.
+    /// The used amount, relative to this total.
     Used(f64),
     Status,
     Reset,
@@ -52,7 +52,7 @@ struct Part<'a> {
     value: &'a str,
 }
 
-/// The words of a name that do not belong to the bucket.
+/// Words of a header name that are not part of the bucket's name.
 const NOT_BUCKET: &[&str] = &[
     "remaining",
     "reset",
@@ -85,7 +85,7 @@ impl<'a> Part<'a> {
         Some(Self { name, what, value })
     }
 
-    /// Whether the bucket is exhausted, where this header tells.
+    /// Whether the bucket is exhausted, if this header says.
     fn is_empty(&self) -> Option<bool> {
         match self.what {
             What::Remaining => Some(number(self.value) == Some(0.0)),
@@ -121,7 +121,7 @@ fn contains(name: &str, part: &str) -> bool {
     name.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
 }
 
-/// `ratelimit: "default";r=0;t=30`, or `limit=10, remaining=0, reset=30`.
+/// Parses `ratelimit: "default";r=0;t=30` or `limit=10, remaining=0, reset=30`.
 fn combined<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a>> {
     let buckets = get(headers, "ratelimit")?;
     let empty = |bucket: &&str| parameter(bucket, &["r", "remaining"]) == Some("0");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_may_tell_its_state_in_other_ways() {
+    fn a_bucket_may_report_its_state_in_other_forms() {
         for (headers, wait) in [
             (
                 [("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-after-seconds", "60")],
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_hint() {
+    fn unreadable_text_is_not_a_hint() {
         for value in ["0", "-5", "NaN", "inf", "1e300", "soon", "", "Thu, 01 Jan 1970 00:00:00 GMT"] {
             assert_eq!(asked(&[("retry-after", value)], NOW), None, "{value}");
             assert_eq!(asked(&[("retry-after-ms", value)], NOW), None, "{value}");

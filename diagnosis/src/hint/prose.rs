@@ -1,22 +1,22 @@
-//! Hints in words: "Please try again in 6m0s", "resets at 2026-09-01T09:44:51Z".
+//! Hints from text: "Please try again in 6m0s", "resets at 2026-09-01T09:44:51Z".
 
 use crate::pair::Pairs;
 use crate::prose::Prose;
 
 use super::{EPOCH_MILLIS, EPOCH_SECONDS, date, duration, until, wait};
 
-/// What may follow a trigger.
+/// What may follow a trigger phrase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A duration or a point in time.
     Any,
-    /// A point in time only: a duration there is the length of the window.
+    /// Only a point in time; a duration would be the length of the window.
     Moment,
-    /// Also a number without a unit, which is seconds.
+    /// A number without a unit, too; it counts seconds.
     Bare,
 }
 
-/// The words after which a wait is named.
+/// Phrases that precede a wait.
 const TRIGGERS: &[(&str, Form)] = &[
     ("try again in", Form::Any),
     ("try again after", Form::Any),
@@ -57,7 +57,7 @@ const TRIGGERS: &[(&str, Form)] = &[
     ("until", Form::Moment),
 ];
 
-/// How triggers begin.
+/// The first letters of triggers.
 const STARTS: Pairs = {
     let mut starts = Pairs::of(&[]);
     let mut at = 0;
@@ -75,7 +75,7 @@ const FILLERS: &[&str] = &[
     "after", "|",
 ];
 
-/// The first wait that is named.
+/// Returns the first wait in the text.
 pub(super) fn read(prose: &Prose, now: u64) -> Option<u64> {
     let triggered = prose.tails().filter(|tail| STARTS.may_have(tail.as_bytes())).flat_map(|tail| {
         let rest = move |trigger| tail.strip_prefix(trigger)?.strip_prefix(' ');
@@ -108,10 +108,10 @@ fn after(text: &str, form: Form, now: u64) -> Option<u64> {
     wait(millis)
 }
 
-/// How far before its end a wait may begin, in bytes.
+/// Maximum length of a wait, in bytes.
 const LONGEST_WAIT: usize = 48;
 
-/// Chinese names the wait first: "请在 1 分 30 秒后重试".
+/// In Chinese the wait comes first: "请在 1 分 30 秒后重试".
 fn before_later(words: &str) -> Option<u64> {
     words.match_indices('后').find_map(|(end, _)| {
         let from = words.floor_char_boundary(end.saturating_sub(LONGEST_WAIT));

@@ -1,9 +1,9 @@
-//! The words of responses and events.
+//! Phrases of responses and events.
 
 use super::{Rule, rule};
 use crate::kind::Kind;
 
-/// A limit that is counted over time, not per request.
+/// A limit over time, not per request.
 #[rustfmt::skip]
 const PER_TIME: &[&str] = &[
     "per minute",
@@ -20,7 +20,7 @@ const PER_TIME: &[&str] = &[
     "peak",
 ];
 
-/// Windows that no turn sits out.
+/// Windows too long to wait for within a turn.
 #[rustfmt::skip]
 pub(crate) const LONG: &[&str] = &[
     "per day",
@@ -40,10 +40,10 @@ pub(crate) const LONG: &[&str] = &[
     "每月",
 ];
 
-/// Windows that a turn does sit out.
+/// Windows short enough to wait for within a turn.
 pub(crate) const SHORT: &[&str] = &["per minute", "per min", "per second", "per hour", "rpm", "tpm"];
 
-/// Says that a limit was passed, not only that there is one.
+/// A limit was exceeded, not merely mentioned.
 #[rustfmt::skip]
 pub(crate) const PASSED: &[&str] = &[
     "exceed*",
@@ -65,10 +65,10 @@ pub(crate) const PASSED: &[&str] = &[
     "超",
 ];
 
-/// What is counted is no bytes.
+/// Tokens are counted, not bytes.
 const TOKENS: &[&str] = &["token*", "context*", "max tokens"];
 
-/// Parts of a request that have limits of their own.
+/// Parts of a request with their own limits.
 #[rustfmt::skip]
 const PART: &[&str] = &[
     "image*",
@@ -90,11 +90,11 @@ const PART: &[&str] = &[
     "user",
 ];
 
-/// The server went down over the request, whatever it calls that.
+/// The server crashed, whatever it calls that.
 pub(crate) const CRASHED: &[&str] =
     &["has crashed", "have crashed", "crashed with*", "process exited", "runner exited"];
 
-/// The provider has too little of everything just now.
+/// The provider is out of capacity.
 #[rustfmt::skip]
 const CAPACITY: &[&str] = &[
     "overload*", "high demand", "high load", "heavy load", "peak load", "high traffic", "heavy traffic", "peak traffic",
@@ -105,10 +105,10 @@ const CAPACITY: &[&str] = &[
     "too many connections", "繁忙", "负载", "访问量过大", "拥挤",
 ];
 
-/// In the order in which they are asked: what needs another request first, what passes by itself later.
+/// In the order in which they are applied: kinds that need a different request first, temporary ones later.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    // The size of the context, of the prompt, of the whole request.
+    // The size of the context, the prompt, or the whole request.
     rule(Kind::Overflow, &[
         "context length", "context window", "context size", "context limit", "contextlength", "model length", "model len",
         "prompt length", "input length", "inputs length", "sequence length", "n ctx", "model token limit", "context token*",
@@ -150,7 +150,7 @@ pub(crate) const RULES: &[Rule] = &[
         .with(&["mb maximum", "mb limit", "max 25mb", "bytes maximum", "mib", "too large", "size limit", "file size", "image size"])
         .unless(&[PER_TIME, TOKENS]),
     rule(Kind::Overflow, &["最大长度", "上下文", "输入过长", "输入长度", "超长", "输入超"]).with(&["超", "过长", "限制", "最大"]),
-    // Money.
+    // Billing.
     rule(Kind::Wall, &[
         "insufficient quota", "payment required", "payment method", "credit card", "billing hard limit", "billing limit",
         "spend limit", "spending limit", "spending cap", "budget has been exceeded", "budget exceeded", "over budget",
@@ -167,7 +167,7 @@ pub(crate) const RULES: &[Rule] = &[
         "insufficient", "not enough", "out of", "no", "any", "run out", "ran out", "depleted", "exhausted", "too low", "low",
         "requires", "require", "purchase", "buy", "add", "more", "zero", "negative", "top up", "expired", "not have",
     ]).unless(&[SHORT, &["rate limit*"]]),
-    // Windows of a plan.
+    // Usage windows of a plan.
     rule(Kind::Window, &[
         "usage limit*", "usage cap", "usage quota", "plan limit", "session limit", "hour limit", "5h limit", "hourly limit",
         "current quota", "quota reached", "quota will reset", "exhausted your capacity", "used up", "out of call volume quota",

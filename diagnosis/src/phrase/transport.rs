@@ -1,13 +1,13 @@
-//! The words in the display chains of transport errors.
+//! Phrases in the display chains of transport errors.
 
 use super::{Rule, rule};
 use crate::kind::Kind;
 
-/// A connection that failed on the way to whatever else the words speak of.
+/// A connection failure, whatever else the text mentions.
 const PASSING: &[&str] =
     &["timed out", "timeout", "deadline*", "reset", "closed", "refused", "broken pipe", "eof", "unreachable"];
 
-/// What can never pass first.
+/// Permanent failures come first.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
     rule(Kind::Auth, &["header value", "proxy authentication", "proxy authorization"]),
@@ -27,7 +27,7 @@ pub(crate) const RULES: &[Rule] = &[
         "canceled by", "context canceled",
     ]),
     rule(Kind::RateLimited, &["excessive load", "too many pings", "enhance your calm"]),
-    // An HTTP/2 stream that the peer ended for a reason of its own.
+    // An HTTP/2 stream that the peer reset for its own reasons.
     rule(Kind::Server, &["internal error"]).unless(&[&["alert"]]),
     rule(Kind::Timeout, &[
         "timed out", "time out", "timeout", "deadline has elapsed", "deadline exceeded", "etimedout",

@@ -1,4 +1,4 @@
-//! Errors as JSON. Only fields that describe errors are followed: others may echo the request.
+//! JSON errors. Only fields that describe errors are followed, because others may echo the request.
 
 use std::borrow::Cow;
 
@@ -10,32 +10,32 @@ use crate::field::Field;
 use crate::kind::Kind;
 use crate::{code, status};
 
-/// What a field is for.
+/// The role of a field.
 enum Role {
-    /// Names the error, or is its number.
+    /// The name or number of the error.
     Code,
-    /// A code only where its value is a known one.
+    /// A code, but only if its value is a known one.
     Finish,
-    /// Tells a person.
+    /// A message for people.
     Text,
-    /// Leads to more of the error.
+    /// A nested part of the error.
     Inner,
-    /// Names the limit that was hit.
+    /// The name of the limit that was hit.
     Limit,
-    /// How much that limit allows.
+    /// The size of that limit.
     Allowance,
-    /// Holds an upstream's headers.
+    /// An upstream's headers.
     Headers,
-    /// Is there only when the content was refused.
+    /// Present only if the content was refused.
     Refusal,
     Param,
     Wait(Field),
-    /// Not about the error.
+    /// Unrelated to the error.
     Other,
 }
 
 fn role(key: &str) -> Role {
-    // What a gateway quotes: `upstream_error`, `upstreamStatus`.
+    // Fields quoted by a gateway: `upstream_error`, `upstreamStatus`.
     match key.strip_prefix("upstream") {
         Some(inner) if !inner.is_empty() => own_role(&small(inner.trim_start_matches('_'))),
         _ => own_role(key),
@@ -63,7 +63,7 @@ fn own_role(key: &str) -> Role {
     }
 }
 
-/// The key as most write it: some clouds begin theirs with a capital.
+/// Lower-cases the first letter, because some clouds capitalize keys.
 fn small(key: &str) -> Cow<'_, str> {
     match key.as_bytes() {
         [b'A'..=b'Z', b'a'..=b'z', ..] => Cow::Owned(key[..1].to_ascii_lowercase() + &key[1..]),
@@ -71,7 +71,7 @@ fn small(key: &str) -> Cow<'_, str> {
     }
 }
 
-/// Follows one value.
+/// Reads one value.
 pub(super) fn read(value: &Value, depth: usize, found: &mut Findings) {
     match value {
         _ if depth > DEEPEST => {}
@@ -96,7 +96,7 @@ fn field(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
         Role::Text => found.below(key, |found| read(value, depth, found)),
         Role::Inner => inner(key, value, depth, found),
         Role::Limit => found.limit(key, value.as_str().unwrap_or_default()),
-        // An allowance of nothing is no limit that passes.
+        // A limit of zero is not temporary.
         Role::Allowance if plain(value).as_deref() == Some("0") => found.imply(Kind::Wall, key),
         Role::Headers => headers(value, found),
         Role::Refusal => {
@@ -121,7 +121,7 @@ fn named(key: &str, value: &Value, depth: usize, fields: &Map<String, Value>, fo
     };
     match name.parse::<u16>() {
         Ok(number) if status::is_error(number) => found.saw_status(depth, number),
-        // One provider's numbers, told apart by their envelope from another's.
+        // A provider's own numbers, distinguished from others by their envelope.
         Ok(number) if key == "status_code" && fields.contains_key("status_msg") => {
             found.code(key, &format!("{ENVELOPE}{number}"));
         }
@@ -176,7 +176,7 @@ fn wait(field: Field, key: &str, value: &Value, found: &mut Findings) {
     }
 }
 
-/// A string or a number as text.
+/// Returns a string or a number as text.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()),

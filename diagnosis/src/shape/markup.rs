@@ -1,8 +1,8 @@
-//! Pages of proxies, of which the title means something and the wait they ask for, and errors as XML.
+//! HTML pages of proxies, whose title and requested wait are used, and XML errors.
 
 use super::Findings;
 
-/// The longest sentence that is taken for a wait, in bytes.
+/// Maximum length of a sentence with a wait, in bytes.
 const LONGEST_WAIT: usize = 64;
 
 pub(super) fn read(body: &str, found: &mut Findings) {
@@ -21,14 +21,14 @@ pub(super) fn read(body: &str, found: &mut Findings) {
     }
 }
 
-/// "try again in 30 seconds", wherever the page says it.
+/// Finds "try again in 30 seconds" anywhere in the page.
 fn wait(page: &str) -> Option<&str> {
     let rest = &page[["try again in ", "retry in "].iter().find_map(|phrase| page.find(phrase))?..];
     let rest = &rest[..rest.floor_char_boundary(LONGEST_WAIT)];
     Some(&rest[..rest.find('<').unwrap_or(rest.len())])
 }
 
-/// What stands between `<name>` and its end.
+/// Returns the text between `<name>` and its end tag.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let start = text.match_indices('<').map(|(at, _)| at + 1).find(|at| {
         let rest = text.get(*at..*at + name.len());

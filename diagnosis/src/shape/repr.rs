@@ -1,11 +1,11 @@
-//! Errors as a Python client prints them (`{'error': {'code': None}}`), and JSON whose quotes are escaped.
+//! Errors as printed by a Python client (`{'error': {'code': None}}`), and JSON with escaped quotes.
 
 use serde_json::Value;
 
-/// The longest text that is converted, in bytes.
+/// Maximum length of text converted, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// The object at the start of the text, and its length in bytes.
+/// Parses the object at the start of the text, and returns its length in bytes.
 pub(super) fn parse(text: &str) -> Option<(Value, usize)> {
     let text = &text[..text.floor_char_boundary(LONGEST)];
     if text.get(1..3) == Some("\\\"") {
@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Option<(Value, usize)> {
     Some((serde_json::from_str(&json).ok()?, length))
 }
 
-/// Rewrites Python's notation up to the closing bracket.
+/// Converts Python's notation to JSON up to the closing bracket.
 fn to_json(text: &str) -> Option<(String, usize)> {
     let mut json = String::with_capacity(text.len());
     let mut depth = 0usize;
@@ -31,7 +31,7 @@ fn to_json(text: &str) -> Option<(String, usize)> {
         }
         match letter {
             '\'' | '"' => {}
-            // `b'...'` is a string too.
+            // `b'...'` is a string, too.
             'b' if letters.peek().is_some_and(|(_, next)| matches!(next, '\'' | '"')) => {}
             _ if letter.is_ascii_alphabetic() => {
                 let rest = &text[at..];
@@ -53,7 +53,7 @@ fn to_json(text: &str) -> Option<(String, usize)> {
     None
 }
 
-/// One string, from after its opening quote to its closing one.
+/// Converts one string, from after its opening quote to its closing one.
 fn string(quote: char, letters: &mut impl Iterator<Item = (usize, char)>, json: &mut String) -> Option<()> {
     json.push('"');
     loop {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_closes_is_nothing() {
+    fn unclosed_input_is_rejected() {
         assert!(parse("{'error': 'cut").is_none() && parse("{'a'").is_none() && parse("{]").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Raw event-stream text: each event's payload is read as a body of its own.
+//! Raw event-stream text. Each event's payload is read like a body.
 
 use super::{Findings, text};
 
@@ -17,7 +17,7 @@ pub(super) fn read(body: &str, found: &mut Findings) {
     }
 }
 
-/// A comment that a gateway wrapped as data, and the end mark, say nothing.
+/// Ignores the end marker and comments that a gateway wrapped as data.
 fn event(payload: &str, found: &mut Findings) {
     if !payload.starts_with(':') && payload != "[DONE]" {
         text::read(payload, 0, found);

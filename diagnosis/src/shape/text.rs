@@ -1,4 +1,4 @@
-//! Text that is an error, or has one inside: gateways and SDKs wrap what they got.
+//! Text that is an error, or contains one wrapped by a gateway or SDK.
 
 use serde_json::{Deserializer, Value};
 
@@ -6,16 +6,16 @@ use super::{DEEPEST, Findings, json, repr};
 use crate::code;
 use crate::kind::Kind;
 
-/// How many places are tried as the beginning of an embedded object.
+/// Maximum number of positions tried as the start of an embedded object.
 const TRIES: usize = 4;
 
-/// The longest run of brackets and spaces before the first key, in bytes.
+/// Maximum number of brackets and spaces before the first key, in bytes.
 const LONGEST_OPENING: usize = 32;
 
-/// The longest text that is searched for structure, in bytes.
+/// Maximum length of text searched for structure, in bytes.
 const LONGEST: usize = 256 * 1024;
 
-/// Takes the structure out of a text, and keeps the words around it.
+/// Extracts the structure from a text, and keeps the surrounding words.
 pub(super) fn read(text: &str, depth: usize, found: &mut Findings) {
     let text = text.trim();
     if depth > DEEPEST || text.len() > LONGEST {
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str, depth: usize, found: &mut Findings) {
     }
 }
 
-/// The first object, or array of objects, in a text, and where it begins and ends.
+/// Finds the first object, or array of objects, with its start and end.
 fn embedded(text: &str) -> Option<(usize, Value, usize)> {
     if let Some(quoted) = text.starts_with('"').then(|| serde_json::from_str(text).ok()).flatten() {
         return Some((0, Value::String(quoted), text.len()));
@@ -47,7 +47,7 @@ fn embedded(text: &str) -> Option<(usize, Value, usize)> {
     })
 }
 
-/// Whether an object with at least one key could begin here.
+/// Whether an object with at least one key may begin here.
 fn opens(text: &str) -> bool {
     let brackets = |c: char| matches!(c, '[' | '{') || c.is_whitespace();
     let head = &text[..text.floor_char_boundary(LONGEST_OPENING)];
@@ -55,9 +55,9 @@ fn opens(text: &str) -> bool {
     inside.starts_with(['"', '\'', '\\']) && head[..head.len() - inside.len()].contains('{')
 }
 
-/// What a provider means by the part of its documentation that it leads to, where its words say something else.
+/// Documentation links that reveal the meaning of an error whose text says something else.
 const LINKS: &[(&str, Kind)] = &[
-    // Alibaba, for tokens per minute, in OpenAI's words for an empty account
+    // Alibaba uses OpenAI's wording for an empty account when it means tokens per minute.
     ("error-code#token-limit", Kind::RateLimited),
 ];
 
@@ -66,7 +66,7 @@ fn words(text: &str, found: &mut Findings) {
         found.implied = Some((*kind, format!("the link {link}")));
     }
     let head = &text[..text.floor_char_boundary(1024)];
-    // Clients print the class of an error before a colon or in parentheses; elsewhere a name may be an echo.
+    // Clients print the class of an error before a colon or in parentheses. Elsewhere, a name may be an echo.
     for (end, _) in head.match_indices([':', ')']) {
         let name =
             head[..end].rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -77,7 +77,8 @@ fn words(text: &str, found: &mut Findings) {
     found.text(text);
 }
 
-/// `ThrottlingException`. "Error" alone, and short wrappers named after their provider, say nothing.
+/// Whether it is a class name such as `ThrottlingException`. "Error" alone, and short wrappers named after their
+/// provider, mean nothing.
 fn is_class(name: &str) -> bool {
     name.len() > "Exception".len() && (name.ends_with("Exception") || name.ends_with("Error"))
 }

@@ -4,7 +4,7 @@ use everturn_diagnosis::{Evidence, Stage, diagnose};
 use everturn_wire::{Category, Failure};
 use serde_json::Value;
 
-/// What a client saw, and what it should make of it.
+/// What a client saw, and the expected diagnosis.
 pub(crate) struct Row {
     pub(crate) id: String,
     pub(crate) stage: Stage,
@@ -14,18 +14,18 @@ pub(crate) struct Row {
     pub(crate) now: u64,
     pub(crate) label: Option<Label>,
     pub(crate) wait: Option<u64>,
-    /// Whether the failure alone decides it.
+    /// Whether the failure alone determines the diagnosis.
     pub(crate) scored: bool,
 }
 
-/// The expected conclusion.
+/// The expected diagnosis.
 pub(crate) struct Label {
     pub(crate) category: Category,
     pub(crate) retryable: bool,
 }
 
 impl Row {
-    /// Reads one line.
+    /// Parses one line.
     pub(crate) fn parse(line: &str) -> serde_json::Result<Self> {
         let row: Value = serde_json::from_str(line)?;
         let headers = row["headers"].as_object().into_iter().flatten();
@@ -49,7 +49,7 @@ impl Row {
         })
     }
 
-    /// What the diagnosis makes of it.
+    /// Diagnoses the row.
     pub(crate) fn diagnose(&self) -> Failure {
         let headers: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -64,7 +64,7 @@ impl Row {
     }
 }
 
-/// `2026-09-01T00:00:00Z` in epoch milliseconds.
+/// Converts `2026-09-01T00:00:00Z` to epoch milliseconds.
 fn epoch_ms(text: &str) -> Option<u64> {
     let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<u64>().ok();
     let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);

@@ -1,23 +1,23 @@
-//! How a run begins and ends, and what is said in it that AG-UI has no word for.
+//! The start and end of a run, and custom events for which AG-UI has no type.
 
 use everturn_wire::{EventBody, Queued, Usage};
 use serde_json::{Value, json};
 
 use crate::{event::named, sse::put};
 
-/// Which run a client asked for.
+/// Identifies the run that a client requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The client's id of the conversation.
     pub thread_id: String,
     /// The client's id of the run.
     pub run_id: String,
-    /// The protocol that the client speaks; none says that it is 0.0.x.
+    /// The protocol version of the client; absent for 0.0.x.
     pub protocol: Option<String>,
 }
 
 impl Head {
-    /// Whether it knows what was added with 1.0.
+    /// Whether the client supports protocol 1.0.
     pub(super) fn is_one(&self) -> bool {
         self.protocol.is_some()
     }
@@ -42,7 +42,7 @@ impl Head {
     }
 }
 
-/// The run of a message that waits behind the running turn.
+/// Returns the events of a run for a message that is queued behind the running turn.
 pub fn queued(head: &Head, queued: &Queued) -> Vec<u8> {
     let mut out = Vec::new();
     head.started(&mut out);
@@ -51,7 +51,7 @@ pub fn queued(head: &Head, queued: &Queued) -> Vec<u8> {
     out
 }
 
-/// An event that is passed on as it is, for an app that listens to it.
+/// Writes an event unchanged as a custom event, for apps that listen for it.
 pub(super) fn custom(event: &EventBody, out: &mut Vec<u8>) {
     if let Some((name, value)) = named(event) {
         put(&json!({ "type": "CUSTOM", "name": format!("everturn.{name}"), "value": value }), out);

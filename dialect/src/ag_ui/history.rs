@@ -1,11 +1,11 @@
-//! A conversation as a client that connects anew is shown it.
+//! A conversation's history for a client that connects.
 
 use everturn_wire::{Chunk, Role, StepId, StoredChunk, TurnId, TurnMetrics, Value};
 use serde_json::json;
 
 use crate::call_key;
 
-/// The messages of these chunks, with the ids that they had when they were streamed. `turns`: those that the chunks belong to.
+/// Returns the messages of these chunks, with the ids they had when streamed. `turns`: the turns of the chunks.
 pub fn history(chunks: &[StoredChunk], turns: &[TurnMetrics]) -> Value {
     let mut standing: Vec<&StoredChunk> = Vec::new();
     for stored in chunks {
@@ -27,7 +27,7 @@ struct Messages {
     turn: Option<TurnId>,
     step: u32,
     users: u32,
-    /// Whether the last chunk was a tool's result: what follows is of the next step.
+    /// Whether the last chunk was a tool result, so that the next one belongs to a new step.
     after_result: bool,
 }
 
@@ -42,7 +42,7 @@ impl Messages {
         if turn != self.turn {
             *self = Self { list: std::mem::take(&mut self.list), turn, ..Self::default() };
         }
-        // A chunk of a turn that is no longer known has an id of its own.
+        // A chunk of an unknown turn gets an id of its own.
         let turn = self.turn.clone().unwrap_or_else(|| format!("seq-{}", stored.seq).as_str().into());
         let is_result = stored.role == Role::Tool;
         if self.after_result && !is_result && stored.role == Role::Assistant {
@@ -86,7 +86,7 @@ impl Messages {
         }
     }
 
-    /// The message of this id, which may be a new one.
+    /// Returns the message with this id, and creates it if necessary.
     fn message(&mut self, id: &str, role: &str) -> &mut Value {
         let at = self.list.iter().rposition(|message| message["id"] == id).unwrap_or_else(|| {
             self.list.push(json!({ "id": id, "role": role, "content": "" }));

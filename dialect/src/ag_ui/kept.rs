@@ -1,17 +1,17 @@
-//! The messages that a client has, so that a rewind can say which of them stay.
+//! The messages that a client has, so that a rewind can send those that remain.
 
 use everturn_wire::Value;
 use serde_json::json;
 
-/// Longest list of messages that is kept for a rewind, in bytes.
+/// Maximum size of the message list kept for a rewind, in bytes.
 const MOST: usize = 256 << 10;
 
-/// The messages that a client has: those that its request brought, and those of the run. A long list is not kept.
+/// The messages that a client has: those of its request, and those of the run. A list that is too long is not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    /// As they are written in a list, without its brackets; `None`: there were too many.
+    /// The messages as JSON, without the brackets of the list; `None` if they were too long.
     told: Option<String>,
-    /// The messages of the current step, but for the text that is being streamed.
+    /// The messages of the current step, without text still being streamed.
     step: Vec<Message>,
     open: String,
     size: usize,
@@ -25,19 +25,19 @@ enum Message {
 }
 
 impl Kept {
-    /// The messages of a request, as the list that it brought.
+    /// Starts with the messages of a request, given as a JSON list.
     pub fn of(list: &str) -> Self {
         let inner = list.trim().strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or_default();
         let told = Some(inner.trim().to_owned()).filter(|inner| inner.len() <= MOST);
         Self { size: inner.len(), told, step: Vec::new(), open: String::new() }
     }
 
-    /// No messages.
+    /// Starts without messages.
     pub fn none() -> Self {
         Self::of("[]")
     }
 
-    /// Whether so many bytes more can be kept.
+    /// Whether this many more bytes can be kept.
     fn has_room(&mut self, more: usize) -> bool {
         self.size += more;
         if self.size > MOST {
@@ -46,14 +46,14 @@ impl Kept {
         self.told.is_some()
     }
 
-    /// Adds to what is being streamed. `json`: as JSON writes it, without the quotes.
+    /// Appends to the streamed text. `json`: as in JSON, without the quotes.
     pub(super) fn append(&mut self, json: &str) {
         if self.has_room(json.len()) {
             self.open.push_str(json);
         }
     }
 
-    /// What was streamed is text of the step's message of the assistant.
+    /// Adds the streamed text to the step's assistant message.
     pub(super) fn close_text(&mut self, id: &str) {
         let text = std::mem::take(&mut self.open);
         if self.told.is_some() {
@@ -61,7 +61,7 @@ impl Kept {
         }
     }
 
-    /// What was streamed is the step's reasoning.
+    /// Adds the streamed text as the step's reasoning.
     pub(super) fn close_reasoning(&mut self, of: &str) {
         let text = std::mem::take(&mut self.open);
         if self.told.is_none() {
@@ -77,7 +77,7 @@ impl Kept {
         self.step.push(Message::Reasoning { id: of.to_owned(), content: text });
     }
 
-    /// Adds a call to the step's message of the assistant.
+    /// Adds a call to the step's assistant message.
     pub(super) fn call(&mut self, id: &str, call: &str, name: &str, arguments: &str) {
         let function = json!({ "name": name, "arguments": arguments });
         let call = json!({ "id": call, "type": "function", "function": function });
@@ -86,14 +86,14 @@ impl Kept {
         }
     }
 
-    /// Adds a message of its own.
+    /// Adds a separate message.
     pub(super) fn message(&mut self, message: Value, size: usize) {
         if self.has_room(size + 128) {
             self.step.push(Message::Other(message));
         }
     }
 
-    /// Changes the text and the calls of a message of the assistant, which may be a new one.
+    /// Changes the text and the calls of an assistant message, and creates it if necessary.
     fn assistant(&mut self, of: &str, change: impl FnOnce(&mut String, &mut Vec<Value>)) {
         for message in &mut self.step {
             if let Message::Assistant { id, content, calls } = message
@@ -107,7 +107,7 @@ impl Kept {
         self.step.push(Message::Assistant { id: of.to_owned(), content, calls });
     }
 
-    /// The step's messages stay.
+    /// Makes the step's messages permanent.
     pub(super) fn commit(&mut self) {
         let step = std::mem::take(&mut self.step);
         let Some(told) = &mut self.told else { return };
@@ -119,8 +119,8 @@ impl Kept {
         }
     }
 
-    /// The messages that stay when the current step is taken back, as a list. Its reasoning stays, without its text: a list
-    /// without any reasoning would take none back. `None`: they are not known.
+    /// Returns the messages that remain when the current step is rewound, as a JSON list. The step's reasoning remains
+    /// without its text, because a client keeps all reasoning if the list has none. `None` if the messages are unknown.
     pub(super) fn rewind(&mut self) -> Option<String> {
         let mut step = std::mem::take(&mut self.step);
         step.retain(|message| matches!(message, Message::Reasoning { .. }));

@@ -1,4 +1,4 @@
-//! A request, understood.
+//! Parses requests.
 
 use std::fmt;
 
@@ -12,44 +12,44 @@ use serde_json::value::RawValue;
 use super::{Head, Kept};
 use crate::{ai_sdk::Place, conversation_of, failure::brief, few::Few, lenient};
 
-/// Most messages: no conversation has more chunks.
+/// Maximum number of messages. No conversation has more chunks.
 const MOST: usize = 10_000;
 
 /// A request for a run.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// Which run.
+    /// The run.
     pub head: Head,
-    /// The conversation that its thread is.
+    /// The conversation of the thread.
     pub conversation_id: ConversationId,
     /// The messages that the client has.
     pub kept: Kept,
     /// Answers to requests for approval.
     pub resume: Vec<Resume>,
-    /// What the user says, with its images, if the last message is the user's.
+    /// The user's message with its images, if the last message is by the user.
     pub message: Option<(String, Vec<Image>)>,
-    /// Where that message stands.
+    /// The position of that message.
     pub place: Place,
-    /// Whether an answer that the server gave stands before it.
+    /// Whether an answer by this server precedes it.
     pub has_answer_before: bool,
-    /// The model, as the client names it.
+    /// The model, by the client's name.
     pub model: Option<String>,
     /// Reasoning effort, in the provider's terms.
     pub reasoning_effort: Option<String>,
-    /// Retry settings of the turn alone.
+    /// Retry settings for this turn only.
     pub retry: Option<RetrySettings>,
-    /// What happens to calls that need a person's approval.
+    /// How calls that need a person's approval are treated.
     pub approvals: Option<ApprovalMode>,
 }
 
 /// A person's answer to a request for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// Which request.
+    /// The id of the request.
     pub id: String,
     /// Whether the call may run.
     pub approved: bool,
-    /// Why, or why not.
+    /// The reason.
     pub reason: Option<String>,
 }
 
@@ -74,7 +74,7 @@ struct Entry {
     payload: Option<Box<RawValue>>,
 }
 
-/// What an answer says.
+/// The payload of an answer.
 #[derive(Default, Deserialize)]
 struct Payload {
     approved: Option<bool>,
@@ -82,13 +82,13 @@ struct Payload {
     reason: Option<String>,
 }
 
-/// Whatever else is there, is another's.
+/// Custom properties. Unknown ones belong to others.
 #[derive(Default, Deserialize)]
 struct Props {
     everturn: Option<Box<RawValue>>,
 }
 
-/// What only this server knows.
+/// Options specific to this server.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Options {
@@ -106,11 +106,11 @@ struct Spoken {
     content: Option<Content>,
 }
 
-/// What a message says.
+/// The content of a message.
 enum Content {
     Text(String),
     Parts(Few<Part>),
-    /// An activity, which is the client's own.
+    /// An activity, which is internal to the client.
     Other,
 }
 
@@ -163,10 +163,10 @@ struct Source {
 }
 
 impl RunRequest {
-    /// Understands a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// When it is no such request: what is wrong with it.
+    /// Returns what is wrong if it is not a valid request.
     pub fn read(body: &[u8]) -> Result<Self, String> {
         let wrong =
             |error: serde_json::Error| brief(format!("the request body is no RunAgentInput: {error}"));
@@ -239,7 +239,7 @@ fn content(content: Option<Content>) -> Result<(String, Vec<Image>), String> {
     Ok((texts.join("\n\n"), images))
 }
 
-/// What is kept of a list of messages.
+/// What is kept of a message list.
 #[derive(Default)]
 struct Trail {
     last: Option<Spoken>,
@@ -270,7 +270,7 @@ impl<'de> Deserialize<'de> for Trail {
                             users += 1;
                             after.iter_mut().for_each(|(_, count)| *count += 1);
                         }
-                        // Its id begins with that of its turn.
+                        // Its id begins with its turn's id.
                         "assistant" => {
                             let turn = message.id.split('#').next().unwrap_or_default();
                             after = Some((turn.to_owned(), 0));

@@ -1,10 +1,10 @@
-//! A run: events in, AG-UI's events out.
+//! Translates the events of a turn to AG-UI events.
 //!
 //! ```text
 //!   RUN_STARTED  (text | reasoning | call | result | MESSAGES_SNAPSHOT | CUSTOM)*  (RUN_FINISHED | RUN_ERROR)
 //! ```
 //!
-//! Every step has one message of the assistant and one of reasoning, which may be left and taken up again.
+//! Every step has one assistant message and one reasoning message. Each may be interrupted and resumed.
 
 use std::collections::BTreeSet;
 
@@ -22,41 +22,41 @@ use crate::{
     sse::{self, put},
 };
 
-/// What of a step is open.
+/// The open part of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Text,
     Reasoning,
 }
 
-/// A run.
+/// A run: the state of the translation.
 #[derive(Debug)]
 pub struct Run {
     head: Head,
     turn_id: TurnId,
-    /// Whether the client is to be told what the user said: one that connected anew.
+    /// Whether to send the user's message, for a client that connects.
     tells_user: bool,
     /// The number of the current step.
     step: u32,
-    /// What is open, and how its deltas begin.
+    /// The open part, and the prefix of its deltas.
     part: Option<(Part, String)>,
     kept: Kept,
     asked: Asked,
-    /// The requests for approval, as interrupts, with the keys of their calls.
+    /// Requests for approval as interrupts, with the keys of their calls.
     interrupts: Vec<(String, Value)>,
-    /// Whether the step has visible text, and whether any before it has.
+    /// Whether the current step has visible text, and whether any earlier step has.
     has_text: (bool, bool),
     /// Whether anything of the step was shown.
     has_shown: bool,
     users: u32,
-    /// The calls whose results the client has.
+    /// Calls whose results the client has.
     results: BTreeSet<String>,
     is_over: bool,
     has_ended: bool,
 }
 
 impl Run {
-    /// The run of a turn from its start. `kept`: the messages that the client has.
+    /// Starts the run of a turn from its start. `kept`: the messages that the client has.
     pub fn new(head: Head, turn_id: &TurnId, kept: Kept, out: &mut Vec<u8>) -> Self {
         head.started(out);
         Self {
@@ -77,7 +77,7 @@ impl Run {
         }
     }
 
-    /// The rest of a turn, for which these requests for approval were open.
+    /// Continues a turn for which these requests for approval were open.
     pub fn continued(
         head: Head,
         turn_id: &TurnId,
@@ -96,7 +96,7 @@ impl Run {
         run
     }
 
-    /// Tells the client all that it has to know of the conversation, and what the user says: it connected anew.
+    /// Starts the run of a client that connects, which needs the whole conversation and the user's message.
     pub fn connected(head: Head, turn_id: &TurnId, messages: &Value, out: &mut Vec<u8>) -> Self {
         let kept = Kept::of(&messages.to_string());
         let mut run = Self::new(head, turn_id, kept, out);
@@ -105,7 +105,7 @@ impl Run {
         run
     }
 
-    /// Ends a run to which nothing is to be added.
+    /// Ends a run to which nothing is added.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.close_part(out);
         self.end(Some(json!({ "type": "success" })), None, out);
@@ -155,7 +155,7 @@ impl Run {
         }
     }
 
-    /// The id of the step's message of this kind.
+    /// Returns the id of the step's message of this kind.
     fn message_id(&self, part: Part) -> String {
         let step = StepId::new(&self.turn_id, self.step);
         match part {
@@ -199,7 +199,7 @@ impl Run {
     }
 
     fn close_part(&mut self, out: &mut Vec<u8>) {
-        // After the end, nothing is open that could be closed.
+        // After the end, no part is open.
         let Some((part, _)) = self.part.take().filter(|_| !self.has_ended) else { return };
         let id = self.message_id(part);
         match part {
@@ -242,7 +242,7 @@ impl Run {
         self.close_part(out);
         let (call, parent) = (call_key(step_id, id), self.message_id(Part::Text));
         let arguments = match input {
-            // They did not parse: the client gets what the model wrote.
+            // They did not parse, so the client gets the model's text.
             Value::String(raw) => raw.clone(),
             input => input.to_string(),
         };
@@ -273,7 +273,7 @@ impl Run {
             json!({ "id": id, "role": "tool", "toolCallId": call, "content": content }),
             content.len(),
         );
-        // The step of the call is over: no rewind takes it back.
+        // The step of the call is over, so a rewind does not affect it.
         if !self.has_shown {
             self.kept.commit();
         }
@@ -295,7 +295,7 @@ impl Run {
         self.interrupts.push((call, interrupt));
     }
 
-    /// What was shown of the step will come again.
+    /// Withdraws what was shown of the step, which will be streamed again.
     fn rewind(&mut self, event: &EventBody, out: &mut Vec<u8>) {
         self.close_part(out);
         custom(event, out);
@@ -307,7 +307,7 @@ impl Run {
                     out.extend_from_slice(snapshot.as_bytes());
                     self.has_text.0 = false;
                 }
-                // Which messages stay is not known: the text says that it starts again.
+                // The remaining messages are unknown, so the text says that it starts again.
                 None => self.delta(Part::Text, &escaped(STARTS_AGAIN), out),
             }
         }
@@ -319,7 +319,7 @@ impl Run {
             DoneReason::Error => return self.error("the turn failed", None, out),
             DoneReason::Aborted => {
                 custom(event, out);
-                // Older clients know of no such outcome, and it is no error.
+                // Older clients do not have this outcome, which is not an error.
                 self.head.is_one().then(|| json!({ "type": "cancelled" }))
             }
             DoneReason::Stop | DoneReason::ToolCalls => Some(json!({ "type": "success" })),

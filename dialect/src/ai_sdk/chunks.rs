@@ -1,4 +1,4 @@
-//! An answer: events in, chunks out.
+//! Translates the events of a turn to chunks.
 //!
 //! ```text
 //!   start  (start-step  (text | reasoning | tool call)*  finish-step | reset-step | tool result | data)*
@@ -26,24 +26,24 @@ use crate::{
 const TEXT: &str = "text";
 const REASONING: &str = "reasoning";
 
-/// An answer.
+/// An answer: the state of the translation.
 #[derive(Debug)]
 pub struct Chunks {
     version: Version,
-    /// Whether a step was begun and not finished.
+    /// Whether a step has begun and not ended.
     in_step: bool,
-    /// What kind of text is open, and how its deltas begin.
+    /// The kind of the open text part, and the prefix of its deltas.
     part: Option<(&'static str, String)>,
-    /// How many texts were begun: they are numbered.
+    /// Number of text parts begun, used for their ids.
     parts: u32,
-    /// The calls that the client knows, and those of them that the current step made.
+    /// The calls that the client knows, and those made in the current step.
     known: BTreeSet<String>,
     fresh: Vec<String>,
-    /// The calls for which the client was asked to approve: by this answer, and by it or an earlier one.
+    /// Calls for which the client was asked for approval: in this answer, and in this or an earlier one.
     requested: BTreeSet<String>,
     asked_for: BTreeSet<String>,
     asked: Asked,
-    /// Whether there is visible text: of the steps before, and of the current one.
+    /// Whether there is visible text in earlier steps, and in the current one.
     has_text: (bool, bool),
     /// Whether the client was told how it ended.
     has_ended: bool,
@@ -51,7 +51,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The answer of a turn from its start.
+    /// Starts the answer of a turn from its start.
     pub fn new(
         version: Version,
         conversation_id: &ConversationId,
@@ -63,8 +63,8 @@ impl Chunks {
         Self::begun(version)
     }
 
-    /// The rest of the answer of a turn, whose beginning the client has: it knows these calls, and these requests for approval
-    /// were open.
+    /// Continues the answer of a turn whose beginning the client has. The client knows these calls, and these requests
+    /// for approval were open.
     pub fn continued(
         version: Version,
         known: impl IntoIterator<Item = String>,
@@ -99,7 +99,7 @@ impl Chunks {
         }
     }
 
-    /// Closes a call for which nobody waits any more: its client would send its approval again and again.
+    /// Closes a call that no longer waits for approval. Otherwise the client would send its approval again and again.
     pub fn close_call(&mut self, call: &str, why: &str, out: &mut Vec<u8>) {
         if self.known.contains(call) && !self.has_ended {
             put(
@@ -109,7 +109,7 @@ impl Chunks {
         }
     }
 
-    /// Ends an answer to which nothing is to be added.
+    /// Ends an answer to which nothing is added.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.end(&json!({ "type": "finish", "finishReason": "stop" }), out);
         self.close(out);
@@ -213,7 +213,8 @@ impl Chunks {
         self.known.insert(call);
     }
 
-    /// The id of a call. Where the client does not know it, because its event is no longer kept, it is told.
+    /// Returns the id of a call. Announces the call if the client does not know it, because its event is no longer
+    /// kept.
     fn known_call(&mut self, step_id: &StepId, id: &str, name: &str, out: &mut Vec<u8>) -> String {
         let call = call_key(step_id, id);
         if !self.known.contains(&call) {
@@ -263,7 +264,7 @@ impl Chunks {
         }
     }
 
-    /// Somebody answered: this client with an earlier request, or another one.
+    /// Handles an answer to a request for approval, by this client in an earlier request or by another.
     fn resolve(&mut self, call: &str, verdict: Verdict, reason: Option<&str>, out: &mut Vec<u8>) {
         if self.version < Version::Seven || !self.requested.remove(call) {
             return;
@@ -276,7 +277,7 @@ impl Chunks {
         put(&chunk, out);
     }
 
-    /// What was shown of the step will come again.
+    /// Withdraws what was shown of the step, which will be streamed again.
     fn rewind(&mut self, event: &EventBody, out: &mut Vec<u8>) {
         told(event, out);
         if self.in_step && self.version >= Version::Seven {
@@ -289,7 +290,7 @@ impl Chunks {
                 self.asked_for.remove(&call);
             }
         } else {
-            // Older clients cannot take anything back: they are told.
+            // Older clients cannot withdraw anything, so they are told in the text.
             for call in std::mem::take(&mut self.fresh) {
                 self.close_call(&call, "withdrawn: the answer broke off and starts again", out);
             }
@@ -328,7 +329,7 @@ impl Chunks {
         self.end(&chunk, out);
     }
 
-    /// Tells how it ended, once.
+    /// Writes how the answer ended, once.
     fn end(&mut self, chunk: &Value, out: &mut Vec<u8>) {
         if !std::mem::replace(&mut self.has_ended, true) {
             put(chunk, out);
@@ -363,7 +364,7 @@ impl Translator for Chunks {
     }
 
     fn wait_for_people(&mut self, out: &mut Vec<u8>) {
-        // An older client has nothing to answer with: its stream goes on when somebody answered elsewhere.
+        // An older client cannot answer, so its stream continues until somebody answers elsewhere.
         if self.is_over || self.version < Version::Six {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is told beside the message: data for the client's app.
+//! Data parts for the client's app, beside the message.
 
 use everturn_wire::{EventBody, Queued};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     sse::{self, put},
 };
 
-/// The answer to a message that waits behind the running turn.
+/// Returns the answer to a message that is queued behind the running turn.
 pub fn queued(queued: &Queued) -> Vec<u8> {
     let mut out = Vec::new();
     transient("queued", &json!(queued), &mut out);
@@ -17,7 +17,7 @@ pub fn queued(queued: &Queued) -> Vec<u8> {
     out
 }
 
-/// An event that is passed on as it is, for an app that listens to it.
+/// Writes an event unchanged as a data part, for apps that listen for it.
 pub(super) fn told(event: &EventBody, out: &mut Vec<u8>) {
     let Some((name, data)) = named(event) else { return };
     let name = match event {
@@ -27,7 +27,7 @@ pub(super) fn told(event: &EventBody, out: &mut Vec<u8>) {
     transient(name, &Value::Object(data), out);
 }
 
-/// Data that the client hands to its app, and does not keep.
+/// Writes a data part that the client passes to its app and does not keep.
 pub(super) fn transient(name: &str, data: &Value, out: &mut Vec<u8>) {
     put(&json!({ "type": format!("data-everturn-{name}"), "data": data, "transient": true }), out);
 }

@@ -1,4 +1,4 @@
-//! What a user's message says, and what an assistant's message brings back.
+//! The content of a user message, and the answers in an assistant message.
 
 use everturn_wire::Image;
 
@@ -7,7 +7,7 @@ use super::{
     spoken::{Part, Spoken},
 };
 
-/// The text and the images of a user's message.
+/// Returns the text and the images of a user message.
 pub(super) fn content(message: &Spoken) -> Result<(String, Vec<Image>), String> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts(message) {
@@ -17,14 +17,14 @@ pub(super) fn content(message: &Spoken) -> Result<(String, Vec<Image>), String> 
                 let kind: String = part.media_type.iter().flat_map(|kind| kind.chars()).take(64).collect();
                 format!("files of type {kind:?} are not supported: attach images, or paste the text")
             })?),
-            // What apps and steps keep beside the text.
+            // Other data of apps and steps.
             _ => {}
         }
     }
     Ok((texts.join("\n\n"), images))
 }
 
-/// The answers to requests for approval in a message.
+/// Returns the answers to requests for approval in a message.
 pub(super) fn responses(message: &Spoken) -> Vec<Response> {
     let answered = parts(message).iter().filter(|part| part.state.as_deref() == Some("approval-responded"));
     let approvals = answered.filter_map(|part| part.approval.as_ref());
@@ -39,7 +39,7 @@ pub(super) fn responses(message: &Spoken) -> Vec<Response> {
     approvals.filter_map(response).collect()
 }
 
-/// The calls that a message shows.
+/// Returns the calls in a message.
 pub(super) fn calls(message: &Spoken) -> Vec<String> {
     parts(message).iter().filter_map(|part| part.tool_call_id.clone()).collect()
 }

@@ -1,27 +1,27 @@
-//! Which message of a conversation a client means that answers one again, or edits it.
+//! Finds the message that a client wants answered again or edited.
 
 use everturn_wire::TurnMetrics;
 
-/// A place in a conversation, as a client knows it: by the ids of its answers, which are those of turns.
+/// A position in a conversation as the client knows it: relative to its answers, whose ids are turn ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The answer that is to be replaced.
+    /// The answer to replace.
     pub(super) answer: Option<String>,
-    /// The last answer before the message, and the number of the user's messages since, this one included.
+    /// The last answer before the message, and the number of user messages since then, including it.
     pub(super) after: Option<(String, usize)>,
-    /// The number of the user's messages from the start on, this one included; absent if the client sent only the last ones.
+    /// The number of user messages from the start, including it; absent if the client sent only the last messages.
     pub(super) nth: Option<usize>,
 }
 
 impl Place {
-    /// The place of the last message of a whole history: the last answer before it with the number of the user's messages
-    /// since, and their number from the start.
+    /// Creates the position of the last message of a whole history: the last answer before it with the number of user
+    /// messages since then, and their number from the start.
     pub(crate) fn at(after: Option<(String, usize)>, nth: usize) -> Self {
         Self { answer: None, after, nth: Some(nth) }
     }
 
-    /// The `seq` of the message that is meant. `turns`: the sealed ones. `messages`: the `seq` of each user message that was not
-    /// superseded, ascending. None: the conversation does not have it.
+    /// Returns the `seq` of the message. `turns`: the sealed turns. `messages`: the `seq` of each user message that is
+    /// not superseded, ascending. `None` if the conversation does not have the message.
     pub fn find(&self, turns: &[TurnMetrics], messages: &[u64]) -> Option<u64> {
         let turn = |id: &str| turns.iter().find(|turn| turn.turn_id.as_str() == id);
         if let Some(first) = self.answer.as_deref().and_then(turn).and_then(|turn| turn.first_seq) {
@@ -49,7 +49,7 @@ mod tests {
             last_seq: Some(last),
             ..TurnMetrics::new(id.into())
         };
-        // The second failed, and was repeated by the third.
+        // The second one failed, and the third one repeated it.
         vec![turn("a", 1, 2), turn("b", 3, 4), turn("c", 5, 5), turn("d", 6, 9)]
     }
 

@@ -1,4 +1,4 @@
-//! A request, understood.
+//! Parses requests.
 
 use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings};
 use serde::Deserialize;
@@ -12,21 +12,21 @@ use crate::{conversation_of, failure::brief, lenient};
 /// A request of `POST /api/chat`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatRequest {
-    /// The conversation that its chat is.
+    /// The conversation of the chat.
     pub conversation_id: ConversationId,
-    /// The model, as the client names it.
+    /// The model, by the client's name.
     pub model: Option<String>,
     /// Reasoning effort, in the provider's terms.
     pub reasoning_effort: Option<String>,
-    /// Retry settings of the turn alone.
+    /// Retry settings for this turn only.
     pub retry: Option<RetrySettings>,
-    /// What happens to calls that need a person's approval.
+    /// How calls that need a person's approval are treated.
     pub approvals: Option<ApprovalMode>,
     /// Answers to requests for approval.
     pub responses: Vec<Response>,
-    /// The calls of the message that is continued.
+    /// The calls in the message that is continued.
     pub known_calls: Vec<String>,
-    /// What is asked for.
+    /// What is requested.
     pub ask: Ask,
 }
 
@@ -35,34 +35,34 @@ pub struct ChatRequest {
 pub enum Ask {
     /// An answer to a new message.
     Message {
-        /// Its text.
+        /// The text.
         text: String,
-        /// Its images.
+        /// The images.
         images: Vec<Image>,
     },
-    /// Another answer to a message; to a new one if the conversation does not have it.
+    /// Another answer to a message; to a new message if the conversation does not have it.
     Again {
-        /// Which message.
+        /// The position of the message.
         place: Place,
-        /// Whether its text is a new one.
+        /// Whether its text is new.
         is_edited: bool,
-        /// Its text.
+        /// The text.
         text: String,
-        /// Its images.
+        /// The images.
         images: Vec<Image>,
     },
-    /// The rest of the answer: the turn waited for the approvals.
+    /// The rest of an answer whose turn waited for approvals.
     Continue,
 }
 
 /// A person's answer to a request for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Which request.
+    /// The id of the request.
     pub id: String,
     /// Whether the call may run.
     pub approved: bool,
-    /// Why, or why not.
+    /// The reason.
     pub reason: Option<String>,
 }
 
@@ -74,13 +74,13 @@ struct Body {
     message: Option<Spoken>,
     trigger: Option<String>,
     message_id: Option<String>,
-    /// Apps have fields of their own: one that is no text is none of ours.
+    /// Apps have fields of their own, so a value that is not a string is ignored.
     #[serde(default, deserialize_with = "lenient::text")]
     model: Option<String>,
     everturn: Option<Options>,
 }
 
-/// A request in a frame of a WebSocket: what the app adds is apart.
+/// A request in a WebSocket frame, where the app's own fields are in `body`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Apart {
@@ -92,7 +92,7 @@ pub(super) struct Apart {
     body: Added,
 }
 
-/// What the app adds.
+/// Fields that the app adds.
 #[derive(Default, Deserialize)]
 struct Added {
     message: Option<Spoken>,
@@ -101,7 +101,7 @@ struct Added {
     everturn: Option<Options>,
 }
 
-/// What only this server knows.
+/// Options specific to this server.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Options {
@@ -111,10 +111,10 @@ struct Options {
 }
 
 impl ChatRequest {
-    /// Understands a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// When it is no such request: what is wrong with it.
+    /// Returns what is wrong if it is not a valid request.
     pub fn read(body: &[u8]) -> Result<Self, String> {
         let body: Body = serde_json::from_slice(body)
             .map_err(|error| brief(format!("the request body is not one of the AI SDK's: {error}")))?;
@@ -177,7 +177,7 @@ impl ChatRequest {
     }
 }
 
-/// Where the last of these messages stands.
+/// Returns the position of the last of these messages.
 fn place(trail: &[(Role, String)], answer: Option<&str>, is_whole: bool) -> Place {
     let of_user =
         |messages: &[(Role, String)]| messages.iter().filter(|(role, _)| *role == Role::User).count();

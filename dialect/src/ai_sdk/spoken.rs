@@ -1,4 +1,4 @@
-//! The messages of a request, as they are written; of all but the last ones only who said them is kept.
+//! The messages of a request. Of all but the last ones, only the role and id are kept.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use serde::{
 
 use crate::{few::Few, lenient};
 
-/// Most messages: no conversation has more chunks.
+/// Maximum number of messages. No conversation has more chunks.
 const MOST: usize = 10_000;
 
-/// A message as it is written.
+/// A message as received.
 #[derive(Deserialize)]
 pub(super) struct Spoken {
     #[serde(default)]
@@ -31,7 +31,7 @@ pub(super) enum Role {
     Other,
 }
 
-/// A part of a message; which field counts depends on its type.
+/// A part of a message. Which fields it has depends on its type.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part {
@@ -58,14 +58,14 @@ pub(super) struct Approval {
     pub(super) reason: Option<String>,
 }
 
-/// What is kept of a list of messages.
+/// What is kept of a message list.
 #[derive(Default)]
 pub(super) struct Spokens {
-    /// Who said each of them, and its id if that was the assistant.
+    /// The role of each message, and the id of each assistant message.
     pub(super) trail: Vec<(Role, String)>,
     /// The last message.
     pub(super) last: Option<Spoken>,
-    /// The last message of the assistant, if it is not the last of all.
+    /// The last assistant message, unless it is the last message.
     pub(super) assistant: Option<Spoken>,
 }
 
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Spokens {
 }
 
 impl Part {
-    /// An image that the user attached.
+    /// Returns the image, if the part is one that the user attached.
     pub(super) fn image(&self) -> Option<Image> {
         let is_image = self.media_type.as_deref().is_some_and(|kind| kind.starts_with("image/"));
         let url = self.url.clone().filter(|_| is_image)?;

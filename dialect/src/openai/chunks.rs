@@ -1,4 +1,4 @@
-//! A streamed answer: events in, chunks out.
+//! Translates the events of a turn to chunks of a streamed answer.
 //!
 //! ```text
 //!   (comment)*  role  (content | reasoning | comment)*  tool_calls?  finish  usage?  [DONE]
@@ -19,20 +19,20 @@ use crate::{
     sse,
 };
 
-/// A streamed answer.
+/// A streamed answer: the state of the translation.
 #[derive(Debug)]
 pub struct Chunks {
-    /// What every chunk begins with, up to its choices.
+    /// The start of every chunk, up to its choices.
     head: String,
     include_usage: bool,
-    /// Whether text is held back until its step is complete: it is never taken back then.
+    /// Whether text is held back until its step is complete, so that it is never withdrawn.
     holds: bool,
     held: Vec<u8>,
-    /// Whether the role was sent, which goes first.
+    /// Whether the role was sent, which comes first.
     has_role: bool,
-    /// Whether text of the current step was sent, or is held.
+    /// Whether text of the current step was sent or held back.
     has_shown: bool,
-    /// Whether there is visible text: of the steps before, and of the current one.
+    /// Whether there is visible text in earlier steps, and in the current one.
     has_text: (bool, bool),
     ending: Ending,
     is_over: bool,
@@ -41,7 +41,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// An answer that nothing is known of yet.
+    /// Creates an answer without events.
     pub fn new(head: &Head, include_usage: bool, holds: bool) -> Self {
         let Head { id, model, created } = head;
         let head = format!(
@@ -63,7 +63,7 @@ impl Chunks {
         }
     }
 
-    /// Writes what an event means to the client, if anything.
+    /// Writes what an event means for the client, if anything.
     pub fn push(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         if self.is_over {
             return;
@@ -107,7 +107,7 @@ impl Chunks {
         }
     }
 
-    /// Ends the answer for a reason that the turn does not know of.
+    /// Ends the answer for a reason outside the turn.
     pub fn fail(&mut self, why: Refusal, out: &mut Vec<u8>) {
         if !self.is_over {
             self.ending.fail(why);
@@ -115,22 +115,22 @@ impl Chunks {
         }
     }
 
-    /// Writes a comment that keeps the connection alive, and says what is waited for.
+    /// Writes a comment that keeps the connection alive and says what the turn waits for.
     pub fn keep_alive(&self, out: &mut Vec<u8>) {
         comment(self.wait.as_deref().unwrap_or(""), out);
     }
 
-    /// Whether all of it was written.
+    /// Whether the answer has been written completely.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether anything but comments was written: then a failure can no longer be told by a status.
+    /// Whether anything other than comments was written, so that a failure can no longer be reported by a status.
     pub fn has_begun(&self) -> bool {
         self.has_role
     }
 
-    /// Why there is no answer, once that is certain.
+    /// Returns why there is no answer, once that is certain.
     pub fn failure(&self) -> Option<&Refusal> {
         self.ending.failure.as_ref()
     }
@@ -170,7 +170,7 @@ impl Chunks {
         }
     }
 
-    /// What was shown of the step will come again.
+    /// Handles a rewind of the step, which will be streamed again.
     fn rewind(&mut self, out: &mut Vec<u8>) {
         if self.holds {
             self.held.clear();
@@ -181,7 +181,7 @@ impl Chunks {
         self.has_shown = false;
     }
 
-    /// Sends what was held back, unless it came to nothing.
+    /// Sends what was held back, unless the step failed.
     fn release(&mut self, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         if self.ending.failure.is_none() && !held.is_empty() {

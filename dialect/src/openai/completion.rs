@@ -12,7 +12,7 @@ use crate::{
     event::{STEP_GAP, escaped},
 };
 
-/// An answer in one piece. What was taken back is not in it.
+/// An answer in one piece, without withdrawn text.
 #[derive(Debug)]
 pub struct Completion {
     head: Head,
@@ -22,7 +22,7 @@ pub struct Completion {
     is_over: bool,
 }
 
-/// Text as JSON writes it.
+/// Text as in JSON, without the quotes.
 #[derive(Debug, Default)]
 struct Text {
     json: String,
@@ -31,13 +31,13 @@ struct Text {
 }
 
 impl Completion {
-    /// An answer that nothing is known of yet.
+    /// Creates an answer without events.
     pub fn new(head: Head) -> Self {
         let (text, reasoning) = (Text::default(), Text::default());
         Self { head, text, reasoning, ending: Ending::default(), is_over: false }
     }
 
-    /// Takes an event in.
+    /// Handles an event.
     pub fn push(&mut self, event: &Event<'_>) {
         match event {
             _ if self.ending.finish.is_some() && !event.is_seal() => {}
@@ -74,7 +74,7 @@ impl Completion {
         text.json.push_str(json);
     }
 
-    /// Ends it for a reason that the turn does not know of.
+    /// Ends the answer for a reason outside the turn.
     pub fn fail(&mut self, why: Refusal) {
         self.ending.fail(why);
         self.is_over = true;
@@ -85,10 +85,10 @@ impl Completion {
         self.is_over
     }
 
-    /// The answer as JSON.
+    /// Returns the answer as JSON.
     ///
     /// # Errors
-    /// When the turn failed: why.
+    /// Returns the reason if the turn failed.
     pub fn body(self) -> Result<String, Refusal> {
         if let Some(why) = self.ending.failure {
             return Err(why);

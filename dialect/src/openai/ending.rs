@@ -1,22 +1,22 @@
-//! How a turn ends, for both forms of the answer.
+//! The end of a turn, for both forms of the answer.
 
 use everturn_wire::{CallerCall, DoneReason, EventBody, Usage};
 use serde_json::{Value, json};
 
 use super::Refusal;
 
-/// How a turn ended, as far as is known.
+/// What is known about the end of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     pub(super) failure: Option<Refusal>,
-    /// Why it ended, in the API's word.
+    /// The API's finish reason.
     pub(super) finish: Option<&'static str>,
     pub(super) calls: Vec<CallerCall>,
     pub(super) usage: Option<Usage>,
 }
 
 impl Ending {
-    /// Takes in what an event says of the end. Only the first of each kind counts.
+    /// Records what an event says about the end. Only the first of each kind counts.
     pub(super) fn take(&mut self, event: &EventBody) {
         match event {
             EventBody::Error(report) if self.failure.is_none() => {
@@ -39,16 +39,16 @@ impl Ending {
         }
     }
 
-    /// Fails for this reason, unless there is one already.
+    /// Fails for this reason, unless the turn has failed already.
     pub(super) fn fail(&mut self, why: Refusal) {
         self.failure.get_or_insert(why);
     }
 
-    /// The calls that the client is to run.
+    /// Returns the calls that the client must run.
     pub(super) fn tool_calls(&self, with_index: bool) -> Value {
         let calls = self.calls.iter().enumerate().map(|(index, call)| {
             let arguments = match &call.input {
-                // They did not parse: the client gets what the model wrote.
+                // They did not parse, so the client gets the model's text.
                 Value::String(raw) => raw.clone(),
                 input => input.to_string(),
             };
@@ -64,7 +64,7 @@ impl Ending {
     }
 }
 
-/// Token counts, in the API's words.
+/// Returns token counts with the API's names.
 pub(super) fn counts(usage: &Usage) -> Value {
     let mut counts = json!({
         "prompt_tokens": usage.input_tokens,
@@ -77,7 +77,7 @@ pub(super) fn counts(usage: &Usage) -> Value {
     counts
 }
 
-/// Why a model finished. Clients know four words: whatever else a provider says counts as a full stop.
+/// Returns the finish reason. Clients know four values; any other reason becomes `stop`.
 fn finish(reason: &DoneReason, calls: &[CallerCall]) -> &'static str {
     match reason {
         _ if !calls.is_empty() => "tool_calls",

@@ -1,8 +1,8 @@
-//! The models, as the API lists them.
+//! Lists of models in the API's format.
 
 use serde_json::{Value, json};
 
-/// The model that a client means: by its id, or by the name that its provider gives it if only one provider has that.
+/// Returns the model that a client means: by id, or by the provider's name for it if that is unambiguous.
 pub fn resolve<'m>(asked: &str, models: &'m [String]) -> Option<&'m str> {
     if let Some(model) = models.iter().find(|model| *model == asked) {
         return Some(model);
@@ -17,12 +17,12 @@ pub fn resolve<'m>(asked: &str, models: &'m [String]) -> Option<&'m str> {
     }
 }
 
-/// All models: the answer to `GET /v1/models`.
+/// Returns all models, for `GET /v1/models`.
 pub fn list(models: &[String]) -> Value {
     json!({ "object": "list", "data": models.iter().map(|id| one(id)).collect::<Vec<_>>() })
 }
 
-/// One model: the answer to `GET /v1/models/{id}`.
+/// Returns one model, for `GET /v1/models/{id}`.
 pub fn one(id: &str) -> Value {
     json!({ "id": id, "object": "model", "created": 0, "owned_by": "everturn" })
 }

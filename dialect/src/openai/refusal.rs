@@ -1,4 +1,4 @@
-//! Errors in the API's own form.
+//! Errors in the API's format.
 
 use everturn_wire::{Category, ErrorReport};
 use serde_json::{Value, json};
@@ -11,20 +11,20 @@ const SERVER: &str = "server_error";
 /// An error: what is wrong with a request, or why a turn failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The HTTP status, where none was sent yet.
+    /// The HTTP status, if none has been sent yet.
     pub status: u16,
-    /// What is wrong and what to do.
+    /// What is wrong, and what to do.
     pub message: String,
-    /// The kind of error, in the API's words.
+    /// The API's error type.
     pub kind: &'static str,
-    /// The parameter that is wrong.
+    /// The invalid parameter.
     pub param: Option<String>,
-    /// The error, for programs.
+    /// The error code, for programs.
     pub code: Option<&'static str>,
 }
 
 impl Refusal {
-    /// An error with this status; the kind follows from it.
+    /// Creates an error with this status, which determines the type.
     pub fn new(status: u16, message: impl Into<String>) -> Self {
         let (kind, code) = match status {
             401 => (INVALID, Some("invalid_api_key")),
@@ -37,17 +37,17 @@ impl Refusal {
         Self { status, message, kind, param: None, code }
     }
 
-    /// A parameter has a value that cannot be used.
+    /// Creates the error for a parameter with an invalid value.
     pub fn bad(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { param: Some(param.into()), code: Some("invalid_value"), ..Self::new(400, message) }
     }
 
-    /// A parameter is known, and not supported here.
+    /// Creates the error for a parameter that is known but not supported.
     pub fn unsupported(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: Some("unsupported_parameter"), ..Self::bad(param, message) }
     }
 
-    /// Parameters, by their names in our own API, that a target does not have.
+    /// Creates the error for parameters, given by their native names, that a target does not support.
     pub fn unsupported_by(names: &[&str], target: &str) -> Self {
         let names: Vec<&str> = names.iter().map(|name| param_of(name)).collect();
         let message =
@@ -55,33 +55,33 @@ impl Refusal {
         Self::unsupported(*names.first().unwrap_or(&"model"), message)
     }
 
-    /// There is no such model.
+    /// Creates the error for an unknown model.
     pub fn unknown_model(asked: &str, known: &[String]) -> Self {
         let message = format!("unknown model {asked:?}; known models: {}", known.join(", "));
         let refusal = Self::new(404, message);
         Self { param: Some("model".to_owned()), code: Some("model_not_found"), ..refusal }
     }
 
-    /// The failure that ended a turn.
+    /// Converts the failure that ended a turn.
     pub fn of_failure(report: &ErrorReport) -> Self {
         let (status, code) = status(report.category.unwrap_or(Category::Unknown));
         let refusal = Self::new(status, explanation(report));
         Self { code: Some(code), ..refusal }
     }
 
-    /// The turn was stopped.
+    /// Creates the error for a stopped turn.
     pub(super) fn stopped() -> Self {
         let refusal = Self::new(503, "the turn was stopped before its end");
         Self { code: Some("turn_stopped"), ..refusal }
     }
 
-    /// The object that the API wraps errors in.
+    /// Returns the API's error object.
     pub fn body(&self) -> Value {
         json!({ "error": { "message": self.message, "type": self.kind, "param": self.param, "code": self.code } })
     }
 }
 
-/// The status and the code of a turn that failed so. A provider that refuses the server's key is no fault of the client's.
+/// Returns the status and code for a failed turn. It is not the client's fault if a provider rejects the server's key.
 fn status(category: Category) -> (u16, &'static str) {
     match category {
         Category::RateLimited => (429, "rate_limit_exceeded"),
@@ -101,7 +101,7 @@ fn status(category: Category) -> (u16, &'static str) {
     }
 }
 
-/// What the API calls a parameter of ours.
+/// Returns the API's name for a native parameter.
 fn param_of(name: &str) -> &str {
     match name {
         "topP" => "top_p",

@@ -1,4 +1,4 @@
-//! A request, understood.
+//! Parses requests.
 
 mod field;
 mod history;
@@ -16,33 +16,33 @@ use field::{Fields, Options, Reader, Stops};
 /// A request of `POST /v1/chat/completions`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChatRequest {
-    /// What its turn is started with. The model is as the client names it.
+    /// The native request that starts the turn, with the model by the client's name.
     pub send: SendRequest,
     /// Whether the answer is streamed.
     pub stream: bool,
     /// Whether the stream ends with token counts.
     pub include_usage: bool,
-    /// Whether text is held back until its step is complete, so that none of it is ever taken back.
+    /// Whether text is held back until its step is complete, so that none of it is ever withdrawn.
     pub holds_text: bool,
-    /// What becomes of the turn when its client leaves; decided by what the request is if absent.
+    /// What happens to the turn when the client disconnects; if absent, it depends on the request.
     pub on_disconnect: Option<OnDisconnect>,
 }
 
-/// What becomes of a turn whose client leaves.
+/// What happens to a turn whose client disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDisconnect {
     /// It is stopped.
     Stop,
-    /// It goes on.
+    /// It continues.
     Continue,
 }
 
 impl ChatRequest {
-    /// Understands a request body. `conversation`: the conversation that a header names.
+    /// Parses a request body. `conversation`: the conversation named in a header.
     ///
     /// # Errors
-    /// When it is no such request, or asks for what there is not: by name.
+    /// Returns an error if it is not a valid request, or asks for something unsupported, which the error names.
     pub fn read(body: &[u8], conversation: Option<&str>) -> Result<Self, Refusal> {
         let at = Cell::new("");
         let mut reader = serde_json::Deserializer::from_slice(body);
@@ -91,7 +91,7 @@ impl ChatRequest {
         let is_json = !matches!(parameters.response_format, None | Some(everturn_wire::ResponseFormat::Text));
         let mut send = SendRequest {
             ephemeral: Some(conversation_id.is_none()),
-            // An ephemeral conversation is in no list: nobody could answer.
+            // An ephemeral conversation is not listed, so nobody could answer.
             approvals: approvals.or(conversation_id.is_none().then_some(ApprovalMode::Deny)),
             conversation_id,
             model: fields.model,
@@ -112,8 +112,7 @@ impl ChatRequest {
         })
     }
 
-    /// Whether the turn is stopped when the client leaves: where nobody can come back for it, unless the request says
-    /// otherwise.
+    /// Whether the turn is stopped when the client disconnects. Default: if nobody can reconnect to it.
     pub fn stops_on_disconnect(&self, has_key: bool) -> bool {
         match self.on_disconnect {
             Some(asked) => asked == OnDisconnect::Stop,

@@ -1,11 +1,11 @@
-//! What a turn waits for, in one line of a comment.
+//! Describes a wait in one line of a comment.
 
 use everturn_wire::EventBody;
 
-/// Longest quote in a comment, in bytes.
+/// Maximum length of a quotation in a comment, in bytes.
 const QUOTE: usize = 200;
 
-/// What a client may be told of a wait; none: this is not one.
+/// Describes a wait for the client; `None` if the event is not a wait.
 pub(super) fn line(event: &EventBody) -> Option<String> {
     let line = match event {
         EventBody::ProviderRetry { attempt, delay_ms, message, .. } => {
@@ -24,7 +24,7 @@ pub(super) fn line(event: &EventBody) -> Option<String> {
     Some(line)
 }
 
-/// Whether this ends a wait.
+/// Whether the event ends a wait.
 pub(super) fn ends(event: &EventBody) -> bool {
     matches!(
         event,
@@ -35,7 +35,7 @@ pub(super) fn ends(event: &EventBody) -> bool {
     )
 }
 
-/// One line, short, and without anything that could end the comment.
+/// Shortens a text to one line without anything that could end the comment.
 fn quoted(text: &str) -> String {
     let end = text.floor_char_boundary(QUOTE);
     text[..end].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -1,4 +1,4 @@
-//! AG-UI: requests as `HttpAgent` sends them, and runs as its strict reader takes them.
+//! AG-UI: requests as sent by `HttpAgent`, and runs as read by its strict parser.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod envelope;
@@ -20,12 +20,12 @@ use everturn_wire::EventBody;
 
 use events::events;
 
-/// A run of a client of line 1.x, or of 0.0.x.
+/// Returns the head of a run for a client of version 1.x or 0.0.x.
 fn head(is_one: bool) -> Head {
     Head { thread_id: "th".into(), run_id: "r".into(), protocol: is_one.then(|| "1.0".into()) }
 }
 
-/// What a client is sent for a turn from its start, which had these messages.
+/// Returns the stream for a turn from its start, for a client with these messages.
 fn streamed(events: &[EventBody], is_one: bool, had: &str) -> String {
     let mut out = Vec::new();
     let mut run = Run::new(head(is_one), &"t".into(), Kept::of(had), &mut out);

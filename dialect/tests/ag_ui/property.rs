@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order, what goes out is read by a strict client of its line.
+//! Whatever the order of events, the output can be read by a strict client of its version.
 
 use everturn_dialect::{
     Event, Translator as _,
@@ -18,7 +18,7 @@ use super::{
 const HAD: &str =
     r#"[{"id":"u","role":"user","content":"hi"},{"id":"old","role":"reasoning","content":"Hm"}]"#;
 
-/// How the run of a test ends.
+/// How the run ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Nothing,
@@ -27,7 +27,7 @@ enum End {
     Finished,
 }
 
-/// How it begins.
+/// How the run begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Start {
     New,
@@ -59,7 +59,7 @@ proptest! {
             if is_silent && !run.is_over() {
                 run.keep_alive(&mut out);
             }
-            // However much is there, it can be read so far.
+            // Every prefix is readable.
             read(str::from_utf8(&out).unwrap(), is_one, HAD).map_err(TestCaseError::fail)?;
         }
         let is_sealed = events.iter().any(|event| matches!(event, EventBody::TurnSealed));
@@ -73,7 +73,7 @@ proptest! {
         let told = read(str::from_utf8(&out).unwrap(), is_one, HAD).map_err(TestCaseError::fail)?;
         prop_assert!(!run.is_over() || told.is_finished != told.error.is_some());
         prop_assert_eq!(told.text("assistant"), text_of(&events));
-        // What was there before stays.
+        // Earlier messages remain.
         prop_assert!(told.messages.iter().any(|(id, message)| id == "u" && message["content"] == "hi"));
         prop_assert!(told.messages.iter().any(|(id, message)| id == "old" && message["content"] == "Hm"));
     }

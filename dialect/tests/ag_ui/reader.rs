@@ -1,4 +1,4 @@
-//! The client's own reader and verifier, as strict as they are in either line.
+//! A reader as strict as the client's own parser and verifier, for both versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use everturn_wire::Value;
 
 use super::events::data_of;
 
-/// What a client has of a run.
+/// The client's state after reading a run.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
-    /// Its messages, by id, in order.
+    /// The messages by id, in order.
     pub(crate) messages: Vec<(String, Value)>,
     pub(crate) custom: Vec<String>,
     pub(crate) outcome: Option<Value>,
@@ -29,13 +29,13 @@ impl Read {
         &mut self.messages[at].1
     }
 
-    /// The text of all messages of a role.
+    /// Returns the text of all messages with a role.
     pub(crate) fn text(&self, role: &str) -> String {
         let of_role = self.messages.iter().filter(|(_, message)| message["role"] == role);
         of_role.map(|(_, message)| message["content"].as_str().unwrap()).collect()
     }
 
-    /// Opens or closes what has a start and an end.
+    /// Opens or closes a part that has a start and an end.
     fn toggle(&mut self, kind: &'static str, id: String, opens: bool) -> Result<(), String> {
         let key = (kind, id);
         let fits = if opens { self.open.insert(key) } else { self.open.remove(&key) };
@@ -43,7 +43,7 @@ impl Read {
     }
 }
 
-/// Reads a run, or says what is wrong with it. `had`: the messages of the client.
+/// Reads a run, or returns what is wrong with it. `had`: the client's messages.
 pub(crate) fn read(stream: &str, is_one: bool, had: &str) -> Result<Read, String> {
     let had: Vec<Value> = serde_json::from_str(had).unwrap();
     let messages = had.into_iter().map(|message| (message["id"].as_str().unwrap().to_owned(), message));
@@ -172,7 +172,7 @@ fn finished(event: &Value, is_one: bool, read: &mut Read) -> Result<(), String> 
     Ok(())
 }
 
-/// What is not in it is dropped; all reasoning stays if it has none.
+/// Replaces the messages with a snapshot. If it contains no reasoning, all reasoning is kept.
 fn snapshot(event: &Value, read: &mut Read) -> Result<(), String> {
     if !read.open.is_empty() {
         return Err(format!("{:?} is open", read.open));

@@ -1,4 +1,4 @@
-//! Requests, as `HttpAgent` sends them.
+//! Requests as sent by `HttpAgent`.
 
 use everturn_dialect::ag_ui::{Resume, RunRequest};
 use everturn_wire::{TurnMetrics, Value};
@@ -82,7 +82,7 @@ fn answers_say_yes_or_no() {
 fn what_is_no_request_is_refused_in_words() {
     let mut with_props = run(&json!([user("hi")]));
     with_props["forwardedProps"]["everturn"] = json!({ "colour": 1 });
-    // What is another's is passed over, whatever it is.
+    // Unknown content is ignored, whatever it is.
     let mut odd = run(&json!([{ "id": "a", "role": "activity", "content": { "x": 1 } }, user("hi")]));
     odd["forwardedProps"] = json!(["theirs"]);
     assert!(read(&odd).unwrap().message.is_some());

@@ -1,4 +1,4 @@
-//! Whole runs, to be looked at.
+//! Snapshots of whole runs.
 
 use everturn_dialect::{
     Event, Translator as _,
@@ -39,7 +39,7 @@ fn of_call(kind: &str) -> Value {
     })
 }
 
-/// What a run looks like, which a client of that line can read.
+/// Returns the run, which a client of this version must be able to read.
 fn check(written: Value, is_one: bool) -> String {
     let stream = streamed(&events(written), is_one, HAD);
     read(&stream, is_one, HAD).unwrap_or_else(|why| panic!("{why}\n{stream}"));
@@ -129,7 +129,7 @@ fn a_rewind_is_a_snapshot_of_what_stays() {
         assert_eq!((told.text("user"), told.text("tool")), ("weather?".to_owned(), "sunny".to_owned()));
     }
     insta::assert_snapshot!(check(written.clone(), true));
-    // A history that is too long to be kept: the text says that it starts again.
+    // The history is too long to be kept, so the text says that it starts again.
     let long = format!(r#"[{{"id":"u","role":"user","content":"{}"}}]"#, "x".repeat(300 << 10));
     let stream = streamed(&events(written), true, &long);
     let told = read(&stream, true, &long).unwrap();

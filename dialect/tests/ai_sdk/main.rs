@@ -1,4 +1,4 @@
-//! The AI SDK's dialect: requests as `useChat` sends them, and answers as its strict reader takes them.
+//! AI SDK: requests as sent by `useChat`, and answers as read by its strict parser.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod frame;
@@ -22,7 +22,7 @@ use events::events;
 
 const VERSIONS: [Version; 3] = [Version::Five, Version::Six, Version::Seven];
 
-/// What a client is sent for a turn from its start.
+/// Returns the stream for a turn from its start.
 fn streamed(events: &[EventBody], version: Version) -> String {
     let mut out = Vec::new();
     let mut chunks = Chunks::new(version, &"c".into(), &"t".into(), &mut out);

@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order, what goes out is read by a strict client of its version.
+//! Whatever the order of events, the output can be read by a strict client of its version.
 
 use everturn_dialect::{
     Event, Translator as _,
@@ -15,7 +15,7 @@ use super::{
     reader::read,
 };
 
-/// How the stream of a test ends.
+/// How the stream ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Nothing,
@@ -46,7 +46,7 @@ proptest! {
             if is_silent && !chunks.is_over() {
                 chunks.keep_alive(&mut out);
             }
-            // However much is there, it can be read so far.
+            // Every prefix is readable.
             read(str::from_utf8(&out).unwrap(), version, &had).map_err(TestCaseError::fail)?;
         }
         let is_sealed = events.iter().any(|event| matches!(event, EventBody::TurnSealed));
@@ -62,7 +62,7 @@ proptest! {
         prop_assert!(ends.iter().filter(|ended| **ended).count() <= 1);
         prop_assert!(!told.is_done || ends.contains(&true));
         if version == Version::Seven && !is_continued {
-            // Nothing that was taken back is still shown.
+            // No withdrawn text is still shown.
             prop_assert_eq!(told.text(), text_of(&events));
             prop_assert_eq!(told.message_id.as_deref(), Some("t"));
         }

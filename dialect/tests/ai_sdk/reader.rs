@@ -1,4 +1,4 @@
-//! The client's own reader, as strict as it is: what `useChat` of one version or another breaks on is an error here.
+//! A reader as strict as `useChat`: it rejects everything that some version fails on.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use everturn_wire::Value;
 
 use super::events::data_of;
 
-/// A part of the message that a client has.
+/// A part of the client's message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
     Step,
@@ -16,7 +16,7 @@ pub(crate) enum Part {
     Call { id: String, state: String },
 }
 
-/// What a client has of a stream.
+/// The client's state after reading a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) message_id: Option<String>,
@@ -26,13 +26,13 @@ pub(crate) struct Read {
     pub(crate) error: Option<String>,
     pub(crate) is_aborted: bool,
     pub(crate) is_done: bool,
-    /// Open texts by kind and id: the places of their parts.
+    /// Open text parts by kind and id, with their indexes.
     open: BTreeMap<(String, String), usize>,
     in_step: bool,
 }
 
 impl Read {
-    /// All visible text.
+    /// Returns all visible text.
     pub(crate) fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -50,7 +50,7 @@ impl Read {
     }
 }
 
-/// Reads a stream, or says what is wrong with it. `had`: the calls of the message that it continues.
+/// Reads a stream, or returns what is wrong with it. `had`: the calls of the message it continues.
 pub(crate) fn read(stream: &str, version: Version, had: &[&str]) -> Result<Read, String> {
     let mut read = Read::default();
     read.parts.extend(
@@ -76,7 +76,7 @@ pub(crate) fn read(stream: &str, version: Version, had: &[&str]) -> Result<Read,
     Ok(read)
 }
 
-/// An absent field is absent: null is no value of any.
+/// Whether a field is null instead of absent.
 fn has_null(chunk: &Value) -> bool {
     chunk.as_object().is_some_and(|fields| {
         fields
@@ -150,7 +150,7 @@ fn take(chunk: &Value, version: Version, read: &mut Read) -> Result<(), String> 
         "tool-approval-response" => {
             since(Version::Seven)?;
             chunk["approved"].as_bool().ok_or("no answer")?;
-            // Our ids of requests are those of their calls.
+            // Our request ids are those of their calls.
             *read.call(&text("approvalId")?)? = "approval-responded".to_owned();
         }
         "finish" => {

@@ -1,4 +1,4 @@
-//! Requests, as the SDK sends them.
+//! Requests as sent by the SDK.
 
 use everturn_dialect::ai_sdk::{Ask, ChatRequest};
 use everturn_wire::{TurnMetrics, Value};
@@ -32,7 +32,7 @@ fn a_new_message_is_the_last_one() {
     assert_eq!((asked.conversation_id.as_str(), asked.model.as_deref()), ("c", Some("small")));
     assert_eq!(asked.reasoning_effort.as_deref(), Some("high"));
     assert!(asked.retry.is_some() && asked.approvals.is_some() && asked.responses.is_empty());
-    // As the documentation of the SDK shows it, for servers that keep history themselves.
+    // The form that the SDK's documentation recommends for servers that keep the history.
     let alone =
         read(&json!({ "id": "a/b c", "message": user("u", "hi"), "model": { "name": "x" } })).unwrap();
     assert_eq!(alone.ask, Ask::Message { text: "hi".into(), images: Vec::new() });
@@ -106,7 +106,7 @@ fn the_message_that_is_answered_again_is_found() {
     assert_eq!(again(all.clone(), Some("t2")), (Some(3), false));
     assert_eq!(again(all, None), (Some(3), false));
     assert_eq!(again(json!([user("u1", "a")]), None), (Some(1), false));
-    // Only the last messages, of which the second was queued while the first was answered.
+    // Only the last messages. The second was queued while the first was answered.
     let last = json!([assistant("t2"), user("u3", "c"), user("u4", "d")]);
     assert_eq!(again(last, None), (Some(7), false));
     let alone = json!({ "id": "c", "message": user("u", "d"), "trigger": "regenerate-message" });
@@ -120,7 +120,7 @@ fn the_message_that_was_edited_is_found() {
     };
     assert_eq!(edited(json!([user("u1", "A")]), "u1"), (Some(1), true));
     assert_eq!(edited(json!([user("u1", "a"), assistant("t1"), user("u2", "B")]), "u2"), (Some(3), true));
-    // It failed before it arrived, and is sent again with other words.
+    // It failed before it arrived, and is sent again with other text.
     assert_eq!(edited(json!([assistant("t3"), user("u9", "B")]), "u9"), (None, true));
 }
 
@@ -145,7 +145,7 @@ fn answers_to_requests_are_taken_and_nothing_else_of_their_calls() {
         (response.id.as_str(), response.approved, response.reason.as_deref()),
         ("t#0:a", false, Some("no"))
     );
-    // With another message behind it, both count.
+    // If another message follows, both count.
     let both = read(&submit(&json!([message, user("u2", "and then?")]))).unwrap();
     assert_eq!(
         (both.responses.len(), both.ask),

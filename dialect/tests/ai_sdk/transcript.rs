@@ -1,4 +1,4 @@
-//! Whole answers, to be looked at.
+//! Snapshots of whole answers.
 
 use everturn_dialect::{
     Event, Translator as _,
@@ -36,7 +36,7 @@ fn answer(verdict: &str) -> Value {
     json!({ "type": "approval-resolved", "stepId": "t#0", "toolCallId": "w", "verdict": verdict, "reason": "go on" })
 }
 
-/// What a stream looks like, which a client of that version can read.
+/// Returns the stream, which a client of this version must be able to read.
 fn check(written: Value, version: Version) -> String {
     let stream = streamed(&events(written), version);
     read(&stream, version, &[]).unwrap_or_else(|why| panic!("{why}\n{stream}"));
@@ -151,7 +151,7 @@ fn a_rewind_takes_back_what_newer_clients_can_forget() {
     ]);
     insta::assert_snapshot!(check(written.clone(), Version::Seven));
     insta::assert_snapshot!(check(written, Version::Six));
-    // Nothing was shown: nothing to take back.
+    // Nothing was shown, so there is nothing to withdraw.
     let quiet = json!([
         step("step-rewound"),
         text("a"),

@@ -1,10 +1,10 @@
-//! Events in any order, as no turn sends them.
+//! Events in any order, including orders that no turn produces.
 
 use everturn_wire::Value;
 use proptest::{prelude::*, sample::select};
 use serde_json::json;
 
-/// One event of each kind that there is.
+/// An event of any kind.
 pub(crate) fn any_event() -> impl Strategy<Value = Value> {
     let word = "[a-z \"\\\\\n\r\u{2028}é\u{0}]{0,6}";
     let of_text = (select(vec!["text-delta", "reasoning-delta"]), word)

@@ -1,13 +1,13 @@
-//! Events as they are written, and what a stream of them comes to.
+//! Parses events, and reads streams of them.
 
 use everturn_wire::{EventBody, Value};
 
-/// Events, as they are written.
+/// Parses events.
 pub(crate) fn events(written: Value) -> Vec<EventBody> {
     serde_json::from_value(written).unwrap()
 }
 
-/// The text that was not taken back.
+/// Returns the text that was not withdrawn.
 pub(crate) fn text_of(events: &[EventBody]) -> String {
     let (mut text, mut step) = (String::new(), 0);
     for event in events {
@@ -25,7 +25,7 @@ pub(crate) fn text_of(events: &[EventBody]) -> String {
     text
 }
 
-/// The data of each server-sent event, without comments.
+/// Returns the data of each server-sent event, without comments.
 pub(crate) fn data_of(stream: &str) -> Result<Vec<&str>, String> {
     if stream.contains('\r') {
         return Err("a carriage return".to_owned());

@@ -1,4 +1,4 @@
-//! OpenAI's dialect: requests as clients send them, and answers as strict clients read them.
+//! OpenAI: requests as sent by clients, and answers as read by strict clients.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod property;
@@ -17,12 +17,12 @@ fn head() -> Head {
     Head::new(&"t-1".into(), "main/large", 1_700_000_000)
 }
 
-/// Events, as they are written.
+/// Parses events.
 fn events(written: Value) -> Vec<EventBody> {
     serde_json::from_value(written).unwrap()
 }
 
-/// What a streaming client is sent.
+/// Returns the stream for a streaming client.
 fn streamed(events: &[EventBody], include_usage: bool, holds: bool) -> String {
     let mut chunks = Chunks::new(&head(), include_usage, holds);
     let mut out = Vec::new();
@@ -32,7 +32,7 @@ fn streamed(events: &[EventBody], include_usage: bool, holds: bool) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What any other client is sent: the status and the body.
+/// Returns status and body for other clients.
 fn whole(events: &[EventBody]) -> (u16, Value) {
     let mut completion = Completion::new(head());
     for event in events {
@@ -45,7 +45,7 @@ fn whole(events: &[EventBody]) -> (u16, Value) {
     }
 }
 
-/// A failure that is waited out.
+/// A transient failure.
 fn retry() -> Value {
     json!({ "type": "provider-retry", "attempt": 0, "delayMs": 3000, "message": "HTTP 429: {\n\"error\": \"slow\n\ndown\"}", "code": "429" })
 }

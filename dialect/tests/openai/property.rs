@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order, what goes out is read by a strict client.
+//! Whatever the order of events, the output can be read by a strict client.
 
 use everturn_dialect::{
     Event,
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{events, head, reader::read, retry};
 
-/// One event of each kind that means something to the client, and some that do not.
+/// An event of each kind that matters to the client, and of some that do not.
 fn any_event() -> impl Strategy<Value = Value> {
     let word = "[a-z \"\\\\\n\r\u{2028}é\u{0}]{0,6}";
     let of_text = (select(vec!["text-delta", "reasoning-delta"]), word)
@@ -58,7 +58,7 @@ fn any_event() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The text that was not taken back.
+/// Returns the text that was not withdrawn.
 fn text_of(events: &[EventBody]) -> String {
     let (mut text, mut step) = (String::new(), 0);
     for event in events {
@@ -94,7 +94,7 @@ proptest! {
             if is_silent && !chunks.is_over() {
                 chunks.keep_alive(&mut out);
             }
-            // However much is there, it can be read so far.
+            // Every prefix is readable.
             read(str::from_utf8(&out).unwrap()).map_err(TestCaseError::fail)?;
         }
         let told = read(str::from_utf8(&out).unwrap()).map_err(TestCaseError::fail)?;
@@ -104,7 +104,7 @@ proptest! {
         prop_assert!(!(told.is_done && chunks.failure().is_some()));
         prop_assert!(told.usage.is_none() || include_usage);
         if holds && told.is_done {
-            // Nothing that was taken back was ever shown.
+            // No withdrawn text was ever shown.
             prop_assert_eq!(told.text, text_of(&events));
         }
     }

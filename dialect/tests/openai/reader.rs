@@ -1,8 +1,8 @@
-//! A client that takes nothing for granted: what one client or another was seen to choke on is an error here.
+//! A strict client: it rejects everything that some real client fails on.
 
 use everturn_wire::Value;
 
-/// What a client has of a stream.
+/// The client's state after reading a stream.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Read {
     pub(crate) text: String,
@@ -15,7 +15,7 @@ pub(crate) struct Read {
     pub(crate) comments: Vec<String>,
 }
 
-/// Reads a stream, or says what is wrong with it.
+/// Reads a stream, or returns what is wrong with it.
 pub(crate) fn read(stream: &str) -> Result<Read, String> {
     let mut read = Read::default();
     let (mut identity, mut has_role) = (None, false);
@@ -33,7 +33,7 @@ pub(crate) fn read(stream: &str) -> Result<Read, String> {
             read.comments.push(comment.trim().to_owned());
             continue;
         }
-        // Neither `id:` nor `event:`: clients choke on them.
+        // Clients fail on `id:` and `event:` fields.
         let data = event.strip_prefix("data: ").ok_or_else(|| format!("not data: {event:?}"))?;
         if read.is_done || read.error.is_some() {
             return Err(format!("after the end: {data}"));

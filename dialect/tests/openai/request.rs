@@ -1,4 +1,4 @@
-//! Requests, as clients send them.
+//! Requests as sent by clients.
 
 use everturn_dialect::openai::{ChatRequest, OnDisconnect, Refusal};
 use everturn_wire::Value;
@@ -12,7 +12,7 @@ fn user(text: &str) -> Value {
     json!({ "role": "user", "content": text })
 }
 
-/// A request with these fields beside its messages.
+/// Returns a request with these fields beside its messages.
 fn with(fields: Value) -> Value {
     let mut body = json!({ "model": "m", "messages": [user("hi")] });
     let Value::Object(fields) = fields else { panic!("{fields}") };

@@ -1,11 +1,11 @@
-//! Whole answers, to be looked at.
+//! Snapshots of whole answers.
 
 use everturn_wire::Value;
 use serde_json::json;
 
 use super::{events, reader::read, retry, streamed, text, whole};
 
-/// The frames without what is the same in all of them.
+/// Returns the frames without their common fields.
 fn shown(stream: &str) -> String {
     let frame = |frame: &str| {
         let Some(Ok(Value::Object(mut data))) = frame.strip_prefix("data: ").map(serde_json::from_str) else {
@@ -33,7 +33,7 @@ fn sealed() -> Value {
     json!({ "type": "turn-sealed" })
 }
 
-/// What a stream looks like, and what a client makes of it.
+/// Returns the stream, and what a client reads from it.
 fn check(written: Value, holds: bool) -> String {
     let stream = streamed(&events(written), true, holds);
     read(&stream).unwrap_or_else(|why| panic!("{why}\n{stream}"));
@@ -88,7 +88,7 @@ fn a_rewind_is_said_in_the_text_or_never_shown() {
     insta::assert_snapshot!(check(written.clone(), true));
     let (_, body) = whole(&events(written));
     assert_eq!(body["choices"][0]["message"]["content"], "Once upon a time");
-    // Nothing was shown: nothing to say.
+    // Nothing was shown, so there is nothing to report.
     let quiet = check(
         json!([
             step("step-rewound"),

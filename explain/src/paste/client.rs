@@ -1,12 +1,12 @@
-//! What a client says of a response: `Error code: 429 - {...}`, `HTTP 529: {...}`, `failed with status code 503`.
+//! Parses error messages of clients: `Error code: 429 - {...}`, `HTTP 529: {...}`, `failed with status code 503`.
 
-/// The words after which a number is a status.
+/// Words that precede a status.
 const BEFORE: &[&str] =
     &["code", "status", "error", "exception", "http", "http/1.0", "http/1.1", "http/2", "http/3"];
 
-/// The status that a client's text names, and what it says after that: all of it where nothing follows. The last line
-/// that names one counts, without those that are set in: a traceback ends with the error, and before what quotes source
-/// code or the places of calls.
+/// Returns the status in a client's text, and the text after it, or the whole text if nothing follows. The last line
+/// with a status counts, except for indented lines: a traceback ends with the error, and the indented lines quote
+/// source code or locations.
 pub(crate) fn told(text: &str) -> Option<(u16, &str)> {
     let text = text.trim();
     let mut begin = 0;
@@ -26,7 +26,7 @@ pub(crate) fn told(text: &str) -> Option<(u16, &str)> {
     Some((status, if said.is_empty() { text[line..calls].trim() } else { said }))
 }
 
-/// The first status in a line, and where it ends.
+/// Returns the first status in a line, and where it ends.
 fn named(line: &str) -> Option<(u16, usize)> {
     let mut before = "";
     let mut at = 0;
@@ -51,7 +51,7 @@ fn named(line: &str) -> Option<(u16, usize)> {
     None
 }
 
-/// Whether a status may follow: `code:`, `RateLimitError:`, `"HTTP/1.1`.
+/// Whether a status may follow this word: `code:`, `RateLimitError:`, `"HTTP/1.1`.
 fn leads(word: &str) -> bool {
     let is_class = word.ends_with("Error:") || word.ends_with("Exception:");
     let word = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '/').to_ascii_lowercase();
@@ -63,7 +63,7 @@ mod tests {
     use super::told;
 
     #[test]
-    fn a_status_is_where_clients_put_it() {
+    fn a_status_is_read_where_clients_print_it() {
         for (text, expected) in [
             ("HTTP 529: {\"error\":1}", (529, "{\"error\":1}")),
             ("HTTP 502: <html>\n<p>no", (502, "<html>\n<p>no")),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_are_none() {
+    fn other_numbers_are_not_statuses() {
         for text in [
             "Connection refused at 127.0.0.1:500",
             "error sending request for url (http://h:429/503): connection closed",

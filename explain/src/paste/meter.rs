@@ -1,9 +1,10 @@
-//! The progress that curl shows while it is not writing to a terminal.
+//! The progress meter that curl prints if its output is not a terminal.
 
-/// What stands for a time that is not known, in each state of the meter.
+/// The placeholder for an unknown time, present in every state of the meter.
 const NO_TIME: &str = "--:--:--";
 
-/// The text without it. Its states overwrite one another with carriage returns, and what comes next may follow at once.
+/// Returns the text without the meter. Its states overwrite one another with carriage returns, and other output may
+/// follow directly.
 pub(super) fn without(text: &str) -> String {
     if !text.contains(NO_TIME) {
         return text.to_owned();
@@ -20,7 +21,7 @@ pub(super) fn without(text: &str) -> String {
     kept
 }
 
-/// What follows the states at the beginning of a line; the whole line where there are none.
+/// Returns what follows the meter's states at the start of a line, or the whole line if there are none.
 fn after(line: &str) -> &str {
     let is_figure =
         |c: char| c.is_ascii_digit() || c.is_whitespace() || matches!(c, '-' | ':' | '.' | 'k' | 'M' | 'G');

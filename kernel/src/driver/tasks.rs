@@ -1,4 +1,4 @@
-//! The running work of a turn: at most one provider call or one sleep, and the wanted tools.
+//! The running work of a turn: at most one provider call or sleep, and the wanted tools.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{
@@ -14,7 +14,7 @@ use crate::{
     Turn, Want,
 };
 
-/// The running work of a turn. It is kept in step with the turn's wants; unwanted work is dropped.
+/// The running work of a turn. `align` starts wanted work and drops unwanted work.
 pub(super) struct Tasks<'r> {
     retry: &'r dyn RetryStrategy,
     call: Option<(Op, BoxStream<'static, StreamEvent>)>,
@@ -23,7 +23,7 @@ pub(super) struct Tasks<'r> {
     reviews: Vec<Reviewing>,
 }
 
-/// What a sleep ends with.
+/// What happens when a sleep ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alarm {
     Call(Op),
@@ -105,7 +105,7 @@ impl<'r> Tasks<'r> {
         }
     }
 
-    /// Returns the next fact. Commands come first, so that a flood of text does not delay a stop.
+    /// Polls for the next input. Commands come first, so that a flood of text does not delay a stop.
     pub(super) fn poll<H: Host>(&mut self, cx: &mut Context<'_>, host: &mut H) -> Poll<Input> {
         if let Poll::Ready(input) = host.poll_inbox(cx) {
             return Poll::Ready(input);
@@ -133,7 +133,7 @@ impl<'r> Tasks<'r> {
         self.poll_call(cx)
     }
 
-    /// Returns the next fact of the provider call alone.
+    /// Polls only the provider call for the next input.
     pub(super) fn poll_call(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
         let Some((op, stream)) = &mut self.call else { return Poll::Pending };
         let op = *op;
@@ -159,13 +159,13 @@ impl<'r> Sleep<'r> {
         if host.now() >= self.at {
             return Poll::Ready(self.alarm);
         }
-        // Yield in between, so that a sleep which always ends early starves no other task.
+        // Yield between sleeps, so that a sleep that always returns early does not starve other tasks.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
 fn truncated() -> Failure {
-    let message = "the provider's answer ended without its terminal event";
+    let message = "the provider's stream ended without a terminal event";
     Failure::new(Category::InvalidResponse, true, message)
 }

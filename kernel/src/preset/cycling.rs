@@ -1,4 +1,4 @@
-//! Round robin over the targets; the kind of failure decides whether a target is repeated, passed over or dropped.
+//! Round robin over the targets. The kind of failure decides whether a target is repeated, skipped or dropped.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -11,48 +11,48 @@ use crate::{
     health::{is_of_request, is_of_target},
 };
 
-/// The shortest and the longest wait for a rate limit, in milliseconds.
+/// Minimum and maximum wait for a rate limit, in milliseconds.
 const CLAMP: (u64, u64) = (1_000, 60_000);
-/// The longest wait after trouble with the network, in milliseconds.
+/// Maximum wait after a network failure, in milliseconds.
 const LONGEST_NETWORK_MS: u64 = 30_000;
 
-/// Asks the targets in turn. A cycle in which all of them were rate limited ends with the longest of their waits; a cycle
-/// with other failures in it does not wait for its rate limits. Network trouble and timeouts wait a little, a failed model
-/// is asked again at once, and a target that fails for good is left out for the rest of the step.
+/// Asks the targets in turn. If all targets of a cycle were rate limited, waits for the longest of their limits;
+/// otherwise does not wait for rate limits. Waits briefly after network failures and timeouts, asks again at once after
+/// a model failure, and drops a target that fails for good for the rest of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycling {
-    /// Calls of a step in all: 3 = three calls, and no more than two retries.
+    /// Maximum number of calls of a step: 3 means at most two retries.
     pub max_attempts: u32,
-    /// Whether hints are clamped to 1 to 60 s, and a cycle with other failures asks again before they are over. Off, no
-    /// target is asked earlier than it said.
+    /// Whether to clamp hints to 1..=60 s and to start the next cycle before rate limits expire if the cycle had other
+    /// failures. If false, no target is asked before its hint expires.
     pub clamp_hints: bool,
 }
 
 impl Default for Cycling {
-    /// Three calls; hints are clamped.
+    /// Three calls, with clamped hints.
     fn default() -> Self {
         Self { max_attempts: 3, clamp_hints: true }
     }
 }
 
 impl Cycling {
-    /// Its name where it is saved.
+    /// The name under which it is saved.
     pub const NAME: &str = "cycling";
 
-    /// The one that was saved in this form.
+    /// Restores the schedule from its saved form.
     pub fn restore(saved: &Value) -> Option<Self> {
         let max_attempts = saved["maxAttempts"].as_u64()?.try_into().ok()?;
         Some(Self { max_attempts, clamp_hints: saved["clampHints"].as_bool()? })
     }
 
-    /// The wait for a rate limit.
+    /// Returns the wait for a rate limit, in milliseconds.
     fn limit_ms(&self, seen: &Seen) -> u64 {
         let own = (u64::from(seen.retries) + 1) * 1_000;
         let asked = seen.hint_ms.unwrap_or(own.clamp(CLAMP.0, CLAMP.1));
         if self.clamp_hints { asked.clamp(CLAMP.0, CLAMP.1) } else { asked }
     }
 
-    /// The wait for a failure by itself: for the network, and for the hint where the same target is next.
+    /// Returns the wait for one failure, in milliseconds: for the network, or for the hint if the same target is next.
     fn own_ms(&self, seen: &Seen, is_next: bool) -> u64 {
         let network_ms = match seen.category {
             Category::Network | Category::Timeout => {
@@ -64,7 +64,7 @@ impl Cycling {
         network_ms.max(hint_ms)
     }
 
-    /// Asks a target after a wait. What is left of its own hints lengthens the wait, or is told to be cut short.
+    /// Asks a target after a wait. The rest of the target's hint either lengthens the wait or is reported as cut short.
     fn ask(&self, question: &Question<'_>, seen: &Seen, next: usize, wait_ms: u64) -> Ask {
         let said = question.ledger.failures.iter().chain([seen]).filter(|seen| seen.target == next);
         let hint_ms = said.map(|seen| seen.hint_ends().since(question.now)).max().unwrap_or(0);
@@ -76,10 +76,10 @@ impl Cycling {
         Ask { clamped, ..Ask::new(next, Duration::from_millis(wait_ms)).because(reason(question)) }
     }
 
-    /// The wait for the rate limits of a cycle that is over. One in which a target that is still left failed in another way
-    /// does not wait for them.
+    /// Returns the wait for the rate limits of a completed cycle, in milliseconds; 0 if a remaining target failed in
+    /// another way.
     fn cycle_ms(&self, cycle: &[Seen], left: &[usize]) -> u64 {
-        // A target that was repeated at once is judged by its last failure.
+        // A target that was repeated at once counts with its last failure.
         let last_of = |target: &usize| cycle.iter().rev().find(|seen| seen.target == *target);
         let last: Vec<&Seen> = left.iter().filter_map(last_of).collect();
         if last.iter().any(|seen| !is_limit(seen.category)) {

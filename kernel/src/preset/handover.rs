@@ -1,5 +1,5 @@
-//! Adapts a schedule to several targets: one that fails for good, or would be waited for longer than a moment, is left at
-//! once for a free one.
+//! Adapts a schedule to several targets: leaves a target that fails for good, or needs a long wait, for a free one at
+//! once.
 
 use core::time::Duration;
 
@@ -12,20 +12,21 @@ use crate::{
     millis::wait_ms,
 };
 
-/// The longest wait for a target while another one is free, in milliseconds: someone who watches still sits through it.
+/// Maximum wait for a target while another one is free, in milliseconds. A person who watches will still sit through
+/// it.
 const SHORT_MS: u64 = 10_000;
 
-/// A schedule for one target, over several: a target that fails for good, or would be waited for longer than 10 s, hands over
-/// to the next free one at once. If none is free, the one that is free first is waited for, as long as the schedule has waits:
-/// a handover uses up none of them. A step begins with a free target, if there is one.
+/// Applies a schedule for one target to several. A target that fails for good, or would need a wait of more than 10 s,
+/// hands over to the next free target at once. If none is free, waits for the first to become free while the schedule
+/// has waits left. A handover uses up no retry. A step begins with a free target if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover<S>(
-    /// The waits.
+    /// The schedule that decides the waits.
     pub S,
 );
 
 impl Handover<()> {
-    /// Its name where it is saved.
+    /// The name under which it is saved.
     pub const NAME: &str = "handover";
 }
 
@@ -36,7 +37,7 @@ impl<S: Schedule> Schedule for Handover<S> {
 
     fn decide(&self, question: &Question<'_>) -> Directive {
         let Question { now, failure, ledger, key, .. } = *question;
-        // A usage limit with a known end can be waited for.
+        // A usage limit with a known end can be waited out.
         let is_wall = failure.category == Category::QuotaExhausted && failure.hint_ms.is_some();
         let is_final = !failure.retryable && !is_wall;
         if is_final && is_of_request(failure.category) {
@@ -49,11 +50,11 @@ impl<S: Schedule> Schedule for Handover<S> {
             known.walled_until(now, question.failed()).since(now).max(failure.hint_ms.unwrap_or(0));
         let own_ms = scheduled_ms.filter(|_| !is_final).map(|scheduled_ms| scheduled_ms.max(walled_ms));
         let is_free = |index: &usize| known.free_at(now, &question.targets[*index]) <= now;
-        // Where an account is the trouble, it is left without looking at the wait.
+        // If the account is the problem, leave it whatever the wait.
         let stays = own_ms.is_some_and(|own_ms| own_ms <= SHORT_MS) && !is_of_target(failure.category);
         if !stays && let Some(next) = others(question).find(is_free) {
             let ask = Ask::new(next, Duration::ZERO).because(reason(question));
-            // The schedule counts waits.
+            // Only waits count against the schedule.
             return Ask { drops_failed: is_final, uncounted: true, ..ask }.into();
         }
         let Some(scheduled_ms) = scheduled_ms else { return RetryOutcome::Exhausted.into() };

@@ -1,4 +1,4 @@
-//! For interactive use: few, short retries, and another credential or model before any wait.
+//! For interactive use: few, short retries, and a switch to another credential or model before any wait.
 
 use core::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::{
     millis::wait_ms,
 };
 
-/// `base`, 2 x `base`, 4 x `base`, exact unless there is a `jitter`. At a failure that another target may not have, in this order: another free
-/// credential of the same model (at a usage limit), the next free target of the route, else a wait, which fails at once
-/// where it would be longer than `max_delay`.
+/// Waits `base`, 2 x `base`, 4 x `base`, exact unless `jitter` is set. If another target may succeed, tries in this
+/// order: a free credential of the same model (at a usage limit), the next free target of the route, a wait. A wait
+/// longer than `max_delay` fails at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interactive {
     /// The first wait.
     pub base: Duration,
     /// The longest wait; `None` = no limit.
     pub max_delay: Option<Duration>,
-    /// How many retries a step has, switches included.
+    /// Maximum number of retries of a step, including switches.
     pub max_retries: u32,
-    /// Whether a step goes back to the first target once nothing is known against it any more.
+    /// Whether a step goes back to the first target once that target is free again.
     pub reverts: bool,
-    /// How far a wait may be off, as a part of it, 0 to 1; 0 = exact. A wait that the provider asked for only becomes longer,
-    /// by 2 % and 1 s at most. Neither makes a wait longer than `max_delay`.
+    /// Maximum deviation as a fraction of the wait, 0 to 1; 0 = exact. A wait from a hint is only lengthened, by at
+    /// most 2 % and 1 s. Jitter never makes a wait exceed `max_delay`.
     pub jitter: f64,
 }
 
 impl Default for Interactive {
-    /// 2 s, 4 s, 8 s, exact; 300 s at most; goes back when a cooldown has expired.
+    /// Waits of exactly 2 s, 4 s, 8 s, at most 300 s; goes back when a cooldown expires.
     fn default() -> Self {
         Self {
             base: Duration::from_secs(2),
@@ -42,10 +42,10 @@ impl Default for Interactive {
 }
 
 impl Interactive {
-    /// Its name where it is saved.
+    /// The name under which it is saved.
     pub const NAME: &str = "interactive";
 
-    /// The one that was saved in this form.
+    /// Restores the schedule from its saved form.
     pub fn restore(saved: &Value) -> Option<Self> {
         let max_delay = match &saved["maxDelayMs"] {
             Value::Null => None,
@@ -60,7 +60,8 @@ impl Interactive {
         })
     }
 
-    /// The target to switch to at once: at a usage limit another credential of the same model goes before the route's order.
+    /// Returns the target to switch to at once. At a usage limit, another credential of the same model comes before the
+    /// route's order.
     fn candidate(question: &Question<'_>, known: &Health) -> Option<usize> {
         let now = question.now;
         let is_free = |index: &usize| known.free_at(now, &question.targets[*index]) <= now;
@@ -70,8 +71,8 @@ impl Interactive {
         sibling.or_else(|| others(question).find(is_free))
     }
 
-    /// How long to wait before the target that failed is asked again; `None` if it failed for good. A usage limit passes,
-    /// whatever the failure says: it is waited for until its hint, or for as long as its mark lasts.
+    /// Returns the wait before the failed target is asked again, in milliseconds; `None` if it failed for good. A usage
+    /// limit is always waited for, until its hint or its mark expires, because it passes whatever the failure says.
     fn own_ms(&self, question: &Question<'_>, known: &Health, scheduled_ms: u64) -> Option<u64> {
         let (now, failed) = (question.now, question.failed());
         let free_at = match question.failure.category {
@@ -89,7 +90,8 @@ impl Interactive {
         Jitter::new(self.jitter, key, attempt)
     }
 
-    /// The wait with its jitter, where that does not take it beyond the longest one. A wait that is too long stays so.
+    /// Returns the wait with its jitter, without letting jitter push it beyond `max_delay`. A wait that is too long
+    /// stays so.
     fn within(&self, exact_ms: u64, spread_ms: u64) -> u64 {
         match self.max_delay.map(wait_ms) {
             Some(cap_ms) if exact_ms > cap_ms => exact_ms,

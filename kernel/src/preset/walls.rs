@@ -1,4 +1,4 @@
-//! Sits out usage limits, which last for hours or days.
+//! Waits out usage limits, which last for hours or days.
 
 use alloc::format;
 use core::time::Duration;
@@ -12,27 +12,28 @@ use crate::{
     millis::wait_ms,
 };
 
-/// The first wait where the provider named no end, in milliseconds; each further one is twice as long.
+/// First wait if the provider named no end, in milliseconds. Each further wait doubles.
 const FIRST_MS: u64 = 15 * 60 * 1_000;
-/// The longest wait where the provider named no end, in milliseconds.
+/// Longest wait if the provider named no end, in milliseconds.
 const LONGEST_MS: u64 = 6 * 60 * 60 * 1_000;
-/// How long the waits of a step for usage limits may be in all, in milliseconds: 7 days. The longest limits of providers are
-/// weekly.
+/// Maximum sum of the waits of a step for usage limits, in milliseconds: 7 days, because the longest limits of
+/// providers are weekly.
 const MOST_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// A schedule that also sits out usage limits. A used-up account is waited for until its limit resets, unless the schedule has
-/// another target to ask at once: as long as the provider said, else 15 min, doubling to 6 h; for up to 7 days in a step. Such
-/// a wait uses up no retry, and neither the budget nor the schedule's longest wait bounds it.
+/// A schedule that also waits out usage limits. It waits for an exhausted account until the limit resets, unless the
+/// inner schedule can ask another target at once. The wait is as long as the provider said, else 15 min, doubling up to
+/// 6 h, for at most 7 days in a step. Such a wait uses up no retry, and neither the budget nor the inner schedule's
+/// maximum bounds it.
 ///
-/// Put it outside of a [`crate::Handover`], which would not see its answers.
+/// Put it around a [`crate::Handover`]. Inside one it has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walls<S>(
-    /// The answers to all else, and to usage limits that another target or a short wait gets around.
+    /// The inner schedule. It answers all other failures, and usage limits that another target or a short wait avoids.
     pub S,
 );
 
 impl Walls<()> {
-    /// Its name where it is saved.
+    /// The name under which it is saved.
     pub const NAME: &str = "walls";
 }
 
@@ -79,8 +80,8 @@ impl<S: Schedule> Schedule for Walls<S> {
     }
 }
 
-/// The shortest wait: a guess where the provider named no end, else little. A limit that was named too short once, or not to
-/// be there at all, must not be asked about again and again.
+/// Returns the minimum wait, in milliseconds: an estimate if the provider named no end, else little. A provider that
+/// repeatedly names too short a wait must not be asked in a tight loop.
 fn least_ms(question: &Question<'_>) -> u64 {
     let walls = question.ledger.walls;
     match (question.failure.hint_ms, walls) {
@@ -96,7 +97,7 @@ fn sit_out(question: &Question<'_>, ask: Ask) -> Directive {
     if wait_ms > left_ms {
         let [wait, left] = [wait_ms, left_ms].map(|ms| ms.div_ceil(60_000));
         let detail = format!(
-            "the usage limit resets in {wait} min, and {left} min are left of the 7 days that a step waits for it"
+            "the usage limit resets in {wait} min, but only {left} min are left of the 7 days that a step may wait"
         );
         return GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) }.into();
     }

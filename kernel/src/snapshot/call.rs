@@ -27,7 +27,7 @@ pub(super) struct CallRecord {
     state: StateRecord,
 }
 
-/// A check that is not over.
+/// A check that has not ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 enum CheckRecord {

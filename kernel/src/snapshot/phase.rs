@@ -66,12 +66,12 @@ pub(super) enum PhaseRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         report: Option<Box<FinalReport>>,
     },
-    /// A state of a later format, accepted so that the error can name its version.
+    /// A phase of a later format, accepted so that the error can name its version.
     #[serde(other)]
     Unknown,
 }
 
-/// Where a step is on its route, and what it waited for usage limits. Most turns say nothing here.
+/// The step's position on its route, and its waits for usage limits. Empty for most turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RouteRecord {
@@ -91,7 +91,7 @@ pub(super) struct RouteRecord {
     compacted: CompactedRecord,
 }
 
-/// The step is being summarized; what it goes back to afterwards.
+/// A step whose history is being summarized, and the state to return to afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SummarizingRecord {
@@ -123,7 +123,7 @@ struct SeenRecord {
     hint_ms: Option<u64>,
 }
 
-/// The retry that was scheduled last.
+/// The last scheduled retry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RetryRecord {
@@ -201,7 +201,7 @@ impl From<&Phase> for PhaseRecord {
     }
 }
 
-/// The ledger of a step, but for its counts: those of the target with this index.
+/// Returns the ledger of a step, without its counts, for the target with this index.
 fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> Ledger {
     let RouteRecord { failures, cycle_start, out, walls, walled_ms, summarizing, compacted } = route;
     let failures = failures.into_iter().map(Into::into).collect();
@@ -245,7 +245,7 @@ impl RouteRecord {
         }
     }
 
-    /// Whether all of it is about the targets that the turn has.
+    /// Whether all indexes refer to targets that the turn has.
     fn fits(&self, settings: &Settings, targets: usize) -> bool {
         let own = settings.targets.len().max(1);
         let goes_back = self.summarizing.iter().flat_map(|back| back.out.iter().chain([&back.target]));
@@ -275,7 +275,7 @@ impl From<SeenRecord> for Seen {
 }
 
 impl PhaseRecord {
-    /// Whether what it says of targets is about those that the turn has.
+    /// Whether all indexes refer to targets that the turn has.
     pub(super) fn fits(&self, settings: &Settings, target: usize) -> bool {
         let (Self::Streaming { route, .. } | Self::Backoff { route, .. }) = self else {
             return target < settings.targets.len().max(1);
@@ -286,7 +286,7 @@ impl PhaseRecord {
         target < targets && route.fits(settings, targets)
     }
 
-    /// The state, of a turn that asks the target with this index; `None` where it is of a later format.
+    /// Returns the phase of a turn that asks the target with this index; `None` if it is of a later format.
     pub(super) fn into_phase(self, target: usize) -> Option<Phase> {
         Some(match self {
             Self::Streaming {

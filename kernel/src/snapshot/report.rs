@@ -1,4 +1,4 @@
-//! The saved form of how far a turn is with its report.
+//! The saved form of a turn's progress with its report.
 
 use alloc::{boxed::Box, string::String};
 

@@ -1,4 +1,4 @@
-//! Leaving `Backoff`: the wait ended, or a user ends it.
+//! Leaving `Backoff`: the wait ended, or a user ended it.
 
 use alloc::{boxed::Box, format};
 
@@ -23,7 +23,7 @@ impl Turn {
         }
     }
 
-    /// What others found out is over before it was to be.
+    /// Handles the early end of a hold.
     pub(super) fn on_release(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         if matches!(&self.phase, Phase::Backoff(backoff) if backoff.held) {
             self.end_wait(now, schedule, fx);
@@ -32,7 +32,7 @@ impl Turn {
 
     fn end_wait(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
-        // Others may have found out meanwhile that another target is free, or that this one is not.
+        // Meanwhile another target may have become free, or this one limited.
         let ledger = backoff.ledger.clone();
         self.choose_target(now, Some(&ledger), schedule, fx);
         if let Phase::Backoff(backoff) = &mut self.phase {
@@ -41,15 +41,15 @@ impl Turn {
         self.try_again(now, fx);
     }
 
-    /// A user skips the wait, or repeats the call of a silent provider.
+    /// Handles a user who skips the wait, or repeats the call of a silent provider.
     pub(super) fn on_retry_now(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         match &self.phase {
             Phase::Backoff(_) => {
                 self.try_again(now, fx);
                 self.insist();
             }
-            // Only after subscribers were told of the silence: otherwise a second "retry now" would cancel the call of
-            // the first.
+            // Only after subscribers were told of the silence. Otherwise a second "retry now" would cancel the call
+            // made by the first.
             Phase::Streaming(streaming) if self.takes_retry_now() => {
                 let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
                 ledger.uncounted = ledger.uncounted.saturating_add(1);
@@ -71,7 +71,7 @@ impl Turn {
         }
     }
 
-    /// The call that a person asked for is made, whatever others found out.
+    /// Marks the call as requested by a person, so that it is made whatever is known about its target.
     fn insist(&mut self) {
         if let Phase::Streaming(streaming) = &mut self.phase {
             streaming.by_person = true;
@@ -84,7 +84,7 @@ impl Turn {
         }
     }
 
-    /// Calls the provider again and announces that the wait ended, since it may have been cut short.
+    /// Calls the provider again. Announces the end of the wait, which may have been cut short.
     fn try_again(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
         let again = Streaming::new(backoff.op, backoff.ledger.clone(), now);

@@ -1,4 +1,4 @@
-//! What the waits of a step are charged to.
+//! Which account a wait is charged to.
 
 use alloc::format;
 
@@ -7,14 +7,14 @@ use everturn_wire::RetryOutcome;
 use super::Turn;
 use crate::{Ask, Budget, GiveUp, Ledger, Millis};
 
-/// What a wait is charged to.
+/// The account that a wait is charged to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charge {
     /// The budget of the step.
     Budget,
-    /// The usage limits of the step, which have a count of their own.
+    /// The step's waits for usage limits, which are counted separately.
     Wall,
-    /// Nothing: there is no network.
+    /// Nothing, because there is no network.
     Nothing,
 }
 
@@ -25,7 +25,7 @@ impl Charge {
 }
 
 impl Turn {
-    /// Whether the budget has room for a wait. One that it does not cover still ends before its deadline.
+    /// Whether the budget has room for a wait. Even a wait that is not charged to it must end before its deadline.
     pub(super) fn afford(
         &self,
         now: Millis,

@@ -17,11 +17,11 @@ use crate::{
     review::{self, Review},
 };
 
-/// How a review ended, as subscribers are told.
+/// The end of a review, as published.
 struct Completed {
     verdict: Verdict,
     assessment: Assessment,
-    /// Why it came to no decision.
+    /// Why it reached no decision.
     why: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Turn {
         })
     }
 
-    /// Returns the attempts of reviews that should be under way, each until it has its answer.
+    /// Returns the attempts of reviews that should be running, each until it has its answer.
     pub fn running_reviews(&self) -> impl Iterator<Item = (&ToolCall, ReviewAttempt)> {
         self.calls().iter().filter_map(|open| match &open.state {
             CallState::Reviewing(review) => review.under_way().map(|attempt| (&open.call, attempt)),
@@ -55,7 +55,7 @@ impl Turn {
         })
     }
 
-    /// Whether the turn waits for nothing but answers of people.
+    /// Whether the turn waits only for answers of people.
     pub(super) fn waits_for_people(&self) -> bool {
         let Phase::Tools(tools) = &self.phase else { return false };
         let mut open =
@@ -63,7 +63,7 @@ impl Turn {
         open.peek().is_some() && open.all(|open| matches!(open.state, CallState::Asking(_)))
     }
 
-    /// What a turn in this phase waits for.
+    /// Returns what a turn in this phase waits for.
     pub(super) fn wait_for_people(&self, tools: &Tools) -> Wait {
         if !self.waits_for_people() {
             return Wait::Now;
@@ -75,7 +75,7 @@ impl Turn {
         Wait::Person { until: ends.min_by_key(|Moment { at, .. }| *at) }
     }
 
-    /// Begins the checks of the calls that wait for one. As many reviews run at once as tools may.
+    /// Begins pending checks. The limit on parallel tools also applies to reviews.
     pub(super) fn begin_checks(&mut self, now: Millis, fx: &mut Effects) {
         let places = self.settings.max_parallel_tools.max(1) as usize;
         let Phase::Tools(tools) = &mut self.phase else { return };
@@ -101,7 +101,7 @@ impl Turn {
         }
     }
 
-    /// A person answered. A late or second answer changes nothing.
+    /// Handles a person's answer. A late or second answer changes nothing.
     pub(super) fn on_answer(
         &mut self,
         now: Millis,
@@ -124,7 +124,7 @@ impl Turn {
         self.advance_tools(now, schedule, fx);
     }
 
-    /// An attempt of a review ended.
+    /// Handles the end of a review attempt.
     pub(super) fn on_reviewed(
         &mut self,
         now: Millis,
@@ -161,7 +161,7 @@ impl Turn {
         self.advance_tools(now, schedule, fx);
     }
 
-    /// A moment came at which a check ends, or the next attempt of a review begins.
+    /// Handles a moment at which a check expires, or the next attempt of a review begins.
     pub(super) fn on_due(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Tools(tools) = &mut self.phase else { return };
         if tools.step != step {
@@ -194,7 +194,7 @@ impl Turn {
         self.advance_tools(now, schedule, fx);
     }
 
-    /// After a restart: a clock that was set back makes no wait longer than decided.
+    /// Shortens waits after a restart if the clock was set back, so that they are no longer than decided.
     pub(super) fn clamp_checks(&mut self, now: Millis) {
         let Phase::Tools(tools) = &mut self.phase else { return };
         for open in &mut tools.calls {
@@ -208,7 +208,7 @@ impl Turn {
         }
     }
 
-    /// Ends a review: the call may run, is denied, or a person is asked. Enough denials end the turn.
+    /// Ends a review: the call may run, is denied, or goes to a person. Enough denials end the turn.
     fn complete_review(&mut self, now: Millis, call_id: &str, completed: Completed, fx: &mut Effects) {
         let Some(step_id) = self.step().map(|step| self.step_id(step)) else { return };
         let Phase::Tools(tools) = &mut self.phase else { return };
@@ -228,9 +228,9 @@ impl Turn {
                 return self.breaker.note(false);
             }
             (Verdict::Denied, _) => denied_by_review(assessment.rationale.as_deref()),
-            (_, None) => not_reviewed(why.as_deref().unwrap_or("it took too long")),
+            (_, None) => not_reviewed(why.as_deref().unwrap_or("it timed out")),
             (_, Some(approval)) => {
-                let why = why.unwrap_or_else(|| "it took too long".into());
+                let why = why.unwrap_or_else(|| "it timed out".into());
                 let reason = format!("the automatic review came to no decision: {why}");
                 let approval = Approval { reason: Some(approval.reason.unwrap_or(reason)), ..approval };
                 let asking = Asking::new(&approval, now);
@@ -247,7 +247,7 @@ impl Turn {
         }
     }
 
-    /// Ends the wait for a person: the call may run, or is about to be answered.
+    /// Ends the wait for a person: the call may run, or gets its result.
     fn resolve(&mut self, call_id: &str, decision: Decision, fx: &mut Effects) {
         let Some(step_id) = self.step().map(|step| self.step_id(step)) else { return };
         let Phase::Tools(tools) = &mut self.phase else { return };
@@ -269,13 +269,13 @@ impl Turn {
         }
     }
 
-    /// The tool of a call for which a person is asked.
+    /// Returns the tool of a call that waits for a person.
     fn asked_of(&mut self, step: u32, call_id: &str) -> Option<String> {
         let open = self.open_call(step, call_id)?;
         matches!(open.state, CallState::Asking(_)).then(|| open.call.name.clone())
     }
 
-    /// The other calls of that tool for which a person is asked.
+    /// Returns the other calls of this tool that wait for a person.
     fn waiting_for_person(&self, name: &str) -> alloc::vec::Vec<String> {
         self.asked_calls().filter(|call| call.name == name).map(|call| call.id.clone()).collect()
     }
@@ -297,7 +297,7 @@ impl Completed {
 }
 
 impl OpenCall {
-    /// Nothing stands in its way any more.
+    /// Lets the call run.
     fn allow(&mut self) {
         (self.check, self.state) = (None, CallState::Pending);
     }
@@ -310,7 +310,7 @@ impl OpenCall {
     }
 }
 
-/// As it is kept with the call's result.
+/// Returns the decision to keep with the call's result.
 fn decided_by_review(verdict: Verdict, assessment: &Assessment, why: Option<&str>) -> Decision {
     let Assessment { risk_level, user_authorization, rationale, .. } = assessment.clone();
     let reason = rationale.or(why.map(Into::into));

@@ -1,4 +1,4 @@
-//! The history does not fit the model's context: a summary takes the place of its older part, and the step is asked again.
+//! Compaction: replaces the older part of a history that does not fit the model's context, then asks the step again.
 
 use alloc::{boxed::Box, format, vec::Vec};
 use core::mem;
@@ -15,19 +15,19 @@ use crate::{
 };
 
 impl Turn {
-    /// Whether the wanted call is for a summary of the older history, not for the answer.
+    /// Whether the wanted call is for a summary of the older history, and not for the answer.
     pub fn is_summarizing(&self) -> bool {
         self.summarizing().is_some()
     }
 
-    /// Whether [`StreamEvent::NearlyFull`](crate::StreamEvent::NearlyFull) would have the history summarized before the wanted
-    /// call is made.
+    /// Whether [`StreamEvent::NearlyFull`](crate::StreamEvent::NearlyFull) would start a summary before the wanted call
+    /// is made.
     pub fn may_compact_ahead(&self) -> bool {
         let Phase::Streaming(streaming) = &self.phase else { return false };
         self.may_compact(streaming, CompactionCause::Ahead)
     }
 
-    /// The targets that the step asks now: the turn's own, or those that summarize.
+    /// Returns the targets that the step asks now: the turn's own, or those that summarize.
     pub(super) fn targets(&self) -> &[Target] {
         match &self.settings.compaction {
             Some(compaction) if self.is_summarizing() && !compaction.targets.is_empty() => {
@@ -37,17 +37,17 @@ impl Turn {
         }
     }
 
-    /// What the targets of the step are asked for.
+    /// Returns what the targets are asked for.
     pub(super) fn role(&self) -> TargetRole {
         if self.is_summarizing() { TargetRole::Compactor } else { TargetRole::Main }
     }
 
-    /// Whether the step asks targets that are not the turn's own.
+    /// Whether the step asks targets other than the turn's own.
     pub(super) fn asks_others(&self) -> bool {
         self.is_summarizing() && self.settings.compaction.as_ref().is_some_and(|own| !own.targets.is_empty())
     }
 
-    /// An answer does not fit: a summary is made first, where one is left.
+    /// Whether this failure, an overflow, is answered with a summary.
     pub(super) fn compacts_on(&self, failure: &Failure) -> bool {
         let Phase::Streaming(streaming) = &self.phase else { return false };
         failure.category == Category::ContextOverflow
@@ -63,16 +63,16 @@ impl Turn {
             && !streaming.has_content()
     }
 
-    /// The host found that the request hardly fits. A summary that cannot be made is done without.
+    /// Handles the host's report that the request barely fits. If no summary can be made, continues without one.
     pub(super) fn on_nearly_full(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         if self.may_compact_ahead() {
             return self.compact(now, CompactionCause::Ahead, schedule, fx);
         }
-        let message = "the conversation hardly fits the model's context";
+        let message = "the conversation barely fits the model's context";
         self.on_failed(now, Failure::new(Category::ContextOverflow, false, message), schedule, fx);
     }
 
-    /// Asks for a summary.
+    /// Starts a summary.
     pub(super) fn compact(
         &mut self,
         now: Millis,
@@ -98,7 +98,7 @@ impl Turn {
         }
     }
 
-    /// The summary is there: it is kept, and the step is asked again.
+    /// Handles the summary: saves it and asks the step again.
     pub(super) fn on_summary(
         &mut self,
         now: Millis,
@@ -125,12 +125,12 @@ impl Turn {
             keeps_from: Some(keeps_from),
             message: None,
         });
-        // What it measured is no longer there.
+        // It was measured before the compaction.
         self.context_size = None;
         self.resume_step(now, compacted);
     }
 
-    /// A call for a summary failed for good. Before an overflow the step goes on without it.
+    /// Handles the final failure of a call for a summary. If no overflow has happened, the step continues without it.
     pub(super) fn give_up_summary(
         &mut self,
         now: Millis,
@@ -151,12 +151,12 @@ impl Turn {
         self.give_up(now, Failure { message, ..failure }, given_up, schedule, fx);
     }
 
-    /// A summary that is not worth a wait: the call may still fit without it.
+    /// Whether a summary is being made before an overflow. It is not worth a wait, because the call may still fit.
     pub(super) fn is_summary_ahead(&self) -> bool {
         self.summarizing().is_some_and(|summarizing| summarizing.cause == CompactionCause::Ahead)
     }
 
-    /// Tells that no summary comes, if one is being made.
+    /// Publishes that no summary comes, if one is being made.
     pub(super) fn end_compaction(
         &mut self,
         outcome: CompactionOutcome,
@@ -173,7 +173,7 @@ impl Turn {
         });
     }
 
-    /// Goes back to the answer of the step.
+    /// Returns from the summary to the answer of the step.
     fn resume_step(&mut self, now: Millis, compacted: Compacted) {
         let Phase::Streaming(Streaming { op, ledger, .. }) = &mut self.phase else { return };
         let (op, mut ledger) = (op.next(), mem::take(ledger));
@@ -184,7 +184,7 @@ impl Turn {
         self.enter(Phase::Streaming(Streaming::new(op, ledger, now)));
     }
 
-    /// The target of a turn that ends while a summary is made is one of its own.
+    /// Returns to the turn's own targets, for a turn that ends while a summary is made.
     pub(super) fn return_to_own_targets(&mut self) {
         if let Some(&Summarizing { target, is_chosen, .. }) = self.summarizing() {
             (self.target, self.is_chosen) = (target, is_chosen);

@@ -1,23 +1,23 @@
-//! A person moves a turn that waits: to another of its targets, or to a turn that takes its place.
+//! A person moves a waiting turn to another of its targets, or to another turn.
 
 use everturn_wire::{EventBody, TargetRole};
 
 use super::Turn;
 use crate::{Effects, Millis, Schedule, phase::Phase};
 
-/// Why the target is another one.
+/// Published reason for the switch.
 const CHOSEN: &str = "chosen by a person";
-/// Why the retries end, where another turn takes the place of this one.
+/// Published reason for the end of the retries when another turn replaces this one.
 const MOVED: &str = "Moved to another model by a person";
 
 impl Turn {
-    /// A person skips the wait and says which target is asked next.
+    /// Handles a person who skips the wait and chooses the next target.
     pub(super) fn on_go_to(&mut self, now: Millis, target: usize, schedule: &dyn Schedule, fx: &mut Effects) {
         if !self.takes_retry_now() || self.settings.targets.get(target).is_none() {
             return;
         }
         if self.asks_others() {
-            // The target is one of the turn's own, which are not asked for a summary.
+            // The target is one of the turn's own, which cannot be asked for a summary.
             return self.on_retry_now(now, schedule, fx);
         }
         let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(target)) else {
@@ -29,7 +29,7 @@ impl Turn {
             Phase::Tools(_) | Phase::Sealed(_) => return,
         };
         ledger.target = target;
-        // A person may know that it works again.
+        // The person may know that it works again.
         ledger.out.retain(|out| *out != target);
         if target != self.target {
             let reason = CHOSEN.into();
@@ -39,10 +39,10 @@ impl Turn {
         self.on_retry_now(now, schedule, fx);
     }
 
-    /// A person has another turn take the place of this one.
+    /// Handles a person who replaces this turn with another.
     pub(super) fn on_move_away(&mut self, now: Millis, fx: &mut Effects) {
         if self.takes_retry_now() {
-            // The turn that takes its place answers anew.
+            // The other turn answers from the start.
             self.withdrawn.clear();
             self.abort(now, Some(MOVED), fx);
         }

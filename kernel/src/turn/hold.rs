@@ -1,4 +1,4 @@
-//! A call is put off because of what others found out.
+//! Holds: a call is put off because of what other turns found out.
 
 use everturn_wire::RetryOutcome;
 
@@ -10,15 +10,15 @@ use crate::{
 };
 
 impl Turn {
-    /// Whether the budget of the step has room for a wait of so many milliseconds. A call that cannot be put off for so long is
-    /// made.
+    /// Whether the budget of the step has room for this wait, in milliseconds. A call that cannot be put off that long
+    /// is made.
     pub fn affords(&self, now: Millis, wait_ms: u64) -> bool {
         let Phase::Streaming(streaming) = &self.phase else { return false };
         self.afford(now, &streaming.ledger, wait_ms, Charge::Budget).is_ok()
     }
 
-    /// Handles a call that was put off: nothing was asked, so no schedule decides. What was learnt about other targets
-    /// is looked at when the wait ends.
+    /// Handles a call that was put off. No target was asked, so the schedule does not decide. News about other targets
+    /// is considered when the wait ends.
     pub(super) fn on_held(&mut self, now: Millis, hold: Hold, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         if streaming.has_content() {

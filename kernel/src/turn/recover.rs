@@ -1,4 +1,4 @@
-//! Recovery after the process ended, decided here so that every host behaves the same.
+//! Recovery after the process ended. Decided here so that every host behaves the same.
 
 use alloc::format;
 
@@ -11,10 +11,10 @@ use crate::{
     phase::{Phase, Piece, Streaming},
 };
 
-const RESTARTED: &str = "the server was restarted while this step was streamed";
+const RESTARTED: &str = "the server restarted while this step was streaming";
 
 impl Turn {
-    /// Saves what was streamed so far. A step interrupted by an orderly shutdown did not kill its process, so this
+    /// Saves everything streamed so far. A step interrupted by an orderly shutdown did not kill its process, so this
     /// never counts as a recovery.
     pub(super) fn on_checkpoint(&mut self) {
         if let Phase::Streaming(_) | Phase::Tools(_) = self.phase {
@@ -23,7 +23,7 @@ impl Turn {
         }
     }
 
-    /// Subscribers drop what was published since the last save, and see again what it holds: that is kept.
+    /// Withdraws what was published since the last save, and publishes the kept part again.
     pub(super) fn on_unsaved(&mut self, now: Millis, failure: Failure, fx: &mut Effects) {
         if let Phase::Streaming(streaming) = &self.phase {
             let step_id = self.step_id(streaming.op.step);
@@ -37,7 +37,7 @@ impl Turn {
         match &mut self.phase {
             Phase::Streaming(_) => self.recover_stream(now, schedule, fx),
             Phase::Backoff(backoff) => {
-                // Keeps the rest of the wait; a clock that was set back cannot make it longer than decided.
+                // Keep the rest of the wait. A clock that was set back cannot make it longer than decided.
                 let latest = now.plus(backoff.decided_ms);
                 if backoff.resume_at > latest {
                     backoff.resume_at = latest;
@@ -46,7 +46,7 @@ impl Turn {
             }
             Phase::Tools(_) => {
                 self.clamp_checks(now);
-                // Waiting for people kills no process, so it does not count.
+                // Waiting for people does not kill a process, so it does not count.
                 if !self.waits_for_people() && self.may_recover(now, fx) {
                     self.recover_tools(now, schedule, fx);
                 }
@@ -55,7 +55,7 @@ impl Turn {
         }
     }
 
-    /// The text is streamed again from its start, unless tools of this very step were already started.
+    /// Streams the text again from its start, unless tools of this step have already started.
     fn recover_stream(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let op = streaming.op;
@@ -64,7 +64,7 @@ impl Turn {
             fx.tell(EventBody::StepRewound { step_id: self.step_id(op.step), reason: RESTARTED.into() });
         }
         if tools_started {
-            // Repeating the call would run them again, so the step ends with what is known of it.
+            // Repeating the call would run them again, so the step ends with what is known.
             self.tell_again(fx);
             self.complete_step(now, fx);
             if self.may_recover(now, fx) {
@@ -92,13 +92,12 @@ impl Turn {
             return true;
         }
         let times = self.recoveries;
-        let message =
-            format!("the process ended {times} times while this step ran; the turn is not tried again");
+        let message = format!("the process ended {times} times while this step ran; the turn was given up");
         self.fail(now, Failure::new(Category::Internal, false, message), RetryOutcome::Cancelled.into(), fx);
         false
     }
 
-    /// Publishes what is kept of the step again, after a rewind.
+    /// Publishes the kept part of the step again after a rewind.
     fn tell_again(&self, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let step_id = self.step_id(streaming.op.step);

@@ -1,4 +1,4 @@
-//! A turn that must end with a report: replies without one are followed by guidance, and in the end nothing else is on offer.
+//! A turn that must end with a report. Guidance follows replies without one; in the end, only the report is on offer.
 
 use alloc::{boxed::Box, format};
 
@@ -15,32 +15,33 @@ use crate::{
     report::FINAL_REPORT,
 };
 
-/// The model reads it as the result of any other call in a step that is for the report alone.
+/// Result for the model of any other call in a step that allows only the report.
 const REPORT_ONLY: &str = "(tool failed: not run, only final_report may be called now)";
-/// Why a reply came to nothing.
+/// Why a reply without a report failed.
 const NO_REPORT: &str =
     "the reply has neither a tool call nor a final report: call a tool, or final_report when you are done";
 pub(super) const EMPTY: &str = "the reply was empty";
 const REJECTED: &str = "the final report was rejected";
 
 impl Turn {
-    /// Whether the turn must end with a report: offer [`FINAL_REPORT`] beside the other tools.
+    /// Whether the turn must end with a report, so that [`FINAL_REPORT`] is offered beside the other tools.
     pub fn must_report(&self) -> bool {
         self.reporting.is_some()
     }
 
-    /// Whether nothing but [`FINAL_REPORT`] may be offered in this step.
+    /// Whether only [`FINAL_REPORT`] may be offered in this step.
     pub fn must_report_now(&self) -> bool {
         let (Some(reporting), Some(step)) = (&self.reporting, self.step()) else { return false };
         reporting.forced.is_some() || step.saturating_add(1) >= reporting.max_steps(self.settings.max_steps)
     }
 
-    /// Whether the history must be cut down to what the report needs: it does not fit the model's context.
+    /// Whether the history must be reduced to what the report needs, because it does not fit the model's context.
     pub fn is_cut_down(&self) -> bool {
         self.reporting.as_ref().is_some_and(|reporting| reporting.forced == Some(ForcedBy::Overflow))
     }
 
-    /// What holds for a call, in view of the report: reports are never run, and nothing else runs in the last step.
+    /// Returns the check of a call with the report rules applied: reports never run, and nothing else runs in the last
+    /// step.
     pub(super) fn check_of(&self, call: &ToolCall, checked: Checked) -> Checked {
         match self.must_report() {
             true if call.name == FINAL_REPORT => {
@@ -51,7 +52,7 @@ impl Turn {
         }
     }
 
-    /// A reply came to nothing: the model is told why, and asked again in a step that does not count.
+    /// Handles a failed reply: tells the model why, and asks again in a step that does not count.
     pub(super) fn guide(&mut self, now: Millis, reasons: &[&str], schedule: &dyn Schedule, fx: &mut Effects) {
         let why = reasons[..reasons.len().min(2)].join(" | ");
         let Some(step) = self.step() else { return };
@@ -62,8 +63,8 @@ impl Turn {
         self.next_step(now, step.saturating_add(1), schedule, fx);
     }
 
-    /// Counts a reply that came to nothing, and maybe the step after it as one that does not count. Returns the number of such
-    /// replies, and how many there may be; `None` = that was the last, and the turn has ended.
+    /// Counts a failed reply, and possibly marks the next step as not counting. Returns the number of failed replies
+    /// and their maximum; `None` if that was the last, and the turn has ended.
     fn fail_attempt(
         &mut self,
         now: Millis,
@@ -83,7 +84,7 @@ impl Turn {
         Some((reporting.failed, max))
     }
 
-    /// A reply without a tool call ended like this.
+    /// Handles the end of a reply without a tool call.
     pub(super) fn on_no_call(
         &mut self,
         now: Millis,
@@ -98,7 +99,7 @@ impl Turn {
         self.guide(now, &[NO_REPORT], schedule, fx);
     }
 
-    /// All calls of a step have their result.
+    /// Handles a step whose calls all have results.
     pub(super) fn on_results(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Tools(tools) = &self.phase else { return };
         let is_report = |open: &&OpenCall| open.call.name == FINAL_REPORT;
@@ -123,8 +124,8 @@ impl Turn {
         }
     }
 
-    /// As [`Self::guide`], where the results of the calls have said what is wrong. Beyond the last step only those that do not
-    /// count are left.
+    /// Like [`Self::guide`], if the results of the calls already say what is wrong. After the last counted step, only
+    /// steps that do not count are left.
     fn guide_by_results(
         &mut self,
         now: Millis,
@@ -138,7 +139,7 @@ impl Turn {
         }
     }
 
-    /// A reply whose calls were cut off with it.
+    /// Handles a reply that was cut off together with its calls.
     pub(super) fn on_cut_calls(
         &mut self,
         now: Millis,
@@ -150,7 +151,7 @@ impl Turn {
         self.guide(now, &[cut_short(reason).unwrap_or(NO_REPORT)], schedule, fx);
     }
 
-    /// Keeps a valid report of the step whose calls are answered. Returns whether there is one.
+    /// Keeps a valid report if the answered calls contain one. Returns whether they do.
     pub(super) fn keep_report(&mut self) -> bool {
         let Phase::Tools(tools) = &self.phase else { return false };
         let valid = tools.calls.iter().rev().find_map(|open| match &open.call.arguments {
@@ -164,8 +165,8 @@ impl Turn {
         true
     }
 
-    /// A step cannot be brought to its end: the model is asked for its report alone, where that may help; else the turn ends,
-    /// with a report that was kept, or with the failure.
+    /// Handles a step that cannot be completed: asks for the report alone if that may help, else ends the turn with a
+    /// kept report or the failure.
     pub(super) fn give_up(
         &mut self,
         now: Millis,
@@ -184,7 +185,7 @@ impl Turn {
         self.fail(now, failure, given_up, fx);
     }
 
-    /// Whether failures are no longer retried: the report was asked for because retries came to nothing.
+    /// Whether failures are no longer retried, because the report was requested after retries were exhausted.
     pub(super) fn is_past_retries(&self) -> bool {
         self.reporting.as_ref().is_some_and(|reporting| reporting.forced == Some(ForcedBy::Exhausted))
     }
@@ -204,7 +205,7 @@ impl Turn {
         }
     }
 
-    /// Asks the same step again, for its report alone.
+    /// Asks the same step again, for the report alone.
     fn ask_for_report(
         &mut self,
         now: Millis,
@@ -233,7 +234,7 @@ impl Turn {
         self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
     }
 
-    /// The model had its attempts.
+    /// Ends the turn after the model's last attempt failed.
     fn end_without_report(&mut self, now: Millis, fx: &mut Effects) {
         let Some(reporting) = &self.reporting else { return };
         if reporting.kept.is_some() {
@@ -245,7 +246,7 @@ impl Turn {
         self.fail(now, failure, RetryOutcome::Cancelled.into(), fx);
     }
 
-    /// An attempt to report, or a reply that was cut, leaves one more step.
+    /// Leaves one more step after an attempt to report or a reply that was cut off.
     fn collapse(&mut self, fx: &mut Effects) {
         let (Some(step), max_steps) = (self.step(), self.settings.max_steps) else { return };
         let Some(reporting) = &mut self.reporting else { return };
@@ -254,7 +255,7 @@ impl Turn {
         }
     }
 
-    /// Tells that the next step is for the report alone, if it is.
+    /// Publishes that the next step is for the report alone, if it is.
     pub(super) fn tell_last_step(&self, step: u32, fx: &mut Effects) {
         let is_forced = self.reporting.as_ref().is_some_and(|reporting| reporting.forced.is_some());
         if self.must_report_now() && !is_forced {
@@ -262,7 +263,7 @@ impl Turn {
         }
     }
 
-    /// Tells the report of a turn that ends now, where one was asked for.
+    /// Publishes the report of a turn that ends now, if one was required.
     pub(super) fn tell_report(
         &self,
         reason: &DoneReason,
@@ -278,11 +279,11 @@ impl Turn {
     }
 }
 
-/// What is wrong with a reply that ended like this.
+/// Returns what is wrong with a reply that ended for this reason.
 fn cut_short(reason: &DoneReason) -> Option<&'static str> {
     match reason {
-        DoneReason::Length => Some("the reply was cut at the limit of tokens: be shorter"),
-        DoneReason::ContentFilter => Some("the reply was withheld by a content filter"),
+        DoneReason::Length => Some("the reply was cut off at the token limit: be shorter"),
+        DoneReason::ContentFilter => Some("a content filter blocked the reply"),
         _ => None,
     }
 }

@@ -47,7 +47,7 @@ impl Turn {
     }
 
     /// Handles a stream that ended well but empty. It is retried like a failure, even if it reported usage, unless it
-    /// was cut for a reason that a retry does not change.
+    /// was cut off for a reason that a retry does not change.
     pub(super) fn on_empty(
         &mut self,
         now: Millis,
@@ -58,7 +58,7 @@ impl Turn {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let failure = emptiness(reason);
         if self.reporting.is_some() && failure.retryable && streaming.ledger.summarizing.is_none() {
-            // Nothing of it is kept.
+            // Nothing of this answer is kept.
             streaming.pieces.clear();
             self.tell_recovered(fx);
             self.complete_step(now, fx);
@@ -69,7 +69,7 @@ impl Turn {
         self.on_failed(now, failure, schedule, fx);
     }
 
-    /// What comes next, or why nothing does. The wait is as long as it will be.
+    /// Decides what comes next, or why nothing does. The returned wait is final.
     fn decide(
         &self,
         now: Millis,
@@ -89,7 +89,8 @@ impl Turn {
             let detail = Some("the retry schedule chose a target that may not be asked in this step".into());
             return Err(GiveUp { outcome: RetryOutcome::NotRetryable, detail });
         };
-        // To send the same request earlier than told is to be refused again. The hint says nothing about other targets.
+        // Sending the same request before the hint expires would be refused again. The hint does not apply to other
+        // targets.
         let is_same = targets.get(ledger.target).is_some_and(|failed| next.is_same_request(failed));
         let hint_ms = failure.hint_ms.filter(|_| is_same && !ask.clamped).unwrap_or(0);
         let delay_ms = wait_ms(ask.wait).max(hint_ms).min(LONGEST_WAIT_MS);
@@ -97,7 +98,7 @@ impl Turn {
         Ok(Decided { ask, delay_ms })
     }
 
-    /// Goes on as was decided: notes it in the ledger, and tells a switch before its retry.
+    /// Carries out a decision: records it in the ledger, and publishes a switch before its retry.
     fn ask_again(
         &mut self,
         now: Millis,
@@ -131,13 +132,13 @@ impl Turn {
         self.back_off(backoff, failure, told, fx);
     }
 
-    /// Schedules a retry and tells of it.
+    /// Schedules a retry and publishes it.
     pub(super) fn back_off(&mut self, mut backoff: Backoff, failure: Failure, told: Told, fx: &mut Effects) {
         let Told { max_attempts, clamped, shared, in_budget } = told;
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.ledger.waited_ms;
         let budget = self.settings.budget.max_wait_ms.filter(|_| in_budget);
-        // A call that was not made is no retry.
+        // A call that was not made is not a retry.
         self.retries = self.retries.saturating_add((!backoff.held).into());
         self.waited_ms = self.waited_ms.saturating_add(delay_ms);
         let max_attempts = max_attempts.map(|max| max.saturating_add(backoff.ledger.uncounted));
@@ -162,7 +163,7 @@ impl Turn {
             hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
             clamped: clamped.then_some(true),
             shared: shared.then_some(true),
-            // Who made the call knows.
+            // Filled in by the host, which made the call.
             failed_target: None,
             latency_ms: None,
         });
@@ -170,19 +171,19 @@ impl Turn {
     }
 }
 
-/// What subscribers are told of a retry, beside its wait.
+/// What subscribers learn about a retry beside its wait.
 #[derive(Clone, Copy)]
 pub(super) struct Told {
     pub(super) max_attempts: Option<u32>,
-    /// The wait is shorter than the target's own hint, on purpose.
+    /// Whether the wait is deliberately shorter than the target's hint.
     pub(super) clamped: bool,
-    /// Another turn was refused, not this one.
+    /// Whether another turn was refused, not this one.
     pub(super) shared: bool,
-    /// The wait is charged to the budget.
+    /// Whether the wait is charged to the budget.
     pub(super) in_budget: bool,
 }
 
-/// A directive that fits: with the wait as it will be, in milliseconds.
+/// A directive within the budget, with its final wait in milliseconds.
 struct Decided {
     ask: Ask,
     delay_ms: u64,
@@ -203,8 +204,7 @@ impl Backoff {
     }
 }
 
-/// Whether a wait is the one that the provider asked for: as long, or longer by no more than a schedule spreads it (2 %
-/// and 1 s).
+/// Whether a wait comes from the hint: it is as long, or longer by no more than the jitter of a schedule (2 % and 1 s).
 fn is_hint(hint_ms: u64, delay_ms: u64) -> bool {
     let spread_ms = hint_ms / 50 + hint_ms.min(1_000);
     hint_ms > 0 && (hint_ms..=hint_ms.saturating_add(spread_ms)).contains(&delay_ms)
@@ -216,13 +216,13 @@ fn emptiness(reason: &DoneReason) -> Failure {
         DoneReason::Length => Failure::new(
             Category::InvalidResponse,
             false,
-            "the model reached its limit of tokens before it said anything: allow longer answers, or less reasoning",
+            "the model reached its token limit before answering: allow longer answers or less reasoning",
         ),
-        DoneReason::ContentFilter => {
-            Failure::new(Category::ContentPolicy, false, "the provider withheld the whole answer")
-        }
-        _ => {
-            Failure::new(Category::InvalidResponse, true, "the provider ended its answer without any content")
-        }
+        DoneReason::ContentFilter => Failure::new(
+            Category::ContentPolicy,
+            false,
+            "the provider's content filter blocked the whole answer",
+        ),
+        _ => Failure::new(Category::InvalidResponse, true, "the provider sent an empty answer"),
     }
 }

@@ -1,4 +1,4 @@
-//! Taking back part of an answer, after which the step is streamed again.
+//! Rewinding: withdrawing part of an answer before the step is streamed again.
 
 use core::mem;
 
@@ -12,13 +12,13 @@ use crate::{
 };
 
 impl Turn {
-    /// Whether what was shown of this step may be taken back. A tool that has started cannot be.
+    /// Whether the shown part of this step may be withdrawn. Not once a tool has started.
     pub(super) fn may_rewind(&self, streaming: &Streaming) -> bool {
         let is_pending = |open: &OpenCall| open.state == CallState::Pending;
         self.settings.after_content == AfterContent::Rewind && streaming.calls.iter().all(is_pending)
     }
 
-    /// Takes back what was shown of this step. Its tokens were spent.
+    /// Withdraws the shown part of this step. Its tokens still count.
     pub(super) fn take_back(&mut self, failure: &Failure, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let (usage, step) = (streaming.usage.take(), streaming.op.step);
@@ -31,7 +31,7 @@ impl Turn {
         }
     }
 
-    /// The step ends before anything came in the place of what was taken back: that is shown again, and kept.
+    /// Restores what was withdrawn if the step ends before anything replaced it.
     pub(super) fn bring_back(&mut self, fx: &mut Effects) {
         let is_replaced = match &self.phase {
             Phase::Backoff(_) => false,

@@ -12,13 +12,13 @@ use crate::{
 };
 
 impl Turn {
-    /// Stops the turn: no error, and its content stays.
+    /// Stops the turn without an error. Its content stays.
     pub(super) fn abort(&mut self, now: Millis, message: Option<&str>, fx: &mut Effects) {
         self.leave(now, RetryOutcome::Cancelled, message, fx);
         self.seal(now, DoneReason::Aborted, None, fx);
     }
 
-    /// A failure ends the turn: told once and kept for people, with what was done about it.
+    /// Ends the turn with a failure, which is published once and kept for people with what was done about it.
     pub(super) fn fail(&mut self, now: Millis, failure: Failure, given_up: GiveUp, fx: &mut Effects) {
         let step_complete = match &self.phase {
             Phase::Streaming(streaming) => Some(streaming.timings(now, self.step_id(streaming.op.step))),
@@ -28,7 +28,7 @@ impl Turn {
             }
             Phase::Tools(_) | Phase::Sealed(_) => None,
         };
-        // Retries that an internal fault interrupts were not given up, so they are not reported.
+        // An internal fault interrupts retries; that is not giving up, so it is not reported as such.
         let is_given_up = given_up.outcome != RetryOutcome::Cancelled;
         let ledger = if is_given_up { self.ledger() } else { Ledger::default() };
         let retries = Some(ledger.retries).filter(|count| *count > 0);
@@ -48,7 +48,7 @@ impl Turn {
         self.seal(now, DoneReason::Error, Some(failure), fx);
     }
 
-    /// Ends the turn: every turn ends here.
+    /// Seals the turn. Every turn ends here.
     pub(super) fn seal(
         &mut self,
         now: Millis,
@@ -57,7 +57,7 @@ impl Turn {
         fx: &mut Effects,
     ) {
         if let Phase::Backoff(backoff) = &self.phase {
-            // The pending retry is not made.
+            // The pending retry will not be made.
             self.retries = self.retries.saturating_sub((!backoff.held).into());
             self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         }
@@ -77,7 +77,7 @@ impl Turn {
         self.enter(Phase::Sealed(Outcome { reason, failure, report }));
     }
 
-    /// Interrupts what the phase waits for and leaves a history that every provider accepts.
+    /// Interrupts what the phase waits for, and leaves a history that every provider accepts.
     pub(super) fn leave(
         &mut self,
         now: Millis,
@@ -102,7 +102,7 @@ impl Turn {
         }
     }
 
-    /// The retries of the step under way.
+    /// Returns the ledger of the current step.
     fn ledger(&self) -> Ledger {
         match &self.phase {
             Phase::Streaming(streaming) => streaming.ledger.clone(),
@@ -111,8 +111,8 @@ impl Turn {
         }
     }
 
-    /// Announces the end of a series of retries that no token has ended yet. A wait that is too long ends it before the
-    /// first retry.
+    /// Announces the end of a series of retries, unless content has ended it already. A wait that is too long ends it
+    /// before the first retry.
     pub(super) fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         // A retry that is still waiting was scheduled but not made.
         let (is_chain, attempts) = match &self.phase {

@@ -46,7 +46,7 @@ impl Turn {
             }
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
-            // For hosts.
+            // Only hosts use it.
             StreamEvent::Quota(_) => {}
             StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
             StreamEvent::NearlyFull => self.on_nearly_full(now, schedule, fx),
@@ -85,7 +85,7 @@ impl Turn {
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);
         if self.settings.eager_tools {
             promote(&mut streaming.calls, self.settings.max_parallel_tools, now);
-            // Save the start of a tool first, in case the process ends now.
+            // Save before a tool starts, in case the process ends now.
             self.revision += 1;
         }
     }
@@ -106,7 +106,7 @@ impl Turn {
             Phase::Tools(tools) if tools.calls.is_empty() => self.seal(now, reason, None, fx),
             _ if cut => {
                 // The last call may be truncated and still parse, so none is run.
-                let why = format!("(tool failed: not run, the reply was cut: {})", reason.as_str());
+                let why = format!("(tool failed: not run, the reply was cut off: {})", reason.as_str());
                 let answer = |open: &OpenCall| if open.is_running() { INTERRUPTED } else { &why };
                 self.answer_where(now, |open| Some(ToolAnswer::error(answer(open))), fx);
                 match self.must_report() {
@@ -118,8 +118,8 @@ impl Turn {
         }
     }
 
-    /// Ends the step's stream successfully: usage, `step-complete`, and the answer goes into history. Then the tools
-    /// run.
+    /// Ends the step's stream successfully: publishes usage and `step-complete`, and saves the answer. The tools run
+    /// after that.
     pub(super) fn complete_step(&mut self, now: Millis, fx: &mut Effects) {
         let Some((streaming, step_id)) = self.take_stream(fx) else { return };
         fx.tell(streaming.timings(now, step_id.clone()));
@@ -137,8 +137,8 @@ impl Turn {
         self.enter(Phase::Tools(Tools { step: streaming.op.step, calls: streaming.calls }));
     }
 
-    /// Ends an interrupted stream: text stays, and calls stay if they have a result. Subscribers receive one result for
-    /// each other call that was shown, but history drops those calls, so that the next request is valid.
+    /// Ends an interrupted stream. Text stays, and so do calls with a result. Subscribers receive a result for each
+    /// other call that was shown, but history drops those calls so that the next request is valid.
     pub(super) fn abandon_step(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let (mut streaming, step_id) = self.take_stream(fx)?;
         if streaming.calls.iter().all(|open| open.answer().is_none()) {
@@ -160,7 +160,7 @@ impl Turn {
         Some((streaming, step_id))
     }
 
-    /// Takes the streamed content out of the phase and settles its token counts. The caller enters the next phase.
+    /// Takes the streamed content out of the phase and adds its token counts. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
         let empty = Streaming::new(streaming.op, streaming.ledger.clone(), streaming.since);
@@ -176,7 +176,7 @@ impl Turn {
         Some((streaming, step_id))
     }
 
-    /// Tells that the call that is under way answered, after retries.
+    /// Publishes that the current call answered after retries.
     pub(super) fn tell_recovered(&self, fx: &mut Effects) {
         if let Phase::Streaming(streaming) = &self.phase {
             streaming.recovered(self.targets(), fx);
@@ -223,12 +223,12 @@ impl Streaming {
         }
     }
 
-    /// Whether the answer is empty: an echo is not content.
+    /// Whether the answer is empty. An echo is not content.
     fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.pieces.iter().all(|piece| piece.words().is_empty())
     }
 
-    /// Notes the first token; after retries it says that they are over, and which of the targets answered.
+    /// Records the first token. After retries, announces their end and which target answered.
     fn saw_content(&mut self, now: Millis, targets: &[Target], fx: &mut Effects) {
         if self.first_token_at.is_some() {
             return;
@@ -237,7 +237,7 @@ impl Streaming {
         self.recovered(targets, fx);
     }
 
-    /// Tells that the retries are over, if there were any, and which of the targets answered.
+    /// Announces the end of retries, if there were any, and which target answered.
     fn recovered(&self, targets: &[Target], fx: &mut Effects) {
         if self.ledger.retries > 0 {
             let (attempts, outcome) = (self.ledger.retries, RetryOutcome::Recovered);
@@ -254,7 +254,7 @@ impl Streaming {
     }
 }
 
-/// Whether it is part of an answer. What summarizes yields its text as a whole.
+/// Whether the event is part of an answer. A call for a summary yields its text as a whole.
 fn is_answer(event: &StreamEvent) -> bool {
     matches!(
         event,
@@ -266,7 +266,8 @@ fn is_answer(event: &StreamEvent) -> bool {
     )
 }
 
-/// Reasoning that came to nothing is kept for people alone: a provider takes it back only with what it led to.
+/// Removes the echoes of reasoning that led to nothing, so that it is kept for people only. A provider accepts
+/// reasoning only together with what followed it.
 pub(super) fn drop_idle_echoes(pieces: &mut Vec<Piece>) {
     for piece in pieces.iter_mut().rev() {
         match piece {
@@ -285,7 +286,7 @@ fn done_reason(reason: &FinishReason) -> DoneReason {
         FinishReason::Length => DoneReason::Length,
         FinishReason::ContentFilter => DoneReason::ContentFilter,
         FinishReason::Other(word) => match DoneReason::from(word.clone()) {
-            // Reserved words, which must not come from a provider.
+            // Reserved for this program; a provider must not use them.
             DoneReason::Error | DoneReason::Aborted | DoneReason::MaxSteps => {
                 DoneReason::Other(format!("provider-{word}"))
             }

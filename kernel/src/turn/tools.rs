@@ -43,7 +43,7 @@ impl Turn {
         self.advance_tools(now, schedule, fx);
     }
 
-    /// Right after the step's stream ended: calls that cannot be run are answered, the others may start.
+    /// Handles the end of the step's stream: answers calls that cannot run, and starts the others.
     pub(super) fn start_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         self.answer_where(now, OpenCall::prompt_answer, fx);
         self.advance_tools(now, schedule, fx);
@@ -54,7 +54,7 @@ impl Turn {
         self.answer_where(now, |_| Some(answer.clone()), fx);
     }
 
-    /// Answers calls without a result that need not run.
+    /// Answers the calls without a result that need not run.
     pub(super) fn answer_where(
         &mut self,
         now: Millis,
@@ -79,19 +79,19 @@ impl Turn {
         self.revision += 1;
     }
 
-    /// Answers a call whose check ended and that is not run.
+    /// Gives a result to a call that does not run after its check.
     pub(super) fn answer_call(&mut self, now: Millis, call_id: &str, answer: &ToolAnswer, fx: &mut Effects) {
         let answer = |open: &OpenCall| (open.call.id == call_id).then(|| answer.clone());
         if let Phase::Tools(tools) = &mut self.phase
             && let Some(open) = tools.calls.iter_mut().find(|open| open.call.id == call_id)
         {
-            // Its end was told with its verdict.
+            // The verdict already announced the end of the check.
             open.state = CallState::Pending;
         }
         self.answer_where(now, answer, fx);
     }
 
-    /// Lets further calls run; when all have their result, goes on to the next step.
+    /// Starts further calls. Once all have results, begins the next step.
     pub(super) fn advance_tools(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let places = self.settings.max_parallel_tools;
         self.begin_checks(now, fx);
@@ -114,7 +114,8 @@ impl Turn {
         }
     }
 
-    /// Ends the turn with the calls that the caller runs: the history has a result for each until the real ones come.
+    /// Ends the turn with the calls for the caller. Each has a placeholder result in the history until the real one
+    /// comes.
     fn hand_over(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Tools(tools) = &mut self.phase else { return };
         let step_id = StepId::new(&self.id, tools.step);
@@ -140,7 +141,7 @@ impl Turn {
             fx.tell(EventBody::Steering { text: message.text });
         }
         self.recoveries = 0;
-        // What a person chose is not given up for the first target.
+        // A person's choice is not reset to the first target.
         if !self.is_chosen {
             self.choose_target(now, None, schedule, fx);
         }
@@ -149,7 +150,8 @@ impl Turn {
         self.tell_last_step(step, fx);
     }
 
-    /// The target of the next call: the schedule may go back to one that it left, or avoid one that is walled.
+    /// Chooses the target of the next call. The schedule may return to a target that it left, or avoid one with a usage
+    /// limit.
     pub(super) fn choose_target(
         &mut self,
         now: Millis,

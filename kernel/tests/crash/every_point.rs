@@ -1,4 +1,4 @@
-//! A crash at every point of random stories: each commit (before and after it is saved), each streamed event, each
+//! Crashes at every point of random scripts: each commit (before and after it is saved), each streamed event, each
 //! start of a tool.
 
 use everturn_kernel::{Approval, Check, Checked, CheckedCall, Input, Outcome, Settings, StreamEvent, Turn};
@@ -8,34 +8,34 @@ use proptest::prelude::*;
 
 use crate::property::config;
 
-/// The one tool that may run again.
+/// The only tool that may run again.
 const IDEMPOTENT: &str = "again";
 
 proptest! {
     #![proptest_config(config(150))]
 
-    /// Without eager tools the outcome is that of the calm story, to the letter.
+    /// Without eager tools, the outcome is exactly that of an uninterrupted run.
     #[test]
-    fn it_ends_as_the_calm_story_does(script in any_calm_script(), steered in any::<bool>(), second in any::<prop::sample::Index>()) {
+    fn a_crashed_run_ends_like_an_uninterrupted_one(script in any_calm_script(), steered in any::<bool>(), second in any::<prop::sample::Index>()) {
         let script = patient_with_crashes(script, false);
         let message = QueuedMessage { message_id: "m".into(), text: "quickly".into() };
         let outside = steered.then_some((0, Input::Steer(message))).into_iter().collect();
         let script = Script { outside, ..script };
         let mut calm = World::new(script.clone());
-        let end = calm.begin().sealed().expect("it ends");
+        let end = calm.begin().sealed().expect("the turn ends");
         let points = calm.points();
         for first in 0..points {
             let second = second.index(points as usize) as u32;
             for crashes in [vec![first], vec![first, second]] {
                 let (world, turn) = crashed(&script, &crashes);
-                let happened = format!("crashes at {crashes:?}");
-                assert_eq!(end.outcome(), turn.outcome(), "{happened}");
-                assert_same_history(&calm, &world, &happened);
-                assert_eq!(end.queue(), turn.queue(), "{happened}");
-                assert_eq!(retries(&calm), retries(&world), "{happened}");
+                let context = format!("crashes at {crashes:?}");
+                assert_eq!(end.outcome(), turn.outcome(), "{context}");
+                assert_same_history(&calm, &world, &context);
+                assert_eq!(end.queue(), turn.queue(), "{context}");
+                assert_eq!(retries(&calm), retries(&world), "{context}");
                 check(&script, &world, &turn, crashes.len());
                 let calls = world.log().calls().len();
-                assert!((calm.log().calls().len()..=calm.log().calls().len() + crashes.len()).contains(&calls), "{happened}");
+                assert!((calm.log().calls().len()..=calm.log().calls().len() + crashes.len()).contains(&calls), "{context}");
             }
         }
     }
@@ -44,12 +44,12 @@ proptest! {
 proptest! {
     #![proptest_config(config(150))]
 
-    /// With eager tools a step may end early, at what is known of it; all else holds.
+    /// With eager tools, a step may end early with the results it has. Everything else still holds.
     #[test]
-    fn with_eager_tools_nothing_happens_twice(script in any_calm_script()) {
+    fn eager_tools_run_at_most_once(script in any_calm_script()) {
         let script = patient_with_crashes(script, true);
         let mut calm = World::new(script.clone());
-        calm.begin().sealed().expect("it ends");
+        calm.begin().sealed().expect("the turn ends");
         for first in 0..calm.points() {
             let (world, turn) = crashed(&script, &[first]);
             check(&script, &world, &turn, 1);
@@ -60,13 +60,13 @@ proptest! {
 proptest! {
     #![proptest_config(config(500))]
 
-    /// A host that parks is one that ends the process in each wait, and starts it again when the wait is over.
+    /// A parking host behaves like a process that ends in each wait and restarts when the wait is over.
     #[test]
-    fn a_story_whose_waits_are_parked_ends_the_same(script in any_calm_script()) {
+    fn a_run_whose_waits_are_parked_ends_the_same(script in any_calm_script()) {
         let mut calm = World::new(script.clone());
-        let end = calm.begin().sealed().expect("it ends");
+        let end = calm.begin().sealed().expect("the turn ends");
         let mut world = World::new(Script { parks: true, ..script });
-        let turn = world.run().sealed().expect("it ends");
+        let turn = world.run().sealed().expect("the turn ends");
         world.check();
         assert_eq!(end.outcome(), turn.outcome());
         assert_eq!(calm.log().history(), world.log().history());
@@ -75,38 +75,38 @@ proptest! {
 }
 
 fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
-    // A call that a crash cut off is one that failed: a report beside it would be kept, and not end the turn.
+    // A call that a crash interrupted has failed. A report beside it would be kept and would not end the turn.
     let must_report = script.settings.final_report.is_some();
     let may_run_again: &[&str] =
         if must_report { &["read", "slow", "nothing", IDEMPOTENT] } else { &[IDEMPOTENT] };
     let idempotent_tools = may_run_again.iter().copied().map(Into::into).collect();
     Script {
         settings: Settings { max_recoveries: 9, eager_tools, idempotent_tools, ..script.settings },
-        checks: script.checks.into_iter().map(|(name, check)| (name, unhurried(check))).collect(),
+        checks: script.checks.into_iter().map(|(name, check)| (name, with_long_timeout(check))).collect(),
         steps: script
             .steps
             .into_iter()
-            .map(|step| step.into_iter().map(unhurried_answer).collect())
+            .map(|step| step.into_iter().map(answer_with_long_checks).collect())
             .collect(),
         ..script
     }
 }
 
-/// The same answer of a model, where the calls that come with a check have time enough.
-fn unhurried_answer(beats: Vec<Beat>) -> Vec<Beat> {
-    let unhurried = |beat| match beat {
+/// Returns the same model answer, with enough time for the calls that come with a check.
+fn answer_with_long_checks(beats: Vec<Beat>) -> Vec<Beat> {
+    let answer_beat = |beat| match beat {
         Beat::Say(StreamEvent::Checked(call)) => {
             let CheckedCall { call, checked } = *call;
-            let checked = Checked { check: checked.check.map(unhurried), ..checked };
+            let checked = Checked { check: checked.check.map(with_long_timeout), ..checked };
             Beat::Say(StreamEvent::Checked(Box::new(CheckedCall { call, checked })))
         }
         beat => beat,
     };
-    beats.into_iter().map(unhurried).collect()
+    beats.into_iter().map(answer_beat).collect()
 }
 
-/// The same check with time enough for what a crash makes it do again.
-fn unhurried(check: Check) -> Check {
+/// Returns the same check, with enough time for what a crash makes it repeat.
+fn with_long_timeout(check: Check) -> Check {
     let patient = |approval: Approval| Approval { within_ms: None, ..approval };
     match check {
         Check::Person(approval) => Check::Person(patient(approval)),
@@ -117,7 +117,7 @@ fn unhurried(check: Check) -> Check {
     }
 }
 
-/// The story with the process ending at these points, each counted from the last restart.
+/// Runs the script while the process ends at these points, each counted from the last restart.
 fn crashed(script: &Script, crashes: &[u32]) -> (World, Turn) {
     let mut world = World::new(script.clone());
     let mut turn = None;
@@ -126,7 +126,7 @@ fn crashed(script: &Script, crashes: &[u32]) -> (World, Turn) {
         turn = if nth == 0 { world.begin() } else { world.recover() }.sealed();
     }
     world.crash_never();
-    let turn = turn.or_else(|| world.recover().sealed()).expect("it ends");
+    let turn = turn.or_else(|| world.recover().sealed()).expect("the turn ends");
     (world, turn)
 }
 
@@ -138,26 +138,26 @@ fn check(script: &Script, world: &World, turn: &Turn, crashes: usize) {
     assert!(interrupted <= most, "{interrupted} calls interrupted by {crashes} crashes");
 }
 
-/// The same history; only a call that a crash cut off may have another result.
-fn assert_same_history(calm: &World, crashed: &World, happened: &str) {
+/// Asserts that the histories are equal, except for the results of calls that a crash interrupted.
+fn assert_same_history(calm: &World, crashed: &World, context: &str) {
     let (calm, crashed) = (history(calm), history(crashed));
-    assert_eq!(calm.len(), crashed.len(), "{happened}: {crashed:?}");
+    assert_eq!(calm.len(), crashed.len(), "{context}: {crashed:?}");
     for ((calm_role, calm), (role, chunk)) in calm.iter().zip(&crashed) {
-        assert_eq!(calm_role, role, "{happened}");
+        assert_eq!(calm_role, role, "{context}");
         match (calm, chunk) {
             (Chunk::ToolResult { tool_call_id, step_id, .. }, chunk) if is_interrupted(chunk) => {
                 let Chunk::ToolResult { tool_call_id: id, step_id: step, tool_name, .. } = chunk else {
                     unreachable!()
                 };
-                assert_eq!((tool_call_id, step_id), (id, step), "{happened}");
-                assert_ne!(tool_name, IDEMPOTENT, "{happened}: a tool that may run again is not interrupted");
+                assert_eq!((tool_call_id, step_id), (id, step), "{context}");
+                assert_ne!(tool_name, IDEMPOTENT, "{context}: a tool that may run again is not interrupted");
             }
-            _ => assert_eq!(calm, chunk, "{happened}"),
+            _ => assert_eq!(calm, chunk, "{context}"),
         }
     }
 }
 
-/// What is kept. Results come in the order in which the tools are done: that of one message says nothing.
+/// Returns what is kept. Sorts the results of one message, whose order depends on which tool finishes first.
 fn history(world: &World) -> Vec<(Role, Chunk)> {
     let mut history = world.log().history();
     for message in history.chunk_by_mut(|(a, _), (b, _)| a == b) {

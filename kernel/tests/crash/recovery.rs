@@ -1,4 +1,4 @@
-//! How often a turn is taken up again, and what is said about it.
+//! How often a turn is recovered, and what is published about it.
 
 use everturn_kernel::{FinishReason, Input, Settings};
 use insta::assert_snapshot;
@@ -8,15 +8,15 @@ use everturn_testkit::{
     beat::{call, finish, overloaded, says, text},
 };
 
-/// Ends the process at the first point at which the story comes to `mark`, again and again.
+/// Ends the process each time the run first reaches `mark`.
 fn crash_always(script: Script, mark: &str) -> (World, u32) {
     let mut world = World::new(script);
     let mut turn = world.begin().sealed();
     let mut restarts = 0;
     while turn.is_none() {
-        assert!(world.log().transcript().contains(mark), "it came that far");
+        assert!(world.log().transcript().contains(mark), "the run reaches the mark");
         restarts += 1;
-        assert!(restarts < 100, "it is taken up for ever");
+        assert!(restarts < 100, "the turn is recovered for ever");
         turn = world.recover().sealed();
     }
     (world, restarts)
@@ -28,13 +28,13 @@ fn a_step_that_always_ends_the_process_is_given_up() {
     script.settings.max_recoveries = 3;
     let (world, restarts) = crash_always(script, "text-delta");
     assert_eq!((restarts, world.log().calls().len()), (4, 4));
-    let story = world.log().transcript();
-    let end: Vec<_> = story.lines().skip(story.lines().count() - 7).collect();
+    let transcript = world.log().transcript();
+    let end: Vec<_> = transcript.lines().skip(transcript.lines().count() - 7).collect();
     assert_snapshot!(end.join("\n"), @r#"
     0 > restart
-    0 step-rewound reason="the server was restarted while this step was streamed"
-    0 | Assistant error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
-    0 error category="internal" message="the process ended 4 times while this step ran; the turn is not tried again"
+    0 step-rewound reason="the server restarted while this step was streaming"
+    0 | Assistant error category="internal" message="the process ended 4 times while this step ran; the turn was given up"
+    0 error category="internal" message="the process ended 4 times while this step ran; the turn was given up"
     0 step-complete
     0 done durationMs=0 reason="error"
     0 turn-sealed
@@ -53,7 +53,7 @@ fn a_tool_that_always_ends_the_process_is_given_up_even_if_it_may_run_again() {
     assert_eq!(world.log().transcript().matches("> run bomb").count(), 3);
 }
 
-/// Three steps, each of which ends the process once or twice: each has its own count.
+/// Three steps, each of which ends the process once or twice. Recoveries are counted per step.
 #[test]
 fn recoveries_are_counted_for_each_step() {
     let asks = |id| vec![call(id, "bomb"), finish(FinishReason::ToolCalls)];
@@ -67,17 +67,20 @@ fn recoveries_are_counted_for_each_step() {
 }
 
 #[test]
-fn a_crash_while_retrying_counts_even_if_waits_lie_between() {
+fn crashes_between_retries_count() {
     let mut script = Script { steps: vec![vec![overloaded(), vec![Beat::Hang]]], ..Script::default() };
     script.settings.max_recoveries = 1;
     let (world, restarts) = crash_always(script, "> call 0.1");
     assert_eq!(restarts, 2);
-    let story = world.log().transcript();
-    assert!(story.contains("retry-ended attempts=1 message=\"the process ended 2 times"), "{story}");
+    let transcript = world.log().transcript();
+    assert!(
+        transcript.contains("retry-ended attempts=1 message=\"the process ended 2 times"),
+        "{transcript}"
+    );
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_told_so_and_the_others_run() {
+fn an_interrupted_call_gets_a_failed_result_and_the_others_run() {
     let asks = vec![call("a", "bomb"), call("b", "read"), finish(FinishReason::ToolCalls)];
     let bomb = Tool::hanging("bomb");
     let mut script = Script { steps: vec![vec![asks], vec![says("Done")]], ..Script::default() };
@@ -85,8 +88,8 @@ fn a_call_that_was_cut_off_is_told_so_and_the_others_run() {
     script.settings.max_parallel_tools = 1;
     let (world, restarts) = crash_always(script, "> run bomb");
     assert_eq!(restarts, 1);
-    let story = world.log().transcript();
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> run bomb")).collect();
+    let transcript = world.log().transcript();
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> run bomb")).collect();
     assert_snapshot!(end.join("\n"), @r#"
      0 > run bomb 0/a
      0 > restart
@@ -105,16 +108,16 @@ fn a_call_that_was_cut_off_is_told_so_and_the_others_run() {
 }
 
 #[test]
-fn eager_tools_that_ran_are_not_asked_for_again() {
+fn eager_tools_that_ran_do_not_run_again() {
     let asks = vec![text("See:"), call("a", "read"), Beat::Wait(20), text(" and"), Beat::Hang];
     let mut script = Script { steps: vec![vec![asks], vec![says("Done")]], ..Script::default() };
     script.settings.eager_tools = true;
     let (world, restarts) = crash_always(script, "delta=\" and\"");
     assert_eq!(restarts, 1);
-    let story = world.log().transcript();
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("step-rewound")).collect();
+    let transcript = world.log().transcript();
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("step-rewound")).collect();
     assert_snapshot!(end.join("\n"), @r#"
-    20 step-rewound reason="the server was restarted while this step was streamed"
+    20 step-rewound reason="the server restarted while this step was streaming"
     20 text-delta delta="See:"
     20 tool-call input={"n":1} toolCallId="a" toolName="read"
     20 tool-result content="42" isError=false toolCallId="a" toolName="read"
@@ -131,9 +134,9 @@ fn eager_tools_that_ran_are_not_asked_for_again() {
     "#);
 }
 
-/// The process ends in good order in the middle of every attempt, far more often than crashes would be forgiven.
+/// An orderly shutdown in the middle of every attempt, far more often than crashes are tolerated.
 #[test]
-fn a_step_whose_process_ends_in_good_order_is_never_given_up() {
+fn a_step_is_never_given_up_because_of_orderly_shutdowns() {
     let mut script = Script { steps: vec![vec![vec![text("Hel"), Beat::Hang]]], ..Script::default() };
     script.settings.max_recoveries = 1;
     let mut world = World::new(script);
@@ -144,6 +147,6 @@ fn a_step_whose_process_ends_in_good_order_is_never_given_up() {
         let saved = serde_json::to_string(&world.saved().expect("it was saved")).expect("a snapshot is JSON");
         assert!(saved.contains(r#""text":"Hel""#), "what was streamed is saved: {saved}");
     }
-    let story = world.log().transcript();
-    assert!(!story.contains("error") && story.matches("step-rewound").count() == 9, "{story}");
+    let transcript = world.log().transcript();
+    assert!(!transcript.contains("error") && transcript.matches("step-rewound").count() == 9, "{transcript}");
 }

@@ -1,4 +1,4 @@
-//! A crash at every point of turns on a route: the same targets are asked, after the same waits.
+//! Crashes at every point of turns on a route: the same targets are asked after the same waits.
 
 use everturn_kernel::{Schedule, Settings, Turn, Walls};
 use everturn_testkit::{Beat, Fact, Script, World, strategy::any_calm_script};
@@ -10,14 +10,14 @@ use crate::{
     property::config,
 };
 
-/// The most points of a story that is crashed.
+/// Maximum number of points in a script to crash at.
 const MOST_POINTS: u32 = 300;
 
 proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn a_route_is_taken_as_in_the_calm_story(
+    fn a_crash_does_not_change_the_targets_asked(
         script in any_calm_script(),
         targets in any_route(),
         preset in any_preset(),
@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn usage_limits_are_sat_out_as_in_the_calm_story(script in any_calm_script(), targets in any_route(), preset in any_preset()) {
+    fn a_crash_does_not_change_the_waits_for_usage_limits(script in any_calm_script(), targets in any_route(), preset in any_preset()) {
         let settings = Settings { max_recoveries: 9, eager_tools: false, targets, ..script.settings };
         ends_the_same(Script { settings, ..script }, &Walls(preset))?;
     }
@@ -39,32 +39,32 @@ proptest! {
     }
 }
 
-/// After a crash at any point the turn moves, waits and ends as without one.
+/// Checks that after a crash at any point, the turn switches, waits and ends as without one.
 fn ends_the_same(
     script: Script,
     schedule: &(impl Schedule + Clone + Send + Sync + 'static),
 ) -> Result<(), TestCaseError> {
-    let script = &in_no_time(script);
+    let script = &instant(script);
     let mut calm = world(script, schedule);
-    let end = calm.begin().sealed().expect("it ends");
+    let end = calm.begin().sealed().expect("the turn ends");
     calm.check();
-    // A limit that is asked about once a minute for days has thousands of points, one like the other.
+    // A limit polled once a minute for days has thousands of nearly identical points.
     prop_assume!(calm.points() <= MOST_POINTS);
     for point in 0..calm.points() {
         let mut world = world(script, schedule);
         world.crash_at(point);
-        let turn = world.run().sealed().expect("it ends");
+        let turn = world.run().sealed().expect("the turn ends");
         world.check();
-        prop_assert_eq!(moves(&calm), moves(&world), "a crash at {}", point);
-        prop_assert_eq!(end.outcome(), turn.outcome(), "a crash at {}", point);
-        prop_assert_eq!(figures(&end), figures(&turn), "a crash at {}", point);
+        prop_assert_eq!(moves(&calm), moves(&world), "crash at {}", point);
+        prop_assert_eq!(end.outcome(), turn.outcome(), "crash at {}", point);
+        prop_assert_eq!(figures(&end), figures(&turn), "crash at {}", point);
     }
     Ok(())
 }
 
-/// The script with models and tools that take no time, and nothing checked: what a crash makes begin again would end later,
-/// and waits that are counted from there would be shorter.
-fn in_no_time(mut script: Script) -> Script {
+/// Returns the script with instant models and tools and no checks. Otherwise whatever a crash repeats would end later,
+/// and waits counted from there would be shorter.
+fn instant(mut script: Script) -> Script {
     script.checks.clear();
     for beats in script.steps.iter_mut().flatten().chain(&mut script.summaries) {
         beats.retain(|beat| !matches!(beat, Beat::Wait(_)));
@@ -83,7 +83,7 @@ fn figures(turn: &Turn) -> (Option<&str>, u32, u64) {
     (turn.target().map(|target| target.name.as_str()), turn.retries(), turn.waited_ms())
 }
 
-/// The waits and the targets after them, and the switches. A crash may have them told once more, but never others.
+/// Returns the waits with the targets after them, and the switches. A crash may repeat an entry but not change one.
 fn moves(world: &World) -> Vec<String> {
     world.log().pick(|fact| match fact {
         Fact::Told(EventBody::ProviderRetry { attempt, delay_ms, target, clamped, .. }) => {

@@ -9,20 +9,20 @@ use everturn_testkit::{
 
 const HOUR: u64 = 3_600_000;
 
-/// A process ends that many milliseconds into a wait of five seconds; what the next one sleeps.
+/// Ends the process at `then`, during a wait of five seconds, and returns the sleeps of the next process.
 fn slept(then: Millis) -> Vec<u64> {
     let steps = vec![vec![overloaded(), says("Hello")]];
     let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
     assert!(matches!(world.begin(), Run::Stuck), "it waits");
     world.clock().set(then);
     world.nap(Nap::Whole);
-    world.recover().sealed().expect("it ends");
-    assert_eq!(world.log().calls().len(), 2, "no call is made for the restart's sake");
+    world.recover().sealed().expect("the turn ends");
+    assert_eq!(world.log().calls().len(), 2, "a restart by itself makes no call");
     world.log().sleeps()[1..].to_vec()
 }
 
 #[test]
-fn what_is_left_of_it_is_slept() {
+fn the_rest_of_the_wait_is_slept() {
     assert_eq!(slept(START), [5000]);
     assert_eq!(slept(START.plus(2_000)), [3000]);
     assert_eq!(slept(START.plus(4_999)), [1]);
@@ -44,11 +44,11 @@ fn without_a_strategy_it_lasts_until_someone_ends_it() {
     world.without_strategy();
     assert!(matches!(world.recover(), Run::Stuck), "it waits");
     world.say(Input::RetryNow);
-    world.recover().sealed().expect("it ends");
+    world.recover().sealed().expect("the turn ends");
 }
 
 #[test]
-fn a_clock_that_moves_at_each_restart_makes_no_storm() {
+fn a_clock_that_moves_at_each_restart_does_not_extend_the_wait_for_ever() {
     let steps = vec![vec![overloaded(), says("Hello")]];
     let mut world = World::new(Script { steps, nap: Nap::Endless, ..Script::default() });
     assert!(matches!(world.begin(), Run::Stuck), "it waits");

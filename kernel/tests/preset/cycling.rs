@@ -3,14 +3,14 @@
 use everturn_kernel::Cycling;
 use everturn_wire::{Category, Failure};
 
-use super::story::{fails, refuses, story};
+use super::route_run::{fails, refuses, run};
 
 fn played(names: &str, max_attempts: u32, failures: impl IntoIterator<Item = Failure>) -> String {
-    story(names, Cycling { max_attempts, clamp_hints: true }, failures).transcript()
+    run(names, Cycling { max_attempts, clamp_hints: true }, failures).transcript()
 }
 
 fn played_by_hints(names: &str, failures: impl IntoIterator<Item = Failure>) -> String {
-    story(names, Cycling { max_attempts: 9, clamp_hints: false }, failures).transcript()
+    run(names, Cycling { max_attempts: 9, clamp_hints: false }, failures).transcript()
 }
 
 fn limited(hint_ms: impl Into<Option<u64>>) -> Failure {
@@ -37,7 +37,7 @@ fn a_mixed_cycle_waits_for_the_network_alone() {
 }
 
 #[test]
-fn a_refused_target_is_out_and_the_last_one_ends_the_turn() {
+fn a_refused_target_is_dropped_and_the_last_refusal_ends_the_turn() {
     assert_eq!(played("a", 9, [refuses(Category::Auth)]), "call a, error");
     assert_eq!(
         played("a b c", 9, [limited(2_000), refuses(Category::Auth), limited(3_000), limited(1_000)]),
@@ -47,7 +47,7 @@ fn a_refused_target_is_out_and_the_last_one_ends_the_turn() {
         played("a b", 9, [refuses(Category::Auth), refuses(Category::NotFound)]),
         "call a, call b, not-retryable, error"
     );
-    // With one left, its own limit makes the cycle.
+    // With one target left, its own limit ends the cycle.
     assert_eq!(
         played("a b", 9, [limited(7_000), refuses(Category::Auth)]),
         "call a, call b, 7000, call a, recovered"
@@ -55,14 +55,14 @@ fn a_refused_target_is_out_and_the_last_one_ends_the_turn() {
 }
 
 #[test]
-fn hints_are_clamped_and_it_is_told() {
+fn clamped_hints_are_published_as_clamped() {
     assert_eq!(played("a", 9, [limited(120_000)]), "call a, 60000 clamped, call a, recovered");
     assert_eq!(played("a", 9, [limited(200)]), "call a, 1000, call a, recovered");
     assert_eq!(
         played("a", 9, [limited(None), limited(None)]),
         "call a, 1000, call a, 2000, call a, recovered"
     );
-    // The longer hint counts on after its cycle is over.
+    // The longer hint still applies after its cycle is over.
     assert_eq!(
         played("a b", 9, [limited(5_000), limited(120_000), limited(5_000)]),
         "call a, call b, 60000, call a, 0 clamped, call b, recovered"
@@ -70,7 +70,7 @@ fn hints_are_clamped_and_it_is_told() {
 }
 
 #[test]
-fn without_the_clamp_no_target_is_asked_before_its_time() {
+fn without_clamping_no_target_is_asked_before_its_hint_expires() {
     assert_eq!(played_by_hints("a", [limited(120_000)]), "call a, 120000, call a, recovered");
     let slow = fails(Category::Timeout, None);
     assert_eq!(played_by_hints("a b", [limited(20_000), slow]), "call a, call b, 20000, call a, recovered");
@@ -96,7 +96,7 @@ fn an_invalid_answer_moves_on_at_once() {
 }
 
 #[test]
-fn all_targets_are_asked_within_as_many_attempts() {
+fn as_many_attempts_as_targets_ask_each_target_once() {
     let kinds = [Category::RateLimited, Category::Network, Category::InvalidResponse, Category::Timeout];
     let failures = kinds.map(|category| fails(category, None));
     let told = played("a b c d", 4, failures);

@@ -1,30 +1,30 @@
-//! Any schedule over a route.
+//! The preset `handover`: any schedule over a route.
 
 use everturn_kernel::Handover;
 use everturn_testkit::Delays;
 use everturn_wire::{Category, EventBody, Failure};
 
-use super::story::{fails, refuses, story};
+use super::route_run::{fails, refuses, run};
 
 fn patient() -> Handover<Delays> {
     Handover(Delays::patient())
 }
 
 fn played(names: &str, failures: impl IntoIterator<Item = Failure>) -> String {
-    story(names, patient(), failures).transcript()
+    run(names, patient(), failures).transcript()
 }
 
 #[test]
 fn with_one_target_it_is_the_schedule() {
     let failures = vec![fails(Category::Overloaded, None); 22];
-    let alone = story("a", patient(), failures.clone());
-    let schedule = story("a", Delays::patient(), failures);
+    let alone = run("a", patient(), failures.clone());
+    let schedule = run("a", Delays::patient(), failures);
     assert_eq!(alone.transcript(), schedule.transcript());
     assert_eq!(alone.now, everturn_testkit::START.plus(27_105_000));
 }
 
 #[test]
-fn what_passes_soon_is_waited_out() {
+fn short_waits_are_waited_out() {
     assert_eq!(played("a b", [fails(Category::Overloaded, None)]), "call a, 5000, call a, recovered");
     assert_eq!(played("a b", [fails(Category::RateLimited, 5_000)]), "call a, 5000, call a, recovered");
 }
@@ -39,7 +39,7 @@ fn a_wall_or_a_refusal_hands_over_before_the_wait() {
 }
 
 #[test]
-fn where_all_are_walled_the_first_to_be_free_is_waited_for() {
+fn if_all_targets_are_limited_the_first_to_be_free_is_waited_for() {
     let wall = |hint_ms| fails(Category::RateLimited, hint_ms);
     assert_eq!(played("a b", [wall(100_000), wall(200_000)]), "call a, call b, 100000, call a, recovered");
     assert_eq!(
@@ -53,15 +53,15 @@ fn an_exhausted_schedule_hands_over_while_another_target_is_free() {
     let short = || Handover(Delays::new([5_000]));
     let down = || fails(Category::Overloaded, None);
     assert_eq!(
-        story("a b", short(), [down(), down(), down()]).transcript(),
+        run("a b", short(), [down(), down(), down()]).transcript(),
         "call a, 5000, call a, call b, exhausted, error"
     );
     assert_eq!(
-        story("a b", short(), [down(), refuses(Category::Auth)]).transcript(),
+        run("a b", short(), [down(), refuses(Category::Auth)]).transcript(),
         "call a, 5000, call a, call b, recovered"
     );
     assert_eq!(
-        story("a b", short(), [refuses(Category::Auth), down(), refuses(Category::Auth)]).transcript(),
+        run("a b", short(), [refuses(Category::Auth), down(), refuses(Category::Auth)]).transcript(),
         "call a, call b, 5000, call b, exhausted, error"
     );
 }
@@ -70,9 +70,9 @@ fn an_exhausted_schedule_hands_over_while_another_target_is_free() {
 fn a_free_target_is_not_left_idle_for_a_long_wait() {
     // The third wait of the schedule would be 30 s.
     let down = || fails(Category::Overloaded, None);
-    let told = story("a b", patient(), [down(), down(), down()]);
+    let told = run("a b", patient(), [down(), down(), down()]);
     assert_eq!(told.transcript(), "call a, 5000, call a, 10000, call a, call b, recovered");
-    // The handover used up none of the waits, and is none of the retries that a client counts down.
+    // The handover used up no wait, and does not count in the retries that a client displays.
     let counts = told.retries().into_iter().map(|event| match event {
         EventBody::ProviderRetry { attempt, max_attempts, .. } => (attempt, max_attempts),
         _ => unreachable!(),
@@ -81,7 +81,7 @@ fn a_free_target_is_not_left_idle_for_a_long_wait() {
 }
 
 #[test]
-fn a_usage_limit_with_a_known_end_is_sat_out() {
+fn a_usage_limit_with_a_known_end_is_waited_out() {
     let used_up = |hint_ms| Failure { retryable: false, ..fails(Category::QuotaExhausted, hint_ms) };
     assert_eq!(played("a", [used_up(7_200_000)]), "call a, 7200000, call a, recovered");
     assert_eq!(played("a b", [used_up(7_200_000)]), "call a, call b, recovered");

@@ -6,7 +6,7 @@ use everturn_kernel::{Directive, Health, Interactive, Ledger, Question, Retry, S
 use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure};
 
-use super::story::{Story, fails, refuses, story, targets};
+use super::route_run::{RouteRun, fails, refuses, run, targets};
 
 fn interactive() -> Interactive {
     Interactive::default()
@@ -17,13 +17,13 @@ fn without_cap() -> Interactive {
 }
 
 fn played(names: &str, failures: impl IntoIterator<Item = everturn_wire::Failure>) -> String {
-    story(names, interactive(), failures).transcript()
+    run(names, interactive(), failures).transcript()
 }
 
 #[test]
 fn two_four_and_eight_seconds_and_then_it_is_exhausted() {
     let broken = || fails(Category::Network, None);
-    let told = story("a", interactive(), [broken(), broken(), broken(), broken()]);
+    let told = run("a", interactive(), [broken(), broken(), broken(), broken()]);
     assert_eq!(told.transcript(), "call a, 2000, call a, 4000, call a, 8000, call a, exhausted, error");
     let numbers = told.retries().into_iter().map(|event| match event {
         EventBody::ProviderRetry { attempt, max_attempts, .. } => (attempt, max_attempts),
@@ -33,8 +33,8 @@ fn two_four_and_eight_seconds_and_then_it_is_exhausted() {
 }
 
 #[test]
-fn each_step_counts_anew() {
-    let mut told = Story::new(targets("a"), interactive());
+fn each_step_counts_its_own_retries() {
+    let mut told = RouteRun::new(targets("a"), interactive());
     for _ in 0..3 {
         told.fail(fails(Category::Network, None));
     }
@@ -56,11 +56,11 @@ fn a_hint_only_lengthens() {
 
 #[test]
 fn a_hint_beyond_the_longest_wait_fails_fast() {
-    let told = story("a", interactive(), [fails(Category::Overloaded, 301_000)]);
+    let told = run("a", interactive(), [fails(Category::Overloaded, 301_000)]);
     assert_eq!(told.transcript(), "call a, too-long, error");
     assert_eq!(told.now, everturn_testkit::START, "nothing is slept");
     let message = told.happened.iter().find_map(|happened| match happened {
-        super::story::Happened::Told(EventBody::RetryEnded { message, .. }) => message.clone(),
+        super::route_run::Happened::Told(EventBody::RetryEnded { message, .. }) => message.clone(),
         _ => None,
     });
     let expected = "the next attempt would be in 301 s, longer than the limit of 300 s: HTTP 500: it broke";
@@ -71,22 +71,22 @@ fn a_hint_beyond_the_longest_wait_fails_fast() {
 
 #[test]
 fn without_a_longest_wait_it_waits() {
-    let told = story("a", without_cap(), [fails(Category::Overloaded, 301_000)]);
+    let told = run("a", without_cap(), [fails(Category::Overloaded, 301_000)]);
     assert_eq!(told.transcript(), "call a, 301000, call a, recovered");
 }
 
 #[test]
-fn another_credential_or_model_goes_before_any_wait() {
+fn another_credential_or_model_is_tried_before_any_wait() {
     let walled = || fails(Category::QuotaExhausted, 301_000);
     assert_eq!(played("work:m home:m", [walled()]), "call work:m, call home:m, recovered");
     assert_eq!(played("a b", [fails(Category::Overloaded, 301_000)]), "call a, call b, recovered");
-    // The order of the route, but at a usage limit the same model first.
+    // The order of the route, except that at a usage limit the same model comes first.
     assert_eq!(played("work:m b home:m", [walled()]), "call work:m, call home:m, recovered");
     assert_eq!(
         played("work:m b home:m", [fails(Category::RateLimited, None)]),
         "call work:m, call b, recovered"
     );
-    // An overloaded model is overloaded for every credential, a used-up credential is so for every model.
+    // An overload applies to a model with every credential, a usage limit to a credential with every model.
     assert_eq!(
         played("work:m home:m", [fails(Category::Overloaded, 9_000)]),
         "call work:m, 9000, call work:m, recovered"
@@ -99,7 +99,7 @@ fn another_credential_or_model_goes_before_any_wait() {
 
 #[test]
 fn a_switch_is_a_retry_without_a_wait() {
-    let told = story("a b", interactive(), [fails(Category::Overloaded, None)]);
+    let told = run("a b", interactive(), [fails(Category::Overloaded, None)]);
     assert_eq!(told.switches(), ["a is overloaded"]);
     let [EventBody::ProviderRetry { attempt, delay_ms, target, .. }] = &told.retries()[..] else {
         panic!("one retry is told: {}", told.transcript())
@@ -117,13 +117,13 @@ fn of_two_credentials_at_their_limit_the_first_to_be_free_is_waited_for() {
         "call work:m, call home:m, 40000, call work:m, recovered"
     );
     assert_eq!(played("work:m home:m c", walls()), "call work:m, call home:m, call c, recovered");
-    // Without a hint a usage limit is taken to last a minute.
+    // Without a hint, a usage limit is assumed to last a minute.
     assert_eq!(played("a", [fails(Category::QuotaExhausted, None)]), "call a, 60000, call a, recovered");
 }
 
 #[test]
 fn a_chain_is_walked_past_an_overload_and_a_refused_credential() {
-    let told = story("a b c", interactive(), [fails(Category::Overloaded, None), refuses(Category::Auth)]);
+    let told = run("a b c", interactive(), [fails(Category::Overloaded, None), refuses(Category::Auth)]);
     assert_eq!(told.transcript(), "call a, call b, call c, recovered");
     assert_eq!(told.switches(), ["a is overloaded", "b refused the credential"]);
 }
@@ -135,7 +135,7 @@ fn a_target_that_fails_for_good_is_not_asked_again() {
         played("a b", [refuses(Category::Auth), refuses(Category::NotFound)]),
         "call a, call b, not-retryable, error"
     );
-    // The one that is left is waited for, though it is not free.
+    // The remaining target is waited for, although it is not free.
     assert_eq!(
         played("a b", [fails(Category::RateLimited, 30_000), refuses(Category::Auth)]),
         "call a, call b, 30000, call a, recovered"
@@ -143,7 +143,7 @@ fn a_target_that_fails_for_good_is_not_asked_again() {
 }
 
 #[test]
-fn what_is_about_the_request_moves_nowhere() {
+fn failures_caused_by_the_request_cause_no_switch() {
     for category in [Category::InvalidRequest, Category::ContentPolicy, Category::ContextOverflow] {
         assert_eq!(played("a b", [refuses(category)]), "call a, error", "{category:?}");
     }
@@ -152,10 +152,10 @@ fn what_is_about_the_request_moves_nowhere() {
 #[test]
 fn a_chain_that_leads_back_to_the_same_request_never_loops() {
     let again = |hint_ms| fails(Category::Overloaded, hint_ms);
-    // The second target is the first one by another name.
+    // The second target is the first one under another name.
     let mut names = targets("a a b");
     names[1].name = "also-a".into();
-    let mut told = Story::new(names, interactive());
+    let mut told = RouteRun::new(names, interactive());
     told.fail(again(Some(0)));
     told.fail(again(Some(0)));
     told.fail(again(Some(0)));
@@ -166,9 +166,9 @@ fn a_chain_that_leads_back_to_the_same_request_never_loops() {
     );
 }
 
-/// What a step after the first does, so long after a switch from `a` to `b`.
+/// Returns what the next step does this many milliseconds after a switch from `a` to `b`.
 fn next_step(after_ms: u64, policy: Interactive) -> String {
-    let mut told = Story::new(targets("a b"), policy);
+    let mut told = RouteRun::new(targets("a b"), policy);
     told.fail(fails(Category::Overloaded, 30_000));
     told.step(after_ms);
     told.answer();
@@ -186,7 +186,7 @@ fn the_first_target_is_asked_again_when_its_cooldown_is_over() {
 #[test]
 fn the_first_wait_and_the_number_of_retries_are_settings() {
     let quick = Interactive { base: Duration::from_millis(10), max_retries: 1, ..Interactive::default() };
-    let told = story("a", quick, [fails(Category::Network, None), fails(Category::Network, None)]);
+    let told = run("a", quick, [fails(Category::Network, None), fails(Category::Network, None)]);
     assert_eq!(told.transcript(), "call a, 10, call a, exhausted, error");
 }
 
@@ -220,7 +220,7 @@ fn jitter_spreads_waits_and_neither_shortens_a_hint_nor_exceeds_the_longest_wait
     assert!(hinted[0] >= 3_500 && hinted[199] == 4_000 && hinted[0] < hinted[100], "{hinted:?}");
 }
 
-/// As after a restart that forgets the health: the ledger was saved with the turn.
+/// Behaves as after a restart that loses the health. The ledger was saved with the turn.
 struct Forgetful(Interactive);
 
 impl Schedule for Forgetful {
@@ -234,9 +234,9 @@ impl Schedule for Forgetful {
 }
 
 #[test]
-fn what_the_step_saw_counts_where_nothing_else_is_known() {
+fn the_steps_own_failures_count_if_nothing_else_is_known() {
     let down = || fails(Category::Overloaded, None);
-    let told = story("a b", Forgetful(Interactive::default()), [down(), down()]);
+    let told = run("a b", Forgetful(Interactive::default()), [down(), down()]);
     assert_eq!(told.transcript(), "call a, call b, 4000, call b, recovered");
 }
 
@@ -244,9 +244,9 @@ fn what_the_step_saw_counts_where_nothing_else_is_known() {
 fn usage_limits_are_waited_for_until_the_first_ends() {
     let used_up = |hint_ms| Failure { retryable: false, ..fails(Category::QuotaExhausted, hint_ms) };
     let patient = Interactive { max_delay: None, ..Interactive::default() };
-    let told = story("work:m home:m", patient, [used_up(7_200_000), used_up(10_800_000)]);
+    let told = run("work:m home:m", patient, [used_up(7_200_000), used_up(10_800_000)]);
     assert_eq!(told.transcript(), "call work:m, call home:m, 7200000, call work:m, recovered");
-    let told = story("work:m home:m", interactive(), [used_up(7_200_000), used_up(10_800_000)]);
+    let told = run("work:m home:m", interactive(), [used_up(7_200_000), used_up(10_800_000)]);
     assert_eq!(told.transcript(), "call work:m, call home:m, too-long, error");
 }
 
@@ -258,17 +258,17 @@ fn a_final_failure_of_a_target_moves_on_whatever_its_kind() {
     assert_eq!(played("work:m work:n", [refuses(Category::Auth)]), "call work:m, error");
 }
 
-/// What others were told by the provider counts like an own hint.
+/// Hints that other turns received count like the turn's own.
 #[test]
 fn a_wall_that_another_turn_met_is_respected() {
-    let mut told = Story::new(targets("a"), interactive());
+    let mut told = RouteRun::new(targets("a"), interactive());
     let target = told.turn.target().unwrap().clone();
     told.health.note(told.now, &target, &fails(Category::RateLimited, 100_000));
     told.fail(fails(Category::Network, None));
     told.answer();
     assert_eq!(told.transcript(), "call a, 100000, call a, recovered");
     // A newer hint replaces an older one.
-    let mut told = Story::new(targets("a"), interactive());
+    let mut told = RouteRun::new(targets("a"), interactive());
     told.health.note(told.now, &target, &fails(Category::RateLimited, 100_000));
     told.fail(fails(Category::RateLimited, 5_000));
     told.answer();
@@ -280,15 +280,15 @@ fn what_others_find_out_during_a_wait_counts_when_it_ends() {
     let all = targets("a b");
     let wall = |hint_ms| fails(Category::RateLimited, hint_ms);
     let broken = || fails(Category::Network, None);
-    // Both are limited soon after one another: the one that is free by then is asked.
-    let mut told = Story::new(all.clone(), interactive());
+    // Both become limited shortly after one another. The one that is free again is asked.
+    let mut told = RouteRun::new(all.clone(), interactive());
     told.health.note(told.now, &all[1], &wall(1_500));
     told.fail_while(broken(), |health, now| health.note(now, &all[0], &wall(100_000)));
     told.answer();
     assert_eq!(told.transcript(), "call a, 2000, call b, recovered");
     assert_eq!(told.switches(), ["a is not available"]);
-    // One that this step saw fail is not free, whatever luck others had.
-    let mut told = Story::new(all.clone(), interactive());
+    // A target that failed in this step is not free, even if it answered others.
+    let mut told = RouteRun::new(all.clone(), interactive());
     told.fail(wall(50_000));
     told.fail_while(broken(), |health, now| {
         health.clear(now, &all[0]);

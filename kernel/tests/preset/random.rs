@@ -1,4 +1,4 @@
-//! What holds on any route, whatever fails and whatever is known.
+//! Properties of every route, whatever fails and whatever is known about the targets.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use everturn_testkit::{
 use everturn_wire::{Category, EventBody, Failure};
 use proptest::{collection::vec, option, prelude::*};
 
-use super::story::{Happened, Story};
+use super::route_run::{Happened, RouteRun};
 use crate::property::config;
 
-/// A preset with settings.
+/// A preset with its settings.
 #[derive(Clone, Debug)]
 pub(crate) enum Preset {
     Interactive(Interactive),
     Cycling(Cycling),
     Handover(Handover<Delays>),
-    /// Which sits out usage limits.
+    /// A preset that also waits out usage limits.
     Walled(Box<Walls<Self>>),
 }
 
@@ -36,12 +36,12 @@ impl Preset {
         }
     }
 
-    /// The preset itself, where it sits out usage limits.
+    /// Returns the preset inside `Walled`, or the preset itself.
     fn inner(&self) -> &Self {
         if let Self::Walled(walls) = self { &walls.0 } else { self }
     }
 
-    fn sits_out(&self) -> bool {
+    fn waits_out(&self) -> bool {
         matches!(self, Self::Walled(_))
     }
 }
@@ -81,7 +81,7 @@ pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
     prop_oneof![2 => interactive, 2 => cycling, 1 => handover]
 }
 
-/// `interactive` with jitter.
+/// Returns `interactive` with jitter.
 pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
     let cap = option::weighted(0.5, 1_000..100_000u64);
     (1..5_000u64, cap, 0..8u32, any::<bool>(), 0.01..1.0).prop_map(
@@ -92,15 +92,15 @@ pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
     )
 }
 
-/// Any preset, with and without jitter, of which a third sits out usage limits.
+/// Returns any preset, with or without jitter; a third of them wait out usage limits.
 fn any_policy() -> impl Strategy<Value = Preset> {
     let preset = prop_oneof![3 => any_preset(), 1 => any_jittered()];
-    (preset, prop::bool::weighted(0.35)).prop_map(|(preset, sits_out)| {
-        if sits_out { Preset::Walled(Box::new(Walls(preset))) } else { preset }
+    (preset, prop::bool::weighted(0.35)).prop_map(|(preset, waits_out)| {
+        if waits_out { Preset::Walled(Box::new(Walls(preset))) } else { preset }
     })
 }
 
-/// Targets, at least one.
+/// Returns at least one target.
 pub(crate) fn any_route() -> impl Strategy<Value = Vec<Target>> {
     any_targets().prop_map(|mut targets| {
         if targets.is_empty() {
@@ -110,16 +110,16 @@ pub(crate) fn any_route() -> impl Strategy<Value = Vec<Target>> {
     })
 }
 
-/// What other turns have told of targets.
+/// Returns what other turns have reported about targets.
 fn any_health() -> impl Strategy<Value = Vec<(Target, Failure)>> {
     let target = any_route().prop_map(|targets| targets[0].clone());
     vec((target, any_failure()), 0..4)
 }
 
-/// A failure; before it the call may be put off for so long, and what it waits for may open before, after so long.
+/// A failure, optionally preceded by a hold: its length, and when it is released early.
 type Beat = (Option<(u64, Option<u64>)>, Failure);
 
-/// A story of one or two steps.
+/// Returns the failures of one or two steps.
 fn any_beats() -> impl Strategy<Value = [Vec<Beat>; 2]> {
     let hold = (1..90_000u64, option::of(0..90_000u64));
     let used_up = (1..5 * 24 * 3_600_000u64).prop_map(|hint_ms| Failure {
@@ -131,10 +131,10 @@ fn any_beats() -> impl Strategy<Value = [Vec<Beat>; 2]> {
     [vec(beat(), 0..10), vec(beat(), 0..10)]
 }
 
-/// Plays a step as far as it goes. Returns whether another call is wanted.
-fn play(story: &mut Story<Preset>, beats: Vec<Beat>) -> bool {
+/// Plays a step as far as possible. Returns whether another call is wanted.
+fn play(run: &mut RouteRun<Preset>, beats: Vec<Beat>) -> bool {
     beats.into_iter().all(|(hold, failure)| {
-        hold.is_none_or(|(wait_ms, opens_after)| story.hold(wait_ms, opens_after)) && story.fail(failure)
+        hold.is_none_or(|(wait_ms, opens_after)| run.hold(wait_ms, opens_after)) && run.fail(failure)
     })
 }
 
@@ -142,34 +142,34 @@ proptest! {
     #![proptest_config(config(20_000))]
 
     #[test]
-    fn a_route_is_taken_by_its_rules(route in any_route(), preset in any_policy(), known in any_health(), beats in any_beats()) {
-        let mut story = Story::new(route, preset.clone());
+    fn every_route_follows_its_rules(route in any_route(), preset in any_policy(), known in any_health(), beats in any_beats()) {
+        let mut run = RouteRun::new(route, preset.clone());
         for (target, failure) in &known {
-            story.health.note(START, target, failure);
+            run.health.note(START, target, failure);
         }
-        let before = story.health.clone();
+        let before = run.health.clone();
         let [first, second] = beats;
-        if !play(&mut story, first) {
-            check(&story, &preset, &before);
+        if !play(&mut run, first) {
+            check(&run, &preset, &before);
             return Ok(());
         }
-        check(&story, &preset, &before);
-        let first_step = story.happened.len();
-        story.step(1_000);
-        let health = story.health.clone();
-        if play(&mut story, second) {
-            story.answer();
+        check(&run, &preset, &before);
+        let first_step = run.happened.len();
+        run.step(1_000);
+        let health = run.health.clone();
+        if play(&mut run, second) {
+            run.answer();
         }
-        story.happened.drain(..first_step);
-        check(&story, &preset, &health);
+        run.happened.drain(..first_step);
+        check(&run, &preset, &health);
     }
 }
 
-/// Everything that must hold within a step, before which this was known.
-fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
-    let targets = &story.turn.settings().targets;
-    let happened = story.transcript();
-    let calls: Vec<(Millis, usize)> = story
+/// Checks everything that must hold within a step; `before` is what was known at its start.
+fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
+    let targets = &run.turn.settings().targets;
+    let happened = run.transcript();
+    let calls: Vec<(Millis, usize)> = run
         .happened
         .iter()
         .filter_map(|fact| match fact {
@@ -179,30 +179,30 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
         .collect();
     if let Some(most) = preset.max_retries() {
         let most = most as usize + 1;
-        // Handovers do not count: after each wait, and once the schedule is over, every target may be asked once.
+        // Handovers do not count. After each wait, and once the schedule is exhausted, every target may be asked once.
         let most =
             if matches!(preset.inner(), Preset::Handover(_)) { (most + 1) * targets.len() } else { most };
-        // Neither do calls that were put off, nor waits for usage limits.
+        // Neither do holds and waits for usage limits.
         let uncounted = |fact: &&Happened| match fact {
             Happened::Held { .. } => true,
             Happened::Told(event) => wall_wait(preset, event).is_some(),
             _ => false,
         };
-        let uncounted = story.happened.iter().filter(uncounted).count();
-        let most = if preset.sits_out() && matches!(preset.inner(), Preset::Handover(_)) {
+        let uncounted = run.happened.iter().filter(uncounted).count();
+        let most = if preset.waits_out() && matches!(preset.inner(), Preset::Handover(_)) {
             most * (uncounted + 1)
         } else {
             most + uncounted
         };
         assert!(calls.len() <= most, "{} calls: {happened}", calls.len());
     }
-    check_walls(story, preset, &happened);
+    check_walls(run, preset, &happened);
     let mut seen: Vec<(Millis, usize, &Failure)> = Vec::new();
-    // Whether the hint of the next call, and of the last one, may be cut short.
+    // Whether the hints of the next and the last call may be cut short.
     let (mut clamped, mut was_clamped, mut refused) = (false, false, Vec::new());
-    // Retries of the step that are none of the preset's.
+    // Retries of the step that do not count against the preset.
     let mut uncounted = 0;
-    for fact in &story.happened {
+    for fact in &run.happened {
         match fact {
             Happened::Told(
                 event @ EventBody::ProviderRetry {
@@ -214,13 +214,13 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
                     ..
                 },
             ) => {
-                // A call that was put off is the same call after its wait.
-                // One for a usage limit does not say again that an earlier hint was cut short.
+                // A call that was put off is the same call after its wait. A wait for a usage limit does not repeat
+                // that an earlier hint was cut short.
                 let says_nothing = shared.is_some() || wall_wait(preset, event).is_some();
                 clamped = *is_clamped == Some(true) || (says_nothing && was_clamped);
-                // A wait for others, or for a usage limit, is not the preset's.
+                // A wait for others, or for a usage limit, was not decided by the preset.
                 let is_own =
-                    shared.is_none() && (!preset.sits_out() || *category != Some(Category::QuotaExhausted));
+                    shared.is_none() && (!preset.waits_out() || *category != Some(Category::QuotaExhausted));
                 if let Preset::Interactive(Interactive { max_delay: Some(cap), .. }) = preset.inner()
                     && is_own
                 {
@@ -231,7 +231,7 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
                     && is_own
                     && *delay_ms > 0
                 {
-                    // A usage limit is taken to last a minute where nobody says how long.
+                    // A usage limit without a known end is assumed to last a minute.
                     let lasts = |failure: &Failure| {
                         failure.hint_ms.is_some() || failure.category == Category::QuotaExhausted
                     };
@@ -269,7 +269,7 @@ fn check(story: &Story<Preset>, preset: &Preset, before: &Health) {
     }
 }
 
-/// A wait is the doubled one, spread by the jitter; if it `is_plain`, nothing makes it longer.
+/// Checks that a wait is the doubled one with jitter. If `is_plain`, nothing else may lengthen it.
 fn check_spread(preset: &Interactive, attempt: u32, delay_ms: u64, is_plain: bool, happened: &str) {
     let doubled = preset.base.as_millis() as f64 * 2f64.powi(attempt as i32);
     let (least, most) = (doubled * (1.0 - preset.jitter), doubled * (1.0 + preset.jitter));
@@ -281,22 +281,22 @@ fn check_spread(preset: &Interactive, attempt: u32, delay_ms: u64, is_plain: boo
     );
 }
 
-/// How long a turn waits for a usage limit, if this says so.
+/// Returns the length of the wait if the event is a wait for a usage limit.
 fn wall_wait(preset: &Preset, event: &EventBody) -> Option<u64> {
     match event {
         EventBody::ProviderRetry {
             delay_ms, category: Some(Category::QuotaExhausted), shared: None, ..
-        } if preset.sits_out() && *delay_ms > 0 => Some(*delay_ms),
+        } if preset.waits_out() && *delay_ms > 0 => Some(*delay_ms),
         _ => None,
     }
 }
 
-/// The waits for usage limits: up to 7 days in all. Of the only target, none is shorter than the provider says, and a guess is
-/// between 15 min and 6 h.
-fn check_walls(story: &Story<Preset>, preset: &Preset, happened: &str) {
+/// Checks the waits for usage limits: at most 7 days in total. If there is one target, no wait is shorter than the
+/// hint, and an estimate is between 15 min and 6 h.
+fn check_walls(run: &RouteRun<Preset>, preset: &Preset, happened: &str) {
     let (mut waited, mut hint) = (0, None);
-    let is_only = story.turn.settings().targets.len() == 1;
-    for fact in &story.happened {
+    let is_only = run.turn.settings().targets.len() == 1;
+    for fact in &run.happened {
         match fact {
             Happened::Failed { failure, .. } => hint = failure.hint_ms,
             Happened::Told(event) => {
@@ -317,7 +317,7 @@ fn check_walls(story: &Story<Preset>, preset: &Preset, happened: &str) {
     assert!(waited <= 7 * 24 * 3_600_000, "{waited} ms for usage limits: {happened}");
 }
 
-/// Whether the target that failed so is not asked again in the step. A usage limit passes, if it is known when.
+/// Whether a target that failed like this is not asked again in the step. A usage limit with a known end passes.
 fn is_final(preset: &Preset, failure: &Failure) -> bool {
     let is_wall = failure.category == Category::QuotaExhausted
         && match preset {
@@ -338,7 +338,7 @@ fn concerns(preset: &Preset, failure: &Failure, failed: &Target, next: &Target) 
     }
 }
 
-/// A target that was not the last one is asked only where nothing is known against it, and not again without a wait.
+/// Checks that a different target is asked only if it has no mark, and not twice without a wait.
 fn check_move(
     preset: &Preset,
     before: &Health,
@@ -352,7 +352,7 @@ fn check_move(
         return;
     }
     let Some((_, last, _)) = seen.last() else { return };
-    // A newer hint replaces what was known before.
+    // A newer hint replaces an older one.
     let is_renewed = seen.iter().any(|(_, failed, failure)| {
         let (failed, next) = (&targets[*failed], &targets[target]);
         failure.hint_ms.is_some() && (failed.credential == next.credential || failed.model == next.model)

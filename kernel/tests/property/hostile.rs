@@ -1,4 +1,4 @@
-//! The machine alone, told anything in any order by anyone at any time.
+//! The turn alone, given any input in any order at any time.
 
 use everturn_kernel::{
     Answer, Assessment, Effect, Effects, FinishReason, Input, Millis, Op, Prompt, ReviewAnswer, Settings,
@@ -30,12 +30,12 @@ proptest! {
     #![proptest_config(config(1_500))]
 
     #[test]
-    fn the_revision_moves_with_all_that_must_be_saved(settings in any_settings(), schedule in any_delays(), moves in any_moves()) {
+    fn the_revision_changes_with_everything_that_must_be_saved(settings in any_settings(), schedule in any_delays(), moves in any_moves()) {
         Trial::new(settings, schedule, true).run(moves, false);
     }
 }
 
-/// A turn, told things; after each of them all that must hold is looked at.
+/// A turn under test. After each input, all invariants are checked.
 struct Trial {
     turn: Turn,
     now: Millis,
@@ -43,7 +43,7 @@ struct Trial {
     settings: Settings,
     fx: Effects,
     invariants: Invariants,
-    /// Whether what is saved is looked at too, which takes longer.
+    /// Whether to check the saved form too, which takes longer.
     saved: bool,
 }
 
@@ -68,14 +68,14 @@ impl Trial {
         if stop {
             self.tell(&Input::Abort);
         }
-        self.go_on_calmly();
+        self.finish_undisturbed();
         self.invariants.end().expect("the end");
         self.tell(&Input::Recover);
         self.tell(&Input::Abort);
     }
 
-    /// From wherever it is, a turn that nothing happens to any more comes to its end.
-    fn go_on_calmly(&mut self) {
+    /// Drives the turn from its present state to its end without further disturbances.
+    fn finish_undisturbed(&mut self) {
         for _ in 0..200 {
             match self.turn.want() {
                 Want::Stream(op) => {
@@ -116,7 +116,7 @@ impl Trial {
                 Want::Nothing => return,
             }
         }
-        panic!("the turn does not come to its end: {:?}", self.turn.want());
+        panic!("the turn does not end: {:?}", self.turn.want());
     }
 
     fn tell(&mut self, input: &Input) {
@@ -124,8 +124,8 @@ impl Trial {
         let applies = applies(&before, input, self.now);
         self.turn.handle(self.now, input.clone(), &self.schedule, &mut self.fx);
         if !applies {
-            assert_eq!(self.turn, before, "changed by what does not apply: {input:?}");
-            assert!(self.fx.is_empty(), "told or kept because of what does not apply: {input:?}");
+            assert_eq!(self.turn, before, "changed by an inapplicable input: {input:?}");
+            assert!(self.fx.is_empty(), "an inapplicable input had effects: {input:?}");
         }
         self.check_wants();
         self.check_retry(&before, input);
@@ -158,12 +158,12 @@ impl Trial {
         match turn.want() {
             Want::Tools { until, .. } => {
                 let reviews = turn.running_reviews().count();
-                assert!(running + reviews > 0 || until.is_some(), "tools are waited for, none runs");
+                assert!(running + reviews > 0 || until.is_some(), "the turn waits for tools, but none runs");
             }
             Want::Person { .. } => {
                 assert!(
                     running == 0 && turn.asked_calls().count() > 0,
-                    "people are waited for, none is asked"
+                    "the turn waits for people, but none is asked"
                 );
             }
             Want::Stream(_) => {
@@ -178,7 +178,7 @@ impl Trial {
         assert_eq!(waits, matches!(turn.want(), Want::Wake(..)));
     }
 
-    /// A wait is never shorter than the schedule or the provider asked for, and ends when it was told to.
+    /// Checks that a wait is never shorter than the schedule or the provider asked for, and ends on time.
     fn check_retry(&mut self, before: &Turn, input: &Input) {
         if let (Want::Stream(failed), Want::Wake(next, at)) = (before.want(), self.turn.want()) {
             assert_eq!(next, Op { step: failed.step, attempt: failed.attempt + 1 });
@@ -187,7 +187,7 @@ impl Trial {
                 return;
             }
             let attempt = self.turn.retry().expect("a waiting turn knows its retry").attempt;
-            // Those that a person asked for are none of the schedule's.
+            // Retries requested by a person are not the schedule's.
             let scheduled = self.schedule.get(attempt - asked(&self.turn)).expect("it was scheduled");
             let hint = match input {
                 Input::Provider(_, StreamEvent::Failed(failure)) => {
@@ -232,7 +232,7 @@ impl Trial {
         assert_eq!(
             moved,
             must || lasting(before, eager) != lasting(&self.turn, eager),
-            "the revision moves iff what lasts does, or it is told to"
+            "the revision changes exactly if the durable state does, or on a checkpoint"
         );
     }
 
@@ -246,12 +246,12 @@ impl Trial {
             }
             self.invariants.see_effect(&effect).expect("the effect");
         }
-        assert_eq!(was, binding, "binding = there is more than deltas");
+        assert_eq!(was, binding, "effects are binding if there is more than deltas");
         assert!(!self.fx.is_binding() && self.fx.is_empty());
     }
 }
 
-/// What the documentation says of an input: whether it may change anything.
+/// Whether an input may change anything, according to its documentation.
 fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
     let want = turn.want();
     let runs = |id: &str| turn.running_calls().any(|call| call.id == id);
@@ -307,23 +307,23 @@ fn is_held(turn: &Turn) -> bool {
     saved["phase"]["held"] == true
 }
 
-/// Whether watchers were told that the call is silent, and of nothing else.
+/// Whether subscribers were told that the call is silent, and nothing else.
 fn is_silent(turn: &Turn) -> bool {
     let phase = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON")["phase"].take();
     phase["isSilent"] == true && phase["firstTokenAt"].is_null() && phase["usage"].is_null()
 }
 
-/// How many retries of the step a person asked for while the provider was silent.
+/// Returns how many retries of the step a person requested while the provider was silent.
 fn asked(turn: &Turn) -> u32 {
     let phase = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON")["phase"].take();
     phase["uncounted"].as_u64().unwrap_or(0).try_into().expect("few")
 }
 
-/// The saved form without what is streamed again after a crash.
+/// Returns the saved form without what is streamed again after a crash.
 fn lasting(turn: &Turn, eager: bool) -> Value {
     let mut json = serde_json::to_value(turn.snapshot()).expect("a snapshot is JSON");
     json["revision"].take();
-    // Follows from the rest.
+    // Derived from the rest.
     json["version"].take();
     json["firstTokenAt"].take();
     if json["phase"]["state"] == "streaming" {

@@ -5,16 +5,17 @@ use everturn_testkit::strategy::{any_event, any_input, any_moment, any_review_an
 use everturn_wire::OutputStream;
 use proptest::{collection::vec, prelude::*, sample::Index};
 
-/// Something that happens. Most of them fit the phase that the turn is in; others are late, early or made up.
+/// Something that happens. Most moves fit the turn's phase; others are late, early or invented.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
-    /// The call that is wanted says something.
+    /// The wanted call yields an event.
     Speak(StreamEvent),
-    /// A running tool is done.
+    /// A running tool finishes.
     Answer(Index, ToolAnswer),
-    /// A running tool prints.
+    /// A running tool produces output.
     Print(Index, String),
-    /// A person answers a request for approval: allows it, and the whole tool.
+    /// A person answers a request for approval: whether the call is allowed, and whether that applies to the whole
+    /// tool.
     Decide(Index, bool, bool),
     /// A reviewer answers.
     Review(Index, ReviewAnswer),
@@ -28,7 +29,7 @@ pub(crate) enum Move {
 }
 
 impl Move {
-    /// As an input, in view of what the turn wants.
+    /// Converts the move to an input that fits what the turn wants.
     pub(crate) fn input(self, turn: &Turn, now: &mut Millis) -> Option<Input> {
         let running = |index: &Index| {
             let calls: Vec<_> = turn.running_calls().map(|call| call.id.clone()).collect();

@@ -1,4 +1,4 @@
-//! Whole stories through the driver: random models, tools and people.
+//! Random models, tools and people, run through the driver.
 
 use everturn_testkit::{Run, World, strategy::any_script};
 use proptest::prelude::*;
@@ -9,9 +9,9 @@ proptest! {
     #![proptest_config(config(4_000))]
 
     #[test]
-    fn every_story_has_its_end(script in any_script()) {
+    fn every_script_ends(script in any_script()) {
         let mut world = World::new(script);
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
     }
 }
@@ -19,15 +19,15 @@ proptest! {
 proptest! {
     #![proptest_config(config(1_500))]
 
-    /// Not what a calm story does, but never what breaks an invariant.
+    /// Crashes may change the outcome, but never break an invariant.
     #[test]
-    fn every_story_in_which_processes_end_has_its_end(script in any_script(), first in 0..60u32, second in 0..60u32) {
+    fn every_script_ends_despite_crashes(script in any_script(), first in 0..60u32, second in 0..60u32) {
         let mut world = World::new(script);
         world.crash_at(first);
         if world.begin() == Run::Crashed {
             world.crash_at(second);
         }
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
     }
 }

@@ -1,4 +1,4 @@
-//! A turn that tries another one again: same history, no new message.
+//! A turn that repeats another: same history, no new message.
 
 use everturn_kernel::{Effect, Effects, FinishReason, Input, NoRetry, Op, Settings, StreamEvent, Turn, Want};
 use everturn_wire::{DoneReason, EventBody, Role};
@@ -6,7 +6,7 @@ use everturn_wire::{DoneReason, EventBody, Role};
 use everturn_testkit::START;
 
 #[test]
-fn it_keeps_and_tells_no_message_and_answers() {
+fn a_repeated_turn_adds_no_message_and_answers() {
     let mut fx = Effects::new();
     let (id, again) = ("t-2".into(), "t-1".into());
     let mut turn = Turn::begin_again(id, Settings::default(), again, START, &mut fx);

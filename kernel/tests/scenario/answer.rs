@@ -1,4 +1,4 @@
-//! Calm answers: order, timings, tokens, reasons, stops.
+//! Successful answers: order, timings, tokens, reasons, stops.
 
 use everturn_kernel::{FinishReason, Input, Prompt, StreamEvent};
 use everturn_wire::{Image, Usage};
@@ -11,7 +11,7 @@ use everturn_testkit::{
 };
 
 #[test]
-fn a_calm_turn() {
+fn a_turn_without_trouble() {
     let answer = vec![
         Beat::Wait(120),
         Beat::Say(StreamEvent::Reasoning("hm, ".into())),
@@ -45,8 +45,8 @@ fn a_calm_turn() {
 #[test]
 fn the_time_to_the_first_token_is_that_of_the_last_attempt() {
     let slow = vec![Beat::Wait(70), text("Hello"), finish(FinishReason::Stop)];
-    let story = play(&Script { steps: vec![vec![overloaded(), slow]], ..Script::default() });
-    assert!(story.contains(" 5070 step-complete decodeMs=0 genTotalMs=70 ttftMs=70"), "{story}");
+    let transcript = play(&Script { steps: vec![vec![overloaded(), slow]], ..Script::default() });
+    assert!(transcript.contains(" 5070 step-complete decodeMs=0 genTotalMs=70 ttftMs=70"), "{transcript}");
 }
 
 #[test]
@@ -54,16 +54,16 @@ fn tokens_are_summed_and_the_context_is_that_of_the_last_step() {
     let asks = vec![call("a", "read"), usage(100, 20), finish(FinishReason::ToolCalls)];
     let answer = vec![text("Hello"), usage(130, 7), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![asks], vec![answer]], ..Script::default() });
-    let turn = world.begin().sealed().expect("it ends");
-    let story = world.log().transcript();
+    let turn = world.begin().sealed().expect("the turn ends");
+    let transcript = world.log().transcript();
     let done = "done contextSize=137 durationMs=10 firstTokenMs=0 reason=\"stop\" usage={\"inputTokens\":230,\"outputTokens\":27}";
-    assert!(story.contains(done), "{story}");
+    assert!(transcript.contains(done), "{transcript}");
     let sum = Usage { input_tokens: 230, output_tokens: 27, ..Usage::default() };
     assert_eq!((turn.usage(), turn.context_size(), turn.steps()), (Some(sum), Some(137), 2));
 }
 
 #[test]
-fn the_providers_reason_is_told() {
+fn the_providers_finish_reason_is_published() {
     let other = |word: &str| FinishReason::Other(word.into());
     for (reason, told) in [
         (FinishReason::Stop, "stop"),
@@ -72,13 +72,14 @@ fn the_providers_reason_is_told() {
         (FinishReason::ContentFilter, "content-filter"),
         (other("end_turn"), "end_turn"),
         (other("length"), "length"),
-        // These mean something else here.
+        // These words are reserved here.
         (other("error"), "provider-error"),
         (other("aborted"), "provider-aborted"),
         (other("max-steps"), "provider-max-steps"),
     ] {
-        let story = play(&Script { steps: vec![vec![vec![text("x"), finish(reason)]]], ..Script::default() });
-        assert!(story.contains(&format!("reason=\"{told}\"")), "{story}");
+        let transcript =
+            play(&Script { steps: vec![vec![vec![text("x"), finish(reason)]]], ..Script::default() });
+        assert!(transcript.contains(&format!("reason=\"{told}\"")), "{transcript}");
     }
 }
 
@@ -110,32 +111,32 @@ fn a_stop_of_a_retried_call_ends_its_series() {
         outside: vec![(5_100, Input::Abort)],
         ..Script::default()
     };
-    let story = play(&script);
-    assert!(story.contains(" 5100 retry-ended attempts=1 outcome=\"cancelled\""), "{story}");
+    let transcript = play(&script);
+    assert!(transcript.contains(" 5100 retry-ended attempts=1 outcome=\"cancelled\""), "{transcript}");
 }
 
 #[test]
-fn a_prompt_may_be_an_image_alone() {
+fn a_prompt_may_consist_of_an_image() {
     let images = vec![Image { url: "https://x/y.png".into(), mime_type: None }];
-    let story = play(&Script {
+    let transcript = play(&Script {
         prompt: Prompt { text: String::new(), images },
         steps: vec![vec![says("a cat")]],
         ..Script::default()
     });
     assert!(
-        story.starts_with("    0 | User image url=\"https://x/y.png\"\n    0 user-message text=\"\"\n"),
-        "{story}"
+        transcript.starts_with("    0 | User image url=\"https://x/y.png\"\n    0 user-message text=\"\"\n"),
+        "{transcript}"
     );
 }
 
 #[test]
-fn what_is_said_after_the_end_is_not_heard() {
+fn events_after_the_end_are_ignored() {
     let chatty = vec![text("Hello"), finish(FinishReason::Stop), text("more"), finish(FinishReason::Length)];
     let calm = play(&Script { steps: vec![vec![says("Hello")]], ..Script::default() });
     assert_eq!(play(&Script { steps: vec![vec![chatty]], ..Script::default() }), calm);
 }
 
-/// A hundred pieces that are there all at once.
+/// A hundred deltas that are ready at once.
 fn flood() -> Script {
     let mut pieces = vec![text("x"); 100];
     pieces.push(finish(FinishReason::Stop));
@@ -144,14 +145,14 @@ fn flood() -> Script {
 
 #[test]
 fn a_flood_of_text_does_not_delay_a_stop() {
-    let story = play(&Script { outside: vec![(0, Input::Abort)], ..flood() });
-    assert!(!story.contains("text-delta") && story.contains("reason=\"aborted\""), "{story}");
+    let transcript = play(&Script { outside: vec![(0, Input::Abort)], ..flood() });
+    assert!(!transcript.contains("text-delta") && transcript.contains("reason=\"aborted\""), "{transcript}");
 }
 
 #[test]
-fn a_flood_of_text_is_told_in_batches_while_it_comes() {
+fn a_flood_of_text_is_published_in_batches() {
     let mut world = World::new(flood());
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     let facts = world.log().pick(|fact| Some(fact.clone()));
     let batches: Vec<_> = facts
         .split(|fact| matches!(fact, Fact::Saved | Fact::Unsaved))
@@ -160,6 +161,6 @@ fn a_flood_of_text_is_told_in_batches_while_it_comes() {
         })
         .filter(|deltas| *deltas > 0)
         .collect();
-    // The last ones go with what ends the step.
+    // The last ones are published with the end of the step.
     assert_eq!(batches, [32, 32, 32, 4]);
 }

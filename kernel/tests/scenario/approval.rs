@@ -1,4 +1,4 @@
-//! Approvals: a call waits for a person, as long as it takes.
+//! Approvals: a call waits for a person for any length of time.
 
 use everturn_kernel::{Answer, Approval, Check, FinishReason, Input, Settings, ToolAnswer, Wait, Want};
 use insta::assert_snapshot;
@@ -15,8 +15,8 @@ fn asks(calls: &[(&str, &str)]) -> Vec<Beat> {
     calls.chain([finish(FinishReason::ToolCalls)]).collect()
 }
 
-/// A model that calls these tools; `write` and `delete` need approval.
-fn story(calls: &[(&str, &str)]) -> Script {
+/// Returns a script in which the model calls these tools. `write` and `delete` need approval.
+fn script_of(calls: &[(&str, &str)]) -> Script {
     let approval = Approval { reason: Some("it changes files".into()), within_ms: None };
     let checks = ["write", "delete"].map(|name| (name.to_owned(), Check::Person(approval.clone())));
     Script {
@@ -50,7 +50,7 @@ fn says_later(after_ms: u64, answer: Answer) -> (u64, Input) {
 
 #[test]
 fn a_call_runs_when_a_person_allows_it_and_the_others_do_not_wait() {
-    let script = story(&[("a", "write"), ("b", "read")]);
+    let script = script_of(&[("a", "write"), ("b", "read")]);
     let person = Some(Person { after_ms: 3_600_000, allows: true });
     assert_snapshot!(play(&Script { person, ..script }), @r#"
         0 | User text text="Hi"
@@ -83,7 +83,7 @@ fn a_call_runs_when_a_person_allows_it_and_the_others_do_not_wait() {
 #[test]
 fn a_denial_is_a_result_that_says_so() {
     let denied = Answer { reason: Some("not on Fridays".into()), ..answer("a", false) };
-    let script = Script { outside: vec![says_later(50, denied)], ..story(&[("a", "write")]) };
+    let script = Script { outside: vec![says_later(50, denied)], ..script_of(&[("a", "write")]) };
     assert_snapshot!(play(&script), @r#"
         0 | User text text="Hi"
         0 user-message text="Hi"
@@ -108,11 +108,11 @@ fn a_denial_is_a_result_that_says_so() {
 
 #[test]
 fn nobody_answers_in_time_and_the_call_is_denied() {
-    let script = within(story(&[("a", "write"), ("b", "write")]), 60_000);
+    let script = within(script_of(&[("a", "write"), ("b", "write")]), 60_000);
     let allowed = says_later(59_999, answer("b", true));
     let world = |parks| {
         let mut world = World::new(Script { outside: vec![allowed.clone()], parks, ..script.clone() });
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
         world
     };
@@ -134,8 +134,8 @@ fn a_late_second_or_misdirected_answer_changes_nothing() {
         says_later(45, answer("a", false)),
         says_later(60, answer("a", false)),
     ];
-    let mut world = World::new(Script { outside, ..story(&[("a", "write"), ("b", "read")]) });
-    world.run().sealed().expect("it ends");
+    let mut world = World::new(Script { outside, ..script_of(&[("a", "write"), ("b", "read")]) });
+    world.run().sealed().expect("the turn ends");
     world.check();
     assert_eq!(results(&world), [("b".to_owned(), "ok".to_owned()), ("a".into(), "ok".into())]);
     assert_eq!(verdicts(&world), [("a".to_owned(), Verdict::Allowed)]);
@@ -146,22 +146,22 @@ fn one_answer_can_be_for_all_calls_of_the_tool_that_wait() {
     let whole = Answer { whole_tool: true, ..answer("b", true) };
     let calls = [("a", "write"), ("b", "write"), ("c", "delete")];
     let outside = vec![says_later(10, whole), says_later(90, answer("c", false))];
-    let mut world = World::new(Script { outside, ..story(&calls) });
-    world.run().sealed().expect("it ends");
+    let mut world = World::new(Script { outside, ..script_of(&calls) });
+    world.run().sealed().expect("the turn ends");
     world.check();
     let allowed = |id: &str| (id.to_owned(), Verdict::Allowed);
     assert_eq!(verdicts(&world), [allowed("b"), allowed("a"), ("c".into(), Verdict::Denied)]);
 }
 
 #[test]
-fn who_answered_is_kept_with_the_result() {
+fn the_persons_name_is_kept_with_the_result() {
     let (name, via) = (Some("Ada".to_owned()), Some("page".to_owned()));
     let whole = Answer { whole_tool: true, name: name.clone(), via: via.clone(), ..answer("b", true) };
     let no = Answer { reason: Some("not on Fridays".into()), whole_tool: true, ..answer("c", false) };
     let calls = [("a", "write"), ("b", "write"), ("c", "delete"), ("d", "read")];
     let outside = vec![says_later(10, whole), says_later(90, no)];
-    let mut world = World::new(Script { outside, ..story(&calls) });
-    world.run().sealed().expect("it ends");
+    let mut world = World::new(Script { outside, ..script_of(&calls) });
+    world.run().sealed().expect("the turn ends");
     world.check();
     let allowed = Decision {
         scope: Some(ApprovalScope::Conversation),
@@ -185,16 +185,16 @@ fn who_answered_is_kept_with_the_result() {
 }
 
 #[test]
-fn that_nobody_answered_is_kept_with_the_result() {
-    let mut world = World::new(within(story(&[("a", "write")]), 60_000));
-    world.run().sealed().expect("it ends");
+fn a_missing_answer_is_kept_with_the_result() {
+    let mut world = World::new(within(script_of(&[("a", "write")]), 60_000));
+    world.run().sealed().expect("the turn ends");
     let timed_out = Decision::new(Decider::Person, Verdict::TimedOut);
     assert_eq!(decisions(&world), [("a".to_owned(), vec![timed_out])]);
 }
 
 #[test]
 fn a_stop_ends_the_wait_and_says_so() {
-    let script = Script { outside: vec![(500, Input::Abort)], ..story(&[("a", "write")]) };
+    let script = Script { outside: vec![(500, Input::Abort)], ..script_of(&[("a", "write")]) };
     let mut world = World::new(Script { parks: true, ..script });
     assert!(matches!(world.run(), Run::Sealed(_)));
     world.check();
@@ -202,9 +202,9 @@ fn a_stop_ends_the_wait_and_says_so() {
 }
 
 #[test]
-fn the_wait_is_left_to_the_host_and_outlives_any_number_of_restarts() {
+fn the_host_may_park_the_wait_and_it_outlives_restarts() {
     let settings = Settings { max_recoveries: 0, ..Settings::default() };
-    let mut world = World::new(Script { settings, parks: true, ..story(&[("a", "write")]) });
+    let mut world = World::new(Script { settings, parks: true, ..script_of(&[("a", "write")]) });
     let Run::Left(turn, Want::Person { step: 0, until: None }) = world.begin() else {
         panic!("{}", world.transcript())
     };
@@ -224,8 +224,8 @@ fn the_wait_is_left_to_the_host_and_outlives_any_number_of_restarts() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_makes_no_wait_longer_than_decided() {
-    let mut world = World::new(Script { parks: true, ..within(story(&[("a", "write")]), 60_000) });
+fn a_clock_set_back_does_not_lengthen_the_wait() {
+    let mut world = World::new(Script { parks: true, ..within(script_of(&[("a", "write")]), 60_000) });
     assert!(
         matches!(world.begin(), Run::Left(_, Want::Person { until: Some(at), .. }) if at == START.plus(60_000))
     );
@@ -239,8 +239,8 @@ fn a_clock_that_was_set_back_makes_no_wait_longer_than_decided() {
 #[test]
 fn a_refused_call_is_answered_and_asks_nobody() {
     let checks = vec![("write".into(), Check::Refused("(tool failed: denied by policy)".into()))];
-    let mut world = World::new(Script { checks, ..story(&[("a", "write"), ("b", "read")]) });
-    world.run().sealed().expect("it ends");
+    let mut world = World::new(Script { checks, ..script_of(&[("a", "write"), ("b", "read")]) });
+    world.run().sealed().expect("the turn ends");
     world.check();
     let refused = "(tool failed: denied by policy)";
     assert_eq!(results(&world), [("a".to_owned(), refused.to_owned()), ("b".into(), "ok".into())]);
@@ -249,7 +249,7 @@ fn a_refused_call_is_answered_and_asks_nobody() {
 
 #[test]
 fn an_eager_tool_waits_for_the_end_of_the_stream_to_ask() {
-    let mut script = story(&[]);
+    let mut script = script_of(&[]);
     script.settings = Settings { eager_tools: true, ..Settings::default() };
     script.steps[0] = vec![vec![
         call("a", "write"),
@@ -260,7 +260,7 @@ fn an_eager_tool_waits_for_the_end_of_the_stream_to_ask() {
     ]];
     script.person = Some(Person { after_ms: 5, allows: true });
     let mut world = World::new(script);
-    world.run().sealed().expect("it ends");
+    world.run().sealed().expect("the turn ends");
     world.check();
     let ran = world.log().pick_at(|at, fact| match fact {
         Fact::Ran { id, .. } => Some((at.since(START), id.clone())),
@@ -278,7 +278,7 @@ fn results(world: &World) -> Vec<(String, String)> {
     })
 }
 
-/// What is kept with the results of calls.
+/// Returns the decisions kept with the results.
 fn decisions(world: &World) -> Vec<(String, Vec<Decision>)> {
     world.log().pick(|fact| match fact {
         Fact::Kept(_, Chunk::ToolResult { tool_call_id, decisions, .. }) => {

@@ -1,4 +1,4 @@
-//! Calls that whoever began the turn runs.
+//! Calls that the caller runs.
 
 use everturn_kernel::{Approval, Arguments, Check, FinishReason, Input, StreamEvent, ToolAnswer, ToolCall};
 use everturn_testkit::{
@@ -9,8 +9,8 @@ use everturn_testkit::{
 use everturn_wire::{CallerCall, EventBody};
 use insta::assert_snapshot;
 
-/// A model that makes these calls; those of `weather` are for the caller, those of `write` need approval.
-fn story(calls: Vec<Beat>) -> Script {
+/// Returns a script in which the model makes these calls. `weather` is for the caller, and `write` needs approval.
+fn script_of(calls: Vec<Beat>) -> Script {
     let checks =
         [("weather".to_owned(), Check::Caller), ("write".into(), Check::Person(Approval::default()))];
     let calls = calls.into_iter().chain([finish(FinishReason::ToolCalls)]).collect();
@@ -32,7 +32,7 @@ fn handed(world: &World) -> Vec<CallerCall> {
 
 #[test]
 fn the_turn_ends_with_the_calls_once_the_others_are_done() {
-    assert_snapshot!(play(&story(vec![call("w", "weather"), call("r", "read")])), @r#"
+    assert_snapshot!(play(&script_of(vec![call("w", "weather"), call("r", "read")])), @r#"
         0 | User text text="Hi"
         0 user-message text="Hi"
         0 turn-start
@@ -56,9 +56,9 @@ fn the_turn_ends_with_the_calls_once_the_others_are_done() {
 fn it_waits_for_a_person_first() {
     for parks in [false, true] {
         let person = Some(Person { after_ms: 3_600_000, allows: true });
-        let script = story(vec![call("w", "weather"), call("x", "write")]);
+        let script = script_of(vec![call("w", "weather"), call("x", "write")]);
         let mut world = World::new(Script { person, parks, ..script });
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
         let ran = world.log().pick(|fact| match fact {
             Fact::Ran { name, .. } => Some(name.clone()),
@@ -70,21 +70,21 @@ fn it_waits_for_a_person_first() {
 }
 
 #[test]
-fn a_call_that_cannot_be_read_is_not_handed_over() {
+fn a_call_with_malformed_arguments_is_not_handed_over() {
     let arguments = Arguments::Malformed { raw: "{".into(), reason: "it ends early".into() };
     let malformed = ToolCall { id: "w".into(), name: "weather".into(), arguments, echo: None };
-    let mut world = World::new(story(vec![Beat::Say(StreamEvent::ToolCall(malformed))]));
-    let turn = world.run().sealed().expect("it ends");
+    let mut world = World::new(script_of(vec![Beat::Say(StreamEvent::ToolCall(malformed))]));
+    let turn = world.run().sealed().expect("the turn ends");
     world.check();
     assert!(handed(&world).is_empty());
-    assert_eq!(turn.steps(), 2, "the model is told, and asked again");
+    assert_eq!(turn.steps(), 2, "the model gets the error and is asked again");
 }
 
 #[test]
 fn a_turn_that_is_stopped_hands_nothing_over() {
-    let script = story(vec![call("w", "weather"), call("r", "read")]);
+    let script = script_of(vec![call("w", "weather"), call("r", "read")]);
     let mut world = World::new(Script { outside: vec![(5, Input::Abort)], ..script });
-    world.run().sealed().expect("it ends");
+    world.run().sealed().expect("the turn ends");
     world.check();
     assert!(handed(&world).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Compaction: a history that does not fit is summarized, and the step asked again.
+//! Compaction: a history that does not fit is summarized, and the step is asked again.
 
 use everturn_kernel::{
     Budget, Compaction, Effects, FinishReason, Input, Op, Prompt, Settings, StreamEvent, Target, Turn,
@@ -18,8 +18,8 @@ fn settings() -> Settings {
     Settings { compaction: Some(Compaction::default()), ..Settings::default() }
 }
 
-/// One step with these attempts, and these for each summary.
-fn story(attempts: Vec<Vec<Beat>>, summaries: Vec<Vec<Beat>>) -> Script {
+/// Returns a script of one step with these attempts, and these replies for the summaries.
+fn script_of(attempts: Vec<Vec<Beat>>, summaries: Vec<Vec<Beat>>) -> Script {
     Script { settings: settings(), summaries, ..Script::one_step(attempts) }
 }
 
@@ -40,7 +40,7 @@ fn failure(turn: &Turn) -> Option<&Failure> {
 
 #[test]
 fn an_overflow_is_summarized_once_and_the_same_step_is_asked_again() {
-    let script = story(vec![overflow(), says("It rains.")], summarized());
+    let script = script_of(vec![overflow(), says("It rains.")], summarized());
     assert_snapshot!(play(&script), @r#"
         0 | User text text="Hi"
         0 user-message text="Hi"
@@ -69,7 +69,7 @@ fn without_a_compactor_an_overflow_ends_the_turn() {
 
 #[test]
 fn a_history_that_still_does_not_fit_ends_the_turn() {
-    let (world, turn) = run(&story(vec![overflow(), overflow(), says("never")], summarized()));
+    let (world, turn) = run(&script_of(vec![overflow(), overflow(), says("never")], summarized()));
     assert_eq!((calls(&world).len(), outcomes(&world)), (3, vec![CompactionOutcome::Summarized]));
     assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::ContextOverflow));
 }
@@ -79,7 +79,7 @@ fn each_step_may_overflow() {
     let calls_tool = vec![call("a", "read"), finish(FinishReason::ToolCalls)];
     let script = Script {
         steps: vec![vec![overflow(), calls_tool], vec![overflow(), says("Done")]],
-        ..story(Vec::new(), summarized())
+        ..script_of(Vec::new(), summarized())
     };
     let (world, turn) = run(&script);
     assert_eq!(calls(&world), ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]);
@@ -89,7 +89,7 @@ fn each_step_may_overflow() {
 #[test]
 fn a_call_for_a_summary_is_retried_like_any_other() {
     let summaries = vec![overloaded(), overloaded(), vec![summary("Weather.")]];
-    let script = story(vec![overloaded(), overflow(), overloaded(), says("It rains.")], summaries);
+    let script = script_of(vec![overloaded(), overflow(), overloaded(), says("It rains.")], summaries);
     assert_snapshot!(play(&script), @r#"
         0 | User text text="Hi"
         0 user-message text="Hi"
@@ -133,7 +133,7 @@ fn a_compactor_that_overflows_or_fails_for_good_ends_the_turn_clearly() {
         (overflow(), Category::ContextOverflow),
         (vec![failed(Failure::new(Category::Auth, false, "HTTP 401"))], Category::Auth),
     ] {
-        let (world, turn) = run(&story(vec![overflow(), says("never")], vec![summaries]));
+        let (world, turn) = run(&script_of(vec![overflow(), says("never")], vec![summaries]));
         assert_eq!((calls(&world).len(), outcomes(&world)), (2, vec![CompactionOutcome::Failed]));
         let failure = failure(&turn).expect("it failed");
         assert_eq!(failure.category, category);
@@ -148,7 +148,8 @@ fn a_compactor_that_overflows_or_fails_for_good_ends_the_turn_clearly() {
 #[test]
 fn a_summary_that_is_empty_or_never_comes_is_a_failure_that_can_pass() {
     for bad in [vec![summary(" \n")], says("Once upon a time"), vec![]] {
-        let (world, turn) = run(&story(vec![overflow(), says("Hello")], vec![bad, vec![summary("Short.")]]));
+        let (world, turn) =
+            run(&script_of(vec![overflow(), says("Hello")], vec![bad, vec![summary("Short.")]]));
         assert_eq!(world.log().sleeps(), [5_000]);
         assert_eq!(outcomes(&world), [CompactionOutcome::Summarized]);
         assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
@@ -158,7 +159,7 @@ fn a_summary_that_is_empty_or_never_comes_is_a_failure_that_can_pass() {
 #[test]
 fn a_stop_while_the_history_is_summarized_ends_both() {
     for wait in [vec![Beat::Hang], overloaded()] {
-        let script = story(vec![overflow()], vec![wait]);
+        let script = script_of(vec![overflow()], vec![wait]);
         let (world, turn) = run(&Script { outside: vec![(1_000, Input::Abort)], ..script });
         assert_eq!(outcomes(&world), [CompactionOutcome::Cancelled]);
         assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Aborted));
@@ -166,17 +167,17 @@ fn a_stop_while_the_history_is_summarized_ends_both() {
 }
 
 #[test]
-fn ahead_of_an_overflow_a_summary_that_cannot_be_made_is_done_without() {
+fn before_an_overflow_the_step_continues_without_a_failed_summary() {
     let nearly_full = || vec![Beat::Say(StreamEvent::NearlyFull)];
     for bad in [overloaded(), overflow(), vec![failed(network_failure("reset"))]] {
-        let (world, turn) = run(&story(vec![nearly_full(), says("Hello")], vec![bad]));
+        let (world, turn) = run(&script_of(vec![nearly_full(), says("Hello")], vec![bad]));
         assert_eq!((calls(&world).len(), outcomes(&world)), (3, vec![CompactionOutcome::Failed]));
         assert!(world.log().sleeps().is_empty(), "it is not waited for");
         assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
     }
-    // Once ahead and once after: each step has at most two.
+    // One before an overflow and one after it: a step has at most two.
     let attempts = vec![nearly_full(), overflow(), overflow()];
-    let (world, turn) = run(&story(attempts, summarized()));
+    let (world, turn) = run(&script_of(attempts, summarized()));
     assert_eq!(outcomes(&world), [CompactionOutcome::Summarized; 2]);
     assert_eq!(failure(&turn).map(|failure| failure.category), Some(Category::ContextOverflow));
 }
@@ -184,13 +185,13 @@ fn ahead_of_an_overflow_a_summary_that_cannot_be_made_is_done_without() {
 #[test]
 fn the_waits_of_a_summary_are_charged_to_the_budget_of_the_step() {
     let budget = Budget { max_wait_ms: Some(12_000), deadline: None };
-    // Before the summary, while it is asked for, and after it.
+    // Before the summary, while it is made, and after it.
     for (attempts, summaries) in [
         (vec![overloaded(), overflow()], vec![overloaded(), overloaded(), vec![summary("Short.")]]),
         (vec![overflow(), overloaded(), overloaded()], vec![overloaded(), vec![summary("Short.")]]),
         (vec![overloaded(), overflow(), overloaded(), overloaded()], summarized()),
     ] {
-        let script = story(attempts, summaries);
+        let script = script_of(attempts, summaries);
         let script = Script {
             settings: Settings { budget, ..script.settings },
             schedule: Some(Delays::new([5_000, 5_000, 5_000])),
@@ -203,7 +204,7 @@ fn the_waits_of_a_summary_are_charged_to_the_budget_of_the_step() {
 }
 
 #[test]
-fn targets_of_its_own_summarize_and_the_turn_returns_to_its_own() {
+fn separate_targets_summarize_and_the_turn_returns_to_its_own() {
     let own = Settings {
         targets: vec![Target::new("work", "a"), Target::new("work", "b")],
         compaction: Some(Compaction { targets: vec![Target::new("work", "small")] }),
@@ -222,8 +223,8 @@ fn targets_of_its_own_summarize_and_the_turn_returns_to_its_own() {
     assert_eq!((asked(&turn), turn.is_summarizing()), ("work/small".into(), true));
     say(&mut turn, said(2, StreamEvent::Failed(network_failure("reset"))));
     let saved = serde_json::to_string(&turn.snapshot()).expect("a snapshot is JSON");
-    turn = Turn::restore(serde_json::from_str(&saved).expect("it reads")).expect("it is restored");
-    // The target that a person names is one of the turn's own: the summary is only asked for again.
+    turn = Turn::restore(serde_json::from_str(&saved).expect("the snapshot parses")).expect("it is restored");
+    // The chosen target is one of the turn's own, so only the summary is requested again.
     say(&mut turn, Input::GoTo(0));
     assert_eq!(asked(&turn), "work/small");
     let Some(Beat::Say(summary)) = Some(summary("Short.")) else { unreachable!() };
@@ -233,14 +234,14 @@ fn targets_of_its_own_summarize_and_the_turn_returns_to_its_own() {
 
 #[test]
 fn a_restart_asks_for_the_summary_again() {
-    let script = story(vec![overflow(), says("It rains.")], summarized());
+    let script = script_of(vec![overflow(), says("It rains.")], summarized());
     let (calm, _) = run(&script);
     for point in 0..calm.points() {
         let mut world = World::new(script.clone());
         world.crash_at(point);
         if world.begin() == Run::Crashed {
             world.crash_never();
-            world.run().sealed().expect("it ends");
+            world.run().sealed().expect("the turn ends");
         }
         world.check();
         assert_eq!(calm.log().history(), world.log().history(), "crash at {point}");

@@ -1,4 +1,4 @@
-//! What a provider wants back: kept with the piece it came with, shown to nobody, and no answer by itself.
+//! Echoes: kept with the piece they came with, never shown, and not an answer by themselves.
 
 use everturn_kernel::{Arguments, FinishReason, Input, Settings, StreamEvent, ToolCall};
 use everturn_wire::{Category, Chunk, EventBody, Failure, Value};
@@ -10,7 +10,7 @@ use everturn_testkit::{
     play,
 };
 
-/// A call that is to be sent back with an echo.
+/// Returns a call with an echo.
 fn echoed_call(id: &str) -> Beat {
     let arguments = Arguments::Parsed(Value::Null);
     let (id, name) = (id.into(), "read".into());
@@ -18,7 +18,7 @@ fn echoed_call(id: &str) -> Beat {
 }
 
 #[test]
-fn it_closes_its_reasoning_and_goes_into_history_with_it() {
+fn an_echo_closes_its_reasoning_and_is_kept_with_it() {
     let answer = vec![
         thought("hm, "),
         thought("yes"),
@@ -61,34 +61,34 @@ fn it_closes_its_reasoning_and_goes_into_history_with_it() {
 }
 
 #[test]
-fn a_failure_after_it_alone_is_retried_without_it() {
+fn a_failure_after_only_an_echo_is_retried() {
     let hidden = vec![echoes("old"), failed(network_failure("HTTP 502"))];
     let answer = vec![thought("hm"), echoes("new"), text("Hello"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![hidden, answer]], ..Script::default() });
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     assert_eq!(world.log().sleeps().len(), 1, "it is retried");
     assert_eq!(kept(&world), [("hm".to_owned(), Some("new".into()))]);
 }
 
 #[test]
-fn an_answer_of_nothing_else_is_empty() {
+fn an_answer_of_only_an_echo_is_empty() {
     let empty = vec![echoes("old"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![empty, says("Hello")]], ..Script::default() });
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     assert_eq!((world.log().sleeps().len(), kept(&world)), (1, vec![]), "it is retried, without it");
 
     let empty = vec![echoes("old"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![empty]], schedule: None, ..Script::default() });
-    let turn = world.begin().sealed().expect("it ends");
+    let turn = world.begin().sealed().expect("the turn ends");
     let failure = turn.outcome().and_then(|outcome| outcome.failure.clone()).expect("it fails");
     assert_eq!((failure.category, kept(&world)), (Category::InvalidResponse, vec![]));
 }
 
 #[test]
-fn the_first_token_is_what_comes_after_it() {
+fn an_echo_is_not_the_first_token() {
     let answer = vec![echoes("hidden"), Beat::Wait(70), text("Hello"), finish(FinishReason::Stop)];
     let mut world = World::new(Script { steps: vec![vec![overloaded(), answer]], ..Script::default() });
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     let ttft = world.log().pick(|fact| match fact {
         Fact::Told(EventBody::StepComplete { ttft_ms, .. }) => Some(*ttft_ms),
         _ => None,
@@ -96,21 +96,21 @@ fn the_first_token_is_what_comes_after_it() {
     assert_eq!(ttft, [Some(70)]);
 }
 
-/// A provider takes reasoning back only with what came of it.
+/// A provider accepts reasoning only together with what followed it.
 #[test]
-fn reasoning_that_came_to_nothing_loses_it() {
+fn reasoning_that_led_to_nothing_loses_its_echo() {
     let speaks = vec![thought("a"), echoes("a"), text("Hel"), thought("b"), echoes("b"), echoes("hidden")];
     let breaks = [speaks.clone(), vec![call("c", "read"), failed(Failure::new(Category::Auth, false, "no"))]];
     let stopped = [speaks, vec![Beat::Hang]].concat();
     for (answer, outside) in [(breaks.concat(), vec![]), (stopped, vec![(50, Input::Abort)])] {
         let mut world = World::new(Script { steps: vec![vec![answer]], outside, ..Script::default() });
-        world.begin().sealed().expect("it ends");
+        world.begin().sealed().expect("the turn ends");
         assert_eq!(kept(&world), [("a".to_owned(), Some("a".into())), ("b".to_owned(), None)]);
     }
 }
 
 #[test]
-fn reasoning_that_led_to_a_call_that_ran_keeps_it() {
+fn reasoning_that_led_to_a_call_that_ran_keeps_its_echo() {
     let breaks = vec![
         thought("a"),
         echoes("a"),
@@ -120,11 +120,11 @@ fn reasoning_that_led_to_a_call_that_ran_keeps_it() {
     ];
     let settings = Settings { eager_tools: true, ..Settings::default() };
     let mut world = World::new(Script { settings, steps: vec![vec![breaks]], ..Script::default() });
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     assert_eq!(kept(&world), [("a".to_owned(), Some("a".into()))]);
 }
 
-/// Reasoning as it is kept: its words, and what is wanted back with them.
+/// Returns the kept reasoning: its text and its echo.
 fn kept(world: &World) -> Vec<(String, Option<Value>)> {
     let history = world.log().history().into_iter();
     let thoughts = history.filter_map(|(_, chunk)| match chunk {

@@ -1,4 +1,4 @@
-//! Our own side breaks, in each phase.
+//! Internal faults in each phase.
 
 use everturn_kernel::{FinishReason, Input};
 use everturn_wire::{Category, Failure};
@@ -12,12 +12,12 @@ use everturn_testkit::{
 
 fn broken_at(ms: u64, steps: Vec<Vec<Vec<Beat>>>) -> String {
     let fault = Input::Fault(Failure::new(Category::Internal, false, "a tool panicked"));
-    let story = play(&Script { steps, outside: vec![(ms, fault)], ..Script::default() });
-    story.lines().skip_while(|line| !line.contains("> fault")).collect::<Vec<_>>().join("\n")
+    let transcript = play(&Script { steps, outside: vec![(ms, fault)], ..Script::default() });
+    transcript.lines().skip_while(|line| !line.contains("> fault")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn while_the_model_speaks() {
+fn while_the_answer_streams() {
     let speaks = vec![text("Hel"), Beat::Wait(100), text("lo"), finish(FinishReason::Stop)];
     assert_snapshot!(broken_at(40, vec![vec![speaks]]), @r#"
     40 > fault

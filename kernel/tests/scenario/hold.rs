@@ -1,4 +1,4 @@
-//! Calls that are put off because of what others found out.
+//! Holds: calls that are put off because of what other turns found out.
 
 use everturn_kernel::{Budget, Hold, Input, Settings, StreamEvent};
 use everturn_wire::{Category, Failure};
@@ -44,32 +44,32 @@ fn a_call_that_is_put_off_uses_up_no_attempt() {
 }
 
 #[test]
-fn a_wait_that_others_learnt_of_fits_the_budget_or_ends_the_turn() {
+fn a_hold_fits_the_budget_or_ends_the_turn() {
     let budget = Budget { max_wait_ms: Some(30_000), ..Budget::default() };
     let settings = Settings { budget, ..Settings::default() };
     let twice = |in_budget| Script {
         settings: settings.clone(),
         ..Script::one_step([held(20_000, in_budget), held(20_000, in_budget), says("Hello")])
     };
-    let story = play(&twice(true));
-    assert!(story.contains(r#"outcome="too-long""#) && !story.contains("Hello"), "{story}");
-    let story = play(&twice(false));
-    assert!(story.contains("40000 > call 0.2\n") && story.contains("Hello"), "{story}");
+    let transcript = play(&twice(true));
+    assert!(transcript.contains(r#"outcome="too-long""#) && !transcript.contains("Hello"), "{transcript}");
+    let transcript = play(&twice(false));
+    assert!(transcript.contains("40000 > call 0.2\n") && transcript.contains("Hello"), "{transcript}");
 }
 
 #[test]
-fn without_a_strategy_a_hold_is_still_waited_for_by_a_person() {
+fn without_a_strategy_a_person_can_still_end_a_hold() {
     let script = Script {
         schedule: None,
         outside: vec![(5_000, Input::RetryNow)],
         ..Script::one_step([held(20_000, true), says("Hello")])
     };
-    let story = play(&script);
-    assert!(story.contains("5000 > call 0.1\n"), "{story}");
+    let transcript = play(&script);
+    assert!(transcript.contains("5000 > call 0.1\n"), "{transcript}");
 }
 
 #[test]
-fn a_wait_for_the_network_leaves_the_budget_whole() {
+fn a_wait_for_the_network_is_not_charged_to_the_budget() {
     let budget = Budget { max_wait_ms: Some(30_000), ..Budget::default() };
     let settings = Settings { budget, ..Settings::default() };
     let first = |in_budget| Script {
@@ -81,13 +81,13 @@ fn a_wait_for_the_network_leaves_the_budget_whole() {
 }
 
 #[test]
-fn a_hold_that_is_over_early_is_ended_and_a_retry_is_not() {
+fn a_hold_can_be_released_early_and_a_retry_cannot() {
     let script = Script {
         schedule: Some(Delays::new([10_000])),
         outside: vec![(5_000, Input::Release), (6_000, Input::Release), (7_000, Input::Release)],
         ..Script::one_step([held(20_000, true), overloaded(), says("Hello")])
     };
-    let story = play(&script);
-    let calls: Vec<_> = story.lines().map(str::trim).filter(|line| line.contains("> call")).collect();
+    let transcript = play(&script);
+    let calls: Vec<_> = transcript.lines().map(str::trim).filter(|line| line.contains("> call")).collect();
     assert_eq!(calls, ["0 > call 0.0", "5000 > call 0.1", "15000 > call 0.2"]);
 }

@@ -1,4 +1,4 @@
-//! Final reports: a turn ends with what was asked for, or says that it could not.
+//! Final reports: a turn ends with the required report, or with the reason why there is none.
 
 use everturn_kernel::{
     AfterContent, Compaction, FINAL_REPORT, FinishReason, Input, ReportRule, Settings, ToolAnswer, Turn,
@@ -21,8 +21,8 @@ fn settings() -> Settings {
     Settings { final_report: Some(ReportRule::default()), ..Settings::default() }
 }
 
-/// A model that does this in each step.
-fn story(steps: Vec<Vec<Beat>>) -> Script {
+/// Returns a script with these replies, one per step.
+fn script_of(steps: Vec<Vec<Beat>>) -> Script {
     let steps = steps.into_iter().map(|beats| vec![beats]).collect();
     let broken = Tool::new("broken", 10, ToolAnswer::error("no"));
     let tools = vec![Tool::new("read", 10, ToolAnswer::ok("42")), broken];
@@ -86,7 +86,7 @@ fn results(world: &World) -> Vec<(String, bool)> {
 
 #[test]
 fn a_reply_without_a_call_is_followed_by_guidance_and_the_report_ends_the_turn() {
-    assert_snapshot!(play(&story(vec![says("I think it rains."), reports(true)])), @r#"
+    assert_snapshot!(play(&script_of(vec![says("I think it rains."), reports(true)])), @r#"
         0 | User text text="Hi"
         0 user-message text="Hi"
         0 turn-start
@@ -111,7 +111,7 @@ fn a_reply_without_a_call_is_followed_by_guidance_and_the_report_ends_the_turn()
 #[test]
 fn an_empty_reply_is_not_kept_and_the_model_is_told() {
     let empty = vec![thought(""), finish(FinishReason::Stop)];
-    let (world, turn) = run(&story(vec![empty, reports(true)]));
+    let (world, turn) = run(&script_of(vec![empty, reports(true)]));
     assert_eq!(guidance(&world), ["TURN-FAILED: the reply was empty"]);
     assert!(world.log().sleeps().is_empty());
     let kept: Vec<_> = world.log().history().into_iter().map(|(role, _)| role).collect();
@@ -120,29 +120,29 @@ fn an_empty_reply_is_not_kept_and_the_model_is_told() {
 }
 
 #[test]
-fn replies_that_come_to_nothing_have_a_bound_of_their_own_and_no_share_of_the_steps() {
-    let script = story(vec![says("a"), says("b"), says("c"), says("never")]);
+fn failed_replies_have_their_own_limit_and_use_up_no_steps() {
+    let script = script_of(vec![says("a"), says("b"), says("c"), says("never")]);
     let (world, turn) = run(&Script { settings: Settings { max_steps: Some(9), ..settings() }, ..script });
     assert_eq!((calls(&world).len(), guidance(&world).len()), (3, 2));
     fails(
         &turn,
         "no acceptable final report in 3 attempts: the reply has neither a tool call nor a final report",
     );
-    // Two of three steps are for the tool, one for the report: what comes to nothing in between takes none of them.
-    let script = story(vec![calls_tool("read"), says("a"), says("b"), calls_tool("read"), reports(true)]);
+    // Two of three steps are for the tool, one for the report. Failed replies in between use up none of them.
+    let script = script_of(vec![calls_tool("read"), says("a"), says("b"), calls_tool("read"), reports(true)]);
     let (world, turn) = run(&Script { settings: Settings { max_steps: Some(3), ..settings() }, ..script });
     assert_eq!((calls(&world).len(), forced(&world)), (5, vec![ForcedBy::MaxSteps]));
     succeeds(&turn);
 }
 
 #[test]
-fn a_reply_that_was_cut_is_told_so_first_and_leaves_one_more_step() {
+fn guidance_names_the_cut_first_and_one_more_step_is_left() {
     let cut = vec![text("On and on"), finish(FinishReason::Length)];
-    let (world, turn) = run(&story(vec![cut, reports(true)]));
+    let (world, turn) = run(&script_of(vec![cut, reports(true)]));
     let told = guidance(&world);
     assert!(
         told[0]
-            .starts_with("TURN-FAILED: the reply was cut at the limit of tokens: be shorter | the reply has")
+            .starts_with("TURN-FAILED: the reply was cut off at the token limit: be shorter | the reply has")
     );
     assert_eq!(collapsed(&world), [(10, 2)]);
     succeeds(&turn);
@@ -151,7 +151,7 @@ fn a_reply_that_was_cut_is_told_so_first_and_leaves_one_more_step() {
 #[test]
 fn malformed_arguments_are_answered_and_valid_calls_run_without_guidance() {
     let both = vec![malformed_call("m", "read"), call("a", "read"), finish(FinishReason::ToolCalls)];
-    let (world, turn) = run(&story(vec![both, reports(true)]));
+    let (world, turn) = run(&script_of(vec![both, reports(true)]));
     let results = results(&world);
     assert!(results[0].0.starts_with("(tool failed: the arguments are not valid JSON"), "{results:?}");
     assert_eq!(results[1], ("42".into(), false));
@@ -164,15 +164,15 @@ fn malformed_arguments_are_answered_and_valid_calls_run_without_guidance() {
 fn the_last_step_offers_only_the_report() {
     let mut steps = vec![calls_tool("read"); 9];
     steps.push(reports(true));
-    let (world, turn) = run(&story(steps));
+    let (world, turn) = run(&script_of(steps));
     assert_eq!(
         (calls(&world).len(), forced(&world)),
         (10, vec![ForcedBy::MaxSteps]),
         "ten unless set otherwise"
     );
     succeeds(&turn);
-    // A model that calls something else then is refused, and has its attempts.
-    let script = story(vec![calls_tool("read")]);
+    // A model that still calls another tool is refused, and uses up its attempts.
+    let script = script_of(vec![calls_tool("read")]);
     let (world, turn) = run(&Script { settings: Settings { max_steps: Some(2), ..settings() }, ..script });
     let ran = world.log().pick(|fact| matches!(fact, Fact::Ran { .. }).then_some(()));
     assert_eq!((ran.len(), calls(&world).len()), (1, 4));
@@ -180,14 +180,15 @@ fn the_last_step_offers_only_the_report() {
     fails(&turn, "in 3 attempts");
     let (world, _) = run(&Script {
         settings: Settings { max_steps: Some(1), ..settings() },
-        ..story(vec![reports(true)])
+        ..script_of(vec![reports(true)])
     });
     assert_eq!(forced(&world), [ForcedBy::MaxSteps], "the first step may be the last");
 }
 
 #[test]
 fn a_rejected_report_leaves_one_step_more_once() {
-    let (world, turn) = run(&story(vec![calls_tool("read"), reports(false), reports(false), reports(true)]));
+    let (world, turn) =
+        run(&script_of(vec![calls_tool("read"), reports(false), reports(false), reports(true)]));
     assert_eq!(results(&world)[1], ("(tool failed: the report was rejected: it is not valid)".into(), true));
     assert_eq!(
         (collapsed(&world), forced(&world)),
@@ -195,7 +196,7 @@ fn a_rejected_report_leaves_one_step_more_once() {
     );
     assert_eq!(calls(&world).len(), 4);
     succeeds(&turn);
-    let (world, turn) = run(&story(vec![reports(false)]));
+    let (world, turn) = run(&script_of(vec![reports(false)]));
     assert_eq!(calls(&world).len(), 3);
     fails(&turn, "in 3 attempts: the final report was rejected");
 }
@@ -203,41 +204,37 @@ fn a_rejected_report_leaves_one_step_more_once() {
 #[test]
 fn a_report_whose_arguments_are_malformed_counts_as_an_attempt() {
     let bad = vec![malformed_call("r", FINAL_REPORT), finish(FinishReason::ToolCalls)];
-    let (world, turn) = run(&story(vec![bad, reports(true)]));
+    let (world, turn) = run(&script_of(vec![bad, reports(true)]));
     assert_eq!((collapsed(&world), calls(&world).len()), (vec![(10, 2)], 2));
     succeeds(&turn);
 }
 
 #[test]
-fn a_valid_report_beside_failed_calls_is_kept_and_returned_if_nothing_better_comes() {
+fn a_valid_report_beside_failed_calls_is_kept_until_a_better_one_comes() {
     let beside = |name: &str| vec![report("r", true), call("a", name), finish(FinishReason::ToolCalls)];
-    let (world, turn) = run(&story(vec![beside("read")]));
+    let (world, turn) = run(&script_of(vec![beside("read")]));
     assert_eq!(calls(&world).len(), 1, "nothing failed");
     succeeds(&turn);
-    // Kept; then the model ends badly, or not at all.
+    // The report is kept; then the model fails or is stopped.
     for after in [
         vec![says("never mind")],
         vec![reports(false)],
         vec![vec![failed(Failure::new(Category::Auth, false, "HTTP 401"))]],
     ] {
-        let (world, turn) = run(&story([vec![beside("broken")], after].concat()));
+        let (world, turn) = run(&script_of([vec![beside("broken")], after].concat()));
         assert!(calls(&world).len() > 1);
         succeeds(&turn);
     }
-    let (world, turn) = run(&story(vec![beside("broken"), reports(true)]));
+    let (world, turn) = run(&script_of(vec![beside("broken"), reports(true)]));
     assert_eq!((calls(&world).len(), collapsed(&world)), (2, vec![(10, 2)]));
     succeeds(&turn);
     let stopped = Script {
         outside: vec![(5, Input::Abort)],
-        ..story(vec![vec![report("r", true), call("a", "read"), finish(FinishReason::ToolCalls)]])
+        ..script_of(vec![vec![report("r", true), call("a", "read"), finish(FinishReason::ToolCalls)]])
     };
     let (_, turn) = run(&stopped);
     let (reason, report) = end(&turn);
-    assert_eq!(
-        (reason, report.success),
-        (DoneReason::Aborted, true),
-        "what was reported is not lost by a stop"
-    );
+    assert_eq!((reason, report.success), (DoneReason::Aborted, true), "a stop does not lose the report");
 }
 
 #[test]
@@ -246,23 +243,23 @@ fn an_overflow_forces_the_report_where_no_summary_helps() {
         let steps = vec![vec![overflow(), overflow(), reports(true)]];
         let first_fits = vec![vec![overflow(), reports(true)]];
         let steps = if compaction.is_some() { steps } else { first_fits };
-        let script = Script { steps, ..story(Vec::new()) };
+        let script = Script { steps, ..script_of(Vec::new()) };
         let (world, turn) = run(&Script { settings: Settings { compaction, ..settings() }, ..script });
         assert_eq!(forced(&world), [ForcedBy::Overflow]);
         succeeds(&turn);
     }
-    // Not even the summary can be made.
+    // The summary cannot be made either.
     let script = Script {
         settings: Settings { compaction: Some(Compaction::default()), ..settings() },
         steps: vec![vec![overflow(), reports(true)]],
         summaries: vec![overflow()],
-        ..story(Vec::new())
+        ..script_of(Vec::new())
     };
     let (world, turn) = run(&script);
     assert_eq!(forced(&world), [ForcedBy::Overflow]);
     succeeds(&turn);
-    // Nor does the report fit.
-    let (world, turn) = run(&Script { steps: vec![vec![overflow()]], ..story(Vec::new()) });
+    // Neither does the report fit.
+    let (world, turn) = run(&Script { steps: vec![vec![overflow()]], ..script_of(Vec::new()) });
     assert_eq!(calls(&world).len(), 2);
     fails(&turn, "too long");
 }
@@ -270,11 +267,12 @@ fn an_overflow_forces_the_report_where_no_summary_helps() {
 #[test]
 fn exhausted_retries_force_the_report_without_further_retries() {
     let schedule = Some(Delays::new([1_000]));
-    let script = Script { steps: vec![vec![overloaded(), overloaded(), reports(true)]], ..story(Vec::new()) };
+    let script =
+        Script { steps: vec![vec![overloaded(), overloaded(), reports(true)]], ..script_of(Vec::new()) };
     let (world, turn) = run(&Script { schedule: schedule.clone(), ..script });
     assert_eq!((forced(&world), world.log().sleeps()), (vec![ForcedBy::Exhausted], vec![1_000]));
     succeeds(&turn);
-    let script = Script { schedule, steps: vec![vec![overloaded()]], ..story(Vec::new()) };
+    let script = Script { schedule, steps: vec![vec![overloaded()]], ..script_of(Vec::new()) };
     let (world, turn) = run(&script);
     assert_eq!((calls(&world).len(), world.log().sleeps()), (3, vec![1_000]));
     assert_eq!(forced(&world), [ForcedBy::Exhausted]);
@@ -282,10 +280,10 @@ fn exhausted_retries_force_the_report_without_further_retries() {
 }
 
 #[test]
-fn what_asking_again_does_not_change_forces_nothing() {
+fn failures_that_a_report_cannot_help_force_nothing() {
     for category in [Category::Auth, Category::ContentPolicy, Category::InvalidRequest] {
         let refused = vec![failed(Failure::new(category, false, "HTTP 400: no"))];
-        let (world, turn) = run(&story(vec![refused]));
+        let (world, turn) = run(&script_of(vec![refused]));
         assert_eq!((calls(&world).len(), forced(&world).len()), (1, 0));
         fails(&turn, "HTTP 400: no");
     }
@@ -294,13 +292,13 @@ fn what_asking_again_does_not_change_forces_nothing() {
 #[test]
 fn a_failure_after_content_and_a_stop_end_with_a_synthesized_report() {
     let broken = vec![text("It"), failed(network_failure("reset"))];
-    let (_, turn) = run(&story(vec![broken.clone()]));
+    let (_, turn) = run(&script_of(vec![broken.clone()]));
     fails(&turn, "reset");
-    let script = Script { steps: vec![vec![broken, reports(true)]], ..story(Vec::new()) };
+    let script = Script { steps: vec![vec![broken, reports(true)]], ..script_of(Vec::new()) };
     let rewinds = Settings { after_content: AfterContent::Rewind, ..settings() };
     let (_, turn) = run(&Script { settings: rewinds, ..script });
     succeeds(&turn);
-    let script = Script { outside: vec![(100, Input::Abort)], ..story(vec![vec![Beat::Hang]]) };
+    let script = Script { outside: vec![(100, Input::Abort)], ..script_of(vec![vec![Beat::Hang]]) };
     let (_, turn) = run(&script);
     let (reason, report) = end(&turn);
     assert_eq!((reason, report.success), (DoneReason::Aborted, false));
@@ -311,7 +309,7 @@ fn a_failure_after_content_and_a_stop_end_with_a_synthesized_report() {
 fn a_crash_at_any_point_ends_with_the_same_report() {
     let beside = vec![report("r", true), call("a", "broken"), finish(FinishReason::ToolCalls)];
     let steps = vec![says("I think"), calls_tool("read"), beside, reports(false), says("never mind")];
-    let script = story(steps);
+    let script = script_of(steps);
     let (calm, turn) = run(&script);
     for point in 0..calm.points() {
         let mut world = World::new(script.clone());
@@ -319,7 +317,7 @@ fn a_crash_at_any_point_ends_with_the_same_report() {
         if world.begin() == Run::Crashed {
             world.crash_never();
         }
-        let crashed = world.run().sealed().expect("it ends");
+        let crashed = world.run().sealed().expect("the turn ends");
         world.check();
         assert_eq!(turn.outcome(), crashed.outcome(), "crash at {point}");
         assert_eq!(guidance(&calm), guidance(&world), "crash at {point}");

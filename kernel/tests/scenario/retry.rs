@@ -43,7 +43,7 @@ fn three_overloads_and_then_an_answer_leave_no_trace() {
 }
 
 #[test]
-fn a_retry_says_when_it_will_be() {
+fn a_retry_event_has_the_time_of_the_retry() {
     let mut world = World::new(Script { steps: vec![vec![overloaded(), says("Hi")]], ..Script::default() });
     world.begin();
     let told = world.log().pick(|fact| match fact {
@@ -60,7 +60,7 @@ fn failing_for_ever_gives_up_with_the_last_failure() {
     let mut attempts = vec![vec![failed(network_failure("not the last"))]; 21];
     attempts.push(vec![failed(network_failure("the last"))]);
     let mut world = World::new(Script { steps: vec![attempts], ..Script::default() });
-    let turn = world.begin().sealed().expect("it ends");
+    let turn = world.begin().sealed().expect("the turn ends");
 
     assert_eq!(world.log().sleeps().len(), 21);
     assert_eq!(world.log().sleeps().iter().sum::<u64>(), 27_105_000);
@@ -69,9 +69,9 @@ fn failing_for_ever_gives_up_with_the_last_failure() {
         turn.outcome().and_then(|end| end.failure.clone()).map(|f| f.message),
         Some("the last".into())
     );
-    let story = world.log().transcript();
-    assert_eq!(story.matches("provider-retry").count(), 21);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> call 0.21")).collect();
+    let transcript = world.log().transcript();
+    assert_eq!(transcript.matches("provider-retry").count(), 21);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> call 0.21")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     27105000 > call 0.21
     27105000 retry-ended attempts=21 message="the last" outcome="exhausted"
@@ -100,7 +100,7 @@ fn without_a_strategy_nothing_is_retried() {
 }
 
 #[test]
-fn a_strategy_that_gives_up_at_once_is_as_good_as_none() {
+fn a_strategy_that_gives_up_at_once_equals_none() {
     let without = Script { steps: vec![vec![overloaded()]], schedule: None, ..Script::default() };
     let silent = Script { schedule: Some(Delays::new([])), ..without.clone() };
     assert_eq!(play(&silent), play(&without));
@@ -110,19 +110,19 @@ fn a_strategy_that_gives_up_at_once_is_as_good_as_none() {
 fn a_failure_that_stays_is_not_retried() {
     let refused = Failure::new(Category::Auth, false, "HTTP 401: who are you?");
     let script = Script { steps: vec![vec![vec![failed(refused)], says("no")]], ..Script::default() };
-    let story = play(&script);
-    assert!(!story.contains("provider-retry") && !story.contains("retry-ended"), "{story}");
-    assert!(story.contains("error category=\"auth\""), "{story}");
+    let transcript = play(&script);
+    assert!(!transcript.contains("provider-retry") && !transcript.contains("retry-ended"), "{transcript}");
+    assert!(transcript.contains("error category=\"auth\""), "{transcript}");
 }
 
 #[test]
 fn a_failure_that_stays_ends_a_series_of_retries() {
     let refused = Failure::new(Category::Auth, false, "HTTP 401: expired");
     let script = Script { steps: vec![vec![overloaded(), vec![failed(refused)]]], ..Script::default() };
-    let story = play(&script);
+    let transcript = play(&script);
     assert!(
-        story.contains("retry-ended attempts=1 message=\"HTTP 401: expired\" outcome=\"not-retryable\""),
-        "{story}"
+        transcript.contains("retry-ended attempts=1 message=\"HTTP 401: expired\" outcome=\"not-retryable\""),
+        "{transcript}"
     );
 }
 
@@ -134,7 +134,7 @@ fn a_stream_that_is_cut_before_content_is_retried() {
        0 user-message text="Hi"
        0 turn-start
        0 > call 0.0
-       7 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider's answer ended without its terminal event"
+       7 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider's stream ended without a terminal event"
        7 > sleep 5000
     5007 status retry=asking/0 status="active"
     5007 > call 0.1
@@ -172,32 +172,35 @@ fn reasoning_a_call_and_usage_count_as_content() {
     let thought = Beat::Say(StreamEvent::Reasoning("hm".into()));
     for content in [thought, call("a", "read"), usage(3, 1)] {
         let cut = vec![content, failed(network_failure("reset"))];
-        let story = play(&Script { steps: vec![vec![cut, says("never")]], ..Script::default() });
-        assert!(!story.contains("provider-retry"), "{story}");
-        assert_eq!(story.matches("> call").count(), 1, "{story}");
+        let transcript = play(&Script { steps: vec![vec![cut, says("never")]], ..Script::default() });
+        assert!(!transcript.contains("provider-retry"), "{transcript}");
+        assert_eq!(transcript.matches("> call").count(), 1, "{transcript}");
     }
 }
 
 #[test]
 fn usage_after_retries_ends_their_series() {
     let cut = vec![usage(3, 1), failed(network_failure("reset"))];
-    let story = play(&Script { steps: vec![vec![overloaded(), cut]], ..Script::default() });
-    assert!(story.contains("retry-ended attempts=1 message=\"reset\" outcome=\"not-retryable\""), "{story}");
+    let transcript = play(&Script { steps: vec![vec![overloaded(), cut]], ..Script::default() });
+    assert!(
+        transcript.contains("retry-ended attempts=1 message=\"reset\" outcome=\"not-retryable\""),
+        "{transcript}"
+    );
 }
 
 #[test]
-fn an_answer_that_was_cut_before_any_content_is_not_asked_for_again() {
+fn an_answer_cut_off_before_content_is_not_retried() {
     for (reason, told) in [
-        (
-            FinishReason::Length,
-            "category=\"invalid_response\" message=\"the model reached its limit of tokens",
-        ),
-        (FinishReason::ContentFilter, "category=\"content_policy\" message=\"the provider withheld"),
+        (FinishReason::Length, "category=\"invalid_response\" message=\"the model reached its token limit"),
+        (FinishReason::ContentFilter, "category=\"content_policy\" message=\"the provider's content filter"),
     ] {
         let hidden = vec![echoes("thought"), usage(3, 1), finish(reason)];
-        let story = play(&Script { steps: vec![vec![hidden, says("no")]], ..Script::default() });
-        assert!(story.contains(told) && !story.contains("provider-retry"), "{story}");
-        assert!(story.contains("usage={\"inputTokens\":3,\"outputTokens\":1}"), "its tokens count: {story}");
+        let transcript = play(&Script { steps: vec![vec![hidden, says("no")]], ..Script::default() });
+        assert!(transcript.contains(told) && !transcript.contains("provider-retry"), "{transcript}");
+        assert!(
+            transcript.contains("usage={\"inputTokens\":3,\"outputTokens\":1}"),
+            "its tokens count: {transcript}"
+        );
     }
 }
 
@@ -212,7 +215,7 @@ fn an_answer_without_content_is_retried_and_its_tokens_count() {
        0 turn-start
        0 > call 0.0
        0 usage usage={"inputTokens":3,"outputTokens":1}
-       0 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider ended its answer without any content"
+       0 provider-retry attempt=0 category="invalid_response" delayMs=5000 maxAttempts=21 message="the provider sent an empty answer"
        0 > sleep 5000
     5000 status retry=asking/0 status="active"
     5000 > call 0.1
@@ -227,14 +230,14 @@ fn an_answer_without_content_is_retried_and_its_tokens_count() {
 }
 
 #[test]
-fn attempts_start_anew_with_each_step() {
+fn attempts_are_numbered_per_step() {
     let asks = vec![call("a", "read"), finish(FinishReason::ToolCalls)];
     let script = Script {
         steps: vec![vec![overloaded(), overloaded(), asks], vec![overloaded(), says("Hello")]],
         ..Script::default()
     };
-    let story = play(&script);
-    let retries: Vec<_> = story.lines().filter(|line| line.contains("provider-retry")).collect();
+    let transcript = play(&script);
+    let retries: Vec<_> = transcript.lines().filter(|line| line.contains("provider-retry")).collect();
     assert_snapshot!(retries.join("\n"), @r#"
         0 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
      5000 provider-retry attempt=1 category="overloaded" code="429" delayMs=10000 maxAttempts=21 message="HTTP 429: busy"
@@ -247,14 +250,14 @@ fn a_hint_only_lengthens_a_wait() {
     for (hint_ms, waits, hinted) in [(1_000, 5_000, ""), (6_500, 6_500, " hinted=true")] {
         let limited = Failure { hint_ms: Some(hint_ms), ..Failure::new(Category::RateLimited, true, "slow") };
         let script = Script { steps: vec![vec![vec![failed(limited)], says("Hello")]], ..Script::default() };
-        let story = play(&script);
-        assert!(story.contains(&format!("delayMs={waits}{hinted} maxAttempts")), "{story}");
-        assert!(story.contains(&format!("> sleep {waits}\n")), "{story}");
+        let transcript = play(&script);
+        assert!(transcript.contains(&format!("delayMs={waits}{hinted} maxAttempts")), "{transcript}");
+        assert!(transcript.contains(&format!("> sleep {waits}\n")), "{transcript}");
     }
 }
 
 #[test]
-fn a_wait_that_the_budget_has_no_room_for_is_not_begun() {
+fn a_wait_beyond_the_budget_is_not_begun() {
     let limited = Failure { hint_ms: Some(60_001), ..Failure::new(Category::RateLimited, true, "HTTP 429") };
     let mut script = Script { steps: vec![vec![overloaded(), vec![failed(limited)]]], ..Script::default() };
     script.settings.budget = Budget { max_wait_ms: Some(65_000), deadline: None };

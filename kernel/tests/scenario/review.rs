@@ -1,4 +1,4 @@
-//! Automatic reviews: what is tried again, for how long, and what follows.
+//! Automatic reviews: which failures are tried again, for how long, and what follows.
 
 use std::slice;
 
@@ -32,8 +32,8 @@ fn fails(category: Category) -> ReviewAnswer {
     ReviewAnswer::Failed(Failure::new(category, true, "it broke"))
 }
 
-/// A model that calls `write` once; the reviewer answers each attempt after 10 ms.
-fn story(answers: &[ReviewAnswer], otherwise: Option<Approval>) -> Script {
+/// Returns a script in which the model calls `write` once and the reviewer answers each attempt after 10 ms.
+fn script_of(answers: &[ReviewAnswer], otherwise: Option<Approval>) -> Script {
     let check = Check::Review { within_ms: 90_000, otherwise };
     Script {
         steps: vec![vec![vec![call("a", "write"), finish(FinishReason::ToolCalls)]], vec![says("Done")]],
@@ -46,12 +46,12 @@ fn story(answers: &[ReviewAnswer], otherwise: Option<Approval>) -> Script {
 
 fn run(script: Script) -> (World, Turn) {
     let mut world = World::new(script);
-    let turn = world.run().sealed().expect("it ends");
+    let turn = world.run().sealed().expect("the turn ends");
     world.check();
     (world, turn)
 }
 
-/// The attempts that were made, and how each review ended with the number of its attempts.
+/// Returns the number of attempts, and the verdict of each review with its number of attempts.
 fn reviews(world: &World) -> (usize, Vec<(Verdict, u32)>) {
     let attempts = world.log().pick(|fact| matches!(fact, Fact::Reviewed { .. }).then_some(()));
     let ends = world.log().pick(|fact| match fact {
@@ -72,7 +72,7 @@ fn result(world: &World) -> Vec<String> {
 
 #[test]
 fn an_allowed_call_runs_and_intermediate_failures_are_silent() {
-    assert_snapshot!(play(&story(&[fails(Category::Overloaded), allow()], None)), @r#"
+    assert_snapshot!(play(&script_of(&[fails(Category::Overloaded), allow()], None)), @r#"
         0 | User text text="Hi"
         0 user-message text="Hi"
         0 turn-start
@@ -103,9 +103,9 @@ fn each_category_is_tried_again_or_not() {
         NotFound, Overloaded, Permission, QuotaExhausted, RateLimited, ServerError, Timeout, Unknown,
     };
     for category in [RateLimited, Overloaded, ServerError, Network, InvalidResponse] {
-        let (world, _) = run(story(&[fails(category), fails(category), allow()], None));
+        let (world, _) = run(script_of(&[fails(category), fails(category), allow()], None));
         assert_eq!(reviews(&world), (3, vec![(Verdict::Allowed, 3)]), "{category:?}");
-        let (world, _) = run(story(&[fails(category)], None));
+        let (world, _) = run(script_of(&[fails(category)], None));
         assert_eq!(reviews(&world), (3, vec![(Verdict::Failed, 3)]), "{category:?}");
     }
     let final_ones = [
@@ -122,7 +122,7 @@ fn each_category_is_tried_again_or_not() {
         (Unknown, Verdict::Failed),
     ];
     for (category, verdict) in final_ones {
-        let (world, _) = run(story(&[fails(category), allow()], None));
+        let (world, _) = run(script_of(&[fails(category), allow()], None));
         assert_eq!(reviews(&world), (1, vec![(verdict, 1)]), "{category:?}");
         assert!(result(&world)[0].starts_with("(tool failed: not run"), "{category:?}");
     }
@@ -130,9 +130,9 @@ fn each_category_is_tried_again_or_not() {
 
 #[test]
 fn an_answer_that_cannot_be_read_is_asked_for_three_times() {
-    let (world, _) = run(story(&[unreadable(), unreadable(), allow()], None));
+    let (world, _) = run(script_of(&[unreadable(), unreadable(), allow()], None));
     assert_eq!(reviews(&world), (3, vec![(Verdict::Allowed, 3)]));
-    let (world, _) = run(story(&[unreadable()], None));
+    let (world, _) = run(script_of(&[unreadable()], None));
     assert_eq!(reviews(&world), (3, vec![(Verdict::Failed, 3)]));
     let closed =
         "(tool failed: not run, because the automatic review came to no decision: the answer is no JSON)";
@@ -140,31 +140,31 @@ fn an_answer_that_cannot_be_read_is_asked_for_three_times() {
 }
 
 #[test]
-fn a_denial_is_final_and_told_to_the_model() {
-    let (world, _) = run(story(&[deny(), allow()], None));
+fn a_denial_is_final_and_the_model_gets_it() {
+    let (world, _) = run(script_of(&[deny(), allow()], None));
     assert_eq!(reviews(&world), (1, vec![(Verdict::Denied, 1)]));
     assert_eq!(result(&world), ["(tool failed: the automatic review denied this call: nobody asked for it)"]);
 }
 
 #[test]
-fn without_a_decision_a_person_is_asked_where_one_is() {
+fn without_a_decision_a_person_is_asked_if_there_is_one() {
     let otherwise = Some(Approval { reason: None, within_ms: Some(60_000) });
-    let script = story(&[fails(Category::Auth)], otherwise.clone());
+    let script = script_of(&[fails(Category::Auth)], otherwise.clone());
     let (world, _) = run(Script { person: Some(Person { after_ms: 500, allows: true }), ..script.clone() });
     assert_eq!(result(&world), ["written"]);
     let (world, _) = run(script);
     assert_eq!(result(&world), ["(tool failed: not approved in time, so it was not run)"]);
     // A denial is a decision.
     let denied =
-        Script { person: Some(Person { after_ms: 500, allows: true }), ..story(&[deny()], otherwise) };
+        Script { person: Some(Person { after_ms: 500, allows: true }), ..script_of(&[deny()], otherwise) };
     assert!(result(&run(denied).0)[0].contains("review denied this call"));
 }
 
 #[test]
 fn all_attempts_share_one_deadline_also_over_restarts() {
-    // 40 s for each attempt: the third would end after 120 s.
+    // Each attempt takes 40 s, so the third would end after 120 s.
     let slow = |script: Script| Script { reviewer: vec![(40_000, unreadable())], ..script };
-    let (world, _) = run(slow(story(&[], None)));
+    let (world, _) = run(slow(script_of(&[], None)));
     assert_eq!(reviews(&world), (3, vec![(Verdict::TimedOut, 3)]));
     let ended = |world: &World| {
         world.log().pick_at(|at, fact| match fact {
@@ -175,7 +175,7 @@ fn all_attempts_share_one_deadline_also_over_restarts() {
     assert_eq!(ended(&world), [90_000]);
     let points = world.points();
     for point in 0..points {
-        let mut world = World::new(slow(story(&[], None)));
+        let mut world = World::new(slow(script_of(&[], None)));
         world.crash_at(point);
         world.begin();
         let saved = world.saved().map(|saved| serde_json::to_string(&saved).expect("it is JSON"));
@@ -187,26 +187,26 @@ fn all_attempts_share_one_deadline_also_over_restarts() {
         assert!(matches!(world.run(), Run::Sealed(_)));
         world.check();
         let ended = ended(&world);
-        // What is over by the time the process is back ends then.
+        // Anything that expired meanwhile ends at the restart.
         let expected = match (is_over, is_begun) {
             (true, _) => 90_000,
             (false, true) => resumed_at.max(90_000),
             (false, false) => 120_000,
         };
-        assert_eq!(ended, [expected], "a crash at {point}");
+        assert_eq!(ended, [expected], "crash at {point}");
     }
 }
 
 #[test]
 fn a_reviewer_that_never_answers_is_given_up_at_the_deadline() {
-    let (world, _) = run(story(&[], None));
+    let (world, _) = run(script_of(&[], None));
     assert_eq!(reviews(&world), (1, vec![(Verdict::TimedOut, 1)]));
-    assert!(result(&world)[0].ends_with("it took too long)"));
+    assert!(result(&world)[0].ends_with("it timed out)"));
 }
 
 #[test]
 fn a_stop_cancels_the_review() {
-    let script = Script { outside: vec![(500, Input::Abort)], ..story(&[], None) };
+    let script = Script { outside: vec![(500, Input::Abort)], ..script_of(&[], None) };
     let (world, turn) = run(script);
     assert_eq!(reviews(&world), (1, vec![(Verdict::Cancelled, 1)]));
     assert_eq!(turn.outcome().map(|outcome| outcome.reason.clone()), Some(DoneReason::Aborted));
@@ -215,16 +215,16 @@ fn a_stop_cancels_the_review() {
 #[test]
 fn a_late_answer_of_an_earlier_attempt_changes_nothing() {
     let late = Input::Reviewed { step: 0, call_id: "a".into(), attempt: 0, answer: Box::new(allow()) };
-    let script = story(&[], None);
+    let script = script_of(&[], None);
     let reviewer = vec![(10, unreadable()), (1_000, deny())];
     let (world, _) = run(Script { reviewer, outside: vec![(500, late)], ..script });
     assert_eq!(reviews(&world), (2, vec![(Verdict::Denied, 2)]));
 }
 
 #[test]
-fn reviews_run_side_by_side_as_many_as_tools_may() {
+fn the_limit_on_parallel_tools_also_limits_reviews() {
     let calls = ["a", "b", "c", "d", "e"].map(|id| call(id, "write"));
-    let mut script = story(&[allow()], None);
+    let mut script = script_of(&[allow()], None);
     script.steps[0] = vec![calls.into_iter().chain([finish(FinishReason::ToolCalls)]).collect()];
     for (most, ended) in [(1, 50), (2, 30), (8, 10)] {
         script.settings = Settings { max_parallel_tools: most, ..Settings::default() };
@@ -237,7 +237,7 @@ fn reviews_run_side_by_side_as_many_as_tools_may() {
     }
 }
 
-/// The reviews of so many steps, one call each; the verdict of each step is taken from the list, in turn.
+/// Runs one reviewed call per step. The verdicts are taken from the list in turn.
 fn steps(verdicts: &[bool], people: bool) -> (World, Turn) {
     let step = |at: usize| vec![vec![call(&format!("c{at}"), "write"), finish(FinishReason::ToolCalls)]];
     let mut steps: Vec<Vec<Vec<Beat>>> = (0..verdicts.len()).map(step).collect();
@@ -246,8 +246,8 @@ fn steps(verdicts: &[bool], people: bool) -> (World, Turn) {
         true => Check::Person(Approval::default()),
         false => Check::Review { within_ms: 90_000, otherwise: None },
     };
-    // Every step has a tool of its own, so that each can have an answer of its own.
-    let script = Script { steps, checks: vec![("write".into(), check)], ..story(&[], None) };
+    // Each step has its own tool, so that each can have its own answer.
+    let script = Script { steps, checks: vec![("write".into(), check)], ..script_of(&[], None) };
     let mut world = World::new(script);
     for (step, allows) in (0..).zip(verdicts) {
         let call_id = format!("c{step}");
@@ -273,7 +273,7 @@ fn steps(verdicts: &[bool], people: bool) -> (World, Turn) {
             },
         );
     }
-    let turn = world.run().sealed().expect("it ends");
+    let turn = world.run().sealed().expect("the turn ends");
     world.check();
     (world, turn)
 }
@@ -306,7 +306,7 @@ fn ten_denials_of_the_last_fifty_end_the_turn() {
 }
 
 #[test]
-fn how_it_was_decided_is_kept_with_the_result() {
+fn the_decision_is_kept_with_the_result() {
     let kept = |script: Script| {
         let (world, _) = run(script);
         let kept = world.log().pick(|fact| match fact {
@@ -320,12 +320,12 @@ fn how_it_was_decided_is_kept_with_the_result() {
         ..Decision::new(by, verdict)
     };
     let low = Decision { risk_level: Some("low".into()), ..by(Decider::Review, Verdict::Allowed, None) };
-    assert_eq!(kept(story(&[allow()], None)), [low]);
+    assert_eq!(kept(script_of(&[allow()], None)), [low]);
     let denied = by(Decider::Review, Verdict::Denied, Some("nobody asked for it"));
-    assert_eq!(kept(story(&[deny()], None)), [denied]);
+    assert_eq!(kept(script_of(&[deny()], None)), [denied]);
     let failed = by(Decider::Review, Verdict::Failed, Some("it broke"));
-    assert_eq!(kept(story(&[fails(Category::Auth)], None)), slice::from_ref(&failed));
-    let asks = story(&[fails(Category::Auth)], Some(Approval::default()));
+    assert_eq!(kept(script_of(&[fails(Category::Auth)], None)), slice::from_ref(&failed));
+    let asks = script_of(&[fails(Category::Auth)], Some(Approval::default()));
     let person = Some(Person { after_ms: 5, allows: true });
     let asked = kept(Script { person, ..asks });
     assert_eq!(asked, [failed, by(Decider::Person, Verdict::Allowed, None)], "in order");
@@ -335,7 +335,7 @@ fn how_it_was_decided_is_kept_with_the_result() {
 fn denials_by_people_and_failed_reviews_do_not_count() {
     let (_, turn) = steps(&[false; 12], true);
     assert_eq!(reason(&turn), DoneReason::Stop);
-    let mut script = story(&[fails(Category::Auth)], None);
+    let mut script = script_of(&[fails(Category::Auth)], None);
     script.steps = vec![script.steps[0].clone(); 12];
     script.steps.push(vec![says("Done")]);
     let (world, turn) = run(script);

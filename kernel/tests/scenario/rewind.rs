@@ -1,4 +1,4 @@
-//! Failures after content, where it may be taken back.
+//! Failures after content that may be withdrawn.
 
 use everturn_kernel::{AfterContent, Budget, FinishReason, Input, Settings};
 use everturn_wire::{Category, Failure};
@@ -18,13 +18,13 @@ fn breaks(what: &str) -> Vec<Beat> {
     vec![text(what), failed(network_failure("connection reset"))]
 }
 
-/// A turn of one step, whose shown text may be taken back.
+/// Returns a script of one step whose shown text may be withdrawn.
 fn script(attempts: impl Into<Vec<Vec<Beat>>>) -> Script {
     Script { settings: settings(), ..Script::one_step(attempts) }
 }
 
 #[test]
-fn a_broken_answer_is_taken_back_and_streamed_again() {
+fn a_broken_answer_is_withdrawn_and_streamed_again() {
     let broken = vec![thought("Hm."), text("Hel"), usage(10, 2), failed(network_failure("connection reset"))];
     assert_snapshot!(play(&script([broken, says("Hello")])), @r#"
        0 | User text text="Hi"
@@ -74,26 +74,26 @@ fn an_answer_that_keeps_breaking_ends_with_its_last_part() {
 }
 
 #[test]
-fn what_no_retry_mends_is_not_taken_back() {
+fn nothing_is_withdrawn_if_the_failure_is_not_retried() {
     let policy = Failure::new(Category::ContentPolicy, false, "HTTP 400: refused");
     let refused = script([vec![text("Hel"), failed(policy)]]);
     assert!(!play(&refused).contains("step-rewound"));
     let budget = Budget { max_wait_ms: Some(4_999), ..Budget::default() };
     let poor = Script { settings: Settings { budget, ..settings() }, ..script([breaks("Hel")]) };
-    let story = play(&poor);
-    assert!(!story.contains("step-rewound"), "{story}");
-    assert!(story.contains(r#"| Assistant text text="Hel""#), "{story}");
+    let transcript = play(&poor);
+    assert!(!transcript.contains("step-rewound"), "{transcript}");
+    assert!(transcript.contains(r#"| Assistant text text="Hel""#), "{transcript}");
 }
 
 #[test]
-fn a_step_whose_tool_has_started_is_not_taken_back() {
+fn a_step_whose_tool_has_started_is_not_withdrawn() {
     let broken = vec![text("Let me"), call("a", "read"), failed(network_failure("connection reset"))];
     let eager = Script {
         settings: Settings { eager_tools: true, ..settings() },
         ..script([broken.clone(), says("Hello")])
     };
-    let story = play(&eager);
-    assert!(!story.contains("step-rewound") && story.contains("done"), "{story}");
+    let transcript = play(&eager);
+    assert!(!transcript.contains("step-rewound") && transcript.contains("done"), "{transcript}");
     // The same call, not started yet.
     let asks = vec![text("Let me"), call("a", "read"), finish(FinishReason::ToolCalls)];
     let idle = Script {
@@ -101,13 +101,13 @@ fn a_step_whose_tool_has_started_is_not_taken_back() {
         settings: settings(),
         ..Script::default()
     };
-    let story = play(&idle);
-    assert_eq!(story.matches("step-rewound").count(), 1, "{story}");
-    assert_eq!(story.matches("> run read").count(), 1, "{story}");
+    let transcript = play(&idle);
+    assert_eq!(transcript.matches("step-rewound").count(), 1, "{transcript}");
+    assert_eq!(transcript.matches("> run read").count(), 1, "{transcript}");
 }
 
 #[test]
-fn a_stop_in_the_wait_keeps_what_was_taken_back() {
+fn a_stop_in_the_wait_keeps_what_was_withdrawn() {
     let broken =
         vec![thought("Hm."), text("Hel"), call("a", "read"), failed(network_failure("connection reset"))];
     let script = Script { outside: vec![(1_000, Input::Abort)], ..script([broken, says("Hello")]) };
@@ -133,14 +133,14 @@ fn a_stop_in_the_wait_keeps_what_was_taken_back() {
     "#);
 }
 
-/// What is kept of the answer.
+/// Returns the kept parts of the answer.
 fn kept(script: &Script) -> Vec<String> {
-    let story = play(script);
-    story.lines().filter_map(|line| Some(line.split_once("| Assistant ")?.1.to_owned())).collect()
+    let transcript = play(script);
+    transcript.lines().filter_map(|line| Some(line.split_once("| Assistant ")?.1.to_owned())).collect()
 }
 
 #[test]
-fn what_was_taken_back_last_is_kept_where_nothing_comes_in_its_place() {
+fn what_was_last_withdrawn_is_kept_if_nothing_replaces_it() {
     let hel = r#"text text="Hel""#;
     let once = || Some(everturn_testkit::Delays::new([1_000, 1_000]));
     let refused = || vec![failed(Failure::new(Category::Auth, false, "HTTP 401"))];
@@ -152,14 +152,14 @@ fn what_was_taken_back_last_is_kept_where_nothing_comes_in_its_place() {
         kept(&at_last)[..],
         [hel.to_owned(), kept(&given_up)[1].replace("retries=1 waitedMs=1000", "retries=2 waitedMs=2000")]
     );
-    // Something came in its place.
+    // Something replaced it.
     let replaced =
         Script { schedule: once(), ..script([breaks("Hel"), vec![text("Ha"), refused().remove(0)]]) };
     assert_eq!(kept(&replaced)[0], r#"text text="Ha""#);
-    // Another turn does.
+    // Another turn replaces it.
     let moved = Script { outside: vec![(100, Input::MoveAway)], ..script([breaks("Hel"), says("Hello")]) };
     assert_eq!(kept(&moved), [""; 0]);
-    // The next step has nothing to do with it.
+    // The next step is unrelated.
     let asks = vec![text("Let me"), call("a", "read"), finish(FinishReason::ToolCalls)];
     let next = Script {
         steps: vec![vec![breaks("Hel"), asks], vec![refused()]],
@@ -173,12 +173,12 @@ fn what_was_taken_back_last_is_kept_where_nothing_comes_in_its_place() {
 fn a_crash_at_any_point_ends_the_same() {
     let script = script([breaks("Hel"), breaks("Hell"), says("Hello")]);
     let mut calm = World::new(script.clone());
-    calm.run().sealed().expect("it ends");
+    calm.run().sealed().expect("the turn ends");
     let beats = calm.log().pick(|fact| matches!(fact, Fact::Saved).then_some(())).len();
     for at in 0..40 {
         let mut world = World::new(script.clone());
         world.crash_at(at);
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
         let kept = |world: &World| {
             world.log().pick(|fact| match fact {
@@ -186,13 +186,13 @@ fn a_crash_at_any_point_ends_the_same() {
                 _ => None,
             })
         };
-        assert_eq!(kept(&world), kept(&calm), "a crash at {at}");
+        assert_eq!(kept(&world), kept(&calm), "crash at {at}");
     }
     assert!(beats > 3);
 }
 
 #[test]
-fn a_crash_in_the_wait_loses_nothing_of_what_was_taken_back() {
+fn a_crash_in_the_wait_loses_nothing_that_was_withdrawn() {
     let calm = Script {
         outside: vec![(9_000, Input::Abort)],
         ..script([breaks("Hel"), breaks("Hell"), says("Hello")])
@@ -202,7 +202,7 @@ fn a_crash_in_the_wait_loses_nothing_of_what_was_taken_back() {
         if let Some(at) = at {
             world.crash_at(at);
         }
-        world.run().sealed().expect("it ends");
+        world.run().sealed().expect("the turn ends");
         world.check();
         let kept = |fact: &Fact| match fact {
             Fact::Kept(_, chunk) => Some(chunk.clone()),
@@ -213,6 +213,6 @@ fn a_crash_in_the_wait_loses_nothing_of_what_was_taken_back() {
     let usual = end(None);
     assert!(format!("{usual:?}").contains("Hell"), "{usual:?}");
     for at in 0..30 {
-        assert_eq!(end(Some(at)), usual, "a crash at {at}");
+        assert_eq!(end(Some(at)), usual, "crash at {at}");
     }
 }

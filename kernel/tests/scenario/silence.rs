@@ -1,4 +1,4 @@
-//! A provider that says nothing: seen by watchers, and asked again on demand.
+//! A silent provider: subscribers are told, and a person may repeat the call.
 
 use everturn_kernel::{Input, Silence, StreamEvent};
 use insta::assert_snapshot;
@@ -9,14 +9,14 @@ use everturn_testkit::{
     play,
 };
 
-/// Watchers are told that nothing has come for 20 s, then for ever nothing comes.
+/// Returns an attempt that reports silence after 20 s and then never continues.
 fn silent() -> Vec<Beat> {
     let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: false };
     vec![Beat::Wait(20_000), Beat::Say(StreamEvent::Silent(silence)), Beat::Hang]
 }
 
 #[test]
-fn a_person_asks_again_instead_of_waiting() {
+fn a_person_repeats_the_call_instead_of_waiting() {
     let outside = vec![(30_000, Input::RetryNow), (30_000, Input::RetryNow)];
     let script = Script { steps: vec![vec![silent(), says("Hello")]], outside, ..Script::default() };
     assert_snapshot!(play(&script), @r#"
@@ -40,12 +40,12 @@ fn a_person_asks_again_instead_of_waiting() {
 }
 
 #[test]
-fn what_a_person_asks_for_uses_up_nothing_of_the_schedule() {
+fn a_persons_retry_does_not_count_against_the_schedule() {
     let answers = vec![silent(), overloaded(), overloaded(), says("Hello")];
     let outside = vec![(30_000, Input::RetryNow)];
-    let story = play(&Script { steps: vec![answers], outside, ..Script::default() });
+    let transcript = play(&Script { steps: vec![answers], outside, ..Script::default() });
     let lines: Vec<_> =
-        story.lines().filter(|line| line.contains("sleep") || line.contains("attempt")).collect();
+        transcript.lines().filter(|line| line.contains("sleep") || line.contains("attempt")).collect();
     assert_snapshot!(lines.join("\n"), @r#"
     30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=22 message="no answer for 30 s; asked again by a person"
     30000 provider-retry attempt=1 category="overloaded" code="429" delayMs=5000 maxAttempts=22 message="HTTP 429: busy"
@@ -57,21 +57,21 @@ fn what_a_person_asks_for_uses_up_nothing_of_the_schedule() {
 }
 
 #[test]
-fn without_a_notice_nothing_is_asked_again() {
+fn without_a_notice_of_silence_no_call_is_repeated() {
     let outside = vec![(19_999, Input::RetryNow), (40_000, Input::Abort)];
     let script = Script { steps: vec![vec![silent(), says("Hello")]], outside, ..Script::default() };
-    let story = play(&script);
-    assert!(!story.contains("> call 0.1"), "{story}");
+    let transcript = play(&script);
+    assert!(!transcript.contains("> call 0.1"), "{transcript}");
 }
 
 #[test]
-fn what_was_shown_is_not_asked_for_again() {
+fn a_call_that_has_shown_content_is_not_repeated() {
     for shown in [text("Hel"), usage(3, 0)] {
         let beats = [vec![shown], silent()].concat();
         let outside = vec![(30_000, Input::RetryNow), (40_000, Input::Abort)];
         let script = Script { steps: vec![vec![beats]], outside, ..Script::default() };
-        let story = play(&script);
-        assert!(story.contains("provider-silent") && !story.contains("> call 0.1"), "{story}");
+        let transcript = play(&script);
+        assert!(transcript.contains("provider-silent") && !transcript.contains("> call 0.1"), "{transcript}");
     }
 }
 
@@ -79,8 +79,8 @@ fn what_was_shown_is_not_asked_for_again() {
 fn a_retried_call_that_is_silent_can_be_cancelled_like_its_wait() {
     let outside = vec![(6_000, Input::AbortRetry), (6_001, Input::AbortRetry)];
     let script = Script { steps: vec![vec![overloaded(), silent()]], outside, ..Script::default() };
-    let story = play(&script);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> sleep")).collect();
+    let transcript = play(&script);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> sleep")).collect();
     assert_snapshot!(end.join("\n"), @r#"
        0 > sleep 5000
     5000 status retry=asking/0 status="active"
@@ -93,9 +93,9 @@ fn a_retried_call_that_is_silent_can_be_cancelled_like_its_wait() {
 }
 
 #[test]
-fn a_first_call_is_no_retry_to_cancel() {
+fn the_first_call_is_not_a_retry_to_cancel() {
     let outside = vec![(30_000, Input::AbortRetry), (40_000, Input::Abort)];
     let script = Script { steps: vec![vec![silent()]], outside, ..Script::default() };
-    let story = play(&script);
-    assert!(story.contains("40000 done"), "{story}");
+    let transcript = play(&script);
+    assert!(transcript.contains("40000 done"), "{transcript}");
 }

@@ -1,4 +1,4 @@
-//! Messages that are said while a turn runs.
+//! Messages sent while a turn runs.
 
 use everturn_kernel::{FinishReason, Input};
 use everturn_wire::QueuedMessage;
@@ -60,9 +60,11 @@ fn a_message_can_be_taken_back() {
         (3, unsteer("m1")),
         (4, unsteer("m1")),
     ]);
-    let story = play(&script);
-    let told: Vec<_> =
-        story.lines().filter(|line| line.contains("queue-changed") || line.contains("steering")).collect();
+    let transcript = play(&script);
+    let told: Vec<_> = transcript
+        .lines()
+        .filter(|line| line.contains("queue-changed") || line.contains("steering"))
+        .collect();
     assert_snapshot!(told.join("\n"), @r#"
         1 queue-changed queue=[{"messageId":"m1","text":"no"}]
         2 queue-changed queue=[{"messageId":"m1","text":"no"},{"messageId":"m2","text":"yes"}]
@@ -75,19 +77,19 @@ fn a_message_can_be_taken_back() {
 #[test]
 fn the_same_message_is_queued_once_and_an_empty_one_not_at_all() {
     let script = asks_then_answers(vec![(1, steer("m", "go")), (2, steer("m", "go")), (3, steer("n", ""))]);
-    let story = play(&script);
-    assert_eq!(story.matches(" steering ").count(), 1, "{story}");
-    assert_eq!(story.matches("queue-changed").count(), 2, "{story}");
+    let transcript = play(&script);
+    assert_eq!(transcript.matches(" steering ").count(), 1, "{transcript}");
+    assert_eq!(transcript.matches("queue-changed").count(), 2, "{transcript}");
 }
 
 #[test]
-fn what_comes_too_late_stays_for_the_next_turn() {
+fn a_message_that_comes_too_late_stays_for_the_next_turn() {
     let mut world = World::new(Script {
         steps: vec![vec![vec![Beat::Wait(10), text("Done"), finish(FinishReason::Stop)]]],
         outside: vec![(5, steer("m", "one more"))],
         ..Script::default()
     });
-    let turn = world.begin().sealed().expect("it ends");
+    let turn = world.begin().sealed().expect("the turn ends");
     assert_eq!(turn.queue(), [QueuedMessage { message_id: "m".into(), text: "one more".into() }]);
     assert_eq!(turn.snapshot().queue(), turn.queue());
     assert_eq!(world.log().history().len(), 2, "prompt and answer");

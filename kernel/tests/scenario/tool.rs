@@ -64,7 +64,7 @@ fn no_more_tools_run_than_are_allowed() {
         let mut script = two_steps(asks(&ids.map(|id| (id, "slow"))));
         script.settings = Settings { max_parallel_tools: allowed, ..Settings::default() };
         let mut world = World::new(script);
-        world.begin().sealed().expect("it ends");
+        world.begin().sealed().expect("the turn ends");
         assert_eq!(most_at_once(&world), expected, "of {allowed} allowed");
     }
 }
@@ -86,20 +86,20 @@ fn most_at_once(world: &World) -> i32 {
 fn a_tool_that_is_no_longer_wanted_is_stopped() {
     let mut script = two_steps(asks(&[("a", "slow"), ("b", "slow")]));
     script.settings.max_parallel_tools = 1;
-    // Answers the call that runs, as nobody else may while its tool still runs.
+    // `Recover` answers the running call. Nothing else may do that while its tool runs.
     script.outside = vec![(50, Input::Recover)];
     let mut world = World::new(script);
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     assert_eq!(most_at_once(&world), 1);
     assert_eq!(world.clock().now(), START.plus(150));
 }
 
 #[test]
-fn a_place_that_gets_free_is_taken_at_once() {
+fn a_free_slot_is_used_at_once() {
     let mut script = two_steps(asks(&[("a", "slow"), ("b", "fast"), ("c", "fast")]));
     script.settings.max_parallel_tools = 2;
-    let story = play(&script);
-    let runs: Vec<_> = story
+    let transcript = play(&script);
+    let runs: Vec<_> = transcript
         .lines()
         .filter(|line| line.contains("> run") || line.contains(" tool-result content=\"fast"))
         .filter(|line| !line.contains('|'))
@@ -115,9 +115,9 @@ fn a_place_that_gets_free_is_taken_at_once() {
 
 #[test]
 fn unknown_and_failing_tools_are_results_not_failures() {
-    let story = play(&two_steps(asks(&[("a", "nothing"), ("b", "broken")])));
+    let transcript = play(&two_steps(asks(&[("a", "nothing"), ("b", "broken")])));
     let results: Vec<_> =
-        story.lines().filter(|line| line.contains("| Tool") || line.contains("done ")).collect();
+        transcript.lines().filter(|line| line.contains("| Tool") || line.contains("done ")).collect();
     assert_snapshot!(results.join("\n"), @r#"
     0 | Tool tool-result content="(tool failed: there is no tool \"nothing\")" isError=true toolCallId="a" toolName="nothing"
     5 | Tool tool-result content="(tool failed: no such file)" isError=true toolCallId="b" toolName="broken"
@@ -157,16 +157,16 @@ fn only_malformed_calls_lead_straight_to_the_next_step() {
     for eager_tools in [false, true] {
         let mut script = two_steps(vec![malformed_call("a", "fast"), finish(FinishReason::ToolCalls)]);
         script.settings.eager_tools = eager_tools;
-        let story = play(&script);
-        assert!(!story.contains("> run") && story.contains("> call 1.0"), "{story}");
+        let transcript = play(&script);
+        assert!(!transcript.contains("> run") && transcript.contains("> call 1.0"), "{transcript}");
     }
 }
 
 #[test]
 fn calls_that_share_an_id_or_have_none_are_told_apart() {
-    let story =
+    let transcript =
         play(&two_steps(asks(&[("a", "fast"), ("a", "fast"), ("", "fast"), ("", "fast"), ("a", "fast")])));
-    let runs: Vec<_> = story.lines().filter(|line| line.contains("> run")).collect();
+    let runs: Vec<_> = transcript.lines().filter(|line| line.contains("> run")).collect();
     assert_snapshot!(runs.join("\n"), @r"
         0 > run fast 0/a
         0 > run fast 0/a-2
@@ -180,8 +180,11 @@ fn calls_that_share_an_id_or_have_none_are_told_apart() {
 fn an_id_may_return_in_a_later_step() {
     let mut script = two_steps(asks(&[("a", "fast")]));
     script.steps.insert(1, vec![asks(&[("a", "slow")])]);
-    let story = play(&script);
-    assert!(story.contains("> run fast 0/a\n") && story.contains("> run slow 1/a\n"), "{story}");
+    let transcript = play(&script);
+    assert!(
+        transcript.contains("> run fast 0/a\n") && transcript.contains("> run slow 1/a\n"),
+        "{transcript}"
+    );
 }
 
 #[test]
@@ -190,28 +193,34 @@ fn the_number_of_steps_may_be_bounded() {
         let mut script =
             Script { steps: vec![vec![asks(&[("a", "fast")])]], tools: tools(), ..Script::default() };
         script.settings.max_steps = max_steps;
-        let story = play(&script);
-        assert_eq!(story.matches("> call").count(), calls, "{story}");
-        assert_eq!(story.matches("> run").count(), calls, "{story}");
-        assert!(story.contains("reason=\"max-steps\"") && !story.contains(" error "), "{story}");
+        let transcript = play(&script);
+        assert_eq!(transcript.matches("> call").count(), calls, "{transcript}");
+        assert_eq!(transcript.matches("> run").count(), calls, "{transcript}");
+        assert!(
+            transcript.contains("reason=\"max-steps\"") && !transcript.contains(" error "),
+            "{transcript}"
+        );
     }
 }
 
 #[test]
-fn a_reply_that_was_cut_runs_no_tool() {
+fn a_reply_that_was_cut_off_runs_no_tool() {
     for (reason, word) in [(FinishReason::Length, "length"), (FinishReason::ContentFilter, "content-filter")]
     {
-        let story = play(&two_steps(vec![text("so"), call("a", "fast"), finish(reason)]));
-        assert!(!story.contains("> run") && story.contains(&format!("reason=\"{word}\"")), "{story}");
-        let result = format!(
-            "| Tool tool-result content=\"(tool failed: not run, the reply was cut: {word})\" isError=true"
+        let transcript = play(&two_steps(vec![text("so"), call("a", "fast"), finish(reason)]));
+        assert!(
+            !transcript.contains("> run") && transcript.contains(&format!("reason=\"{word}\"")),
+            "{transcript}"
         );
-        assert!(story.contains(&result), "{story}");
+        let result = format!(
+            "| Tool tool-result content=\"(tool failed: not run, the reply was cut off: {word})\" isError=true"
+        );
+        assert!(transcript.contains(&result), "{transcript}");
     }
 }
 
 #[test]
-fn an_eager_tool_that_ran_into_a_cut_is_not_said_to_have_not_run() {
+fn a_running_eager_tool_of_a_cut_off_reply_is_reported_as_interrupted() {
     let mut script = two_steps(vec![
         call("a", "slow"),
         Beat::Wait(5),
@@ -219,16 +228,16 @@ fn an_eager_tool_that_ran_into_a_cut_is_not_said_to_have_not_run() {
         finish(FinishReason::Length),
     ]);
     script.settings.eager_tools = true;
-    let story = play(&script);
-    let results: Vec<_> = story.lines().filter(|line| line.contains("| Tool")).collect();
+    let transcript = play(&script);
+    let results: Vec<_> = transcript.lines().filter(|line| line.contains("| Tool")).collect();
     assert_snapshot!(results.join("\n"), @r#"
         5 | Tool tool-result content="(tool failed: interrupted, the turn ended before it was done)" isError=true toolCallId="a" toolName="slow"
-        5 | Tool tool-result content="(tool failed: not run, the reply was cut: length)" isError=true toolCallId="b" toolName="slow"
+        5 | Tool tool-result content="(tool failed: not run, the reply was cut off: length)" isError=true toolCallId="b" toolName="slow"
     "#);
 }
 
 #[test]
-fn eager_tools_run_while_the_model_still_speaks() {
+fn eager_tools_run_while_the_answer_streams() {
     let mut script = two_steps(vec![
         call("a", "fast"),
         Beat::Wait(30),
@@ -270,8 +279,8 @@ fn a_stream_that_breaks_keeps_what_eager_tools_did_and_drops_the_rest() {
     let broken = vec![call("a", "fast"), call("b", "slow"), Beat::Wait(30), failed(network_failure("reset"))];
     let mut script = two_steps(broken);
     script.settings.eager_tools = true;
-    let story = play(&script);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.starts_with("   30")).collect();
+    let transcript = play(&script);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.starts_with("   30")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     30 | Assistant tool-call input={"n":1} toolCallId="a" toolName="fast"
     30 | Tool tool-result content="fast done" isError=false toolCallId="a" toolName="fast"
@@ -288,17 +297,17 @@ fn a_stream_that_breaks_keeps_what_eager_tools_did_and_drops_the_rest() {
 fn a_stop_while_the_model_asks_drops_calls_that_have_no_result() {
     let script = two_steps(vec![text("Let me"), call("a", "fast"), Beat::Hang]);
     let script = Script { outside: vec![(3, Input::Abort)], ..script };
-    let story = play(&script);
-    assert!(!story.contains("| Assistant tool-call") && !story.contains("| Tool"), "{story}");
-    assert_eq!(story.matches("tool-result").count(), 1, "watchers see the call ended: {story}");
+    let transcript = play(&script);
+    assert!(!transcript.contains("| Assistant tool-call") && !transcript.contains("| Tool"), "{transcript}");
+    assert_eq!(transcript.matches("tool-result").count(), 1, "subscribers see the call end: {transcript}");
 }
 
 #[test]
 fn a_stop_while_tools_run_answers_those_that_are_not_done() {
     let script =
         Script { outside: vec![(50, Input::Abort)], ..two_steps(asks(&[("a", "slow"), ("b", "fast")])) };
-    let story = play(&script);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> abort")).collect();
+    let transcript = play(&script);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> abort")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     50 > abort
     50 tool-result content="(tool failed: interrupted, the turn ended before it was done)" durationMs=50 isError=true toolCallId="a" toolName="slow"
@@ -309,7 +318,7 @@ fn a_stop_while_tools_run_answers_those_that_are_not_done() {
 }
 
 #[test]
-fn a_running_tool_is_heard_and_no_other() {
+fn only_running_tools_may_produce_output() {
     let mut script = two_steps(asks(&[("a", "loud")]));
     script.tools = vec![Tool::new("loud", 20, ToolAnswer::ok("over")).printing("half-way\n")];
     let output = |call_id: &str, data: &str| Input::ToolOutput {
@@ -318,8 +327,8 @@ fn a_running_tool_is_heard_and_no_other() {
         data: data.into(),
     };
     script.outside = vec![(5, output("b", "who?")), (6, output("a", "warning")), (7, output("a", ""))];
-    let story = play(&script);
-    let told: Vec<_> = story.lines().filter(|line| line.contains("tool-output")).collect();
+    let transcript = play(&script);
+    let told: Vec<_> = transcript.lines().filter(|line| line.contains("tool-output")).collect();
     assert_snapshot!(told.join("\n"), @r#"
         6 tool-output data="warning" stream="stderr" toolCallId="a"
        10 tool-output data="half-way\n" stream="stdout" toolCallId="a"

@@ -1,4 +1,4 @@
-//! The wait itself: ended early, never ending, skipped, cancelled.
+//! Waits: ended early, endless, skipped, cancelled.
 
 use std::task::{Context, Poll};
 
@@ -44,8 +44,8 @@ fn a_stop_in_the_second_wait_is_no_error() {
 #[test]
 fn cancelling_the_retry_seals_and_says_so() {
     let script = Script { outside: vec![(6_000, Input::AbortRetry)], ..overloaded_thrice() };
-    let story = play(&script);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> abort retry")).collect();
+    let transcript = play(&script);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> abort retry")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     6000 > abort retry
     6000 retry-ended attempts=1 message="Retry cancelled" outcome="cancelled"
@@ -55,10 +55,10 @@ fn cancelling_the_retry_seals_and_says_so() {
 }
 
 #[test]
-fn a_turn_that_makes_way_for_another_one_says_so() {
+fn a_turn_replaced_by_another_one_says_so() {
     let script = Script { outside: vec![(6_000, Input::MoveAway)], ..overloaded_thrice() };
-    let story = play(&script);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> move away")).collect();
+    let transcript = play(&script);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> move away")).collect();
     assert_snapshot!(end.join("\n"), @r#"
     6000 > move away
     6000 retry-ended attempts=1 message="Moved to another model by a person" outcome="cancelled"
@@ -68,29 +68,29 @@ fn a_turn_that_makes_way_for_another_one_says_so() {
 }
 
 #[test]
-fn cancelling_the_retry_means_nothing_where_none_is() {
+fn cancelling_has_no_effect_without_a_retry() {
     let speaks = vec![text("Hel"), Beat::Wait(10), text("lo"), Beat::Say(finished())];
     let calm = Script { steps: vec![vec![speaks]], ..Script::default() };
     let asked = Script {
         outside: vec![(5, Input::AbortRetry), (6, Input::RetryNow), (7, Input::MoveAway)],
         ..calm.clone()
     };
-    let story: String = play(&asked)
+    let transcript: String = play(&asked)
         .lines()
         .filter(|line| {
             !["> abort retry", "> retry now", "> move away"].iter().any(|said| line.contains(said))
         })
         .map(|l| format!("{l}\n"))
         .collect();
-    assert_eq!(story, play(&calm));
+    assert_eq!(transcript, play(&calm));
 }
 
 #[test]
 fn a_wait_is_skipped_on_demand() {
     let script = Script { outside: vec![(1_000, Input::RetryNow)], nap: Nap::Endless, ..Script::default() };
     let script = Script { steps: vec![vec![overloaded(), says("Hello")]], ..script };
-    let story = play(&script);
-    let end: Vec<_> = story.lines().skip_while(|line| !line.contains("> sleep")).collect();
+    let transcript = play(&script);
+    let end: Vec<_> = transcript.lines().skip_while(|line| !line.contains("> sleep")).collect();
     assert_snapshot!(end.join("\n"), @r#"
        0 > sleep 5000
     1000 > retry now
@@ -106,27 +106,27 @@ fn a_wait_is_skipped_on_demand() {
 }
 
 #[test]
-fn a_sleep_that_ends_early_is_slept_again_for_what_is_left() {
+fn a_sleep_that_ends_early_is_resumed_for_the_rest() {
     let script =
         Script { steps: vec![vec![overloaded(), says("Hello")]], nap: Nap::Half, ..Script::default() };
     let mut world = World::new(script);
-    world.begin().sealed().expect("it ends");
+    world.begin().sealed().expect("the turn ends");
     assert_eq!(world.log().sleeps(), [5000, 2500, 1250, 625, 312, 156, 78, 39, 19, 9, 4, 2, 1]);
-    let story = world.log().transcript();
-    assert!(story.contains(" 5000 > call 0.1"), "{story}");
+    let transcript = world.log().transcript();
+    assert!(transcript.contains(" 5000 > call 0.1"), "{transcript}");
 }
 
 #[test]
 fn a_sleep_that_never_ends_does_not_stop_a_stop() {
     let script = Script { outside: vec![(9_999, Input::Abort)], nap: Nap::Endless, ..overloaded_thrice() };
-    let story = play(&script);
-    assert!(story.contains(" 9999 done durationMs=9999 reason=\"aborted\""), "{story}");
+    let transcript = play(&script);
+    assert!(transcript.contains(" 9999 done durationMs=9999 reason=\"aborted\""), "{transcript}");
 }
 
 #[test]
-fn without_a_word_from_outside_an_endless_sleep_is_endless() {
-    let story = play(&Script { nap: Nap::Endless, ..overloaded_thrice() });
-    assert!(story.ends_with("> sleep 5000\n(all wait for nothing)\n"), "{story}");
+fn without_a_command_an_endless_sleep_does_not_end() {
+    let transcript = play(&Script { nap: Nap::Endless, ..overloaded_thrice() });
+    assert!(transcript.ends_with("> sleep 5000\n(deadlock: every task waits)\n"), "{transcript}");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_host_that_parks_is_left_with_a_saved_turn_and_may_come_back_at_any_time() {
     assert_eq!((world.log().calls().len(), world.log().sleeps()), (4, vec![0; 3]));
 }
 
-/// A host that says nothing about leaving turns.
+/// A host that uses the default of `leaves`.
 struct Plain(ScriptedHost);
 
 #[async_trait]

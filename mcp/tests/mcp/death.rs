@@ -1,4 +1,4 @@
-//! Servers that die, and what is left of them when we end.
+//! Servers that end, and what is left of them when this process ends.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use tokio::time::timeout;
 use crate::support::{DEADLINE, World, config, everything, is_alive, python, wait_for};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_in_a_call_is_started_again_and_the_turn_lives() {
+async fn a_server_that_dies_during_a_call_is_restarted_and_the_turn_survives() {
     let calls = [("process", json!({})), ("die", json!({})), ("process", json!({})), ("process", json!({}))];
     let world = World::up(config(python(&[])), &calls).await;
     let first = world.call().await.content;
     let died = world.call().await;
-    assert!(died.is_error && died.content.contains("what it has done is unknown"), "{died:?}");
+    assert!(died.is_error && died.content.contains("it is not known what it did"), "{died:?}");
     let down = world.until(|source| source.status == ToolSourceStatus::Down).await;
     let message = down.message.unwrap();
-    assert!(message.starts_with("it ended with exit code 7; it is started again in 1 s"), "{message}");
-    assert!(down.tools.iter().any(|tool| tool.name == "s__process"), "its tools stay on offer");
+    assert!(message.starts_with("it ended with exit code 7; restarting in 1 s"), "{message}");
+    assert!(down.tools.iter().any(|tool| tool.name == "s__process"), "its tools are still offered");
     let refused = world.call().await;
     assert!(
         refused.is_error && refused.content.contains("the MCP server s is down: it ended"),
@@ -32,7 +32,7 @@ async fn a_server_that_dies_in_a_call_is_started_again_and_the_turn_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_at_its_start_says_why() {
+async fn a_server_that_exits_at_startup_reports_why() {
     let mut command = python(&["dies-at-start"]);
     command.env.insert("KEY".to_owned(), Setting::Secret("s3cret-value".to_owned()));
     let world = World::new(config(command), &[("process", json!({}))]);
@@ -40,22 +40,22 @@ async fn a_server_that_dies_at_its_start_says_why() {
     let source = world.source();
     assert_eq!(source.status, ToolSourceStatus::Down);
     let message = source.message.unwrap();
-    let expected = "it ended with exit code 3: no key, only [secret]; it is started again in 1 s";
+    let expected = "it ended with exit code 3: no key, only [secret]; restarting in 1 s";
     assert_eq!(message, expected);
-    assert!(world.call().await.is_error, "the turn lives");
+    assert!(world.call().await.is_error, "the turn survives");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_is_not_there_is_named() {
+async fn a_missing_program_is_named() {
     let command = Command { program: "no-such-program".to_owned(), ..Command::default() };
     let world = World::new(config(command), &[]);
     world.server.settled().await;
     let message = world.source().message.unwrap();
-    assert!(message.starts_with("\"no-such-program\" cannot be started: No such file"), "{message}");
+    assert!(message.starts_with("cannot start \"no-such-program\": No such file"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_speaks_something_else_is_given_up() {
+async fn a_program_that_does_not_speak_mcp_fails() {
     let command = Command { program: "cat".to_owned(), ..Command::default() };
     let mut config = config(command);
     config.timeouts.start = Duration::from_millis(500);
@@ -77,7 +77,7 @@ async fn a_call_waits_for_a_server_that_is_starting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_ends_with_us_and_so_does_what_it_started() {
+async fn a_server_and_its_children_end_with_this_process() {
     for closed in [true, false] {
         let calls = [("process", json!({})), ("child", json!({}))];
         let world = World::up(config(python(&[])), &calls).await;
@@ -93,7 +93,7 @@ async fn a_server_ends_with_us_and_so_does_what_it_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_ignores_the_end_of_its_input_is_ended() {
+async fn a_server_that_ignores_the_end_of_its_input_is_killed() {
     let world = World::up(config(everything("stdio")), &[]).await;
     timeout(Duration::from_secs(5), world.server.close()).await.unwrap();
     let source = world.source();

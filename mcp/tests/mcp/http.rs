@@ -1,4 +1,4 @@
-//! The same servers behind an address: streamable HTTP.
+//! Servers over streamable HTTP.
 
 use everturn_mcp::{Command, Connection, Endpoint, McpServer, ServerConfig, Setting};
 use everturn_wire::ToolSourceStatus;
@@ -52,7 +52,7 @@ async fn a_list_that_changes_is_read_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_went_away_is_found_again() {
+async fn a_lost_server_is_reconnected() {
     let remote = Remote::start(in_node, None).await;
     let port = remote.port;
     let echo = ("echo", json!({ "message": "a" }));
@@ -60,11 +60,11 @@ async fn a_server_that_went_away_is_found_again() {
     assert_eq!(world.call().await.content, "Echo: a");
     remote.kill().await;
     let failed = world.call().await;
-    assert!(failed.is_error && failed.content.contains("failed on the way"), "{failed:?}");
+    assert!(failed.is_error && failed.content.contains("failed in transit"), "{failed:?}");
     let down = world.until(|source| source.status == ToolSourceStatus::Down).await;
     assert!(
         !format!("{down:?}{failed:?}").contains("127.0.0.1"),
-        "the address is not shown: {down:?} {failed:?}"
+        "the URL is not shown: {down:?} {failed:?}"
     );
     let _again = Remote::start(in_node, Some(port)).await;
     world.until(|source| source.status == ToolSourceStatus::Up).await;
@@ -72,14 +72,14 @@ async fn a_server_that_went_away_is_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_called_is_refused_at_once() {
+async fn an_invalid_configuration_is_rejected_at_once() {
     let endpoint = |url: &str, header: &str| {
         let headers = [("X-Key".to_owned(), Setting::Secret(header.to_owned()))].into();
         ServerConfig::new("s", Connection::Http(Endpoint { url: url.to_owned(), headers }))
     };
     for (config, expected) in [
-        (endpoint("ftp://s3cret/", ""), "its `url` must be an address with http:// or https://"),
-        (endpoint("nonsense s3cret", ""), "its `url` must be an address"),
+        (endpoint("ftp://s3cret/", ""), "its `url` must begin with http:// or https://"),
+        (endpoint("nonsense s3cret", ""), "its `url` must begin with http://"),
         (endpoint("http://127.0.0.1:1/", "s3cret\n"), "\"X-Key\" cannot be sent as a header"),
         (ServerConfig { name: "a__b".to_owned(), ..at(1) }, "\"a__b\" cannot be the name of an MCP server"),
     ] {

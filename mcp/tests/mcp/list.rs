@@ -1,4 +1,4 @@
-//! Lists that change.
+//! Changes of a server's list.
 
 use everturn_wire::ToolSourceStatus;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{World, config, everything, python};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_is_added_is_offered_to_turns_that_begin_later() {
+async fn an_added_tool_is_offered_to_later_turns() {
     let world = World::up(config(python(&[])), &[("grow", json!({})), ("grown", json!({}))]).await;
     assert!(!world.offered().contains(&"s__grown".to_owned()));
     assert_eq!(world.call().await.content, "will be there");
@@ -26,7 +26,7 @@ async fn a_tool_that_is_added_is_offered_to_turns_that_begin_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_is_taken_away_fails_for_the_model() {
+async fn a_call_of_a_removed_tool_fails_for_the_model() {
     let world = World::up(config(python(&[])), &[("shrink", json!({})), ("grow", json!({}))]).await;
     assert_eq!(world.call().await.content, "is gone");
     world.until(|source| source.tools.iter().all(|tool| tool.name != "s__grow")).await;
@@ -35,7 +35,7 @@ async fn a_tool_that_is_taken_away_fails_for_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_says_at_once_that_its_list_changed_stays_up() {
+async fn a_server_that_reports_a_changed_list_at_startup_stays_connected() {
     let world = World::up(config(everything("stdio")), &[("echo", json!({ "message": "a" }))]).await;
     assert!(world.offered().contains(&"s__get-sum".to_owned()));
     assert_eq!(world.call().await.content, "Echo: a");

@@ -1,4 +1,4 @@
-//! Real MCP servers, called by turns: `server-everything` in Node and one in Python.
+//! Real MCP servers called by turns: `server-everything` in Node, and one in Python.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Turns that began before a restart of ours.
+//! Turns that began before a restart of this process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ fn trusted() -> ServerConfig {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_goes_on_waits_for_the_server_of_its_tools() {
+async fn a_resumed_turn_waits_for_the_server_of_its_tools() {
     let (journal, note) = (Arc::new(MemoryJournal::new()), Note::new());
     let calls = [("again", json!({ "place": note.path() }))];
     let world = World::after(journal.clone(), trusted(), &calls);
@@ -24,7 +24,7 @@ async fn a_turn_that_goes_on_waits_for_the_server_of_its_tools() {
     world.orchestrator.shutdown(Duration::ZERO).await;
     drop(world);
 
-    // The model has called it already: it has its say next.
+    // The model has already called the tool; its answer is next.
     let world = World::after(journal, trusted(), &[]);
     assert_eq!(world.source().status, ToolSourceStatus::Starting);
     assert_eq!(world.orchestrator.resume().await.unwrap(), 1);

@@ -1,4 +1,4 @@
-//! `server-everything` as a program: what its tools answer, and what is shown of them.
+//! `server-everything` as a program: the answers of its tools, and what is shown of them.
 
 use everturn_mcp::{ServerConfig, Setting};
 use everturn_wire::{Chunk, ToolPolicy, ToolSourceStatus};
@@ -30,7 +30,7 @@ async fn the_progress_of_a_long_call_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_is_told_in_words_and_goes_with_the_result() {
+async fn an_image_is_described_and_sent_with_the_result() {
     let world = World::up(everything_config(), &[("get-tiny-image", json!({}))]).await;
     let called = world.call().await;
     let lines: Vec<&str> = called.content.lines().collect();
@@ -44,7 +44,7 @@ async fn an_image_is_told_in_words_and_goes_with_the_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn structured_content_is_told_once() {
+async fn structured_content_is_returned_once() {
     let arguments = json!({ "location": "Chicago" });
     let world = World::up(everything_config(), &[("get-structured-content", arguments)]).await;
     let called = world.call().await;
@@ -53,7 +53,7 @@ async fn structured_content_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_a_tool_is_one_for_the_model() {
+async fn a_tool_error_is_returned_to_the_model() {
     let calls = [("echo", json!({ "message": 1 })), ("echo", json!({ "message": "well" }))];
     let world = World::up(everything_config(), &calls).await;
     let called = world.call().await;
@@ -62,7 +62,7 @@ async fn an_error_of_a_tool_is_one_for_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_has_a_clean_environment_and_what_is_configured() {
+async fn a_program_gets_a_clean_environment_and_the_configured_variables() {
     let mut command = everything("stdio");
     command.env.insert("OF_TEST".to_owned(), Setting::Plain("plain value".to_owned()));
     command.env.insert("KEY".to_owned(), Setting::Secret("s3cret-value".to_owned()));
@@ -75,7 +75,7 @@ async fn a_program_has_a_clean_environment_and_what_is_configured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_are_shown_and_not_believed() {
+async fn annotations_are_shown_but_not_trusted() {
     for trusted in [false, true] {
         let world = World::up(ServerConfig { trust_annotations: trusted, ..everything_config() }, &[]).await;
         let source = world.source();

@@ -1,4 +1,4 @@
-//! Servers to start, and a small world of turns that call their tools.
+//! Servers, and a small environment of turns that call their tools.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,14 +16,14 @@ use everturn_provider::Scripted;
 use everturn_wire::{AgentEvent, EventBody, ToolSourceInfo, ToolSourceStatus, Value};
 use tokio::time::{interval, timeout};
 
-/// How long anything may take before a test gives up on it.
+/// Time limit of every wait in the tests.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A file that the test command installs.
+/// Returns the path of a file that the test command installs.
 fn installed(path: &str) -> String {
     let file = root().join(path);
     assert!(
@@ -34,13 +34,13 @@ fn installed(path: &str) -> String {
     file.display().to_string()
 }
 
-/// `server-everything`, which speaks over this transport.
+/// Returns the command of `server-everything` with this transport.
 pub(crate) fn everything(transport: &str) -> Command {
     let script = installed("e2e/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     Command { program: "node".to_owned(), args: vec![script, transport.to_owned()], ..Command::default() }
 }
 
-/// The one in Python.
+/// Returns the command of the server in Python.
 pub(crate) fn python(words: &[&str]) -> Command {
     let script = root().join("mcp/tests/mcp/server.py").display().to_string();
     let words = words.iter().map(|word| (*word).to_owned());
@@ -51,34 +51,34 @@ pub(crate) fn python(words: &[&str]) -> Command {
     }
 }
 
-/// A configuration of the server `s`.
+/// Returns a configuration of the server `s`.
 pub(crate) fn config(command: Command) -> ServerConfig {
     ServerConfig::new("s", Connection::Command(command))
 }
 
-/// A server, and an orchestrator that has its tools.
+/// A server, and an orchestrator with its tools.
 pub(crate) struct World {
     pub(crate) server: Arc<McpServer>,
     pub(crate) orchestrator: Orchestrator,
     pub(crate) provider: Scripted,
 }
 
-/// What came of a turn that called a tool.
+/// The outcome of a turn that called a tool.
 #[derive(Debug)]
 pub(crate) struct Called {
     pub(crate) content: String,
     pub(crate) is_error: bool,
-    /// What was shown meanwhile, in pieces.
+    /// The output shown meanwhile.
     pub(crate) output: Vec<String>,
 }
 
 impl World {
-    /// With a script of calls, each of one tool; after each the model has its say.
+    /// Creates a world with a script of calls, one tool each. The model answers after each.
     pub(crate) fn new(config: ServerConfig, calls: &[(&str, Value)]) -> Self {
         Self::after(Arc::new(MemoryJournal::new()), config, calls)
     }
 
-    /// The same with conversations that there are already.
+    /// Creates a world with existing conversations.
     pub(crate) fn after(journal: Arc<MemoryJournal>, config: ServerConfig, calls: &[(&str, Value)]) -> Self {
         let server = Arc::new(McpServer::start(config).unwrap());
         let script = calls.iter().flat_map(|(tool, arguments)| {
@@ -94,19 +94,19 @@ impl World {
                 vec![StreamEvent::Text("seen".to_owned()), finish(FinishReason::Stop)],
             ]
         });
-        // The last one is repeated.
+        // The last answer repeats.
         let last = vec![StreamEvent::Text("seen".to_owned()), StreamEvent::Finished(FinishReason::Stop)];
         let provider = Scripted::new(script.chain([last]));
         let mut builder = Orchestrator::builder().model("key", "model", Arc::new(provider.clone()));
         if !calls.is_empty() {
-            // Nobody is there to approve them.
+            // Nobody is there to approve calls.
             builder = builder.tool_policy("s__*", Policy::Allow);
         }
         let orchestrator = builder.journal(journal).tool_source(server.clone()).build();
         Self { server, orchestrator, provider }
     }
 
-    /// The same, once the server is up.
+    /// Creates a world, and waits until the server is up.
     pub(crate) async fn up(config: ServerConfig, calls: &[(&str, Value)]) -> Self {
         let world = Self::new(config, calls);
         world.until(|source| source.status == ToolSourceStatus::Up).await;
@@ -121,7 +121,7 @@ impl World {
         (started, watched)
     }
 
-    /// Runs the next turn of the script, which calls a tool. The model is told of the result.
+    /// Runs the next turn of the script, which calls a tool and passes its result to the model.
     pub(crate) async fn call(&self) -> Called {
         let (_, mut watched) = self.begin().await;
         let called = called(&mut watched).await;
@@ -132,23 +132,23 @@ impl World {
         called
     }
 
-    /// What people are told of the server.
+    /// Returns the published state of the server.
     pub(crate) fn source(&self) -> ToolSourceInfo {
         self.orchestrator.tools().sources.remove(0)
     }
 
-    /// Waits until people are told that.
+    /// Waits for this published state.
     pub(crate) async fn until(&self, is_it: impl Fn(&ToolSourceInfo) -> bool) -> ToolSourceInfo {
         wait_for(|| Some(self.source()).filter(&is_it)).await
     }
 
-    /// The names of the tools that a turn is offered which begins now.
+    /// Returns the names of the tools offered to a new turn.
     pub(crate) fn offered(&self) -> Vec<String> {
         self.source().tools.into_iter().map(|tool| tool.name).collect()
     }
 }
 
-/// Waits until there is a value.
+/// Waits until the closure returns a value.
 pub(crate) async fn wait_for<T>(look: impl Fn() -> Option<T>) -> T {
     let mut again = interval(Duration::from_millis(10));
     let found = async {
@@ -162,13 +162,13 @@ pub(crate) async fn wait_for<T>(look: impl Fn() -> Option<T>) -> T {
     timeout(DEADLINE, found).await.expect("it is so in time")
 }
 
-/// The next event.
+/// Returns the next event.
 pub(crate) async fn event(watched: &mut Subscription) -> EventBody {
     let frame = timeout(DEADLINE, watched.next()).await.expect("an event in time").unwrap();
     serde_json::from_slice::<AgentEvent>(&frame.event()).unwrap().body
 }
 
-/// What came of the call of a turn, up to the turn's end.
+/// Returns the outcome of a turn's call, at the end of the turn.
 pub(crate) async fn called(watched: &mut Subscription) -> Called {
     let (mut result, mut output) = (None, Vec::new());
     loop {
@@ -183,7 +183,7 @@ pub(crate) async fn called(watched: &mut Subscription) -> Called {
     Called { content, is_error, output }
 }
 
-/// A file of its own for a test.
+/// A temporary file of a test.
 pub(crate) struct Note(tempfile::TempDir);
 
 impl Note {
@@ -195,28 +195,28 @@ impl Note {
         self.0.path().join("note")
     }
 
-    /// Waits until the server has written that, and nothing else.
+    /// Waits until the server has written exactly this.
     pub(crate) async fn says(&self, expected: &[&str]) {
         let expected: String = expected.iter().map(|line| format!("{line}\n")).collect();
         wait_for(|| std::fs::read_to_string(self.path()).ok().filter(|text| *text == expected)).await;
     }
 }
 
-/// Whether a process is there, and not only waits to be forgotten.
+/// Whether a process is running, and not a zombie.
 pub(crate) fn is_alive(process: &str) -> bool {
     let ps = std::process::Command::new("ps").args(["-o", "stat=", "-p", process]).output().unwrap();
     let state = String::from_utf8_lossy(&ps.stdout).trim().to_owned();
     !state.is_empty() && !state.starts_with('Z')
 }
 
-/// A server over HTTP, in a process of its own. It is killed when dropped.
+/// A server over HTTP, in its own process. Killed on drop.
 pub(crate) struct Remote {
     child: tokio::process::Child,
     pub(crate) port: u16,
 }
 
 impl Remote {
-    /// Starts it on that port, or a free one.
+    /// Starts it on this port, or a free one.
     pub(crate) async fn start(command: impl Fn(u16) -> Command, port: Option<u16>) -> Self {
         let free = || std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
         let port = port.unwrap_or_else(free);

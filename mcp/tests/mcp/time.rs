@@ -1,4 +1,4 @@
-//! Calls that take long: stopped, timed out, or kept alive by their progress.
+//! Long calls: stopped, timed out, or kept alive by progress.
 
 use std::time::Duration;
 
@@ -25,15 +25,15 @@ async fn a_stop_cancels_the_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_of_which_nothing_is_heard_is_cancelled() {
+async fn a_silent_call_is_cancelled() {
     let note = Note::new();
     let calls = [("silent", json!({ "place": note.path() })), ("process", json!({}))];
     let world = World::up(within(300, 60_000), &calls).await;
     let called = world.call().await;
-    let expected = "(tool failed: nothing was heard of the call for 0.3 s, and it was cancelled)";
+    let expected = "(tool failed: the call was silent for 0.3 s and was cancelled)";
     assert_eq!((called.content.as_str(), called.is_error), (expected, true));
     note.says(&["begun", "cancelled"]).await;
-    assert!(!world.call().await.is_error, "the server lives");
+    assert!(!world.call().await.is_error, "the server survives");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,9 +46,9 @@ async fn progress_keeps_a_call_alive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn however_much_progress_there_is_a_call_ends() {
+async fn a_call_times_out_despite_progress() {
     let world = World::up(within(500, 700), &[("busy", json!({ "steps": 1000 }))]).await;
     let called = world.call().await;
-    assert_eq!(called.content, "(tool failed: the call took longer than 0.7 s, and was cancelled)");
+    assert_eq!(called.content, "(tool failed: the call exceeded 0.7 s and was cancelled)");
     assert!(called.is_error && called.output.len() >= 2, "{called:?}");
 }

@@ -1,4 +1,4 @@
-//! One event's payload.
+//! Payloads of events.
 
 use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
@@ -30,7 +30,7 @@ pub(super) enum Frame {
     },
     MessageStop,
     Error,
-    /// A ping, or what a later version of the API has.
+    /// A ping, or an event of a later API version.
     #[serde(other)]
     Other,
 }
@@ -53,7 +53,7 @@ pub(super) enum Block {
         #[serde(default)]
         signature: String,
     },
-    /// Thinking that the provider does not show.
+    /// Thinking that the provider does not reveal.
     RedactedThinking { data: String },
     ToolUse {
         id: String,
@@ -74,10 +74,10 @@ pub(super) enum Delta {
     Thinking { thinking: String },
     #[serde(rename = "input_json_delta")]
     Input { partial_json: String },
-    /// Comes once, whole, at the end of its block.
+    /// Sent once, complete, at the end of its block.
     #[serde(rename = "signature_delta")]
     Signature { signature: String },
-    /// A citation, or what a later version of the API has.
+    /// A citation, or a delta of a later API version.
     #[serde(other)]
     Other,
 }
@@ -87,7 +87,7 @@ pub(super) struct Closing {
     stop_reason: Option<String>,
 }
 
-/// Token counts, as far as an event has them. Later ones replace earlier ones; they are no differences.
+/// Token counts, as far as an event has them. Later counts replace earlier ones; they are not increments.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Counts {
     input_tokens: Option<u64>,
@@ -117,7 +117,7 @@ impl Counts {
             newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
     }
 
-    /// In the kernel's terms, where the request's tokens include those of the cache.
+    /// Converts the counts to the kernel's type, in which input tokens include those of the cache.
     pub(super) fn usage(&self) -> Usage {
         let cached = [self.cache_read_input_tokens, self.cache_creation_input_tokens];
         let sum = |total: u64, count: Option<u64>| total.saturating_add(count.unwrap_or(0));

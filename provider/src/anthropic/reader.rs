@@ -1,4 +1,4 @@
-//! What is answered: a stream of the Messages API as facts.
+//! Reads a stream of the Messages API.
 
 use everturn_wire::{Echo, Value};
 use serde_json::json;
@@ -14,10 +14,11 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct AnthropicReader {
     answer: Answer,
-    /// Of the echoes.
+    /// Origin of the echoes.
     origin: String,
     counts: Counts,
-    /// The latest block that is neither text, thinking nor a call of our tools, such as a search the provider runs.
+    /// Index of the latest block that is neither text, thinking nor a call of an offered tool, such as a search run by
+    /// the provider.
     foreign: Option<u64>,
 }
 
@@ -34,7 +35,7 @@ impl AnthropicReader {
     }
 
     fn block(&mut self, index: u64, block: Block, facts: &mut Facts) -> Result<(), Flaw> {
-        // Some servers give all blocks one index.
+        // Some servers give all blocks the same index.
         self.foreign = self.foreign.filter(|foreign| *foreign != index);
         match block {
             Block::Text { text } => self.answer.text(&text, facts),
@@ -46,7 +47,7 @@ impl AnthropicReader {
                 self.echo(json!({ "type": "redacted_thinking", "data": data }), facts)
             }
             Block::ToolUse { id, name, input } => {
-                // Empty here, with the arguments to follow in pieces, unless a proxy has them whole.
+                // Usually empty here, with the arguments following in fragments; a proxy may send them complete.
                 let whole = input.as_object().is_some_and(|fields| !fields.is_empty());
                 let arguments = if whole { input.to_string() } else { String::new() };
                 let (id, name, arguments) = (&*id, &*name, &*arguments);
@@ -61,7 +62,7 @@ impl AnthropicReader {
 
     fn delta(&mut self, index: u64, delta: Delta, facts: &mut Facts) -> Result<(), Flaw> {
         match delta {
-            // A tool that the provider runs itself gets on, though nothing of it is told.
+            // A tool run by the provider makes progress, although none of it is yielded.
             _ if self.foreign == Some(index) => {
                 self.answer.stir(1);
                 Ok(())
@@ -78,14 +79,14 @@ impl AnthropicReader {
     }
 
     fn sign(&mut self, signature: &str, facts: &mut Facts) -> Result<(), Flaw> {
-        // Empty where the block begins, to follow at its end.
+        // Empty at the start of the block; the real one comes at its end.
         if signature.is_empty() {
             return Ok(());
         }
         self.echo(json!({ "type": "thinking", "signature": signature }), facts)
     }
 
-    /// The block as it is to be sent back, without its text.
+    /// Yields the block without its text as an echo.
     fn echo(&mut self, data: Value, facts: &mut Facts) -> Result<(), Flaw> {
         self.answer.echo(Echo { origin: self.origin.clone(), data }, facts)
     }
@@ -121,7 +122,7 @@ impl Reader for AnthropicReader {
     }
 
     fn end(&mut self, _: &mut Facts) -> Result<(), Flaw> {
-        Err(Flaw::Truncated("the stream ended before its answer did: no message_stop came"))
+        Err(Flaw::Truncated("the stream ended early: no message_stop received"))
     }
 
     fn said(&self) -> usize {

@@ -1,4 +1,4 @@
-//! What is asked: a request in the words of the Messages API.
+//! Builds requests of the Messages API.
 
 use everturn_kernel::{Request, ToolSpec};
 use everturn_wire::{Chunk, Parameters, ResponseFormat, Role, ToolChoice, Value};
@@ -11,7 +11,7 @@ use crate::{
     past::{arguments, inline, instructions, text},
 };
 
-/// `origin` is who alone gets back what it signed.
+/// Builds the body. Only echoes of `origin` are sent back.
 pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     let thinking = Thinking::of(request, origin, &config.extra_body);
@@ -34,7 +34,7 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
     Value::Object(body)
 }
 
-/// What the API lacks of the parameters: a seed, penalties, and JSON without a schema.
+/// Returns the parameters that the API does not have: a seed, penalties, and JSON without a schema.
 pub(super) fn refuses(parameters: &Parameters) -> Vec<&'static str> {
     let mut known = vec!["temperature", "topP", "stop", "toolChoice", "parallelToolCalls", "responseFormat"];
     if parameters.response_format == Some(ResponseFormat::JsonObject) {
@@ -49,7 +49,7 @@ fn passed_on(request: &Request, body: &mut Map<String, Value>) {
         ("temperature", parameters.temperature.map(Value::from)),
         ("top_p", parameters.top_p.map(Value::from)),
         ("stop_sequences", stop(parameters)),
-        // The API refuses it where there are no tools.
+        // The API rejects it without tools.
         ("tool_choice", tool_choice(parameters).filter(|_| !request.tools.is_empty())),
     ];
     put(body, fields);
@@ -59,7 +59,7 @@ fn passed_on(request: &Request, body: &mut Map<String, Value>) {
     }
 }
 
-/// Whether calls may be parallel is part of the choice here.
+/// In this API, parallel calls are part of the tool choice.
 fn tool_choice(parameters: &Parameters) -> Option<Value> {
     let single = parameters.parallel_tool_calls.map(|parallel| !parallel);
     let mut choice = match parameters.tool_choice.as_ref() {
@@ -75,7 +75,7 @@ fn tool_choice(parameters: &Parameters) -> Option<Value> {
     Some(choice)
 }
 
-/// The messages as blocks of two parties that take turns.
+/// Returns the messages as blocks of two alternating roles.
 fn messages(request: &Request, thinking: &Thinking<'_>) -> Value {
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     let mut ids = CallIds::new(id, &request.tools);
@@ -83,7 +83,7 @@ fn messages(request: &Request, thinking: &Thinking<'_>) -> Value {
         let role = match message.role {
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
-            // The system prompt has a field of its own.
+            // The system prompt has a separate field.
             _ => continue,
         };
         let chunks = thinking.kept(index, message);
@@ -98,7 +98,7 @@ fn messages(request: &Request, thinking: &Thinking<'_>) -> Value {
     turns.into_iter().map(|(role, blocks)| json!({ "role": role, "content": blocks })).collect()
 }
 
-/// What a chunk is to the model. Errors are for people, and reasoning of others would be refused: neither is sent.
+/// Converts a chunk. Omits errors, which are for people, and foreign reasoning, which would be rejected.
 fn block<'a>(role: Role, chunk: &'a Chunk, thinking: &Thinking<'_>, ids: &mut CallIds<'a>) -> Option<Value> {
     match (role, chunk) {
         (Role::Assistant, Chunk::Thinking { .. }) => thinking.block(chunk),
@@ -111,11 +111,11 @@ fn block<'a>(role: Role, chunk: &'a Chunk, thinking: &Thinking<'_>, ids: &mut Ca
             Some(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
         }
         (Role::Tool, Chunk::ToolResult { tool_call_id, content, is_error, images, .. }) => {
-            // An error without words is refused.
+            // An empty error text is rejected.
             let content = if *is_error && content.is_empty() { "(no output)" } else { content };
             let id = ids.result(tool_call_id);
             let shown = images.iter().map(|shown| image(&shown.url, shown.mime_type.as_deref()));
-            // Images in an error are refused, and so is a text without words.
+            // Images in an error are rejected, and so is an empty text.
             let content = match images.is_empty() || *is_error {
                 true => json!(content),
                 false => {
@@ -141,7 +141,7 @@ fn image(url: &str, mime_type: Option<&str>) -> Value {
     json!({ "type": "image", "source": source })
 }
 
-/// An id with the characters that the API allows: a call may come from another provider.
+/// Converts an id of any provider to characters that the API allows.
 fn id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }

@@ -1,38 +1,39 @@
-//! The model's thinking: how a request asks for it, and what of it goes back.
+//! Thinking: how it is requested, and which of it is sent back.
 
 use everturn_kernel::Request;
 use everturn_wire::{Chunk, Message, Role, Value};
 use serde_json::{Map, json};
 
-/// The smallest budget that the API takes, in tokens.
+/// Minimum thinking budget that the API accepts, in tokens.
 const LEAST_BUDGET: u32 = 1024;
 
 /// Thinking in one request.
 ///
-/// What the model thought in the turn that runs goes back, as the API demands where tools were used. What it thought in
-/// earlier turns does not: newer models bind a thought to all that stood before it, so that a conversation would be
-/// refused for ever once its instructions or its tools have changed.
+/// Thinking of the running turn is sent back, as the API demands with tool use. Thinking of earlier turns is not: newer
+/// models bind it to everything before it, and would reject the conversation for ever once its instructions or tools
+/// have changed.
 #[derive(Debug)]
 pub(super) struct Thinking<'a> {
     origin: &'a str,
     way: Way<'a>,
-    /// The message that the turn begins with.
+    /// Index of the first message of the turn.
     begin: usize,
 }
 
 #[derive(Debug, PartialEq)]
 enum Way<'a> {
-    /// As the model does unless told, with this effort where one is set.
+    /// The model's default, with this effort if set.
     Own(Option<&'a str>),
-    /// For that many tokens.
+    /// A budget in tokens.
     Budget(u32),
-    /// Not in this request.
+    /// Disabled for this request.
     Paused,
     Never,
 }
 
 impl<'a> Thinking<'a> {
-    /// `origin` is who signed what is one's own; `extra` are fields that go before all others.
+    /// Determines the thinking of a request. `origin` identifies this endpoint's signatures; `extra` fields take
+    /// precedence.
     pub(super) fn of(request: &'a Request, origin: &'a str, extra: &Map<String, Value>) -> Self {
         let place = CurrentTurn::of(&request.messages);
         let effort = request.reasoning_effort.as_deref();
@@ -44,14 +45,14 @@ impl<'a> Thinking<'a> {
         let has_budget = extra.get("thinking").map_or(matches!(way, Way::Budget(_)), |thinking| {
             thinking.get("type").is_some_and(|kind| kind == "enabled")
         });
-        // Before results the API wants the thinking that led to the calls, or none asked for.
+        // Tool results must follow thinking that led to the calls, or thinking must not be requested.
         let is_refused =
             has_budget && place.after_results && !is_signed(&request.messages[place.begin..], origin);
         let way = if is_refused { Way::Paused } else { way };
         Self { origin, way, begin: place.begin }
     }
 
-    /// Asks for it.
+    /// Adds the request for thinking.
     pub(super) fn ask(&self, body: &mut Map<String, Value>, max_tokens: u32) {
         match self.way {
             Way::Own(None) | Way::Paused => {}
@@ -61,7 +62,8 @@ impl<'a> Thinking<'a> {
             Way::Budget(budget) => {
                 body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
                 if max_tokens <= budget {
-                    // The budget is part of the limit, and the API refuses one that leaves no room for the answer.
+                    // The budget is part of the output limit. The API rejects a budget that leaves no room for the
+                    // answer.
                     body.insert("max_tokens".to_owned(), json!(budget.saturating_add(max_tokens)));
                 }
             }
@@ -71,14 +73,14 @@ impl<'a> Thinking<'a> {
         }
     }
 
-    /// Takes back what was asked for, if not in this request.
+    /// Removes the request for thinking if it is disabled for this request.
     pub(super) fn pause(&self, body: &mut Map<String, Value>) {
         if self.way == Way::Paused {
             body.remove("thinking");
         }
     }
 
-    /// The chunks of the message at that index that are to be sent.
+    /// Returns the chunks of the message at `index` that are sent.
     pub(super) fn kept<'m>(&self, index: usize, message: &'m Message) -> impl Iterator<Item = &'m Chunk> {
         let goes_back = index >= self.begin && !matches!(self.way, Way::Paused | Way::Never);
         let end = said_until(message);
@@ -88,7 +90,7 @@ impl<'a> Thinking<'a> {
             .map(|(_, chunk)| chunk)
     }
 
-    /// A thought as it came, if this endpoint signed it.
+    /// Returns the thinking block as received, if this endpoint signed it.
     pub(super) fn block(&self, chunk: &Chunk) -> Option<Value> {
         let (text, signed) = signed(chunk, self.origin)?;
         let mut block = signed.clone();
@@ -99,11 +101,11 @@ impl<'a> Thinking<'a> {
     }
 }
 
-/// Where a request stands.
+/// The state of the running turn.
 struct CurrentTurn {
-    /// The message that the turn begins with: the last one of a person that does not go with tool results.
+    /// Index of the first message of the turn: the last user message that does not follow tool results.
     begin: usize,
-    /// Whether tool results, perhaps with a message of a person, come last.
+    /// Whether the history ends with tool results, possibly followed by a user message.
     after_results: bool,
 }
 
@@ -122,7 +124,7 @@ impl CurrentTurn {
     }
 }
 
-/// Whether the first that the model said in a turn is thinking that may be sent back.
+/// Whether the turn's first assistant content is thinking that may be sent back.
 fn is_signed(turn: &[Message], origin: &str) -> bool {
     let answers = turn.iter().filter(|message| message.role == Role::Assistant);
     let mut chunks = answers.flat_map(|message| message.iter().take(said_until(message)));
@@ -130,7 +132,7 @@ fn is_signed(turn: &[Message], origin: &str) -> bool {
     first.is_some_and(|chunk| !is_said(chunk))
 }
 
-/// A thought that this endpoint signed: its words, and the block that it came in without them.
+/// Returns thinking signed by this endpoint: its text, and the rest of its block.
 fn signed<'c>(chunk: &'c Chunk, origin: &str) -> Option<(&'c str, &'c Map<String, Value>)> {
     match chunk {
         Chunk::Thinking { text, echo: Some(echo) } if echo.origin == origin => {
@@ -144,7 +146,7 @@ fn is_thought(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Thinking { .. })
 }
 
-/// What thinking can lead to.
+/// Whether thinking may precede this chunk.
 fn is_said(chunk: &Chunk) -> bool {
     match chunk {
         Chunk::Text { text } => !text.trim().is_empty(),
@@ -153,7 +155,7 @@ fn is_said(chunk: &Chunk) -> bool {
     }
 }
 
-/// How many chunks there are up to the last that says something. The API refuses thinking that comes after.
+/// Returns the number of chunks up to the last with content. The API rejects thinking after it.
 fn said_until(message: &Message) -> usize {
     message.iter().rposition(is_said).map_or(0, |last| last + 1)
 }

@@ -1,4 +1,4 @@
-//! Fragments as servers really send them.
+//! Fragments as servers actually send them.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn assemble(fragments: &[Fragment<'_>], cut: bool) -> Result<Vec<ToolCall>, Asse
     assembly.finish("call_s", cut)
 }
 
-/// Ids, names and raw or parsed arguments, as one line each.
+/// Returns ids, names and raw or parsed arguments, one call per line.
 fn shown(fragments: &[Fragment<'_>]) -> Vec<String> {
     let line = |call: ToolCall| match call.arguments {
         Arguments::Parsed(value) => format!("{} {} {value}", call.id, call.name),
@@ -66,7 +66,7 @@ fn ids_are_unique_whatever_the_provider_sent() {
 }
 
 #[test]
-fn arguments_parse_whole_or_are_malformed() {
+fn arguments_are_complete_json_or_malformed() {
     let one = |arguments, cut| {
         assemble(&[fragment(Some(0), "a", "f", arguments)], cut).unwrap().remove(0).arguments
     };
@@ -83,7 +83,7 @@ fn arguments_parse_whole_or_are_malformed() {
 }
 
 #[test]
-fn what_cannot_be_put_together_is_an_error() {
+fn nameless_and_too_many_calls_are_errors() {
     assert_eq!(assemble(&[fragment(Some(0), "a", "", "{}")], false), Err(AssemblyError::Nameless));
     let flood: Vec<_> = (0..=MOST_CALLS as u64).map(|index| fragment(Some(index), "", "f", "")).collect();
     assert_eq!(assemble(&flood, false), Err(AssemblyError::TooMany));
@@ -91,7 +91,7 @@ fn what_cannot_be_put_together_is_an_error() {
 }
 
 #[test]
-fn a_call_has_the_first_echo_that_came_with_it() {
+fn a_call_keeps_the_first_echo_sent_with_it() {
     let echo = |data: u32| Echo { origin: "api host".into(), data: data.into() };
     let (one, two) = (echo(1), echo(2));
     let calls = assemble(
@@ -108,7 +108,7 @@ fn a_call_has_the_first_echo_that_came_with_it() {
 }
 
 #[test]
-fn arguments_of_countless_values_are_not_parsed() {
+fn arguments_with_too_many_values_are_not_parsed() {
     let half = format!("{{\"a\":[{}]}}", vec!["{}"; MOST_VALUES / 4].join(","));
     let fragments = [fragment(Some(0), "a", "f", &half), fragment(Some(1), "b", "f", &half)];
     let calls = assemble(&fragments, false).unwrap();

@@ -1,4 +1,4 @@
-//! Reasoning as OpenRouter details it: signed or encrypted pieces that a request must give back as they came.
+//! OpenRouter's reasoning details: signed or encrypted pieces that must be sent back unchanged.
 
 use std::mem;
 
@@ -7,18 +7,18 @@ use serde_json::Map;
 
 use crate::bulk::{HEFT, weight};
 
-/// The words of a detail come in pieces, in one of these fields; all else of it comes whole.
+/// Fields in which the text of a detail arrives in fragments. All other fields arrive complete.
 const WORDS: [&str; 2] = ["text", "summary"];
 
-/// The details of an answer, put together from their pieces.
+/// The details of an answer, assembled from fragments.
 #[derive(Debug, Default)]
 pub(super) struct Details {
     whole: Vec<Map<String, Value>>,
 }
 
 impl Details {
-    /// Takes a piece: it goes on with the last detail where it is of the same index and type, and has words, until that is
-    /// signed: more words would spoil its signature. Says by how many bytes they grew.
+    /// Adds a fragment. It continues the last detail if it has text and the same index and type, and the detail is not
+    /// signed yet; more text would invalidate the signature. Returns the growth in bytes.
     pub(super) fn add(&mut self, piece: Map<String, Value>) -> usize {
         let same = |last: &Map<_, _>| ["index", "type"].iter().all(|&name| last.get(name) == piece.get(name));
         let worded = WORDS
@@ -36,7 +36,7 @@ impl Details {
         }
     }
 
-    /// All of them, `None` when there are none. Nothing is left.
+    /// Takes all details; `None` if there are none.
     pub(super) fn take(&mut self) -> Option<Value> {
         let whole = mem::take(&mut self.whole);
         (!whole.is_empty()).then(|| whole.into_iter().map(Value::Object).collect())
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_joined_and_signatures_kept() {
+    fn text_is_joined_and_signatures_are_kept() {
         let pieces = json!([
             {"type": "reasoning.text", "index": 0, "text": "Let ", "signature": null},
             {"type": "reasoning.text", "index": 0, "text": "me see."},
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_whole_though_no_index_says_so() {
+    fn signed_parts_are_complete_even_without_an_index() {
         let pieces = json!([
             {"type": "reasoning.text", "text": "a"},
             {"type": "reasoning.text", "text": "", "signature": "s1"},
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encrypted_is_never_joined() {
+    fn encrypted_reasoning_is_never_joined() {
         let pieces = json!([
             {"type": "reasoning.encrypted", "index": 0, "data": "x"},
             {"type": "reasoning.encrypted", "index": 0, "data": "y"},

@@ -1,4 +1,4 @@
-//! One event's payload. Lenient: servers of this API agree on little more than the names.
+//! Payloads of events. Lenient, because servers of this API agree on little more than names.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::answer::own_word;
 
-/// What almost no event has is boxed: a frame is moved several times for each delta.
+/// Rare fields are boxed, because a frame is moved several times for each delta.
 #[derive(Debug, Deserialize)]
 pub(super) struct Frame<'p> {
     #[serde(borrow)]
@@ -29,7 +29,7 @@ pub(super) struct Choice<'p> {
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'p>>,
     finish_reason: Option<Box<str>>,
-    /// Here instead of beside the choices, at some servers.
+    /// Some servers put the usage here instead of beside the choices.
     pub(super) usage: Option<Box<Value>>,
     error: Option<IgnoredAny>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Delta<'p> {
     reasoning: Option<Content<'p>>,
     pub(super) reasoning_details: Option<Vec<Map<String, Value>>>,
     pub(super) tool_calls: Option<Vec<CallFragment>>,
-    /// The only call of an answer, in the API's first form of it.
+    /// The only call of an answer, in the API's original form.
     pub(super) function_call: Option<Box<FunctionFragment>>,
 }
 
@@ -56,7 +56,7 @@ pub(super) enum Content<'p> {
     Other,
 }
 
-/// By hand: an untagged enum would read every delta into a buffer first.
+/// Implemented by hand, because an untagged enum would buffer every delta first.
 impl<'de: 'p, 'p> Deserialize<'de> for Content<'p> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(AnyContent(PhantomData))
@@ -144,7 +144,7 @@ pub(super) struct CallFragment {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct FunctionFragment {
     pub(super) name: Option<String>,
-    /// A piece of JSON text; the whole as JSON at some servers.
+    /// A fragment of JSON text; some servers send the complete JSON value.
     pub(super) arguments: Option<Value>,
 }
 
@@ -164,7 +164,7 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Whether a payload without an answer in it is no error either, such as a ping. Errors come in many forms here.
+/// Whether a payload without an answer is harmless, such as a ping, and not an error. Errors have many forms here.
 fn is_harmless(payload: &str) -> bool {
     let Ok(Value::Object(fields)) = serde_json::from_str(payload) else { return false };
     let tells = |name: &str| matches!(name, "error" | "errors" | "message" | "detail" | "code" | "status");
@@ -185,7 +185,7 @@ impl Choice<'_> {
 }
 
 impl<'p> Delta<'p> {
-    /// Its reasoning, under whichever name the server has for it.
+    /// Takes the reasoning, under any name that servers use.
     pub(super) fn take_reasoning(&mut self) -> Cow<'p, str> {
         let named = [self.reasoning_content.take(), self.reasoning.take()];
         let mut texts = named.into_iter().flatten().map(|content| content.split().0);
@@ -194,7 +194,7 @@ impl<'p> Delta<'p> {
 }
 
 impl<'p> Content<'p> {
-    /// Its visible text and its reasoning.
+    /// Returns the visible text and the reasoning.
     pub(super) fn split(self) -> (Cow<'p, str>, String) {
         match self {
             Self::Text(text) => (text, String::new()),

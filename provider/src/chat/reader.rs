@@ -1,4 +1,4 @@
-//! What is answered: a stream of the Chat Completions API as facts.
+//! Reads a stream of the Chat Completions API.
 
 use everturn_kernel::StreamEvent;
 use everturn_wire::{Echo, Value};
@@ -15,14 +15,14 @@ use crate::{
     exchange::{Facts, Flaw, Reader, Reading},
 };
 
-/// What the API sends last.
+/// The last event of a stream.
 const DONE: &str = "[DONE]";
 
 #[derive(Debug)]
 pub(super) struct ChatReader {
     answer: Answer,
     details: Details,
-    /// The origin of echoes, where the details of reasoning are to be given back.
+    /// The origin of echoes, if reasoning details are sent back.
     origin: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl ChatReader {
     }
 
     fn choice(&mut self, choice: Choice<'_>, facts: &mut Facts) -> Result<(), Flaw> {
-        // Nobody asked for a second answer.
+        // Ignore additional choices, which were not requested.
         if choice.index != 0 {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl ChatReader {
         let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
         let fragment = Fragment { index, id: &id, name: &name, arguments: &arguments, echo: None };
         let current = self.answer.call(fragment)?;
-        // The API does not say when a call has ended; it goes on with another one.
+        // The API does not signal the end of a call, except by the start of another.
         self.answer.turned_to(current, facts);
         Ok(())
     }
@@ -94,7 +94,7 @@ impl ChatReader {
 impl Reader for ChatReader {
     fn event(&mut self, event: &SseEvent<'_>, facts: &mut Facts) -> Result<Reading, Flaw> {
         let payload = event.data.trim();
-        // A comment that a proxy took for data is a sign of life, no more.
+        // A comment that a proxy sent as data only shows that the connection is alive.
         if payload.is_empty() || payload.starts_with(':') {
             return Ok(Reading::More);
         }

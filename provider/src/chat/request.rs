@@ -1,4 +1,4 @@
-//! What is asked: a request in the words of the Chat Completions API.
+//! Builds requests of the Chat Completions API.
 
 mod transcript;
 
@@ -10,7 +10,7 @@ use super::ChatConfig;
 use crate::parameter::{put, stop};
 use transcript::messages;
 
-/// `origin` is whose echoes are given back.
+/// Builds the body. Only echoes of `origin` are sent back.
 pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
@@ -33,7 +33,7 @@ pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Valu
     Value::Object(body)
 }
 
-/// Every parameter has its field here.
+/// Adds the parameters; the API has a field for each.
 fn passed_on(parameters: &Parameters, body: &mut Map<String, Value>) {
     let choice = parameters.tool_choice.as_ref().map(|choice| match choice {
         ToolChoice::Auto => json!("auto"),

@@ -1,6 +1,6 @@
-//! What the demo says.
+//! The texts of the demo.
 
-/// The most of a person's message that is repeated, in characters.
+/// Maximum length of a quoted user message, in characters.
 const LONGEST_QUOTE: usize = 60;
 
 pub(super) const BEFORE_ANSWERING: &str =
@@ -8,7 +8,7 @@ pub(super) const BEFORE_ANSWERING: &str =
 
 pub(super) const BEFORE_ROLLING: &str = "This is about dice, and there is a tool for that.";
 
-/// To a person who watched this many failures.
+/// Returns the answer after this many failures.
 pub(super) fn on_survival(said: &str, failures: usize) -> String {
     let how = match failures {
         0 => "Nothing went wrong this time.",
@@ -27,7 +27,7 @@ pub(super) fn on_survival(said: &str, failures: usize) -> String {
     )
 }
 
-/// To a person whose dice were rolled after this many failures.
+/// Returns the answer after this many failures and a roll of the dice.
 pub(super) fn on_dice(result: &str, failures: usize) -> String {
     let failures = if failures == 1 { "one failure".to_owned() } else { format!("{failures} failures") };
     format!(

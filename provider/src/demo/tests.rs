@@ -66,7 +66,7 @@ async fn later_turns_fail_once_and_later_steps_never() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dice_are_rolled_once() {
+async fn the_dice_tool_is_called_once() {
     let properties = json!({"sides": {"type": "integer"}, "colour": {"type": "string"}});
     let dice = ToolSpec {
         name: DICE.into(),
@@ -108,7 +108,7 @@ async fn dice_are_rolled_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_come_one_by_one() {
+async fn text_is_streamed_in_pieces() {
     let begun = tokio::time::Instant::now();
     let facts = told(request(&["a"], 1, 0)).await;
     let words =

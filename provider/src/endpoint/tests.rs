@@ -1,4 +1,4 @@
-//! Endpoints that can be used, and what is said of those that cannot.
+//! Valid endpoints, and errors about invalid ones.
 
 use everturn_wire::Category;
 
@@ -28,7 +28,7 @@ fn paths_are_appended_to_the_base() {
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_without_being_shown() {
+fn an_invalid_configuration_is_rejected_without_showing_secrets() {
     let keyed = |key: &str| EndpointConfig { api_key: Some(key.into()), ..at("http://host") };
     let headed = |name: &str, value: &str| EndpointConfig {
         headers: vec![(name.into(), value.into())],
@@ -38,7 +38,7 @@ fn what_cannot_be_used_is_refused_without_being_shown() {
         (at("host/v1"), "relative URL"),
         (at(""), "relative URL"),
         (at("ftp://host"), "neither http nor https"),
-        (at("https://user:hush-hush@host"), "names a user or password"),
+        (at("https://user:hush-hush@host"), "contains a user name or password"),
         (keyed("hush-hush\nsk"), "API key has characters"),
         (headed("x y", "hush-hush"), "header \"x y\" cannot be sent: its name"),
         (headed("x-y", "hush-hush\u{7f}"), "header \"x-y\" cannot be sent: its value"),
@@ -57,7 +57,7 @@ fn a_key_pasted_with_its_line_break_is_used() {
 }
 
 #[test]
-fn no_secret_of_the_address_is_told() {
+fn no_secret_of_the_url_is_shown() {
     let endpoint = endpoint(at("http://host/v1?key=two%20words%21")).unwrap();
     let told = endpoint.broken(&Head::default(), "no two%20words%21, no two words!");
     assert_eq!(told.message, "no [redacted], no [redacted]");
@@ -66,7 +66,7 @@ fn no_secret_of_the_address_is_told() {
 }
 
 #[test]
-fn every_part_of_what_is_configured_is_hidden() {
+fn every_configured_secret_is_redacted_in_every_part() {
     let config = EndpointConfig {
         headers: vec![
             ("Authorization".into(), "Bearer tok-Zq7RkT0vWm3Xn".into()),
@@ -86,7 +86,7 @@ fn every_part_of_what_is_configured_is_hidden() {
 }
 
 #[test]
-fn a_secret_that_is_a_word_does_not_mislead_the_diagnosis() {
+fn a_secret_that_is_a_common_word_does_not_mislead_the_diagnosis() {
     let config = EndpointConfig { api_key: Some("overloaded".into()), ..at("http://host") };
     let told = endpoint(config).unwrap().broken(&Head::default(), "the server is overloaded");
     assert_eq!(told.category, Category::Overloaded);

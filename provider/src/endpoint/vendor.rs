@@ -1,8 +1,8 @@
-//! Who is behind an endpoint, by OpenTelemetry's names for `gen_ai.provider.name`.
+//! The vendor of an endpoint, as in OpenTelemetry's `gen_ai.provider.name`.
 
 use url::Url;
 
-/// Vendors by the end of their host names.
+/// Vendors by host name suffix.
 const BY_HOST: &[(&str, &str)] = &[
     ("api.openai.com", "openai"),
     ("openai.azure.com", "azure.ai.openai"),
@@ -20,7 +20,7 @@ const BY_HOST: &[(&str, &str)] = &[
     ("openrouter.ai", "openrouter"),
 ];
 
-/// Returns the vendor of a host that is known, else `other`: many servers speak another vendor's API.
+/// Returns the vendor of a known host, else `other`, because many servers implement another vendor's API.
 pub(super) fn of(base: &Url, other: &'static str) -> &'static str {
     let host = base.host_str().unwrap_or_default();
     let is_of =
@@ -28,10 +28,10 @@ pub(super) fn of(base: &Url, other: &'static str) -> &'static str {
     BY_HOST.iter().find(|(end, _)| is_of(end)).map_or(other, |(_, name)| name)
 }
 
-/// The base URL without what may be secret.
+/// Returns the base URL without possible secrets.
 pub(super) fn shown(base: &Url) -> String {
     let mut shown = base.clone();
-    // An address without a host has none of these.
+    // A URL without a host has neither.
     let _ = (shown.set_username(""), shown.set_password(None));
     shown.set_query(None);
     shown.set_fragment(None);
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vendor_is_known_by_its_host() {
+    fn a_vendor_is_recognized_by_its_host() {
         for (base, name) in [
             ("https://api.openai.com/v1", "openai"),
             ("https://mine.openai.azure.com/openai", "azure.ai.openai"),

@@ -1,4 +1,4 @@
-//! A body fed by hand, without a connection: what properties and fuzz targets ask of every reader.
+//! Replays bodies without a connection, for property tests and fuzz targets of all readers.
 
 use everturn_kernel::StreamEvent;
 
@@ -20,24 +20,24 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: &'static [Self] = &[Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 }
 
-/// How far a body was read.
+/// How reading a body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
-    /// It was no stream: no event came.
+    /// The body is not an event stream.
     Missing,
     /// The answer is complete.
     Complete,
-    /// It cannot be used, for this reason.
+    /// The answer cannot be used, for this reason.
     Flawed(String),
 }
 
-/// What a body in these pieces tells, and how it ends. After the last piece it ends in good order. `eager_calls` as in
-/// [`everturn_kernel::Request`].
+/// Returns the events read from a body in these pieces, and how it ended. The body ends cleanly after the last piece.
+/// `eager_calls` is as in [`everturn_kernel::Request`].
 pub fn replay<'a>(
     dialect: Dialect,
     limits: AnswerLimits,

@@ -1,4 +1,4 @@
-//! One event's payload: a piece of the answer in the form of a whole one.
+//! Payloads of events. Each has the form of a complete answer.
 
 use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
@@ -30,7 +30,7 @@ pub(super) struct Content {
     pub(super) parts: Option<Vec<Part>>,
 }
 
-/// What has none of these fields is not for us, such as code that the provider ran.
+/// A part with none of these fields is ignored, such as code that the provider ran.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part {
@@ -41,7 +41,7 @@ pub(super) struct Part {
     pub(super) function_call: Option<FunctionCall>,
 }
 
-/// A call is never sent in pieces.
+/// Calls are never split.
 #[derive(Debug, Deserialize)]
 pub(super) struct FunctionCall {
     pub(super) id: Option<String>,
@@ -53,11 +53,11 @@ pub(super) struct FunctionCall {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Feedback {
-    /// Says that the question was refused, and why.
+    /// Set if the prompt was blocked, with the reason.
     pub(super) block_reason: Option<String>,
 }
 
-/// Token counts, as far as an event has them. Later ones replace earlier ones; they are no differences.
+/// Token counts, as far as an event has them. Later counts replace earlier ones; they are not increments.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Counts {
@@ -68,18 +68,18 @@ pub(super) struct Counts {
 }
 
 impl Frame {
-    /// None where the payload is an error, or nothing that this API says.
+    /// Returns `None` if the payload is an error, or not of this API.
     pub(super) fn parse(payload: &str) -> Option<Self> {
         let frame: Self = serde_json::from_str(payload).ok()?;
         frame.error.is_none().then_some(frame)
     }
 }
 
-/// What a reason to stop means.
+/// The meaning of a finish reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Finished(FinishReason),
-    /// The model failed: what it began is no answer.
+    /// The model failed, and its partial output is not an answer.
     Broken,
 }
 
@@ -118,7 +118,8 @@ impl Counts {
             newer.cached_content_token_count.or(self.cached_content_token_count);
     }
 
-    /// In the kernel's terms. Thoughts are paid for like the rest of the answer; the cached part is one of the prompt.
+    /// Converts the counts to the kernel's type. Thoughts are billed like the answer; cached tokens are part of the
+    /// prompt.
     pub(super) fn usage(&self) -> Usage {
         let output = [self.candidates_token_count, self.thoughts_token_count];
         Usage {

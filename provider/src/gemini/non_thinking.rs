@@ -1,4 +1,4 @@
-//! Models that do not think: they refuse a request for their thoughts, which is made unasked.
+//! Models without thinking. They reject a request for thoughts, which the adapter makes by default.
 
 use std::{
     collections::HashSet,
@@ -8,18 +8,18 @@ use std::{
 use everturn_wire::{Failure, Value};
 use serde_json::json;
 
-/// How many are remembered. One that is forgotten refuses once more.
+/// Maximum number of remembered models. A forgotten one fails once more.
 const MOST: usize = 1000;
 
-/// Those that were met in this process.
+/// Non-thinking models seen by this process.
 #[derive(Debug, Default)]
 pub(super) struct NonThinkingModels {
     models: Mutex<HashSet<String>>,
 }
 
 impl NonThinkingModels {
-    /// Takes the wish for thoughts out of the request to such a model, unless it goes with an effort. Says whether it is
-    /// left in it.
+    /// Removes the request for thoughts for such a model, unless an effort is set. Returns whether the request still
+    /// has it.
     pub(super) fn leave_out(&self, model: &str, body: &mut Value) -> bool {
         let Some(Value::Object(generation)) = body.get_mut("generationConfig") else { return false };
         if generation.get("thinkingConfig") != Some(&json!({ "includeThoughts": true })) {
@@ -32,7 +32,8 @@ impl NonThinkingModels {
         !is_met
     }
 
-    /// Learns from the failure of a request with that wish. It is worth another attempt, which will be without.
+    /// Learns from the failure of a request for thoughts. Marks the failure as retryable, because the next request will
+    /// not have it.
     pub(super) fn learn(&self, model: &str, failure: &mut Failure) {
         if failure.retryable || !failure.message.to_lowercase().contains("thinking") {
             return;

@@ -1,4 +1,4 @@
-//! What is answered: a stream of Gemini's API as facts.
+//! Reads a stream of the Gemini API.
 
 use everturn_wire::Echo;
 use serde_json::json;
@@ -17,10 +17,10 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct GeminiReader {
     answer: Answer,
-    /// Whose echoes these are.
+    /// Origin of the echoes.
     origin: String,
     counts: Counts,
-    /// How many calls there are so far.
+    /// Number of calls so far.
     calls: u64,
 }
 
@@ -31,7 +31,7 @@ impl GeminiReader {
 
     fn frame(&mut self, frame: Frame, payload: &str, facts: &mut Facts) -> Result<(), Flaw> {
         if let Some(reason) = frame.prompt_feedback.and_then(|feedback| feedback.block_reason) {
-            return Err(Flaw::Payload(format!("the prompt was refused ({reason}): {payload}")));
+            return Err(Flaw::Payload(format!("the prompt was blocked ({reason}): {payload}")));
         }
         if let Some(newer) = frame.usage_metadata {
             self.counts.update(newer);
@@ -45,7 +45,7 @@ impl GeminiReader {
     }
 
     fn candidate(&mut self, candidate: Candidate, payload: &str, facts: &mut Facts) -> Result<(), Flaw> {
-        // Nobody asked for a second answer.
+        // Ignore additional candidates, which were not requested.
         if candidate.index != 0 {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl GeminiReader {
 impl Reader for GeminiReader {
     fn event(&mut self, event: &SseEvent<'_>, facts: &mut Facts) -> Result<Reading, Flaw> {
         let payload = event.data.trim();
-        // A comment that a proxy took for data is a sign of life, no more.
+        // A comment that a proxy sent as data only shows that the connection is alive.
         if payload.is_empty() || payload.starts_with(':') {
             return Ok(Reading::More);
         }
@@ -117,7 +117,7 @@ impl Reader for GeminiReader {
         self.frame(frame, payload, facts).map(|()| Reading::More)
     }
 
-    /// After the reason to stop there may be more: token counts, another part, an error.
+    /// Token counts, further parts or an error may follow the finish reason, so the answer ends only with the stream.
     fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
         self.answer.complete(facts)
     }

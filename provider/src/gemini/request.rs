@@ -1,4 +1,4 @@
-//! What is asked: a request in the words of Gemini's API.
+//! Builds requests of the Gemini API.
 
 mod transcript;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 use transcript::Transcript;
 
-/// `origin` is whose echoes may be sent.
+/// Builds the body. Only echoes of `origin` are sent back.
 pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("contents".to_owned(), Transcript::of(request, origin).contents());
@@ -39,7 +39,7 @@ pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Va
     Value::Object(body)
 }
 
-/// What the API has of the parameters: whether calls are parallel is up to the model.
+/// The parameters that the API has. The model decides about parallel calls.
 pub(super) const PARAMETERS: [&str; 8] = [
     "temperature",
     "topP",
@@ -63,7 +63,7 @@ fn passed_on(parameters: &Parameters, generation: &mut Map<String, Value>) {
         ("topP", parameters.top_p.map(Value::from)),
         ("stopSequences", stop(parameters)),
         ("responseMimeType", kind.map(Value::from)),
-        // JSON Schema as it is, unlike `responseSchema`, as with the tools' parameters.
+        // Standard JSON Schema, unlike `responseSchema`; likewise for tool parameters.
         ("responseJsonSchema", schema),
         ("seed", parameters.seed.map(Value::from)),
         ("presencePenalty", parameters.presence_penalty.map(Value::from)),
@@ -81,7 +81,7 @@ fn calling(choice: &ToolChoice) -> Value {
     }
 }
 
-/// The resource that is asked, as segments of a path: `models/...` unless the name says otherwise.
+/// Returns the path segments of the model: `models/...` unless the name has a slash.
 pub(super) fn path(model: &str) -> Vec<String> {
     let kind = if model.contains('/') { None } else { Some("models") };
     let mut path: Vec<String> = kind.into_iter().chain(model.split('/')).map(str::to_owned).collect();
@@ -91,8 +91,8 @@ pub(super) fn path(model: &str) -> Vec<String> {
     path
 }
 
-/// Thoughts are asked for, so that a model that thinks for minutes is not silent. Where none are allowed, to ask for
-/// them is an error.
+/// Requests thoughts, so that a model that thinks for minutes is not silent. If thinking is disabled, requesting
+/// thoughts is an error.
 fn thinking(effort: Option<&str>) -> Value {
     match effort.map(|effort| effort.parse::<i32>().map_err(|_| effort)) {
         None => json!({ "includeThoughts": true }),
@@ -102,7 +102,7 @@ fn thinking(effort: Option<&str>) -> Value {
     }
 }
 
-/// JSON Schema as it is: what the API calls `parameters` is a dialect of its own, which refuses most of it.
+/// Uses standard JSON Schema. The API's own `parameters` field is a dialect that rejects most of it.
 fn declaration(spec: &ToolSpec) -> Value {
     let mut declaration = json!({ "name": spec.name, "description": spec.description });
     if !spec.parameters.is_null() {
@@ -111,7 +111,7 @@ fn declaration(spec: &ToolSpec) -> Value {
     declaration
 }
 
-/// Puts fields in, at any depth: most settings of this API are inside of `generationConfig`.
+/// Merges fields at any depth, because most settings of this API are nested in `generationConfig`.
 fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>) {
     for (name, value) in extra {
         match (fields.get_mut(name), value) {

@@ -1,4 +1,4 @@
-//! Connections: names, TCP, proxies, TLS, all within one timeout.
+//! Connections: name resolution, TCP, proxies and TLS, all within one timeout.
 //!
 //! ```text
 //! Connector (timeout) -> HttpsConnector (TLS with the server) -> ViaProxy -> HttpConnector (name, TCP)
@@ -38,8 +38,8 @@ use tower::{Service, util::MapErr};
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(15);
 pub(super) const PROBES: u32 = 3;
 
-/// TCP user timeout: how long sent data or a probe may stay unacknowledged by the peer's system. It does not limit how long
-/// a live server may think.
+/// TCP user timeout: how long sent data or a probe may remain unacknowledged by the peer's system. It does not limit how
+/// long a live server may take to answer.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 pub(super) const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
@@ -47,7 +47,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 type Resolver = MapErr<GaiResolver, fn(io::Error) -> NameError>;
 type Tcp = HttpConnector<Resolver>;
 
-/// Creates the connector of a pool. `limit`: on name resolution, connection and handshakes together.
+/// Creates the connector of a pool. `limit` applies to name resolution, connection and handshakes together.
 pub(super) fn connector(tls: ClientConfig, proxies: Proxies, limit: Duration) -> Connector {
     let resolver: Resolver = MapErr::new(GaiResolver::new(), NameError);
     let mut tcp = HttpConnector::new_with_resolver(resolver);
@@ -58,14 +58,14 @@ pub(super) fn connector(tls: ClientConfig, proxies: Proxies, limit: Duration) ->
     tcp.set_keepalive_retries(Some(PROBES));
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
-    // CONNECT is HTTP/1.1: a proxy must not be offered anything else.
+    // CONNECT is HTTP/1.1, so nothing else is offered to a proxy.
     let mut to_proxy = tls.clone();
     to_proxy.alpn_protocols.clear();
     let via_proxy = ViaProxy { proxies, secure: HttpsConnector::from((tcp.clone(), to_proxy)), tcp };
     Connector { inner: HttpsConnector::from((via_proxy, tls)), limit }
 }
 
-/// Connects within a limit.
+/// Connects within a time limit.
 #[derive(Clone)]
 pub(super) struct Connector {
     inner: HttpsConnector<ViaProxy>,
@@ -99,7 +99,7 @@ impl fmt::Display for NameError {
 
 impl Error for NameError {}
 
-/// Which proxy to use for which address.
+/// The proxies to use, by address.
 #[derive(Clone)]
 pub(super) struct Proxies(Option<Arc<Matcher>>);
 
@@ -134,7 +134,7 @@ impl Proxies {
 pub(super) struct ViaProxy {
     proxies: Proxies,
     tcp: Tcp,
-    /// To proxies, whose own address may be https.
+    /// Connects to proxies, whose own URL may be https.
     secure: HttpsConnector<Tcp>,
 }
 
@@ -168,10 +168,10 @@ impl Service<Uri> for ViaProxy {
     }
 }
 
-/// Bytes to and from a server, possibly through a proxy.
+/// A connection to a server, possibly through a proxy.
 pub(super) struct ToServer {
     io: MaybeHttpsStream<TokioIo<TcpStream>>,
-    /// A proxy reads the requests and forwards them: they name the server.
+    /// Whether a proxy reads and forwards the requests, so that they must name the server.
     forwards: bool,
 }
 

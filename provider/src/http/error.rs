@@ -1,4 +1,4 @@
-//! What went wrong below HTTP, told by structure: texts contain addresses, and ports look like status codes.
+//! Connection errors, classified by structure. Texts contain addresses, and ports look like status codes.
 
 use std::{error::Error, fmt::Write as _, io, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::error::Elapsed;
 
 use super::connect::NameError;
 
-/// A connection that could not be made or did not last.
+/// A connection that failed or broke.
 #[derive(Debug)]
 pub(crate) struct ConnectionError {
     pub(crate) kind: Transport,
@@ -17,14 +17,14 @@ pub(crate) struct ConnectionError {
 }
 
 impl ConnectionError {
-    /// `what` did not happen within `limit`.
+    /// Creates the error that `what` did not happen within `limit`.
     pub(super) fn silent(kind: Transport, what: &str, limit: Duration) -> Self {
         Self { kind, text: format!("{what} within {limit:?}") }
     }
 
-    /// The request could not be built.
+    /// Creates the error of a request that could not be built.
     pub(super) fn unsent(error: &hyper::http::Error) -> Self {
-        Self { kind: Transport::Other, text: format!("the request could not be built: {error}") }
+        Self { kind: Transport::Other, text: format!("cannot build the request: {error}") }
     }
 }
 
@@ -76,11 +76,11 @@ fn is_cut(cause: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// An error and what caused it, outermost first.
+/// Iterates over an error and its causes, outermost first.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
         let error: &'a (dyn Error + 'static) = *error;
-        // What an I/O error wraps is not its `source`, but itself.
+        // The error wrapped by an I/O error is not its `source`.
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         match wrapped {
             Some(inner) => Some(inner as &'a (dyn Error + 'static)),
@@ -89,7 +89,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-/// An error and its causes as one line, each said once.
+/// Formats an error and its causes on one line, without repetitions.
 pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in causes(error).skip(1) {

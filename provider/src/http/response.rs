@@ -1,4 +1,4 @@
-//! A response: its head is there, its body comes in pieces.
+//! A response whose headers have arrived and whose body is still streaming.
 
 use std::{
     future::poll_fn,
@@ -17,18 +17,18 @@ use tokio::time::timeout;
 
 use super::ConnectionError;
 
-/// What is read of a body that is no stream, in bytes.
+/// Maximum number of bytes read from a body that is not a stream.
 pub(crate) const BODY_LIMIT: usize = 64 << 10;
 
-/// How long the end of a body may follow the last event of an answer.
+/// How long to wait for the end of the body after the last event of an answer.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How long the explanation of a failure is waited for, where the idle timeout is longer.
+/// Maximum wait for the body of an error response, if the idle timeout is longer.
 const EXPLANATION: Duration = Duration::from_secs(20);
 
-/// A request on its way, until the response headers arrive. Dropping it ends the exchange.
+/// A request whose response headers are pending. Dropping it ends the exchange.
 pub(crate) struct Sending {
-    /// The request could not be built, or its answer is awaited.
+    /// The pending response, or the error that kept the request from being built.
     answer: Result<ResponseFuture, Option<hyper::http::Error>>,
     idle: Duration,
 }
@@ -54,7 +54,7 @@ impl Future for Sending {
     }
 }
 
-/// A response whose body is still to come. Dropping it ends the exchange.
+/// A response with a pending body. Dropping it ends the exchange.
 #[derive(Debug)]
 pub(crate) struct Response {
     inner: hyper::Response<Incoming>,
@@ -70,14 +70,14 @@ impl Response {
         self.inner.headers_mut()
     }
 
-    /// The body's next piece; `None` at its proper end.
+    /// Polls for the next piece of the body; `None` at its proper end.
     pub(crate) fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, ConnectionError>> {
         loop {
             let frame = ready!(Pin::new(self.inner.body_mut()).poll_frame(cx)).transpose()?;
-            // Trailers say nothing.
+            // Trailers are ignored.
             let Some(frame) = frame else { return Poll::Ready(Ok(None)) };
             if let Ok(data) = frame.into_data() {
                 return Poll::Ready(Ok(Some(data)));
@@ -89,8 +89,8 @@ impl Response {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// As much of the body as comes in time and fits the limit: what explains a failure is worth
-    /// having, but not worth waiting for.
+    /// Reads as much of the body as arrives in time and fits the limit. An explanation of a failure is useful, but not
+    /// worth a long wait.
     pub(crate) async fn body(&mut self) -> Vec<u8> {
         let (mut body, limit) = (Vec::new(), self.idle.min(EXPLANATION));
         let read = async {
@@ -102,13 +102,13 @@ impl Response {
                 }
             }
         };
-        // Whether it ended or time ran out, what came is what there is.
+        // Use what has arrived, whether the body ended or time ran out.
         let _ = timeout(limit, read).await;
         body
     }
 
-    /// Lets go of a body whose rest nobody needs. Its end is given a moment to arrive, so that the connection can serve
-    /// the next call; a peer that goes on sending or holds the end back loses the connection.
+    /// Releases a body that is no longer needed. Waits briefly for its end so that the connection can be reused. If the
+    /// peer keeps sending or holds the end back, the connection is closed.
     pub(crate) fn release(mut self) {
         tokio::spawn(timeout(MOMENT, async move { self.body().await }));
     }

@@ -1,4 +1,4 @@
-//! TLS: ring, and the certificate authorities that the system trusts.
+//! TLS with ring and the system's certificate authorities.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::ConfigError;
 
-/// Made per client instead of installed for the process: a library must not decide that for its embedder.
+/// Created per client instead of installed for the process, because that choice belongs to the embedder.
 pub(super) fn config() -> Result<ClientConfig, ConfigError> {
     let builder = || {
         ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

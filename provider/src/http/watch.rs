@@ -1,6 +1,7 @@
-//! The watch over a call: how long nothing has come, and when that is too long.
+//! Watches a call: reports silences, and enforces timeouts.
 //!
-//! Moments are compared with deadlines. A piece that arrives moves moments and arms no timer, as pieces are many.
+//! Compares timestamps with deadlines. An arriving piece only updates timestamps and arms no timer, because pieces are
+//! frequent.
 
 use std::{
     pin::Pin,
@@ -14,24 +15,24 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{ConnectionError, Timeouts};
 
-/// How often a silence that lasts is told again, and for how long a sign of life counts as one.
+/// Interval at which a silence is reported again, and how long a sign of life counts.
 const REPEAT: Duration = Duration::from_secs(60);
 
-/// What arrives this soon after words belongs to them, such as the end of their event.
+/// Bytes that arrive this soon after content belong to it, such as the end of its event.
 const LULL: Duration = Duration::from_secs(1);
 
-/// Bytes that arrive this soon after others are taken for parts of one burst.
+/// Bytes that arrive this soon after others are part of the same burst.
 const BURST: Duration = Duration::from_millis(1);
 
-/// Stands for moments that no clock reaches.
+/// Stands for a moment that is never reached.
 const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
 
-/// What a watch has to say.
+/// A notice of the watch.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    /// Nothing of the answer has come for a while.
+    /// No part of the answer has arrived for a while.
     Silent(Silence),
-    /// The call is given up.
+    /// The call has timed out.
     Over(ConnectionError),
 }
 
@@ -40,23 +41,23 @@ pub(crate) enum Notice {
 pub(crate) struct Watch {
     timeouts: Timeouts,
     begun_at: Instant,
-    /// When something of the answer was said last; until then, when the call began.
+    /// When content last arrived, or the call began.
     said_at: Instant,
-    /// When the response's head arrived.
+    /// When the response headers arrived.
     head_at: Option<Instant>,
-    /// When bytes arrived last.
+    /// When bytes last arrived.
     heard_at: Instant,
     is_burst: bool,
-    /// When bytes arrived last that said nothing.
+    /// When bytes without content last arrived.
     sign_at: Option<Instant>,
-    /// When the silence was told last, and as what.
+    /// When the silence was last reported, and whether as alive.
     told: Option<(Instant, bool)>,
-    /// Fires no later than the next deadline. Deadlines move on without it.
+    /// Fires no later than the next deadline. Later deadlines do not re-arm it.
     alarm: Pin<Box<Sleep>>,
 }
 
 impl Watch {
-    /// The call begins now.
+    /// Starts the watch at the start of a call.
     pub(crate) fn begin(timeouts: Timeouts) -> Self {
         let now = Instant::now();
         let mut watch = Self {
@@ -75,7 +76,7 @@ impl Watch {
         watch
     }
 
-    /// The head of the response arrived.
+    /// Handles the response headers.
     pub(crate) fn answered(&mut self) -> Option<Notice> {
         self.head_at = Some(Instant::now());
         let notice = self.heard(false);
@@ -83,7 +84,7 @@ impl Watch {
         notice
     }
 
-    /// Bytes arrived; `said` tells whether they were of the answer, rather than signs of life alone.
+    /// Handles received bytes; `said` tells whether they had content.
     pub(crate) fn heard(&mut self, said: bool) -> Option<Notice> {
         let now = Instant::now();
         self.is_burst = now.duration_since(self.heard_at) < BURST;
@@ -94,26 +95,26 @@ impl Watch {
             if self.told.take().is_some() {
                 self.hasten();
             }
-            // An answer that never pauses would keep the alarm from being looked at.
+            // If the answer never pauses, the alarm is never polled.
             return if self.timeouts.total.is_some() { self.over(now) } else { None };
         }
         let is_sign = now.duration_since(self.said_at) >= LULL;
         if is_sign {
             self.sign_at = Some(now);
         }
-        // A peer that never pauses would otherwise keep the alarm from being looked at.
+        // If the peer never pauses, the alarm would otherwise never be polled.
         match self.over(now) {
             Some(over) => Some(over),
             None => (is_sign && matches!(self.told, Some((_, false)))).then(|| self.silent(now)),
         }
     }
 
-    /// Whether bytes arrived right behind others: then more may be on their way through this process.
+    /// Whether bytes arrived right after others, so that more may be on their way through this process.
     pub(crate) fn is_burst(&self) -> bool {
         self.is_burst
     }
 
-    /// Pending until there is something to say.
+    /// Polls for the next notice.
     pub(crate) fn poll_notice(&mut self, cx: &mut Context<'_>) -> Poll<Notice> {
         loop {
             ready!(self.alarm.as_mut().poll(cx));
@@ -146,7 +147,7 @@ impl Watch {
         (end <= now).then(|| Notice::Over(fault()))
     }
 
-    /// When the call is given up unless something comes, and why.
+    /// Returns when the call times out, and with which error.
     fn end(&self) -> (Instant, impl Fn() -> ConnectionError) {
         let Timeouts { first_byte, idle, .. } = self.timeouts;
         let progress = self.timeouts.progress();
@@ -161,9 +162,9 @@ impl Watch {
                 let idle_end = after(self.heard_at, idle);
                 let progress_end = after(self.said_at.max(head_at), progress);
                 if idle_end <= progress_end {
-                    (idle_end, Transport::IdleTimeout, "the stream fell silent: no bytes", idle)
+                    (idle_end, Transport::IdleTimeout, "the stream stalled: no bytes", idle)
                 } else {
-                    let what = "the connection is alive, but nothing of an answer came";
+                    let what = "the connection is alive, but no content arrived";
                     (progress_end, Transport::NoProgress, what, progress)
                 }
             }
@@ -178,7 +179,7 @@ impl Watch {
         (end, move || ConnectionError::silent(kind, what, limit))
     }
 
-    /// When the silence is told next.
+    /// Returns when the silence is reported next.
     fn told_next(&self) -> Option<Instant> {
         let silence = self.timeouts.silence;
         match self.told {
@@ -194,7 +195,7 @@ impl Watch {
         self.told_next().map_or(end, |at| at.min(end))
     }
 
-    /// Sets the alarm to an earlier moment, where the next deadline is before it.
+    /// Moves the alarm forward if the next deadline is earlier.
     fn hasten(&mut self) {
         let next = self.next_deadline();
         if next < self.alarm.deadline() {

@@ -1,4 +1,4 @@
-//! Requests and pieces of a conversation, for the tests of what is asked.
+//! Sample requests and history for tests.
 
 use everturn_kernel::{Op, Request};
 use everturn_wire::{Message, Role, Value};

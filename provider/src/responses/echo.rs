@@ -1,4 +1,4 @@
-//! What the API wants back: reasoning that it encrypted, and whether a message was a comment or the answer.
+//! Echoes: encrypted reasoning, and whether a message was commentary or the answer.
 
 use everturn_wire::{Echo, Value};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::frame::Reasoning;
 use crate::bulk::weight;
 
-/// What is to go back before the next piece of an answer, which it led to: the API refuses reasoning that leads to
+/// Reasoning to send back before the next piece of the answer, which it led to. The API rejects reasoning that leads to
 /// nothing.
 #[derive(Debug, Default)]
 pub(super) struct Retained {
@@ -14,8 +14,8 @@ pub(super) struct Retained {
 }
 
 impl Retained {
-    /// Keeps a reasoning item. Without its encrypted content the API would look for it among what it stored: nothing.
-    /// Says by how many bytes it grew.
+    /// Adds a reasoning item if it has encrypted content; without it, the API would look for a stored item, and nothing
+    /// is stored. Returns the growth in bytes.
     pub(super) fn reasoning(&mut self, reasoning: Reasoning) -> usize {
         let Some(content) = reasoning.encrypted_content.filter(|content| !content.is_empty()) else {
             return 0;
@@ -30,7 +30,7 @@ impl Retained {
         grown
     }
 
-    /// Keeps the phase of the message that comes next.
+    /// Sets the phase of the next message.
     pub(super) fn phase(&mut self, phase: &str) {
         self.items.push(json!({ "type": "message", "phase": phase }));
     }
@@ -41,17 +41,17 @@ impl Retained {
     }
 }
 
-/// What goes back with the next item of a request.
+/// What is sent back with the next item of a request.
 #[derive(Debug, Default)]
 pub(super) struct Returned {
-    /// Reasoning items, which come before it.
+    /// Reasoning items that precede it.
     pub(super) reasoning: Vec<Value>,
-    /// Its phase, if it is a message.
+    /// The phase, if it is a message.
     pub(super) phase: Option<Value>,
 }
 
 impl Returned {
-    /// Takes in what an endpoint gave, if it was this one: nobody else can read it.
+    /// Adds an echo if this origin issued it. Others cannot read it.
     pub(super) fn add(&mut self, echo: Option<&Echo>, origin: &str) {
         let own = echo.filter(|echo| echo.origin == origin);
         for item in own.and_then(|echo| echo.data.as_array()).into_iter().flatten() {

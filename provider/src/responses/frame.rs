@@ -1,4 +1,4 @@
-//! One event's payload. Lenient: many servers speak this API, and few of them all of it.
+//! Payloads of events. Lenient, because many servers implement this API only partly.
 
 mod item;
 mod response;
@@ -34,19 +34,19 @@ pub(super) enum Frame {
     Incomplete { response: Option<Response> },
     #[serde(rename = "error", alias = "response.failed", alias = "response.cancelled")]
     Failed,
-    /// A sign of life, a part of a tool that the provider runs, or what a later version of the API has.
+    /// A sign of life, part of a tool run by the provider, or an event of a later API version.
     #[serde(other)]
     Other,
 }
 
-/// An item of the output, and its place there.
+/// An output item and its index.
 #[derive(Debug, Deserialize)]
 pub(super) struct Placed {
     pub(super) output_index: Option<u64>,
     pub(super) item: Item,
 }
 
-/// A part of an item: a piece of it, or the whole.
+/// A fragment of an item, or all of it.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Piece {
     item_id: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct Piece {
     pub(super) name: Option<String>,
 }
 
-/// What reasoning is told as.
+/// The form in which reasoning is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
     Full,
@@ -69,7 +69,7 @@ pub(super) enum Voice {
 
 impl Frame {
     pub(super) fn parse(payload: &str) -> Option<Self> {
-        /// Errors also come as types of their own.
+        /// Errors also have types of their own.
         #[derive(Deserialize)]
         struct Other {
             error: Option<IgnoredAny>,
@@ -90,13 +90,13 @@ impl Piece {
         Sign { kind, id: self.item_id.as_deref(), call_id: None, place: self.output_index }
     }
 
-    /// What it says.
+    /// Takes the text.
     pub(super) fn take(&mut self) -> String {
         let given = [&mut self.delta, &mut self.text, &mut self.refusal, &mut self.arguments];
         given.into_iter().find_map(Option::take).unwrap_or_default()
     }
 
-    /// Which part of its item it belongs to.
+    /// Returns the index of the part within its item.
     pub(super) fn part(&self) -> u64 {
         self.content_index.or(self.summary_index).unwrap_or(0)
     }

@@ -1,14 +1,14 @@
-//! The items of an output, found again by what later events call them.
+//! Output items, and how later events refer to them.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::frame::Voice;
 use crate::exchange::Flaw;
 
-/// The most items of one answer. A model that thinks between the calls of its tools has dozens.
+/// Maximum number of items in one answer. A model that thinks between tool calls has dozens.
 const MOST: usize = 1024;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -16,56 +16,56 @@ pub(super) enum Kind {
     Call,
 }
 
-/// What an event says of the item it belongs to. Servers leave things out, give all items the same place, or call an
-/// item something else in each event.
+/// The identifiers that an event gives for its item. Servers omit some, use the same index for all items, or change the
+/// id with each event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sign<'a> {
     pub(super) kind: Kind,
     pub(super) id: Option<&'a str>,
-    /// What the result of a call is to name.
+    /// The id that the result of a call must have.
     pub(super) call_id: Option<&'a str>,
-    /// Where it is in the output.
+    /// The index in the output.
     pub(super) place: Option<u64>,
 }
 
-/// An item of the output.
+/// An output item.
 #[derive(Debug)]
 pub(super) struct Entry {
     kind: Kind,
     id: Option<Digest>,
     call_id: Option<Digest>,
     place: Option<u64>,
-    /// How many of its parts have begun.
+    /// Number of parts begun.
     pub(super) parts: u64,
-    /// Whether its reasoning or a summary of it is shown.
+    /// Whether its reasoning or a summary is shown.
     pub(super) voice: Option<Voice>,
-    /// Whether an event came that has the item itself.
+    /// Whether an event with the item itself arrived.
     pub(super) met: bool,
-    /// Whether the last event of it came.
+    /// Whether its last event arrived.
     pub(super) ended: bool,
 }
 
-/// An id, which may be of any length.
+/// A hash of an id of any length.
 type Digest = u64;
 
-/// The items of an output, in the order in which they began.
+/// The items of an output, in the order they began.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     entries: Vec<Entry>,
 }
 
 impl Output {
-    /// The item that this event begins; the event may come twice.
+    /// Returns the item that this event begins. The event may arrive twice.
     pub(super) fn begin(&mut self, sign: Sign<'_>) -> Result<usize, Flaw> {
         self.named(sign).map_or_else(|| self.add(sign), Ok)
     }
 
-    /// The item that this event continues or ends, whose beginning may have been left out.
+    /// Returns the item that this event continues or ends. Its first event may be missing.
     pub(super) fn find(&mut self, sign: Sign<'_>) -> Result<usize, Flaw> {
         self.named(sign).or_else(|| self.open(sign)).map_or_else(|| self.add(sign), Ok)
     }
 
-    /// The item of this name, unless its place says that another has the same.
+    /// Returns the item with this id, unless the index shows that another item has the same id.
     pub(super) fn named(&self, sign: Sign<'_>) -> Option<usize> {
         let (id, call_id) = (digest(sign.id), digest(sign.call_id));
         self.entries.iter().rposition(|entry| {
@@ -79,12 +79,12 @@ impl Output {
         &mut self.entries[at]
     }
 
-    /// Whether some item of this kind is so.
+    /// Whether any item of this kind satisfies the predicate.
     pub(super) fn any(&self, kind: Kind, is_so: fn(&Entry) -> bool) -> bool {
         self.entries.iter().any(|entry| entry.kind == kind && is_so(entry))
     }
 
-    /// The latest of this kind that may be meant and has not ended. Places say more than names.
+    /// Returns the latest matching item of this kind that has not ended. An index outweighs an id.
     fn open(&self, sign: Sign<'_>) -> Option<usize> {
         self.entries.iter().rposition(|entry| {
             let meant = match (entry.place, sign.place) {

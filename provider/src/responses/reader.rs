@@ -1,4 +1,4 @@
-//! What is answered: a stream of the Responses API as facts.
+//! Reads a stream of the Responses API.
 
 mod call;
 mod closing;
@@ -18,20 +18,20 @@ use crate::{
     exchange::{Facts, Flaw, Reader, Reading},
 };
 
-/// What some servers send last, because another API has it.
+/// Sent last by some servers, because another API does so.
 const DONE: &str = "[DONE]";
 
-/// What stands between texts that the model said apart.
+/// Separates texts that the model wrote separately.
 const PARAGRAPH: &str = "\n\n";
 
 #[derive(Debug)]
 pub(super) struct ResponsesReader {
     answer: Answer,
-    /// Who gives what is to come back.
+    /// Origin of the echoes.
     origin: String,
     output: Output,
     retained: Retained,
-    /// The message that was shown last.
+    /// The message shown last.
     spoken: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ impl ResponsesReader {
         Ok(())
     }
 
-    /// Takes a message that is complete: what of it did not come in pieces is shown.
+    /// Handles a complete message: shows the text that did not arrive in fragments.
     fn message(&mut self, at: usize, message: Message, facts: &mut Facts) -> Result<(), Flaw> {
         self.meet(at, &message)?;
         let shown = self.output.entry(at).parts;
@@ -137,7 +137,7 @@ impl Reader for ResponsesReader {
     }
 
     fn end(&mut self, _: &mut Facts) -> Result<(), Flaw> {
-        Err(Flaw::Truncated("the stream ended before its answer did: no response.completed came"))
+        Err(Flaw::Truncated("the stream ended early: no response.completed received"))
     }
 
     fn said(&self) -> usize {

@@ -1,5 +1,5 @@
-//! What an endpoint refuses, so that it is left out of the next request: reasoning that it gave, after a change of key or
-//! organisation for instance, and the wish for summaries, which OpenAI grants to verified organisations alone.
+//! Remembers what an endpoint rejects, to omit it from later requests: its own reasoning, for instance after a change
+//! of key or organisation, and requests for summaries, which OpenAI allows only for verified organisations.
 
 use std::{
     collections::HashSet,
@@ -13,34 +13,35 @@ use everturn_wire::{Failure, Value};
 
 use crate::call_id::digest;
 
-/// The provider's code for reasoning that it does not take back.
+/// The provider's code for rejected reasoning.
 const CODE: &str = "invalid_encrypted_content";
 
-/// What the refusal of a summary names, as the parameter at fault.
+/// The parameter named in the rejection of a summary.
 const SUMMARY: &str = "reasoning.summary";
 
-/// How many items are remembered. One that is forgotten is refused once more.
+/// Maximum number of remembered items. A forgotten one is rejected once more.
 const MOST: usize = 10_000;
 
-/// What was refused in this process. With such items a conversation would be refused for ever: they are in its history.
+/// What this process has seen rejected. Such items are in the history, so without this a conversation would fail for
+/// ever.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     items: Mutex<HashSet<Digest>>,
     summaries: AtomicBool,
 }
 
-/// What a request has that may be refused.
+/// The parts of a request that may be rejected.
 #[derive(Debug)]
 pub(super) struct Sent {
     items: Vec<Digest>,
     summary: bool,
 }
 
-/// An item's encrypted content, which may be long.
+/// A hash of an item's encrypted content, which may be long.
 type Digest = u64;
 
 impl Refused {
-    /// Takes it out of a request. Says what else of the kind is left in it.
+    /// Removes known rejected parts from a request. Returns the parts left in it.
     pub(super) fn leave_out(&self, body: &mut Value) -> Sent {
         if self.summaries.load(Ordering::Relaxed)
             && let Some(Value::Object(reasoning)) = body.get_mut("reasoning")
@@ -64,7 +65,8 @@ impl Refused {
         left
     }
 
-    /// Learns from the failure of a request that had this. It is worth another attempt, which will be without.
+    /// Learns from the failure of a request. Marks the failure as retryable, because the next request will omit the
+    /// rejected part.
     pub(super) fn learn(&self, sent: &Sent, failure: &mut Failure) {
         if !sent.items.is_empty() && failure.provider_code.as_deref() == Some(CODE) {
             self.refuse(&sent.items);

@@ -1,4 +1,4 @@
-//! What is asked: a request in the words of the Responses API.
+//! Builds requests of the Responses API.
 
 use everturn_kernel::{Request, ToolSpec};
 use everturn_wire::{Chunk, Message, Parameters, ResponseFormat, Role, ToolChoice, Value};
@@ -11,13 +11,13 @@ use crate::{
     past::{self, instructions, text},
 };
 
-/// The longest id of a call that the API takes, in bytes.
+/// Maximum length of a call id that the API accepts, in bytes.
 const LONGEST_ID: usize = 64;
 
-/// The models of OpenAI that never reason. They refuse to be asked for encrypted reasoning; all later ones know of it.
+/// OpenAI models that never reason. They reject a request for encrypted reasoning; all later ones accept it.
 const UNREASONING: &[&str] = &["gpt-3.5", "gpt-4", "chatgpt-4o", "gpt-5-chat"];
 
-/// `origin` is who alone gets back what it gave.
+/// Builds the body. Only echoes of `origin` are sent back.
 pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
@@ -48,7 +48,7 @@ pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) ->
     Value::Object(body)
 }
 
-/// What the API has of the parameters: no stop texts, seed or penalties.
+/// The parameters that the API has. It has no stop sequences, seed or penalties.
 pub(super) const PARAMETERS: [&str; 5] =
     ["temperature", "topP", "toolChoice", "responseFormat", "parallelToolCalls"];
 
@@ -80,13 +80,13 @@ fn passed_on(parameters: &Parameters, body: &mut Map<String, Value>) {
     put(body, fields);
 }
 
-/// Gateways put the maker before the model's name, and OpenAI a mark before that of a tuned one.
+/// Whether the model reasons. Gateways prefix the name with a vendor, and OpenAI marks tuned models with a prefix.
 fn reasons(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or_default().trim_start_matches("ft:");
     !UNREASONING.iter().any(|known| name.starts_with(known))
 }
 
-/// A message as none, one or several items.
+/// Converts a message to zero or more items.
 fn items<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     match message.role {
         Role::User => heard(message).into_iter().collect(),
@@ -101,8 +101,8 @@ fn heard(message: &Message) -> Option<Value> {
     (!parts.is_empty()).then(|| json!({ "type": "message", "role": "user", "content": parts }))
 }
 
-/// What the model said, each piece after the reasoning that led to it. Reasoning that led to nothing is refused, so it is
-/// left out.
+/// Converts an assistant message. Each piece follows the reasoning that led to it. Reasoning that led to nothing is
+/// omitted, because it would be rejected.
 fn assistant<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> Vec<Value> {
     let mut items = Vec::new();
     let mut returned = Returned::default();
@@ -119,7 +119,7 @@ fn assistant<'a>(message: &'a Message, origin: &str, ids: &mut CallIds<'a>) -> V
     items
 }
 
-/// As plain text: a part of the model's own kind is taken by strict servers only with the id of the message.
+/// Uses plain text, because strict servers accept assistant parts only with the id of the message.
 fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
     let mut item = json!({ "type": "message", "role": "assistant", "content": text(chunk)? });
     if let Some(phase) = phase {
@@ -158,7 +158,7 @@ fn image(url: &str) -> Value {
     json!({ "type": "input_image", "image_url": url, "detail": "auto" })
 }
 
-/// An id that the API takes: other providers, and gateways to this one, make longer ones.
+/// Shortens an id to the length that the API accepts. Other providers and gateways produce longer ones.
 fn id(id: &str) -> String {
     if id.len() <= LONGEST_ID {
         return id.to_owned();

@@ -26,7 +26,7 @@ fn text(text: &str) -> StreamEvent {
 
 const STOP: StreamEvent = StreamEvent::Finished(FinishReason::Stop);
 
-/// What a call tells when nothing has to be waited for.
+/// Returns the events of a call without waits.
 fn told(provider: &Scripted, attempt: u32) -> Vec<StreamEvent> {
     provider.stream(request(attempt)).collect().now_or_never().expect("nothing to wait for")
 }
@@ -43,7 +43,7 @@ fn calls_are_used_in_order_and_the_last_repeats() {
 }
 
 #[test]
-fn a_script_may_also_end() {
+fn a_script_may_end() {
     let provider = Scripted::new([vec![STOP]]).once();
     assert_eq!(told(&provider, 0), [STOP]);
     let after = told(&provider, 1);
@@ -63,7 +63,7 @@ fn only_the_latest_requests_are_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_takes_its_time() {
+async fn a_pause_waits() {
     let minute = Duration::from_secs(60);
     let provider = Scripted::new([vec![Cue::Pause(minute), STOP.into()]]);
     let begun = Instant::now();
@@ -72,7 +72,7 @@ async fn a_pause_takes_its_time() {
 }
 
 #[test]
-fn a_hanging_call_neither_tells_nor_ends() {
+fn a_hanging_call_yields_nothing_and_does_not_end() {
     let provider = Scripted::new([vec![text("a").into(), Cue::Hang, STOP.into()]]);
     let mut stream = provider.stream(request(0));
     assert_eq!(stream.next().now_or_never(), Some(Some(text("a"))));

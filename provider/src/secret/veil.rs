@@ -1,8 +1,8 @@
-//! Takes what is known of secrets out of texts, however an endpoint writes them.
+//! Removes known secrets from text, in any common encoding.
 //!
-//! Any eight characters of a secret that stand together are hidden, so that one that was cut short is found too. They are
-//! looked for in the text as it stands, percent-encoded, with JSON's escapes, with both, and in base64. A secret of four to
-//! seven characters is hidden only whole, and only if it is not letters alone.
+//! Any eight consecutive characters of a secret are hidden, so that truncated secrets are found too. The search covers
+//! plain text, percent-encoding, JSON escapes, both combined, and base64. A secret of four to seven characters is
+//! hidden only as a whole, and only if it is not all letters.
 
 mod spelling;
 
@@ -15,30 +15,30 @@ use base64::{
 
 use spelling::{Letter, Spelling, letters};
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 const MARK: &str = "[redacted]";
 
-/// The number of bytes of a secret that are searched for together. A shorter secret is hidden only as a whole word, since
-/// parts of it would blank out plain words.
+/// Length of the runs of a secret that are searched for, in bytes. A shorter secret is hidden only as a whole word,
+/// because parts of it would match ordinary words.
 const WINDOW: usize = 8;
 
-/// The shortest secret that is hidden at all, in bytes.
+/// Minimum length of a secret that is hidden, in bytes.
 const SHORTEST: usize = 4;
 
-/// All that is secret about one endpoint.
+/// The secrets of one endpoint.
 #[derive(Clone, Default)]
 pub(crate) struct Veil {
-    /// Every run of [`WINDOW`] bytes of the secrets, and of their base64.
+    /// Every run of [`WINDOW`] bytes of the secrets, and of their base64 forms.
     windows: HashSet<[u8; WINDOW]>,
-    /// Secrets that are hidden only where they stand alone.
+    /// Secrets that are hidden only as whole words.
     words: Vec<String>,
 }
 
 impl Veil {
-    /// Hides a credential and every part of it.
+    /// Adds a credential and all its parts.
     pub(crate) fn add(&mut self, secret: &str) {
         self.add_text(secret);
-        // `Bearer TOKEN`, `Basic BASE64`, `session=VALUE; path=/`.
+        // For example `Bearer TOKEN`, `Basic BASE64`, `session=VALUE; path=/`.
         for part in secret.split(|c: char| c.is_whitespace() || matches!(c, ';' | ',' | '=' | '"')) {
             if part.len() != secret.len() {
                 self.add_text(part);
@@ -48,14 +48,14 @@ impl Veil {
         self.add_decoded(secret);
     }
 
-    /// Hides a text where all of it stands, as no part of it is a secret by itself.
+    /// Adds a text that is hidden only as a whole, because its parts are not secret.
     pub(crate) fn add_name(&mut self, name: &str) {
         if name.len() >= WINDOW {
             self.words.push(name.to_owned());
         }
     }
 
-    /// What a credential in base64 says: `user:password`.
+    /// Adds the decoded form of a base64 credential: `user:password`.
     fn add_decoded(&mut self, part: &str) {
         let part = part.trim_end_matches('=');
         let decoded = STANDARD_NO_PAD.decode(part).or_else(|_| URL_SAFE_NO_PAD.decode(part));
@@ -85,16 +85,16 @@ impl Veil {
 
     fn insert(&mut self, bytes: &[u8]) {
         let windows = bytes.windows(WINDOW).filter_map(|window| <[u8; WINDOW]>::try_from(window).ok());
-        // A space at its end tells less than a character: seven letters may be a word.
+        // A window with a space at its end has only seven significant characters, which may be a word.
         for window in windows.filter(|window| window[0] != b' ' && window[WINDOW - 1] != b' ') {
             self.windows.insert(window);
-            // Forms write a space so.
+            // Forms encode a space as `+`.
             self.windows.insert(window.map(|byte| if byte == b' ' { b'+' } else { byte }));
         }
     }
 
-    /// The base64 of a secret with anything before and after it: of the three ways in which it may fall on the groups of
-    /// three, the digits that hold nothing else.
+    /// Adds the base64 form of a secret embedded in other data: for each of the three alignments, the digits that
+    /// depend only on the secret.
     fn add_base64(&mut self, secret: &[u8]) {
         for before in 0..3 {
             let bytes = [&[0; 3][..before], secret].concat();
@@ -106,7 +106,7 @@ impl Veil {
         }
     }
 
-    /// Takes all of it out of a text.
+    /// Removes all secrets from a text.
     pub(crate) fn hide_in(&self, text: &mut String) {
         let mut hidden: Vec<Range<usize>> = Vec::new();
         let spellings = Spelling::ALL.iter().filter(|spelling| spelling.may_be_in(text));
@@ -147,7 +147,7 @@ impl Veil {
     }
 }
 
-/// Where a word stands with nothing of a word beside it.
+/// Finds a word with no word characters next to it.
 fn alone(text: &str, word: &str) -> Vec<Range<usize>> {
     let is_part = |c: char| c.is_alphanumeric();
     let found = text

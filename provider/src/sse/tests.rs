@@ -1,4 +1,4 @@
-//! The decoder against a table, against itself in pieces, and against a decoder nobody here wrote.
+//! The decoder against a table, against itself with split input, and against an independent decoder.
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use proptest::prelude::*;
@@ -8,10 +8,10 @@ use super::*;
 
 type Owned = (String, String);
 
-/// What is tried, its bytes, and the names and data of the events in them.
+/// A description, the bytes, and the names and data of the expected events.
 type Row = (&'static str, &'static [u8], &'static [(&'static str, &'static str)]);
 
-/// Everything `pieces` decode to, and whether the limit was met in the end.
+/// Decodes all pieces. Returns the events, and whether the limit was exceeded.
 fn decode_within<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Owned>, bool) {
     let mut decoder = SseDecoder::new(limit);
     let mut events = Vec::new();
@@ -81,7 +81,7 @@ fn an_event_is_seen_as_soon_as_its_blank_line_has_one_byte() {
 }
 
 #[test]
-fn the_largest_event_is_let_through_and_the_next_size_is_not() {
+fn an_event_may_be_as_large_as_the_limit_but_no_larger() {
     let exact = [b"data: ".as_slice(), &[b'x'; 94], b"\n\n"].concat();
     assert_eq!(decode_within(100, [exact.as_slice()]).0[0].1.len(), 94);
     let more = [b"data: ".as_slice(), &[b'x'; 95], b"\n\n"].concat();
@@ -92,7 +92,7 @@ fn the_largest_event_is_let_through_and_the_next_size_is_not() {
     assert_eq!(decode_within(100, comment.chunks(1)), (vec![], true), "nor does an endless comment grow");
 }
 
-/// What is left over of `pieces` when all of them are read.
+/// Returns what is left over after reading all pieces.
 fn stray<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut decoder = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);
     for mut piece in pieces {
@@ -102,7 +102,7 @@ fn stray<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
 }
 
 #[test]
-fn what_is_no_event_is_kept_until_the_next_one() {
+fn stray_lines_are_kept_until_the_next_event() {
     let error = "{\n  \"error\": {\"code\": 503}\n}";
     for (bytes, expected) in [
         (error.to_owned(), error),
@@ -122,16 +122,16 @@ fn what_is_no_event_is_kept_until_the_next_one() {
 }
 
 #[test]
-fn after_the_limit_nothing_is_decoded() {
+fn nothing_is_decoded_after_the_limit() {
     let mut decoder = SseDecoder::new(20);
     let mut input: &[u8] = b"data: 0123456789abcdefghij\n\ndata: a\n\n";
     assert!(decoder.next(&mut input).is_err());
     assert!(decoder.next(&mut input).is_err());
 }
 
-/// A decoder that went over the event again for every piece would go over half a terabyte here.
+/// A decoder that rescanned the event for every piece would read half a terabyte here.
 #[test]
-fn eight_mebibytes_pass_whole_and_in_crumbs() {
+fn eight_mebibytes_pass_in_one_piece_and_in_many() {
     let text = "0123456789abcdef".repeat(8 << 16);
     let bytes = format!("event: big\ndata: {text}\n\n").into_bytes();
     for size in [bytes.len(), 1 << 14, 61] {
@@ -142,7 +142,7 @@ fn eight_mebibytes_pass_whole_and_in_crumbs() {
     }
 }
 
-/// Bytes in which everything that means something to the format is frequent.
+/// Bytes in which characters significant to the format are frequent.
 fn stream_bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         "data: ".as_bytes(),
@@ -196,7 +196,7 @@ fn by_the_oracle(bytes: &[u8]) -> Vec<Owned> {
 
 proptest! {
     #[test]
-    fn however_split_the_events_are_the_same(bytes in with_broken_bytes(), limit in 1_usize..80) {
+    fn the_events_are_the_same_however_the_bytes_are_split(bytes in with_broken_bytes(), limit in 1_usize..80) {
         let whole = decode_within(limit, [bytes.as_slice()]);
         for at in 0..bytes.len() {
             let (head, tail) = bytes.split_at(at);

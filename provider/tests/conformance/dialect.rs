@@ -1,4 +1,4 @@
-//! What an adapter says of its API, and what the tests do with any adapter.
+//! How adapters describe their API to the suite, and helpers for all of them.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use everturn_provider::{AnswerLimits, Secret, Timeouts};
 use everturn_wire::{Chunk, Echo, Failure, Message, Role, Value};
 use futures_util::StreamExt as _;
 
-/// A key that the tests look for everywhere it must not be. No rule about the look of keys would find it.
+/// A key that must not appear anywhere. No rule about the form of keys would find it.
 pub(crate) const KEY: &str = "correct horse battery staple";
 
-/// The value of a further header, as secret.
+/// Another secret header.
 pub(crate) const HEADER: (&str, &str) = ("x-team", "four-words-all-lowercase");
 
-/// One API, for the suite.
+/// An API under test.
 pub(crate) trait Dialect {
-    /// The path that calls arrive at, for a base URL with the path `/v1`.
+    /// The path of calls, for a base URL with the path `/v1`.
     const PATH: &'static str;
 
-    /// What the API itself has in the query of its address.
+    /// The query that the API itself uses.
     const QUERY: Option<&'static str> = None;
 
-    /// Whether the last event says that it is the last. Otherwise an answer is complete when its body is.
+    /// Whether the API has a terminal event. Otherwise an answer is complete when its body is.
     const HAS_LAST_EVENT: bool = true;
 
-    /// A model that is shown the images in the results of tools; `None` where the API has no place for them.
+    /// A model that receives images in tool results; `None` if the API does not support them.
     const SEEING_MODEL: Option<&'static str>;
 
     /// The header that carries [`KEY`], and its value.
@@ -33,36 +33,37 @@ pub(crate) trait Dialect {
     /// The adapter.
     fn provider(setup: Setup) -> Arc<dyn Provider>;
 
-    /// The parameters that the API lacks of all that there are.
+    /// The parameters that the API lacks.
     const LACKS: &'static [&'static str];
 
-    /// The fields of a request that has the others, besides those of any request.
+    /// The additional fields of a request that has all other parameters.
     fn parameters() -> Value;
 
     /// An answer with text, reasoning, tool calls and token counts.
     fn sample() -> Sample;
 
-    /// An event that carries this much text.
+    /// Returns an event with this text.
     fn text(text: &str) -> String;
 
-    /// Events that keep a stream open and say nothing, as servers of this API send them.
+    /// Returns events that keep a stream open without content, as servers of this API send them.
     fn pings() -> String;
 
-    /// An event that fails the stream, with a message of the provider's.
+    /// Returns an event that fails the stream with this provider message.
     fn error(message: &str) -> String;
 
-    /// Answers that end as they should and say nothing, each as its events.
+    /// Returns answers that end properly but are empty, each as its events.
     fn nothing() -> Vec<Vec<String>>;
 
-    /// An answer that asks for these tools and says so at its end. The pieces of their arguments take turns, where
-    /// the API lets them. `None` where it cannot carry such arguments at all.
+    /// Returns an answer that calls these tools. The fragments of their arguments are interleaved if the API allows it.
+    /// `None` if the API cannot carry such arguments.
     fn calls(calls: &[Asked<'_>]) -> Option<Vec<String>>;
 }
 
-/// A call as a model asks for it: its id, its name, and its arguments in pieces.
+/// A call by a model: its id, its name, and its arguments in fragments.
 pub(crate) type Asked<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// The pieces of several calls in turns: the first of each, the second of each, and so on, each with its call's place.
+/// Interleaves the fragments of several calls: the first of each, the second of each, and so on, with the index of
+/// their call.
 pub(crate) fn in_turns<'a>(calls: &[Asked<'a>]) -> Vec<(usize, &'a str)> {
     let most = calls.iter().map(|(_, _, pieces)| pieces.len()).max().unwrap_or_default();
     let turn = |turn: usize| {
@@ -71,13 +72,13 @@ pub(crate) fn in_turns<'a>(calls: &[Asked<'a>]) -> Vec<(usize, &'a str)> {
     (0..most).flat_map(turn).collect()
 }
 
-/// Where calls arrive that have this query besides the API's own.
+/// Returns the request target of calls with this query besides the API's own.
 pub(crate) fn target<D: Dialect>(query: Option<&str>) -> String {
     let query: Vec<_> = query.into_iter().chain(D::QUERY).collect();
     if query.is_empty() { D::PATH.to_owned() } else { format!("{}?{}", D::PATH, query.join("&")) }
 }
 
-/// How the tests make an adapter.
+/// The settings of an adapter under test.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) base_url: String,
@@ -88,7 +89,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// As an embedder would who changes nothing, for a server at this address.
+    /// Creates the default setup for a server at this URL.
     pub(crate) fn at(server: &str) -> Self {
         Self {
             base_url: format!("{server}/v1"),
@@ -103,11 +104,11 @@ impl Setup {
 /// A recorded answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// Its events, as sent.
+    /// The events, as sent.
     pub(crate) parts: Vec<String>,
-    /// What they say.
+    /// The expected events.
     pub(crate) facts: Vec<StreamEvent>,
-    /// How many of the parts say all that the answer is, so that an end in good order after them is no truncation.
+    /// Number of parts that contain the complete answer, so that a clean end after them is not a truncation.
     pub(crate) sufficient: usize,
 }
 
@@ -116,13 +117,13 @@ impl Sample {
         self.parts.concat()
     }
 
-    /// How many bytes the first `parts` parts have.
+    /// Returns the length of the first `parts` parts, in bytes.
     pub(crate) fn bytes_of(&self, parts: usize) -> usize {
         self.parts[..parts].iter().map(String::len).sum()
     }
 }
 
-/// A request that asks nothing special.
+/// Returns a minimal request.
 pub(crate) fn request() -> Request {
     let chunks = vec![Chunk::Text { text: "hi".into() }];
     Request {
@@ -138,8 +139,7 @@ pub(crate) fn request() -> Request {
     }
 }
 
-/// What an API wants back, as the samples have it: the host, which differs from test to test, is taken out of the
-/// origin by [`call`].
+/// Returns an echo as in the samples. [`call`] removes the host from the origin, because it differs between tests.
 pub(crate) fn echo(api: &str, data: Value) -> Echo {
     Echo { origin: api.to_owned(), data }
 }
@@ -154,14 +154,14 @@ fn without_host(mut fact: StreamEvent) -> StreamEvent {
     fact
 }
 
-/// Makes a call and takes everything it tells of its answer.
+/// Makes a call and collects its events.
 pub(crate) async fn call(provider: &Arc<dyn Provider>) -> Vec<StreamEvent> {
     let mut facts = told(provider, request()).await;
     facts.retain(|fact| !matches!(fact, StreamEvent::Silent(_)));
     letters(facts)
 }
 
-/// The facts with their text letter by letter: how much of it is told at a time depends on how it arrives.
+/// Splits text events into single letters, because their grouping depends on timing.
 pub(crate) fn letters(facts: Vec<StreamEvent>) -> Vec<StreamEvent> {
     let each = |text: &str, fact: fn(String) -> StreamEvent| {
         text.chars().map(|letter| fact(letter.into())).collect::<Vec<_>>()
@@ -174,7 +174,7 @@ pub(crate) fn letters(facts: Vec<StreamEvent>) -> Vec<StreamEvent> {
     facts.into_iter().flat_map(apart).collect()
 }
 
-/// Makes this call and takes everything it tells, silences included.
+/// Makes this call and collects its events, including silences.
 pub(crate) async fn told(provider: &Arc<dyn Provider>, request: Request) -> Vec<StreamEvent> {
     let facts: Vec<_> = provider.stream(request).map(without_host).collect().await;
     let last = facts.last().expect("a call tells something");
@@ -186,7 +186,7 @@ pub(crate) async fn told(provider: &Arc<dyn Provider>, request: Request) -> Vec<
     facts
 }
 
-/// A failed call: what it told before, and its failure.
+/// Splits the events of a failed call into the events before the failure, and the failure.
 pub(crate) fn failed(mut facts: Vec<StreamEvent>) -> (Vec<StreamEvent>, Failure) {
     match facts.pop() {
         Some(StreamEvent::Failed(failure)) => (facts, failure),

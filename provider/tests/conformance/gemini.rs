@@ -21,7 +21,7 @@ fn parts(parts: &Value) -> String {
     event(&json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}]}))
 }
 
-/// The end of an answer. The API gives the same reason whether or not tools are wanted.
+/// Returns the end of an answer. The API uses the same reason with and without tool calls.
 fn stop() -> String {
     event(
         &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}]}),
@@ -122,7 +122,7 @@ impl Dialect for GenerateContent {
 }
 
 #[tokio::test]
-async fn a_model_that_does_not_think_is_not_asked_for_thoughts_again() {
+async fn a_model_without_thinking_is_not_asked_for_thoughts_again() {
     let refusal = |message: &str| {
         Reply::json(400, &json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}))
     };

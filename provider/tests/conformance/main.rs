@@ -1,6 +1,6 @@
-//! One body of tests for every adapter, against a real server on the loopback interface.
+//! Conformance tests of all adapters, against a real server on the loopback interface.
 //!
-//! An adapter takes part by describing its API as a [`dialect::Dialect`] and naming itself in [`conformance!`].
+//! An adapter participates by describing its API as a [`dialect::Dialect`] and invoking [`conformance!`].
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -11,7 +11,7 @@ mod messages;
 mod responses;
 mod suite;
 
-/// Runs the whole suite for a dialect, as a module of that name.
+/// Runs the whole suite for a dialect, as a module with that name.
 macro_rules! conformance {
     ($name:ident, $dialect:ty) => {
         mod $name {

@@ -28,7 +28,7 @@ fn stop(index: u64) -> String {
     event(&json!({"type": "content_block_stop", "index": index}))
 }
 
-/// The end of an answer, for this reason.
+/// Returns the end of an answer with this reason.
 fn end(reason: &str) -> [String; 2] {
     let delta = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
     [event(&delta), event(&json!({"type": "message_stop"}))]

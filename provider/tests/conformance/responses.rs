@@ -142,7 +142,7 @@ impl Dialect for ResponsesApi {
     }
 }
 
-/// The items of the requests that `history` makes, one after the other, and how each call ended.
+/// Returns the items of the requests made for `history`, one after the other, and how each call ended.
 async fn asked(replies: Vec<Reply>, history: &[(&str, &str)]) -> Vec<(Vec<Value>, StreamEvent)> {
     let server = Loopback::start(replies).await;
     let provider = ResponsesApi::provider(Setup::at(&server.base_url()));
@@ -163,7 +163,7 @@ async fn asked(replies: Vec<Reply>, history: &[(&str, &str)]) -> Vec<(Vec<Value>
 }
 
 #[tokio::test]
-async fn reasoning_goes_back_to_its_model_alone() {
+async fn reasoning_is_returned_only_to_its_model() {
     let asked =
         asked(vec![Reply::sse(ResponsesApi::sample().parts)], &[("first", "A"), ("second", "A")]).await;
     assert_eq!(asked[0].0.len(), 2);
@@ -171,7 +171,7 @@ async fn reasoning_goes_back_to_its_model_alone() {
 }
 
 #[tokio::test]
-async fn reasoning_that_is_refused_is_left_out_from_then_on() {
+async fn rejected_reasoning_is_left_out_from_then_on() {
     let error = |code: &str| {
         Reply::json(
             400,
@@ -201,7 +201,7 @@ async fn reasoning_that_is_refused_is_left_out_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_summary_that_is_refused_is_not_asked_for_again() {
+async fn a_rejected_reasoning_summary_is_not_requested_again() {
     let refusal = json!({"error": {
         "message": "Your organization must be verified to generate reasoning summaries.",
         "type": "invalid_request_error", "param": "reasoning.summary", "code": "unsupported_value",

@@ -1,4 +1,4 @@
-//! What every adapter does, whatever its API.
+//! The behaviour of every adapter.
 
 pub(crate) mod answer;
 pub(crate) mod breakage;

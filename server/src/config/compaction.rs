@@ -1,4 +1,4 @@
-//! What happens to histories that are too long for their model.
+//! Compaction settings.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,20 +11,21 @@ use toml::Spanned;
 
 use super::file::{CompactionTable, Source};
 
-/// The share of a context window from which a history is summarized, unless told otherwise: it leaves room for an answer.
+/// Default fraction of the context window at which a history is compacted. It leaves room for an answer.
 const AHEAD: f64 = 0.85;
 
-/// How a history that is too long for its model is summarized.
+/// How histories that exceed the model's context are compacted.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Compaction {
-    /// The model or route that summarizes, as clients name it; none: that of the conversation.
+    /// The model or route that summarizes, by the clients' name for it; `None` = that of the conversation.
     pub(crate) model: Option<String>,
-    /// The share of a known context window from which it is done before the provider refuses a request; none: only then.
+    /// The fraction of a known context window at which compaction starts before the provider rejects a request; `None`
+    /// = only after a rejection.
     pub(crate) ahead: Option<f64>,
 }
 
 impl Compaction {
-    /// None: histories are not summarized. `check` refuses a model that cannot be asked.
+    /// Resolves the settings; `None` = no compaction. `check` rejects a model that is not available.
     pub(super) fn resolve(
         table: &CompactionTable,
         source: &Source,
@@ -32,7 +33,9 @@ impl Compaction {
     ) -> Result<Option<Self>> {
         if let Some(ahead) = table.ahead.as_ref().filter(|ahead| !(0.0..=1.0).contains(ahead.get_ref())) {
             let (place, ahead) = (source.place(ahead), ahead.get_ref());
-            bail!("{place}: `ahead` is {ahead}, but it is a share of the context window: write 0 (off) to 1");
+            bail!(
+                "{place}: `ahead` is {ahead}, but it is a fraction of the context window: write 0 (off) to 1"
+            );
         }
         if table.enabled == Some(false) {
             return Ok(None);
@@ -49,17 +52,17 @@ impl Compaction {
     }
 }
 
-/// How much the models of a provider can read, in tokens.
+/// The context windows of a provider's models, in tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ContextWindow {
-    /// Each of them.
+    /// The same for all models.
     Every(u64),
     /// By model.
     Each(BTreeMap<String, u64>),
 }
 
 impl ContextWindow {
-    /// By model, for those of which it is known.
+    /// Returns the known context windows, by model.
     pub(super) fn of_models(&self, models: &[String]) -> Result<BTreeMap<String, u64>> {
         let windows = match self {
             Self::Every(tokens) => models.iter().map(|model| (model.clone(), *tokens)).collect(),

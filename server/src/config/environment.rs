@@ -1,8 +1,8 @@
-//! The environment, as a lookup that a test can replace.
+//! Environment variables, with a lookup that tests can replace.
 
 use std::{env, path::PathBuf};
 
-/// Looks variables up. One that is empty counts as absent.
+/// Looks up variables. An empty one counts as absent.
 pub(crate) struct Environment<'a>(pub(super) &'a dyn Fn(&str) -> Option<String>);
 
 impl Environment<'_> {
@@ -10,7 +10,7 @@ impl Environment<'_> {
         (self.0)(name).filter(|value| !value.trim().is_empty())
     }
 
-    /// Where the configuration is looked for when nobody says where it is; none without a home.
+    /// Returns the default path of the configuration; `None` without a home directory.
     pub(crate) fn config_path(&self) -> Option<PathBuf> {
         let path = |name| self.get(name).map(PathBuf::from);
         let directory = if cfg!(windows) {
@@ -21,7 +21,7 @@ impl Environment<'_> {
         Some(directory?.join("everturn").join("config.toml"))
     }
 
-    /// Where conversations are kept when nobody says where; none without a home.
+    /// Returns the default path of the data file; `None` without a home directory.
     pub(crate) fn data_path(&self) -> Option<PathBuf> {
         let path = |name| self.get(name).map(PathBuf::from);
         let directory = if cfg!(windows) {
@@ -36,7 +36,7 @@ impl Environment<'_> {
 }
 
 impl Environment<'static> {
-    /// The process's own.
+    /// Returns the environment of the process.
     pub(crate) fn of_process() -> Self {
         Self(&|name| env::var(name).ok())
     }

@@ -1,4 +1,4 @@
-//! The configuration file: its shape, and what is wrong with one.
+//! The configuration file: its format and its errors.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::{Hidden, compaction::ContextWindow, mcp::Written, one_or_more::OneOrMore, retention::Amount};
 
-/// The whole file. Everything may be left out.
+/// The whole file. Everything is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
@@ -33,7 +33,7 @@ pub(super) struct File {
     pub(super) max_parallel_tools: Option<u32>,
     pub(super) eager_tools: Option<bool>,
     pub(super) system_prompt: Option<String>,
-    /// The name and text of the file, to say where something is.
+    /// The name and text of the file, for error locations.
     #[serde(skip)]
     pub(super) source: Source,
 }
@@ -46,19 +46,19 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A path as the file means it: from where the file is.
+    /// Resolves a path relative to the file.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.path.parent().map_or_else(|| path.into(), |directory| directory.join(path))
     }
 
-    /// `FILE:LINE` of something that was read from it.
+    /// Returns the location of a value in the file, as `FILE:LINE`.
     pub(super) fn place<T>(&self, of: &Spanned<T>) -> String {
         let start = of.span().start.min(self.text.len());
         format!("{}:{}", self.path.display(), line(&self.text, start))
     }
 }
 
-/// The number of a line, from 1.
+/// Returns the line number of a position, from 1.
 fn line(text: &str, start: usize) -> usize {
     text[..start].matches('\n').count() + 1
 }
@@ -101,43 +101,43 @@ pub(super) struct RetentionTable {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ToolTable {
     pub(super) dice: Option<bool>,
-    /// By the name of a tool, or a pattern of names.
+    /// By the name of a tool, or a name pattern.
     pub(super) policy: BTreeMap<String, PolicyName>,
     pub(super) approval_timeout_ms: Option<u64>,
     pub(super) review: ReviewTable,
 }
 
-/// What all turns have to do.
+/// Requirements of all turns.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AgentTable {
-    /// The file of a schema, or the schema.
+    /// The file of a schema, or the schema itself.
     pub(super) final_report: Option<Spanned<Value>>,
     pub(super) report_attempts: Option<Spanned<u32>>,
 }
 
-/// Who reviews tool calls, and how.
+/// Settings of automatic reviews.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ReviewTable {
-    /// A model or route, as clients name it.
+    /// A model or route, by the clients' name for it.
     pub(super) model: Option<String>,
     pub(super) timeout_ms: Option<u64>,
     pub(super) without_decision: Undecided,
 }
 
-/// How histories that are too long for their model are summarized.
+/// Settings of compaction.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CompactionTable {
     pub(super) enabled: Option<bool>,
-    /// A model or route, as clients name it.
+    /// A model or route, by the clients' name for it.
     pub(super) model: Option<Spanned<String>>,
-    /// A share of the context window, from 0 (off) to 1.
+    /// A fraction of the context window, from 0 (off) to 1.
     pub(super) ahead: Option<Spanned<f64>>,
 }
 
-/// What happens to a call whose review comes to no decision.
+/// What happens to a call whose review reaches no decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Undecided {
@@ -206,7 +206,7 @@ pub(super) struct RouteTable {
     pub(super) revert: Option<RevertName>,
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
-    /// The file of a schema, or the schema.
+    /// The file of a schema, or the schema itself.
     pub(super) final_report: Option<Spanned<Value>>,
     pub(super) report_attempts: Option<Spanned<u32>>,
 }
@@ -259,7 +259,7 @@ pub(super) struct ProviderTable {
 }
 
 impl ProviderTable {
-    /// How many credentials it names, whether they are there or not.
+    /// Returns the number of configured credentials, whether or not they are available.
     pub(super) fn credentials(&self) -> usize {
         let secrets = self.api_key.as_ref().map(|keys| keys.0.len());
         let names = self.api_key_env.as_ref().or(self.api_key_file.as_ref()).map(|names| names.0.len());
@@ -267,7 +267,7 @@ impl ProviderTable {
     }
 }
 
-/// The API that a provider speaks.
+/// The API of a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Kind {
     #[default]
@@ -282,7 +282,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As it is written.
+    /// Returns the value in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
@@ -300,7 +300,7 @@ pub(super) enum OutputLimitName {
     MaxTokens,
 }
 
-/// The field in which a model is given its reasoning back.
+/// The field in which reasoning is sent back to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ReturnReasoningName {
@@ -308,7 +308,7 @@ pub(super) enum ReturnReasoningName {
     ReasoningDetails,
 }
 
-/// How past messages are written.
+/// The format of past messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HistoryName {
@@ -329,7 +329,7 @@ pub(super) struct TimeoutTable {
 impl File {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| {
-            format!("cannot read the configuration {}: name another one with --config", path.display())
+            format!("cannot read the configuration {}: choose another file with --config", path.display())
         })?;
         let file: Self = toml::from_str(&text)
             .map_err(|error| anyhow!("{}{}", path.display(), describe(&text, &error)))?;
@@ -337,8 +337,8 @@ impl File {
     }
 }
 
-/// `:LINE: what is wrong`. The parser's own words quote the file, and with it keys and tokens: none of its values is
-/// repeated here.
+/// Formats the error as `:LINE: problem`. The parser's own message quotes the file, including keys and tokens, so this
+/// repeats no values.
 fn describe(text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map(|span| span.start.min(text.len()));
     let place = start.map(|start| format!(":{}", line(text, start)));
@@ -352,7 +352,7 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
     let expected = message.split_once(", expected ").map(|(_, expected)| expected);
     let problem = match expected {
         Some("a sequence") if words.is_some_and(|line| line.starts_with('[')) => {
-            "write its name in double brackets, like [[provider]]: there may be several".to_owned()
+            "use double brackets, like [[provider]], because there may be several".to_owned()
         }
         Some(expected) if about_value.iter().any(|start| message.starts_with(start)) => {
             let key = key.map_or_else(|| "this".to_owned(), |key| format!("`{key}`"));
@@ -363,7 +363,7 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
     format!("{}: {problem}", place.unwrap_or_default())
 }
 
-/// What is expected, without the names of Rust's types.
+/// Describes the expected value without the names of Rust types.
 fn plain(expected: &str) -> &str {
     match expected {
         "u32" | "u64" => "a whole number from 0 up",
@@ -397,7 +397,7 @@ mod tests {
                 "[retention]\nkeep_events_turns = \"no\"",
                 ":2: `keep_events_turns` must be a whole number from 0",
             ),
-            ("[route]\nname = \"main\"", ":1: write its name in double brackets, like [[provider]]"),
+            ("[route]\nname = \"main\"", ":1: use double brackets, like [[provider]]"),
             (
                 "[tools.policy]\n\"fs__*\" = \"maybe\"",
                 ":2: `\"fs__*\"` must be one of `allow`, `ask`, `review`, `deny`",

@@ -1,4 +1,4 @@
-//! A provider's key: where it comes from, and what is said when it is not there.
+//! A provider's keys: where they come from, and errors about missing ones.
 
 use std::{fmt, fs, io::ErrorKind, path::Path};
 
@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{Environment, Hidden, file::ProviderTable};
 
-/// The longest word of capital letters and digits that may be a variable's name: keys are longer.
+/// Maximum length of a word of capital letters and digits that may be a variable's name. Keys are longer.
 const LONGEST_WORD: usize = 15;
 
-/// A key is not where the configuration says. The text says what to do; it repeats nothing that may be a key.
+/// A configured key that is missing. The text says what to do, and repeats nothing that may be a key.
 pub(super) struct Missing {
-    /// Its number in the configuration, where the provider has others to go on with.
+    /// The key's number in the configuration, if the provider has others.
     number: Option<usize>,
     cause: String,
 }
@@ -25,7 +25,7 @@ impl Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.number {
-            Some(number) => write!(f, "without its key {number}: {}", self.cause),
+            Some(number) => write!(f, "key {number} is missing: {}", self.cause),
             None => write!(f, "its key is missing: {}", self.cause),
         }
     }
@@ -34,16 +34,15 @@ impl fmt::Display for Missing {
 /// The keys of a provider.
 #[derive(Default)]
 pub(super) struct Keys {
-    /// Those that are there, each with its number in the configuration, from 1. `None` = it is asked without a key.
+    /// The available keys with their numbers in the configuration, from 1. `None` = no key is used.
     pub(super) found: Vec<(usize, Option<Hidden>)>,
     pub(super) missing: Vec<Missing>,
 }
 
-/// The keys from where the table says. The maker's own address is given its usual key, from `usual`; another address
-/// never is.
+/// Returns the keys that the table names. The vendor's own URL gets its default key from `usual`; other URLs never do.
 ///
 /// # Errors
-/// When the table contradicts itself, names no place, or the same key twice.
+/// Returns an error if the table contradicts itself, names no source, or has a key twice.
 pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environment<'_>) -> Result<Keys> {
     let read: Vec<Result<Hidden, Missing>> = match (&table.api_key, &table.api_key_env, &table.api_key_file) {
         (None, None, None) if table.base_url.is_some() => {
@@ -63,13 +62,13 @@ pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environ
         ),
     };
     if read.is_empty() {
-        bail!("its list of keys is empty: name at least one");
+        bail!("its list of keys is empty: add at least one");
     }
     let mut keys = Keys::default();
     for (number, key) in (1..).zip(read) {
         match key {
             Ok(key) if keys.found.iter().any(|(_, known)| known.as_ref() == Some(&key)) => {
-                bail!("its key {number} is the same as one before it: each key is one credential");
+                bail!("its key {number} is a duplicate: list each key once");
             }
             Ok(key) => keys.found.push((number, Some(key))),
             Err(missing) => keys.missing.push(Missing { number: Some(number), ..missing }),
@@ -86,7 +85,7 @@ fn of_name(name: &str, usual: &str, environment: &Environment<'_>) -> Result<Res
         Some(key) => Ok(Ok(key)),
         None if is_variable_name(name) => Ok(of_variable(name, environment)),
         None => bail!(
-            "the value of `api_key_env` does not look like the name of a variable: write the name of the environment \
+            "the value of `api_key_env` does not look like a variable name: write the name of the environment \
              variable that holds the key, like {usual}, never the key itself"
         ),
     }
@@ -104,7 +103,7 @@ fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
             Ok(key.ok_or_else(|| Missing::because(format!("`api_key_file` {path} is empty"))))
         }
         Err(_) if !is_path(path) => bail!(
-            "the value of `api_key_file` does not look like a path, and there is no such file: write the path of the file \
+            "the value of `api_key_file` does not look like a path, and the file does not exist: write the path of the file \
              that holds the key, never the key itself"
         ),
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -118,20 +117,21 @@ fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
     }
 }
 
-/// Whether this may be shown as the name of a variable. Many keys would be valid names, so only the usual form counts.
+/// Whether the text may be shown as the name of a variable. Many keys would be valid names, so only the usual form
+/// counts.
 pub(super) fn is_variable_name(name: &str) -> bool {
     let is_usual = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
     begins && name.chars().all(is_usual) && name.split('_').all(|word| word.len() <= LONGEST_WORD)
 }
 
-/// Whether this can be a path, and not only a key in the wrong place.
+/// Whether the text can be a path, and not a key in the wrong place.
 fn is_path(text: &str) -> bool {
     let path = Path::new(text);
     path.extension().is_some() || path.components().count() > 1 || text.len() <= LONGEST_WORD
 }
 
-/// Whether this may be shown although there is no such file: keys, too, may contain slashes and dots.
+/// Whether the text may be shown even if there is no such file. Keys may contain slashes and dots, too.
 pub(super) fn is_surely_path(text: &str) -> bool {
     Path::new(text).is_absolute() || ["./", "../", "~/"].iter().any(|start| text.starts_with(start))
 }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_does_not_pass_for_a_name() {
+    fn a_key_is_not_accepted_as_a_name() {
         for name in ["MY_KEY", "OPENAI_API_KEY", "_KEY2", "K"] {
             assert!(is_variable_name(name), "{name}");
         }

@@ -1,4 +1,4 @@
-//! MCP servers: programs and addresses whose tools turns are offered.
+//! MCP server settings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,18 +20,19 @@ use super::{
     key::{is_surely_path, is_variable_name},
 };
 
-/// A value of a variable or a header, as it is written.
+/// The source of a variable's or header's value.
 #[derive(Clone, Debug)]
 pub(super) enum Written {
     /// The value itself.
     Here(Hidden),
-    /// In this variable of the server's environment.
+    /// In this environment variable.
     Variable(Hidden),
     /// In this file.
     File(Hidden),
 }
 
-/// Checks the servers. Returns those that can be started, and a line about each that cannot because a secret is missing.
+/// Validates the servers. Returns those that can be started, and a line about each that is disabled because a secret is
+/// missing.
 pub(super) fn resolve(
     tables: &[McpTable],
     environment: &Environment<'_>,
@@ -52,7 +53,7 @@ pub(super) fn resolve(
     Ok((on, off))
 }
 
-/// The files with secrets that the servers name.
+/// Returns the files with secrets that the servers refer to.
 pub(super) fn secret_files(tables: &[McpTable]) -> impl Iterator<Item = &str> {
     let settings = tables.iter().flat_map(|table| table.env.values().chain(table.headers.values()));
     settings.filter_map(|setting| match setting {
@@ -61,13 +62,13 @@ pub(super) fn secret_files(tables: &[McpTable]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the configuration itself holds secrets of the servers.
+/// Whether the configuration itself contains secrets of the servers.
 pub(super) fn has_secrets(tables: &[McpTable]) -> bool {
     let mut headers = tables.iter().flat_map(|table| table.headers.values());
     headers.any(|setting| matches!(setting, Written::Here(_)))
 }
 
-/// A server; else what of it is missing.
+/// Returns a server's configuration, or what is missing.
 fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<ServerConfig, String>> {
     let read = |what: &str, settings: &BTreeMap<String, Written>, is_secret| {
         let mut read = BTreeMap::new();
@@ -82,10 +83,10 @@ fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<Serv
     let connection = match (&table.command, &table.url) {
         (Some(program), None) => {
             if !table.headers.is_empty() {
-                bail!("`headers` belong to a `url`: what a command is given is its `env`");
+                bail!("`headers` are for a `url`: pass values to a command in its `env`");
             }
             if program.trim().is_empty() {
-                bail!("`command` is empty: name a program, and what it is told in `args`");
+                bail!("`command` is empty: name a program, and put its arguments in `args`");
             }
             let env = match read("env", &table.env, false)? {
                 Ok(env) => env,
@@ -96,9 +97,7 @@ fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<Serv
         }
         (None, Some(url)) => {
             if !table.args.is_empty() || !table.env.is_empty() || table.cwd.is_some() {
-                bail!(
-                    "`args`, `env` and `cwd` belong to a `command`: what is sent to a `url` is its `headers`"
-                );
+                bail!("`args`, `env` and `cwd` are for a `command`: send values to a `url` in its `headers`");
             }
             let headers = match read("headers", &table.headers, true)? {
                 Ok(headers) => headers,
@@ -133,7 +132,7 @@ fn timeouts(table: &McpTable, usual: Timeouts) -> Result<Timeouts> {
     })
 }
 
-/// A value from where it is; else what is missing. Nothing that may be a secret is repeated.
+/// Returns a value from its source, or what is missing. Repeats nothing that may be a secret.
 fn value(
     written: &Written,
     what: &str,
@@ -150,7 +149,7 @@ fn value(
                 Err(format!("{what} is missing: set the environment variable {}", name.reveal()))
             }
             None => bail!(
-                "the `env` of {what} does not look like the name of a variable: write the name of the environment \
+                "the `env` of {what} does not look like a variable name: write the name of the environment \
                  variable that holds the value, never the value itself"
             ),
         },
@@ -176,7 +175,7 @@ impl<'de> Deserialize<'de> for Written {
 
 struct Visitor;
 
-/// Where a value is.
+/// The source of a value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {

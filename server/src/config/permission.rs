@@ -1,4 +1,4 @@
-//! What must happen before tool calls run.
+//! Tool policies, approvals and reviews.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use super::file::{PolicyName, ToolTable, Undecided};
 /// What must happen before tool calls run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Permissions {
-    /// Names of tools, or patterns of names, with what holds for them.
+    /// Tool names or patterns, with their policies.
     pub(crate) policies: Vec<(String, Policy)>,
-    /// How long a person has to answer; none: without limit.
+    /// How long a person has to answer; `None` = no limit.
     pub(crate) approval_timeout: Option<Duration>,
-    /// Who reviews calls; none: nobody.
+    /// How calls are reviewed; `None` = not at all.
     pub(crate) review: Option<Review>,
 }
 
-/// How calls are reviewed.
+/// Settings of reviews.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Review {
-    /// A model or route, as clients name it.
+    /// A model or route, by the clients' name for it.
     pub(crate) model: String,
-    /// How long a review may take with all its attempts; none: as long as usual.
+    /// Maximum duration of a review with all its attempts; `None` = the default.
     pub(crate) within: Option<Duration>,
-    /// A call whose review comes to no decision is denied; else a person is asked.
+    /// Whether a call whose review reaches no decision is denied. Otherwise, a person is asked.
     pub(crate) denies_undecided: bool,
 }
 
 impl Permissions {
     pub(super) fn resolve(table: &ToolTable, demo: bool) -> Result<Self> {
         let policies = table.policy.iter().map(|(pattern, policy)| (pattern.clone(), of_name(*policy)));
-        // As elsewhere, 0 is no limit.
+        // 0 means no limit, as elsewhere.
         let timeout = table.approval_timeout_ms.filter(|ms| *ms > 0);
         let policies: Vec<_> = policies.collect();
         let review = table.review.model.clone().map(|model| Review {
@@ -42,12 +42,10 @@ impl Permissions {
         });
         let reviewed = policies.iter().find(|(_, policy)| *policy == Policy::Review);
         if let (Some((pattern, _)), None) = (reviewed, &review) {
-            bail!(
-                "{pattern:?} is to be reviewed, and nobody reviews: name a model in [tools.review] as `model`"
-            );
+            bail!("{pattern:?} needs reviews, but no reviewer is configured: set `model` in [tools.review]");
         }
         if review.is_some() && demo {
-            bail!("[tools.review] needs a provider: the built-in demo reviews nothing");
+            bail!("[tools.review] needs a provider: the built-in demo cannot review");
         }
         Ok(Self { policies, approval_timeout: timeout.map(Duration::from_millis), review })
     }

@@ -1,4 +1,4 @@
-//! A model API that the server may ask.
+//! Provider settings.
 
 mod api;
 mod maker;
@@ -19,10 +19,10 @@ use super::{
 pub(crate) use api::Api;
 use maker::Maker;
 
-/// The paths that calls add to a base URL.
+/// Paths of calls, which adapters append to the base URL.
 const CALLS: [&str; 4] = ["/chat/completions", "/completions", "/responses", "/messages"];
 
-/// A model API that the server may ask.
+/// A configured model API.
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) name: String,
@@ -30,19 +30,19 @@ pub(crate) struct Provider {
     /// Further credentials, each with its name.
     pub(crate) credentials: Vec<(String, Api)>,
     pub(crate) http: HttpConfig,
-    /// In the provider's words; the first is the default.
+    /// The provider's own names; the first is the default.
     pub(crate) models: Vec<String>,
-    /// How much its models can read, in tokens, where that is known.
+    /// Known context windows of its models, in tokens.
     pub(crate) context_windows: BTreeMap<String, u64>,
 }
 
 impl Provider {
-    /// The providers that keys in the environment make where the file has none.
+    /// Returns the providers configured by keys in the environment, if the file has none.
     pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Self>> {
         maker::of_environment(environment)
     }
 
-    /// What a table of the file says, and which keys are missing: with none left there is no provider.
+    /// Resolves a table of the file. Also returns the missing keys; if none is left, there is no provider.
     pub(super) fn resolve(
         table: &ProviderTable,
         environment: &Environment<'_>,
@@ -67,7 +67,7 @@ impl Provider {
             Api::resolve(table.clone(), endpoint)
         };
         let Some(((_, first), others)) = found.split_first() else {
-            // What else is wrong with the table is told first.
+            // Report other errors in the table first.
             return api(None).map(|_| (None, missing));
         };
         let credential = |(number, key): &(usize, Option<Hidden>)| {
@@ -88,10 +88,10 @@ impl Provider {
 fn check_names(table: &ProviderTable) -> Result<()> {
     let is_odd = |c: char| matches!(c, '/' | '#') || c.is_whitespace();
     if table.name.is_empty() || table.name.contains(is_odd) {
-        bail!("its name must be one word without a slash or #: clients name a model NAME/MODEL");
+        bail!("its name must be one word without / or #, because models are named NAME/MODEL");
     }
     if table.name == "route" {
-        bail!("its name must not be `route`: clients name a route route/NAME");
+        bail!("its name must not be `route`, because routes are named route/NAME");
     }
     if table.models.is_empty() {
         bail!("`models` is empty: name at least one model");
@@ -103,7 +103,7 @@ fn check_names(table: &ProviderTable) -> Result<()> {
     }
 }
 
-/// Who made the API.
+/// Returns the vendor of an API.
 fn maker(kind: Kind) -> Maker {
     match kind {
         Kind::OpenAiChat | Kind::OpenAiResponses => maker::OPENAI,
@@ -112,12 +112,12 @@ fn maker(kind: Kind) -> Maker {
     }
 }
 
-/// Every request adds the path of its call: an address that has it already would be asked for it twice. The address is not
-/// repeated, as its path may hold a secret.
+/// Checks that the base URL does not include the path of a call, which would be appended a second time. The URL is not
+/// repeated, because its path may contain a secret.
 fn check_base_url(name: &str, base_url: &str) -> Result<()> {
     let path = base_url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     match CALLS.iter().find(|call| path.ends_with(*call)) {
-        Some(call) => bail!("{name} ends with {call}, which is added to it for each call: take {call} out"),
+        Some(call) => bail!("{name} ends with {call}, which is appended for each call: remove {call}"),
         None => Ok(()),
     }
 }

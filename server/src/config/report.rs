@@ -1,4 +1,4 @@
-//! The report that turns must end with.
+//! Settings of required reports.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::file::Source;
 
-/// The report that `final_report` and `report_attempts` ask for. `of`: where they are, in words.
+/// Resolves `final_report` and `report_attempts`. `of`: their location, for errors.
 pub(super) fn resolve(
     required: Option<&Spanned<Value>>,
     attempts: Option<&Spanned<u32>>,
@@ -20,9 +20,7 @@ pub(super) fn resolve(
         return match attempts {
             Some(attempts) => {
                 let place = source.place(attempts);
-                bail!(
-                    "{place}: `report_attempts` {of} needs a `final_report` beside it: add one, or leave it out"
-                )
+                bail!("{place}: `report_attempts` {of} needs a `final_report`: add one, or remove it")
             }
             None => Ok(None),
         };
@@ -32,7 +30,7 @@ pub(super) fn resolve(
         Value::String(path) => {
             read(&source.path(path)).with_context(|| format!("{place}: `final_report` {of}"))?
         }
-        // Such a schema would let everything pass.
+        // As a schema, this would accept everything.
         Value::Object(fields) if fields.contains_key("schema") => {
             bail!("{place}: `final_report` {of} is the schema itself: write it without a `schema` around it")
         }
@@ -50,10 +48,10 @@ pub(super) fn resolve(
     Ok(Some(report))
 }
 
-/// The report that the schema in a file asks for.
+/// Returns a required report with the schema in a file.
 ///
 /// # Errors
-/// When there is no such file, or no valid schema in it.
+/// Returns an error if the file does not exist or contains no valid schema.
 pub(crate) fn required(path: &Path) -> Result<RequiredReport> {
     let report = RequiredReport::new(read(path)?);
     check_report(&report).map_err(|error| {
@@ -62,10 +60,10 @@ pub(crate) fn required(path: &Path) -> Result<RequiredReport> {
     Ok(report)
 }
 
-/// The JSON of a file with a schema.
+/// Reads a JSON schema from a file.
 ///
 /// # Errors
-/// When there is no such file, or something else in it: what, where, and what to do.
+/// Returns an error that says what is wrong, where, and what to do.
 fn read(path: &Path) -> Result<Value> {
     let name = path.display();
     let text = fs::read_to_string(path)

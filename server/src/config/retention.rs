@@ -1,4 +1,4 @@
-//! For how long what was told is kept, besides the history.
+//! Retention of events, apart from the history.
 
 use std::{fmt, time::Duration};
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::file::RetentionTable;
 
-/// How long the events of a sealed turn are kept unless told otherwise. Only a client that comes back with a cursor of
-/// before needs them; one that was away for longer reads the history.
+/// Default retention of a sealed turn's events, in days. Only a client that reconnects with an earlier cursor needs
+/// them; later, it reads the history.
 const DAYS: u32 = 30;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How long ephemeral conversations are kept after their last turn unless told otherwise, in minutes.
+/// Default retention of ephemeral conversations after their last turn, in minutes.
 const EPHEMERAL_MINUTES: u32 = 60;
 
-/// How long ephemeral conversations are kept after their last turn.
+/// Returns how long ephemeral conversations are kept after their last turn.
 pub(super) fn ephemeral(table: &RetentionTable) -> Duration {
     let minutes = table.keep_ephemeral_minutes.unwrap_or(EPHEMERAL_MINUTES);
     Duration::from_secs(60 * u64::from(minutes))
@@ -30,7 +30,7 @@ pub(crate) struct Keep {
     turns: Amount,
 }
 
-/// So many, or all.
+/// A number, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Amount {
     All,
@@ -50,12 +50,12 @@ impl Keep {
         Self { days: Amount::Only(days), turns: Amount::All }
     }
 
-    /// Whether nothing is ever let go.
+    /// Whether everything is kept for ever.
     pub(crate) fn is_all(self) -> bool {
         (self.days, self.turns) == (Amount::All, Amount::All)
     }
 
-    /// What that means now.
+    /// Returns the retention relative to the current time.
     pub(crate) fn at(self, now: Millis) -> Retention {
         let before = |days| Millis(now.0.saturating_sub(u64::from(days) * DAY_MS));
         Retention { sealed_before: self.days.only().map(before), newest_turns: self.turns.only() }

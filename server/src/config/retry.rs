@@ -1,4 +1,4 @@
-//! How long failures are waited out.
+//! Retry settings.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,19 +8,19 @@ use everturn_orchestrator::{Exponential, Patient};
 
 use super::file::{AfterContentName, QuotaName, RetryTable, RevertName, ScheduleName};
 
-/// How long failures are waited out.
+/// Retry settings.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Retry {
     pub(crate) schedule: Schedule,
-    /// The most milliseconds that the waits of one step add up to.
+    /// Maximum sum of the waits of one step, in milliseconds.
     pub(crate) max_wait_ms: u64,
-    /// Whether a partial answer that breaks off is taken back and streamed again.
+    /// Whether a truncated answer is withdrawn and streamed again.
     pub(crate) rewinds: bool,
-    /// Whether usage limits are sat out.
+    /// Whether usage limits are waited out.
     pub(crate) parks: bool,
 }
 
-/// How long a turn waits before each retry, and which target it asks then.
+/// A schedule with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Schedule {
     Patient,
@@ -30,7 +30,7 @@ pub(crate) enum Schedule {
 }
 
 impl Schedule {
-    /// What decides.
+    /// Creates the schedule.
     pub(crate) fn made(&self) -> Arc<dyn everturn_kernel::Schedule + Send + Sync> {
         match *self {
             Self::Patient => Arc::new(Patient),
@@ -40,7 +40,7 @@ impl Schedule {
         }
     }
 
-    /// The same without what is left to chance.
+    /// Returns the schedule without jitter.
     pub(crate) fn exact(&self) -> Self {
         match *self {
             Self::Exponential(schedule) => Self::Exponential(Exponential { jitter: 0.0, ..schedule }),
@@ -49,7 +49,7 @@ impl Schedule {
         }
     }
 
-    /// As it is written.
+    /// Returns the name in the file.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Patient => "patient",
@@ -59,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// How far each wait may be off, as a share of it.
+    /// Returns the maximum deviation of each wait, as a fraction of it.
     pub(crate) fn jitter(&self) -> f64 {
         match self {
             Self::Exponential(schedule) => schedule.jitter,
@@ -68,7 +68,7 @@ impl Schedule {
         }
     }
 
-    /// The schedule of that name with these figures. `table`: where they are written.
+    /// Resolves the schedule with this name and these parameters. `table`: their location, for errors.
     pub(super) fn resolve(table: &str, name: ScheduleName, figures: &Figures) -> Result<Self> {
         figures.check(table, name)?;
         Ok(match name {
@@ -80,7 +80,7 @@ impl Schedule {
     }
 }
 
-/// The figures of a schedule, of which each has some.
+/// The parameters of schedules. Each schedule uses some of them.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) base_ms: Option<u64>,
@@ -93,12 +93,12 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Whether there are any.
+    /// Whether any parameter is set.
     pub(super) fn are_given(&self) -> bool {
         self.given().next().is_some()
     }
 
-    /// The names of those that are given, each with the schedules that have it.
+    /// Iterates over the names of set parameters, each with the schedules that use it.
     fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         const DOUBLING: &[&str] = &["exponential", "interactive"];
         let all: [(&'static str, bool, &'static [&'static str]); 7] = [
@@ -122,7 +122,7 @@ impl Figures {
         };
         match self.given().find(|(_, schedules)| !schedules.contains(&name)) {
             Some((key, schedules)) => bail!(
-                "{table} {key} has no effect with schedule = {name:?}: it belongs to schedule = {}",
+                "{table} {key} has no effect with schedule = {name:?}: it is for schedule = {}",
                 schedules.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ")
             ),
             None => Ok(()),
@@ -151,7 +151,7 @@ impl Retry {
     }
 }
 
-/// How far the waits of `exponential` are spread unless told otherwise: turns that failed together must not come back together.
+/// Default jitter of `exponential`, so that turns that failed together do not retry together.
 const JITTER: f64 = 0.1;
 
 fn exponential(table: &str, figures: &Figures) -> Result<Exponential> {
@@ -163,7 +163,7 @@ fn exponential(table: &str, figures: &Figures) -> Result<Exponential> {
         max_delay,
         max_retries: figures.max_retries.unwrap_or(usual.max_retries),
         jitter,
-        // Many servers that lost the same provider must not come back at the same moment.
+        // Many servers that lost the same provider must not retry at the same moment.
         seed: if jitter > 0.0 { fastrand::u64(..) } else { usual.seed },
     })
 }
@@ -183,7 +183,7 @@ fn interactive(table: &str, figures: &Figures) -> Result<Interactive> {
 fn jitter(table: &str, figures: &Figures, usual: f64) -> Result<f64> {
     let jitter = figures.jitter.unwrap_or(usual);
     if !(0.0..=1.0).contains(&jitter) {
-        bail!("{table} jitter is a part of the wait: write a number from 0 to 1");
+        bail!("{table} jitter is a fraction of the wait: write a number from 0 to 1");
     }
     Ok(jitter)
 }
@@ -199,7 +199,7 @@ fn cycling(table: &str, figures: &Figures) -> Result<Cycling> {
     })
 }
 
-/// The first and the longest wait. A longest delay of 0 means that there is none.
+/// Returns the first and the longest wait. A longest wait of 0 means no limit.
 fn waits(
     table: &str,
     figures: &Figures,

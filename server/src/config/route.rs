@@ -1,4 +1,4 @@
-//! Routes: several models offered as one.
+//! Route settings.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,29 @@ use super::{
     retry::Figures,
 };
 
-/// Several models offered as one, as `route/NAME`.
+/// Several models offered as one, named `route/NAME`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Route {
     pub(crate) name: String,
     /// Ids of models, as `NAME/MODEL`.
     pub(crate) targets: Vec<String>,
     pub(crate) schedule: Schedule,
-    /// The schedule is its own; else it is that of all turns.
+    /// Whether the schedule is the route's own, and not the global one.
     pub(crate) is_own: bool,
-    /// The report that turns on it must end with, where it is another one than that of all turns.
+    /// The required report of turns on the route, if it differs from the global one.
     pub(crate) final_report: Option<RequiredReport>,
 }
 
-/// The models that a route may name, by id.
+/// The models that a route may contain, by id.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Those that can be asked.
+    /// Enabled models.
     pub(super) on: BTreeSet<String>,
-    /// Those of providers that are off.
+    /// Models of disabled providers.
     pub(super) off: BTreeSet<String>,
 }
 
-/// Checks the routes. Returns those that can be used, and a line about each target that cannot.
+/// Validates the routes. Returns those that can be used, and a line about each disabled target.
 pub(super) fn resolve(
     tables: &[RouteTable],
     usual: &Schedule,
@@ -48,7 +48,7 @@ pub(super) fn resolve(
         let place = source.place(&table.name);
         if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace()) {
             bail!(
-                "{place}: the name of a route must be one word without a slash: clients name it route/NAME"
+                "{place}: the name of a route must be one word without a slash, because routes are named route/NAME"
             );
         }
         if !names.insert(name) {
@@ -67,11 +67,11 @@ pub(super) fn resolve(
             check_target(name, target, &table.targets[..number], known, source)?;
             match known.on.contains(id) {
                 true => targets.push(id.clone()),
-                false => off.push(format!("route {name:?}: without {id}, whose provider is off")),
+                false => off.push(format!("route {name:?}: skipping {id} (provider disabled)")),
             }
         }
         match targets.is_empty() {
-            true => off.push(format!("route {name:?}: all of its targets are off")),
+            true => off.push(format!("route {name:?} is disabled, because all of its targets are")),
             false => routes.push(Route { name: name.clone(), targets, schedule, is_own, final_report }),
         }
     }
@@ -92,7 +92,7 @@ fn check_target(
         );
     }
     if before.iter().any(|before| before.get_ref() == id) {
-        bail!("{place}: route {name:?} names {id:?} twice: each target once, in the order to be asked");
+        bail!("{place}: route {name:?} names {id:?} twice: list each target once, in order");
     }
     if !known.on.contains(id) && !known.off.contains(id) {
         let all: Vec<&str> = known.on.iter().chain(&known.off).map(String::as_str).collect();
@@ -105,7 +105,7 @@ fn check_target(
     Ok(())
 }
 
-/// The route's own schedule, else that of all turns.
+/// Returns the route's own schedule, else the global one.
 fn schedule(table: &RouteTable, usual: &Schedule, place: &str) -> Result<Schedule> {
     let figures = Figures {
         base_ms: table.base_ms,
@@ -120,7 +120,7 @@ fn schedule(table: &RouteTable, usual: &Schedule, place: &str) -> Result<Schedul
     match table.schedule {
         Some(name) => Schedule::resolve(&of_route, name, &figures),
         None if figures.are_given() => {
-            bail!("{of_route} has figures but no schedule: add schedule = ... to it")
+            bail!("{of_route} has retry parameters but no schedule: add schedule = ...")
         }
         None => Ok(*usual),
     }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A configuration file in a home of its own, and what comes before it.
+/// A configuration file in its own home directory, with flags and environment.
 struct Case {
     home: TempDir,
     flags: Flags,
@@ -68,7 +68,7 @@ fn endpoint(api: &Api) -> &everturn_provider::EndpointConfig {
 }
 
 #[test]
-fn nothing_configured_is_the_demo_on_loopback() {
+fn the_default_is_the_demo_on_loopback() {
     let config = Case::new("").config();
     assert_eq!(config.listen, DEFAULT_LISTEN);
     assert!(config.token.is_none() && config.providers.is_empty());
@@ -80,7 +80,7 @@ fn nothing_configured_is_the_demo_on_loopback() {
 }
 
 #[test]
-fn conversations_are_kept_in_the_home_unless_told_otherwise() {
+fn conversations_are_kept_in_the_home_directory_by_default() {
     let mut case = Case::new("[server]\ndata = \"of-file.db\"");
     assert_eq!(case.config().data, Some("of-file.db".into()));
     case = case.variable("EVERTURN_DATA", "of-env.db");
@@ -118,7 +118,7 @@ fn an_empty_variable_counts_as_absent() {
 }
 
 #[test]
-fn a_named_file_is_read_instead_of_the_usual_one() {
+fn a_named_file_is_read_instead_of_the_default_one() {
     let mut case = Case::new("max_steps = 1");
     let (second, third) = (case.home.path().join("2.toml"), case.home.path().join("3.toml"));
     fs::write(&second, "max_steps = 2").unwrap();
@@ -134,7 +134,7 @@ fn a_named_file_is_read_instead_of_the_usual_one() {
 }
 
 #[test]
-fn an_address_is_understood_in_four_ways() {
+fn an_address_has_four_forms() {
     for (text, expected) in [
         ("8080", "127.0.0.1:8080"),
         ("localhost:8080", "127.0.0.1:8080"),
@@ -150,7 +150,7 @@ fn an_address_is_understood_in_four_ways() {
 }
 
 #[test]
-fn other_machines_are_let_in_with_a_token_only() {
+fn other_machines_need_a_token() {
     for address in ["0.0.0.0:4777", "[::]:4777", "192.168.1.2:4777"] {
         let case = Case::new("").listen(address);
         let problem = case.config().check_exposure().unwrap_err().to_string();
@@ -160,7 +160,7 @@ fn other_machines_are_let_in_with_a_token_only() {
 }
 
 #[test]
-fn dice_come_with_the_demo_and_when_asked_for() {
+fn the_dice_tool_comes_with_the_demo_or_on_request() {
     let provider = "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
     for (file, expected) in [
         (String::new(), true),
@@ -188,7 +188,7 @@ fn tools_have_policies_by_name_or_pattern() {
 }
 
 #[test]
-fn a_reviewer_is_a_model_that_can_be_asked() {
+fn a_reviewer_is_an_available_model() {
     let provider = "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
     let with = |tools: &str| Case::new(&format!("{provider}{tools}"));
     let review = "[tools.review]\nmodel = \"a/m\"\ntimeout_ms = 5000\nwithout_decision = \"deny\"";
@@ -197,17 +197,17 @@ fn a_reviewer_is_a_model_that_can_be_asked() {
     assert_eq!(review.within, Some(std::time::Duration::from_secs(5)));
     let problem = with("[tools.review]\nmodel = \"b/m\"").problem();
     assert!(
-        problem.contains("`[tools.review] model` is \"b/m\", which cannot be asked; there are: a/m"),
+        problem.contains("`[tools.review] model` is \"b/m\", which is not available; available: a/m"),
         "{problem}"
     );
     let problem = with("[tools.policy]\n\"x*\" = \"review\"").problem();
-    assert!(problem.contains("name a model in [tools.review]"), "{problem}");
+    assert!(problem.contains("set `model` in [tools.review]"), "{problem}");
     let problem = Case::new("[tools.review]\nmodel = \"a/m\"").problem();
     assert!(problem.contains("needs a provider"), "{problem}");
 }
 
 #[test]
-fn a_schedule_is_made_of_its_figures() {
+fn a_schedule_is_built_from_its_settings() {
     let file = "[retry]\nschedule = \"exponential\"\nbase_ms = 1500\nmax_delay_ms = 0\nmax_retries = 5\n\
                 max_wait_ms = 60000";
     let config = Case::new(file).config();
@@ -240,7 +240,7 @@ fn a_schedule_is_made_of_its_figures() {
 }
 
 #[test]
-fn waits_are_spread_unless_told_otherwise() {
+fn waits_have_jitter_by_default() {
     for (line, expected) in [("", 0.1), ("jitter = 0.0", 0.0), ("jitter = 0.5", 0.5)] {
         let config = Case::new(&format!("[retry]\nschedule = \"exponential\"\n{line}")).config();
         let Schedule::Exponential(schedule) = &config.retry.schedule else { panic!("another schedule") };
@@ -285,7 +285,7 @@ fn files_that_others_may_read_are_named() {
 }
 
 #[test]
-fn events_are_kept_for_a_month_unless_told_otherwise() {
+fn events_are_kept_for_a_month_by_default() {
     let kept = |file: &str| Case::new(file).config().keep.at(everturn_kernel::Millis(40 * 86_400_000));
     let month = kept("");
     assert_eq!(month.sealed_before, Some(everturn_kernel::Millis(10 * 86_400_000)));
@@ -297,14 +297,14 @@ fn events_are_kept_for_a_month_unless_told_otherwise() {
 }
 
 #[test]
-fn ephemeral_conversations_are_kept_for_an_hour_unless_told_otherwise() {
+fn ephemeral_conversations_are_kept_for_an_hour_by_default() {
     let kept = |file: &str| Case::new(file).config().keep_ephemeral.as_secs();
     assert_eq!(kept(""), 3600);
     assert_eq!(kept("[retention]\nkeep_ephemeral_minutes = 5"), 300);
 }
 
 #[test]
-fn what_cannot_be_read_names_file_line_and_key() {
+fn unreadable_configuration_names_file_line_and_key() {
     let case = Case::new("[server]\nport = 4777\n");
     let problem = case.problem();
     assert!(problem.contains("config.toml:2: unknown field `port`"), "{problem}");

@@ -1,4 +1,4 @@
-//! Tool calls that wait for a person's approval, in `everturn chat`: in a terminal and in a pipe.
+//! Tool calls that need a person's approval, in `everturn chat`: in a terminal and in a pipe.
 
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn said(text: &str) -> Reply {
     chat::text([text]).reply()
 }
 
-/// Calls of dice with these arguments.
+/// Returns calls of the dice tool with these arguments.
 fn rolls(inputs: &[&str]) -> Reply {
     let call = |answer: chat::Answer, (at, input): (usize, &&str)| {
         answer.tool(at, &format!("call_{at}"), "roll_dice", [*input])
@@ -33,7 +33,7 @@ fn home(provider: &Loopback, policy: &str, tools: &str) -> Home {
     ))
 }
 
-/// What the model was told by the tools of its last step.
+/// Returns the tool results of the last request.
 fn told(provider: &Loopback) -> Vec<String> {
     let last = provider.requests().last().unwrap().json().unwrap();
     let messages = last["messages"].as_array().unwrap().iter().rev();
@@ -41,7 +41,7 @@ fn told(provider: &Loopback) -> Vec<String> {
     results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A conversation in a terminal, in which this was said.
+/// Opens a terminal, and sends this message.
 async fn opened(home: &Home, words: &[&str], message: &str) -> Terminal {
     let mut terminal = Terminal::new(home, words);
     terminal.until("\n>").await;
@@ -91,7 +91,7 @@ async fn a_line_answers_too_and_a_reason_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_always_allowed_asks_no_more_until_that_is_revoked() {
+async fn an_always_allowed_tool_needs_no_approval_until_that_is_revoked() {
     let replies = [rolls(&["{}", "{}"]), rolls(&["{}"]), said("One."), rolls(&["{}"]), said("Two.")];
     let provider = Loopback::start(replies).await;
     let mut terminal = opened(&home(&provider, "ask", ""), &["chat"], "roll").await;
@@ -113,7 +113,7 @@ async fn a_tool_that_is_always_allowed_asks_no_more_until_that_is_revoked() {
 }
 
 #[tokio::test]
-async fn several_calls_are_asked_about_one_after_the_other() {
+async fn several_approvals_are_asked_for_one_after_the_other() {
     let calls = rolls(&[r#"{"sides":4}"#, r#"{"sides":6}"#, r#"{"sides":8}"#]);
     let provider = Loopback::start([calls, said("Done.")]).await;
     let mut terminal = opened(&home(&provider, "ask", ""), &["chat"], "roll").await;
@@ -131,7 +131,7 @@ async fn several_calls_are_asked_about_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn what_is_being_typed_is_no_answer() {
+async fn a_half_typed_line_is_not_an_answer() {
     let gate = Gate::new();
     let provider = Loopback::start([rolls(&["{}"]).hold(&gate), said("Done.")]).await;
     let mut terminal = opened(&home(&provider, "ask", ""), &["chat"], "roll").await;
@@ -156,7 +156,7 @@ async fn what_is_being_typed_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_answers_is_denied_in_time() {
+async fn an_unanswered_approval_is_denied_after_its_timeout() {
     let provider = Loopback::start([rolls(&["{}"]), said("Too bad.")]).await;
     let home = home(&provider, "ask", "approval_timeout_ms = 3000");
     let mut terminal = opened(&home, &["chat"], "roll").await;
@@ -206,7 +206,7 @@ async fn ctrl_c_ends_a_turn_that_waits_for_an_answer() {
 }
 
 #[tokio::test]
-async fn a_pipe_denies_unless_told_otherwise() {
+async fn a_pipe_denies_calls_by_default() {
     let provider = Loopback::start([rolls(&["{}"]), said("Without dice.")]).await;
     let home = home(&provider, "ask", "");
     let output = home.run(&["chat", "roll"]).await;
@@ -226,7 +226,7 @@ async fn a_pipe_denies_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_asks_says_where_to_answer() {
+async fn a_pipe_that_asks_for_approval_prints_where_to_answer() {
     let provider = Loopback::start([rolls(&[r#"{"sides":6}"#]), said("Rolled.")]).await;
     let home = home(&provider, "ask", "");
     let server = home.serve().await;
@@ -251,7 +251,7 @@ async fn a_pipe_that_asks_says_where_to_answer() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_needs_somebody_is_listed_so_while_its_server_runs_and_after_that() {
+async fn a_conversation_that_needs_attention_is_listed_while_its_server_runs_and_afterwards() {
     let provider = Loopback::start([rolls(&["{}"])]).await;
     let home = home(&provider, "ask", "");
     let mut server = home.serve().await;

@@ -1,4 +1,4 @@
-//! Answering a message again, editing it, and moving a turn that waits: in a terminal, and across a restart.
+//! Answering a message again, editing it, and moving a waiting turn: in a terminal, and across a restart.
 
 use everturn_sim::{Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn said(text: &str) -> Reply {
     chat::text([text]).reply()
 }
 
-/// The texts of each request.
+/// Returns the texts of each request.
 fn asked(provider: &Loopback) -> Vec<Vec<String>> {
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
     let texts = |body: Value| body["messages"].as_array().unwrap().iter().map(text).collect();
@@ -25,7 +25,7 @@ fn models(provider: &Loopback) -> Vec<String> {
     provider.requests().iter().map(|request| model(request.json().unwrap())).collect()
 }
 
-/// Two models of one provider, and waits that end by hand only.
+/// Returns a home with two models of one provider, and waits that only end by hand.
 fn two_models(provider: &Loopback, more: &str) -> Home {
     Home::with(&format!(
         "[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"one\", \"two\"]\n{more}",
@@ -91,7 +91,7 @@ async fn a_turn_on_a_route_is_moved_to_a_target_of_it() {
 }
 
 #[tokio::test]
-async fn what_another_viewer_moves_goes_on_here() {
+async fn a_turn_moved_by_another_viewer_continues_here() {
     let provider = Loopback::start([fault::overloaded(), said("Hello.")]).await;
     let server = two_models(&provider, "").serve().await;
     let words = ["chat", "--server", &server.url, "--new-conversation", "shared", "hi"];

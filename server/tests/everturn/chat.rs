@@ -8,7 +8,7 @@ use crate::{
     terminal::{CTRL_C, CTRL_D, ESC, Terminal},
 };
 
-/// `Hello`, then the gate, then ` again.`
+/// Streams `Hello`, waits for the gate, then streams ` again.`
 fn gated(gate: &Gate) -> Reply {
     chat::text(["Hello", " again."]).reply().stall_before(2, gate)
 }
@@ -60,7 +60,7 @@ async fn ctrl_c_stops_an_answer() {
 }
 
 #[tokio::test]
-async fn a_schedule_at_its_end_names_its_attempts_and_the_last_failure() {
+async fn an_exhausted_schedule_names_its_attempts_and_the_last_failure() {
     let provider = Loopback::start([fault::overloaded(), fault::bad_gateway()]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat", "hi"]);
     assert_eq!(terminal.end().await.code(), Some(1));
@@ -73,7 +73,7 @@ async fn a_schedule_at_its_end_names_its_attempts_and_the_last_failure() {
 }
 
 #[tokio::test]
-async fn the_terminal_is_its_user_s_again() {
+async fn the_terminal_is_restored() {
     let provider = Loopback::start([chat::text(["one\ntwo\nthree"]).reply()]).await;
     let home = Home::with_provider(&provider, LONG);
     let script = format!("{} chat hi; stty -a", env!("CARGO_BIN_EXE_everturn"));
@@ -120,7 +120,7 @@ async fn ctrl_c_in_a_conversation_ends_the_answer_only() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_comes_back_and_nothing_is_said_twice() {
+async fn a_lost_connection_is_restored_and_nothing_is_printed_twice() {
     let gate = Gate::new();
     let provider = Loopback::start([gated(&gate)]).await;
     let home = Home::with_provider(&provider, LONG);

@@ -1,4 +1,4 @@
-//! Clients of a server: plain HTTP, line by line, and WebSocket.
+//! Clients of a server: plain HTTP, line-based, and WebSocket.
 
 use std::{future::poll_fn, pin::Pin};
 
@@ -18,7 +18,7 @@ use tokio_tungstenite::{
 
 use crate::home::{DEADLINE, Server};
 
-/// An answer, whose body comes piece by piece.
+/// A response whose body arrives piece by piece.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -44,7 +44,7 @@ pub(crate) async fn send(
     try_send(server, method, path, headers, body).await.expect("an answer")
 }
 
-/// As [`send`]; none when the server is gone before it answers.
+/// Like [`send`]; `None` if the server is gone before it answers.
 pub(crate) async fn try_send(
     server: &Server,
     method: Method,
@@ -69,7 +69,7 @@ impl Response {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The next line; none at the end.
+    /// Returns the next line; `None` at the end.
     pub(crate) async fn line(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -87,7 +87,7 @@ impl Response {
         String::from_utf8(self.buffer).unwrap()
     }
 
-    /// The same; none where the server goes away meanwhile.
+    /// Returns the whole body; `None` if the server is gone meanwhile.
     pub(crate) async fn try_text(mut self) -> Option<String> {
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
@@ -114,7 +114,7 @@ impl Response {
     }
 }
 
-/// The events of a stream, up to and with the end of its turn.
+/// Returns the events of a stream, up to and including the end of its turn.
 pub(crate) async fn ndjson(mut response: Response) -> Vec<Value> {
     let mut events = Vec::new();
     while let Some(line) = response.line().await {
@@ -123,7 +123,7 @@ pub(crate) async fn ndjson(mut response: Response) -> Vec<Value> {
     events
 }
 
-/// As [`ndjson`], of an event stream, which does not end.
+/// Like [`ndjson`], for an event stream, which does not end.
 pub(crate) async fn sse(mut response: Response) -> Vec<Value> {
     let mut events: Vec<Value> = Vec::new();
     while events.last().is_none_or(|event| event["type"] != "turn-sealed") {
@@ -141,7 +141,7 @@ impl Socket {
         Self::try_open(server, path).await.expect("a socket")
     }
 
-    /// None when the server is gone.
+    /// Returns `None` if the server is gone.
     pub(crate) async fn try_open(server: &Server, path: &str) -> Option<Self> {
         let request = format!("ws://{}{path}", server.authority()).into_client_request().unwrap();
         Some(Self(connect_async(request).await.ok()?.0))
@@ -151,17 +151,17 @@ impl Socket {
         assert!(self.try_say(command).await, "the server is gone");
     }
 
-    /// False when the server is gone.
+    /// Returns false if the server is gone.
     pub(crate) async fn try_say(&mut self, command: &Value) -> bool {
         self.0.send(Message::text(command.to_string())).await.is_ok()
     }
 
-    /// The next message that is of this type.
+    /// Returns the next message of this type.
     pub(crate) async fn hear(&mut self, kind: &str) -> Value {
         self.try_hear(kind).await.expect("a message")
     }
 
-    /// As [`Self::hear`]; none when the server is gone.
+    /// Like [`Self::hear`]; `None` if the server is gone.
     pub(crate) async fn try_hear(&mut self, kind: &str) -> Option<Value> {
         loop {
             let message = timeout(DEADLINE, self.0.next()).await.expect("a message in time")?;
@@ -174,7 +174,7 @@ impl Socket {
         }
     }
 
-    /// The code that the server ends the socket with, whatever it says before that.
+    /// Returns the close code, and skips earlier messages.
     pub(crate) async fn close_code(&mut self) -> u16 {
         loop {
             let message = timeout(DEADLINE, self.0.next()).await.expect("an end in time").unwrap().unwrap();
@@ -184,12 +184,12 @@ impl Socket {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub(crate) async fn event(&mut self) -> Value {
         self.hear("chat.delta").await["event"].take()
     }
 
-    /// All events, up to and with the next of this type.
+    /// Returns all events up to and including the next of this type.
     pub(crate) async fn events(&mut self, last: &str) -> Vec<Value> {
         let mut events = Vec::new();
         while events.last().is_none_or(|event: &Value| event["type"] != last) {

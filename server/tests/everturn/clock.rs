@@ -1,4 +1,4 @@
-//! A wait that outlives its process keeps its end, whatever the wall clock does meanwhile.
+//! A wait that outlives its process keeps its end, whatever happens to the wall clock.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,11 +15,11 @@ use crate::{
     home::{Home, SHORT, Server},
 };
 
-/// What the provider asks for.
+/// The provider's hint.
 const HINT: Duration = Duration::from_secs(30);
-/// How long the first process lives.
+/// How long the first process runs.
 const LIFE: Duration = Duration::from_secs(10);
-/// How much later than at its time an attempt may come: 2 % and a second.
+/// How much later than scheduled an attempt may be: 2 % and a second.
 const LATE: Duration = Duration::from_millis(1600);
 const HOUR: i64 = 3600;
 
@@ -61,14 +61,14 @@ impl Waiting {
         self.home.launch(command).await.unwrap()
     }
 
-    /// Waits for the next attempt at the socket, and says how long after the first one it came.
+    /// Waits for the next attempt, and returns the time since the first one.
     async fn next_attempt(&self) -> Duration {
         timeout(2 * HINT, self.provider.arrived(2)).await.expect("the next attempt");
         let attempts = self.attempts.lock().unwrap();
         attempts[1] - attempts[0]
     }
 
-    /// One attempt was enough.
+    /// Checks that one attempt was enough.
     async fn ends(&self, server: &Server) {
         while get(server, "/conversations/c1/status").await.json().await["isActive"] == true {}
         let history = get(server, "/conversations/c1").await.text().await;
@@ -77,9 +77,9 @@ impl Waiting {
     }
 }
 
-/// In real time: 10 s in one process, the other 20 s in the next.
+/// Real time: 10 s in one process, the other 20 s in the next.
 #[tokio::test]
-async fn killed_in_a_wait_the_rest_of_it_is_kept() {
+async fn killed_during_a_wait_the_turn_waits_only_for_the_rest() {
     let waiting = Waiting::begin(LIFE).await;
     let server = waiting.go_on(0).await;
     let came = waiting.next_attempt().await;
@@ -88,16 +88,16 @@ async fn killed_in_a_wait_the_rest_of_it_is_kept() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_forward_ends_the_wait_and_starts_no_storm() {
+async fn a_clock_set_forward_ends_the_wait_without_a_burst_of_requests() {
     let waiting = Waiting::begin(Duration::ZERO).await;
     let server = waiting.go_on(HOUR).await;
     assert!(waiting.next_attempt().await < HINT / 2);
     waiting.ends(&server).await;
 }
 
-/// In real time, too: no longer than was decided, from the restart on.
+/// Also in real time: no longer than was decided, counted from the restart.
 #[tokio::test]
-async fn a_clock_that_was_set_back_makes_no_wait_longer_than_was_decided() {
+async fn a_clock_set_back_lengthens_no_wait() {
     let waiting = Waiting::begin(Duration::ZERO).await;
     let server = waiting.go_on(-HOUR).await;
     let restarted = waiting.attempts.lock().unwrap()[0].elapsed();

@@ -1,4 +1,4 @@
-//! Conversations that are too long for their model, in the terminal and on disk.
+//! Conversations that exceed the model's context, in the terminal and on disk.
 
 use everturn_sim::{Loopback, Reply, Request, chat, fault};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     terminal::{CTRL_D, Terminal},
 };
 
-/// What the model reads, in characters.
+/// The model's context window, in characters.
 const LIMIT: usize = 800;
 
 const SUMMARY: &str = "They counted to three.";
@@ -22,7 +22,8 @@ fn is_for_summary(request: &Request) -> bool {
     messages(request)[0]["role"] == "system"
 }
 
-/// Answers with 270 characters, which end with their number, refuses what is too long, and fails the first so many calls for a summary.
+/// Answers with 270 characters that end with their number, rejects what is too long, and fails the first calls for a
+/// summary.
 async fn provider(mut failures: usize) -> Loopback {
     let mut answers = 0;
     Loopback::with(move |request: &Request| {
@@ -69,7 +70,7 @@ async fn the_terminal_says_that_earlier_messages_are_summarized() {
 }
 
 #[tokio::test]
-async fn another_model_summarizes_and_what_is_kept_has_everything() {
+async fn another_model_summarizes_and_the_stored_history_stays_complete() {
     let provider = provider(0).await;
     let home = Home::with(&format!(
         "[compaction]\nmodel = \"sim/small\"\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"large\", \"small\"]\n",
@@ -104,7 +105,7 @@ async fn another_model_summarizes_and_what_is_kept_has_everything() {
 }
 
 #[tokio::test]
-async fn ahead_of_an_overflow_nothing_is_refused_where_the_window_is_known() {
+async fn with_a_known_window_history_is_summarized_before_any_rejection() {
     let provider = provider(0).await;
     let home = Home::with(&format!(
         "[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\ncontext_window = {}\n",
@@ -121,7 +122,7 @@ async fn ahead_of_an_overflow_nothing_is_refused_where_the_window_is_known() {
 }
 
 #[tokio::test]
-async fn turned_off_such_a_turn_fails_and_says_why() {
+async fn without_compaction_an_overflow_fails_the_turn_with_a_reason() {
     let provider = provider(0).await;
     let home = Home::with(&format!(
         "[compaction]\nenabled = false\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
@@ -135,7 +136,7 @@ async fn turned_off_such_a_turn_fails_and_says_why() {
     let told = crate::home::stderr(&refused);
     assert!(
         !refused.status.success()
-            && told.contains("config.toml:2: `[compaction] model` is \"sim/none\", which cannot be asked"),
+            && told.contains("config.toml:2: `[compaction] model` is \"sim/none\", which is not available"),
         "{told}"
     );
 }

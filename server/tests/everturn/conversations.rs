@@ -1,4 +1,4 @@
-//! `everturn conversations` on the file of a real server.
+//! `everturn conversations` with the file of a real server.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A server with two conversations: one that is done, a tool call included, and one that waits for its first retry.
+/// A server with two conversations: a finished one with a tool call, and one that waits for its first retry.
 async fn kept() -> (Home, Server, Loopback) {
     let answer = chat::Answer::new().role().text("Let me roll. ");
     let rolls = answer.tool(0, "call_1", "roll_dice", [r#"{"count":1}"#]).finish("tool_calls").done().reply();
@@ -43,14 +43,14 @@ async fn ask(home: &Home, words: &[&str]) -> (ExitStatus, String, String) {
     (output.status, stdout(&output), stderr(&output))
 }
 
-/// What it says where it succeeds.
+/// Returns the output of a successful command.
 async fn said(home: &Home, words: &[&str]) -> String {
     let (status, said, error) = ask(home, words).await;
     assert!(status.success() && error.is_empty(), "{words:?}: {error}");
     said
 }
 
-/// What it complains of where it fails.
+/// Returns the error of a failed command.
 async fn complaint(home: &Home, words: &[&str]) -> String {
     let (status, said, error) = ask(home, words).await;
     assert!(!status.success() && said.is_empty(), "{words:?}: {said}");
@@ -78,7 +78,7 @@ async fn they_are_listed_while_a_server_runs_and_after_it_was_killed() {
 }
 
 #[tokio::test]
-async fn one_is_shown_as_it_is_read() {
+async fn a_conversation_is_printed_as_it_is_read() {
     let (home, server, _provider) = kept().await;
     let shown = said(&home, &["show", "do"]).await;
     let (head, rest) = shown.split_once("\n\n").unwrap();
@@ -97,14 +97,14 @@ async fn one_is_shown_as_it_is_read() {
     assert!(shown.ends_with("\n  HTTP 529: Overloaded\nQueued: and then\n"), "{shown}");
 }
 
-/// The definitions that the generated schema has for one line of an export.
+/// Returns the definitions in the generated schema for one line of an export.
 fn schema() -> jsonschema::Validator {
     let document: Value = serde_json::from_str(SCHEMA).unwrap();
     jsonschema::validator_for(&json!({ "$ref": "#/$defs/ExportLine", "$defs": document["$defs"] })).unwrap()
 }
 
 #[tokio::test]
-async fn an_export_is_lines_of_the_schema_and_holds_everything_once() {
+async fn an_export_has_lines_of_the_schema_and_contains_everything_once() {
     let (home, _server, _provider) = kept().await;
     let schema = schema();
     assert!(!schema.is_valid(&json!({ "type": "chunk", "seq": 1 })), "the schema refuses something");
@@ -170,7 +170,7 @@ async fn nothing_is_deleted_by_accident() {
 }
 
 #[tokio::test]
-async fn a_reader_who_has_seen_enough_is_no_failure() {
+async fn a_closed_output_pipe_is_not_a_failure() {
     let (home, _server, _provider) = kept().await;
     for words in [&["list"][..], &["list", "--json"], &["show", "done"], &["export"]] {
         let mut command = home.command(&[&["conversations"], words].concat());
@@ -182,7 +182,7 @@ async fn a_reader_who_has_seen_enough_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_as_wide_as_it_is_and_coloured_unless_told_not_to() {
+async fn a_terminal_has_its_real_width_and_colours_by_default() {
     let (home, mut server, _provider) = kept().await;
     let mut terminal = Terminal::of_width(&home, 48, &["conversations", "list"]);
     assert!(terminal.end().await.success());
@@ -212,7 +212,7 @@ async fn a_terminal_is_as_wide_as_it_is_and_coloured_unless_told_not_to() {
 }
 
 #[tokio::test]
-async fn what_hides_or_steers_is_shown_to_people_and_escaped_for_programs() {
+async fn invisible_and_control_characters_are_shown_to_people_and_escaped_for_programs() {
     let provider = Loopback::start([chat::text(["user\u{202e}txt.exe \u{9b}31mred"]).reply()]).await;
     let home = Home::with_provider(&provider, LONG);
     let server = home.serve().await;

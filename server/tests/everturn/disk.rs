@@ -1,5 +1,5 @@
-//! A disk that is full, fails, or holds something else: the turn stops and says so, nothing acknowledged is lost, and every
-//! message says what to do.
+//! A disk that is full, fails, or contains something else: the turn stops with an error, nothing acknowledged is lost,
+//! and every message says what to do.
 
 use std::{fs, path::PathBuf};
 
@@ -35,7 +35,7 @@ impl Sick {
 
     async fn serve(&self) -> Server {
         let mut command = self.home.command(&["--listen", "127.0.0.1:0"]);
-        // What goes wrong here is meant to, and not worth a line.
+        // These failures are intended, and need not be logged.
         command.env("EVERTURN_LOG", "off");
         self.fault.inject(&mut command, &self.home);
         self.home.launch(command).await.unwrap()
@@ -50,7 +50,7 @@ impl Sick {
     }
 }
 
-/// Answers `first` at once; holds the second half of every other answer back until the gate opens.
+/// Answers `first` at once; holds back the second half of every other answer until the gate opens.
 async fn provider(gate: &Gate) -> Loopback {
     let gate = gate.clone();
     Loopback::with(move |request: &Request| {
@@ -84,18 +84,18 @@ fn count(events: &[Value], kind: &str) -> usize {
     events.iter().filter(|event| event["type"] == kind).count()
 }
 
-/// What fails, how, how often; what is said of it.
+/// What fails, how, how often, and the expected message.
 const FAILURES: [(&str, i32, Option<usize>, &str); 5] = [
     ("w", ENOSPC, None, "free space on its file system"),
     ("w", EIO, None, "look at the disk"),
     ("f", EIO, None, "could not be flushed to the disk"),
     ("f", ENOSPC, None, "could not be flushed to the disk"),
-    // Linux says it once and then takes the data for written.
+    // Linux reports it once, and then treats the data as written.
     ("f", EIO, Some(1), "could not be flushed to the disk"),
 ];
 
 #[tokio::test]
-async fn a_turn_whose_disk_fails_says_so_and_goes_on_after_a_restart() {
+async fn a_turn_whose_disk_fails_reports_it_and_continues_after_a_restart() {
     for (kinds, errno, times, advice) in FAILURES {
         let gate = Gate::new();
         let provider = provider(&gate).await;
@@ -111,12 +111,12 @@ async fn a_turn_whose_disk_fails_says_so_and_goes_on_after_a_restart() {
         sick.falls_ill();
         gate.open();
 
-        // Those who watch are told.
+        // Subscribers are told.
         let told = socket.hear("chat.error").await;
         let message = told["message"].as_str().unwrap();
         assert!(message.contains("everturn.db") && message.contains(advice), "{kinds} {errno}: {message}");
 
-        // So are those who ask for more, as long as it lasts.
+        // New requests are refused while it lasts.
         if times.is_none() {
             let (status, text) = say(&server, "c2", "first").await;
             assert_eq!(status, 500, "{kinds} {errno}: {text}");
@@ -124,7 +124,7 @@ async fn a_turn_whose_disk_fails_says_so_and_goes_on_after_a_restart() {
         }
         assert_eq!(texts(&server, "kept").await, ["first", "All good."], "what is there can be read");
 
-        // The next process, on a disk that is well, has all that was acknowledged, and ends the turn.
+        // The next process, on a working disk, has everything that was acknowledged, and ends the turn.
         server.child.kill().await.unwrap();
         fs::remove_file(&sick.switch).unwrap();
         let server = sick.serve().await;
@@ -136,7 +136,7 @@ async fn a_turn_whose_disk_fails_says_so_and_goes_on_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_disk_that_gets_well_is_used_again() {
+async fn a_recovered_disk_is_used_again() {
     for (kinds, errno, _, _) in FAILURES {
         let gate = Gate::new();
         gate.open();
@@ -153,10 +153,10 @@ async fn a_disk_that_gets_well_is_used_again() {
     }
 }
 
-/// What a failed flush should have written is not on the disk, however well later flushes go. What the next process
-/// read of it, and what was acknowledged on top of it, must be.
+/// Data of a failed flush is not on the disk, even if later flushes succeed. Everything that the next process read, or
+/// that was acknowledged later, must be.
 #[tokio::test]
-async fn nothing_is_built_on_what_a_failed_flush_left_behind() {
+async fn nothing_builds_on_data_of_a_failed_flush() {
     let gate = Gate::new();
     let provider = provider(&gate).await;
     let mut sick = Sick::new(&provider, "f", EIO, Some(1));
@@ -164,7 +164,7 @@ async fn nothing_is_built_on_what_a_failed_flush_left_behind() {
     fs::create_dir(&image).unwrap();
     sick.fault = sick.fault.clone().imaged(&image.canonicalize().unwrap());
     let mut server = sick.serve().await;
-    // That the target answers is saved once: before the disk fails, so that the one flush is the turn's.
+    // The target's recovery is saved before the disk fails, so that the only flush is the turn's.
     assert_eq!(say(&server, "kept", "first").await.0, 200);
     let _lines = post(&server, "/chat", &json!({ "conversationId": "c1", "message": "second" })).await;
     provider.arrived(2).await;
@@ -187,7 +187,7 @@ async fn nothing_is_built_on_what_a_failed_flush_left_behind() {
     assert_eq!((texts(&server, "c1").await, texts(&server, "c2").await), before);
 }
 
-/// Runs it where it cannot start.
+/// Runs a command that cannot start, and returns its error.
 async fn refused(home: &Home, words: &[&str], fault: Injection) -> String {
     let mut command = home.command(&[&["--listen", "127.0.0.1:0"], words].concat());
     fault.inject(&mut command, home);
@@ -200,7 +200,7 @@ async fn refused(home: &Home, words: &[&str], fault: Injection) -> String {
 }
 
 #[tokio::test]
-async fn a_place_that_may_not_be_written_is_named() {
+async fn a_read_only_path_is_named() {
     let home = Home::empty();
     let switch = home.place("sick");
     fs::write(&switch, "").unwrap();
@@ -219,7 +219,7 @@ async fn a_place_that_may_not_be_written_is_named() {
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_is_named() {
+async fn an_impossible_path_is_named() {
     let home = Home::empty();
     let file = home.place("file");
     fs::write(&file, "mine").unwrap();
@@ -236,11 +236,11 @@ async fn a_place_that_cannot_be_is_named() {
     home.launch(home.command(&words)).await.expect("a directory that is not there is made");
 }
 
-/// Bytes of a page of the data file.
+/// Size of a page of the data file, in bytes.
 const PAGE: usize = 1024;
 
 #[tokio::test]
-async fn a_file_that_is_spoilt_is_named_and_left_alone() {
+async fn a_corrupt_file_is_named_and_left_alone() {
     let provider = Loopback::start([chat::text(["All ", "good."]).reply()]).await;
     let home = Home::with_provider(&provider, SHORT);
     let mut server = home.serve().await;

@@ -1,4 +1,4 @@
-//! What a model signs goes back to it, and to nobody else.
+//! A model's signatures are sent back to it, and to nobody else.
 
 use everturn_sim::{Loopback, Reply, chat};
 use serde_json::{Value, json};
@@ -10,14 +10,14 @@ use crate::{
 
 const SIGNATURE: &str = "c2lnbmVkIGJ5IHRoZSBtb2RlbA==";
 
-/// An answer of Gemini's API in one event.
+/// Returns an answer of Gemini's API in one event.
 fn answer(part: &Value) -> Reply {
     let candidate =
         json!({"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0});
     Reply::sse([format!("data: {}\n\n", json!({ "candidates": [candidate] }))])
 }
 
-/// Runs a turn of the one conversation to its end.
+/// Runs a turn of the conversation to its end.
 async fn turn(server: &Server, model: &str) -> Vec<Value> {
     let asked = json!({ "conversationId": "c", "message": "Roll two dice.", "model": model });
     let events = ndjson(post(server, "/chat", &asked).await).await;
@@ -27,7 +27,7 @@ async fn turn(server: &Server, model: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_signature_goes_back_with_its_call_and_to_its_model_alone() {
+async fn a_signature_is_returned_with_its_call_and_only_to_its_model() {
     let call = json!({
         "functionCall": {"id": "g-1", "name": "roll_dice", "args": {"sides": 6, "count": 2}},
         "thoughtSignature": SIGNATURE,

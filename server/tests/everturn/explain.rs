@@ -1,4 +1,4 @@
-//! `everturn explain`, as it is piped into.
+//! `everturn explain` with piped input.
 
 use std::{env, path::Path, process::Stdio};
 
@@ -8,13 +8,14 @@ use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
 
 use crate::home::{DEADLINE, Home, stderr, stdout};
 
-/// What it answers to this input: its exit code, standard output and standard error.
+/// Returns the exit code, standard output and standard error for this input.
 async fn explain(home: &Home, words: &[&str], input: &str) -> (Option<i32>, String, String) {
     let mut command = home.command(&[&["explain"], words].concat());
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    // A program that refuses its words does not read.
+    // A program that rejects its arguments does not read.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
-    let output = timeout(DEADLINE, child.wait_with_output()).await.expect("it ends in time").unwrap();
+    let output =
+        timeout(DEADLINE, child.wait_with_output()).await.expect("the process ends in time").unwrap();
     (output.status.code(), stdout(&output), stderr(&output))
 }
 
@@ -25,10 +26,10 @@ async fn explained(home: &Home, words: &[&str], input: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_readme_shows_what_is_said() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, block) = readme.split_once("```text\n$ curl -s -i ").unwrap();
+async fn the_documented_output_is_current() {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/explain.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let (_, block) = document.split_once("```text\n$ curl -s -i ").unwrap();
     let (block, _) = block.split_once("```").unwrap();
     let (_, said) = block.split_once('\n').unwrap();
     let response = "HTTP/1.1 529 \r\nretry-after: 8\r\ncontent-type: application/json\r\n\r\n\
@@ -56,7 +57,7 @@ async fn every_form_of_input_is_the_same_failure() {
         assert_eq!(said["retry"]["waitsMs"].as_array().unwrap().len(), 21);
     }
     let refused = explained(&home, &[], "tcp connect error: Connection refused (os error 111)").await;
-    assert_eq!(refused["readAs"], "a connection that failed, 52 bytes of text");
+    assert_eq!(refused["readAs"], "a failed connection, 52 bytes of text");
     assert_eq!(refused["failure"]["category"], json!(Category::Network));
     let silent = explained(&home, &["--transport", "idle-timeout"], "").await;
     assert_eq!(silent["failure"]["category"], json!(Category::Timeout));
@@ -72,7 +73,7 @@ async fn every_form_of_input_is_the_same_failure() {
 }
 
 #[tokio::test]
-async fn what_another_client_says_is_understood() {
+async fn messages_of_another_client_are_shown() {
     let home = Home::empty();
     let traceback = "Traceback (most recent call last):\n  File \"agent.py\", line 429, in <module>\n\
         openai.BadRequestError: Error code: 400 - {'error': {'message': 'Too long.', 'code': 'context_length_exceeded'}}\n";
@@ -84,11 +85,11 @@ async fn what_another_client_says_is_understood() {
     for (input, read_as, category, message) in [
         (
             traceback,
-            "a client's words on a response with status 400, ",
+            "a client's error message about a response with status 400, ",
             Category::ContextOverflow,
             "HTTP 400: {'error': {'message': 'Too long.', 'code': 'context_length_exceeded'}}",
         ),
-        (logged, "a client's words on a response with status 529, ", Category::Overloaded, logged),
+        (logged, "a client's error message about a response with status 529, ", Category::Overloaded, logged),
         (quoting, "a response without a status, ", Category::RateLimited, quoting),
         (
             stream,
@@ -105,11 +106,11 @@ async fn what_another_client_says_is_understood() {
         );
     }
     let asked = explained(&home, &["--stage", "transport"], logged).await;
-    assert_eq!(asked["readAs"], format!("a connection that failed, {} bytes of text", logged.len()));
+    assert_eq!(asked["readAs"], format!("a failed connection, {} bytes of text", logged.len()));
 }
 
 #[tokio::test]
-async fn what_is_no_failure_is_not_called_one() {
+async fn a_success_is_not_called_a_failure() {
     let home = Home::empty();
     let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n\
                   data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n";
@@ -118,8 +119,8 @@ async fn what_is_no_failure_is_not_called_one() {
     for (input, verdict, words) in [
         ("banana", "unrecognised", "not recognised as a provider failure"),
         (python, "unrecognised", "not recognised as a provider failure"),
-        ("{\"a\":1}", "unrecognised", "Paste the response"),
-        (answer, "success", "This is a success"),
+        ("{\"a\":1}", "unrecognised", "Paste the output"),
+        (answer, "success", "This is not a failure"),
     ] {
         assert_eq!(explained(&home, &[], input).await["verdict"], verdict, "{input}");
         let (code, out, _) = explain(&home, &[], input).await;
@@ -157,14 +158,14 @@ async fn keys_are_not_repeated() {
 }
 
 #[tokio::test]
-async fn the_configured_schedule_is_the_one_that_is_told() {
+async fn the_configured_schedule_is_the_explained_one() {
     let home = Home::with(
         "[retry]\nschedule = \"exponential\"\nbase_ms = 1000\nmax_retries = 3\njitter = 0.0\nmax_wait_ms = 6000\n",
     );
     let (_, out, _) = explain(&home, &["--status", "503"], "").await;
-    assert!(out.contains("\nwaits     1 s, 2 s, if it goes on failing like this\n"), "{out}");
+    assert!(out.contains("\nwaits     1 s, 2 s, if it keeps failing like this\n"), "{out}");
     assert!(
-        out.contains("\nin all    2 retries over 3 s, by the exponential schedule and a budget of 6 s\n"),
+        out.contains("\ntotal     2 retries over 3 s, by the exponential schedule and a budget of 6 s\n"),
         "{out}"
     );
     let (_, out, _) = explain(&home, &["--status", "503", "-H", "retry-after: 7"], "").await;
@@ -172,18 +173,15 @@ async fn the_configured_schedule_is_the_one_that_is_told() {
     assert!(out.contains(expected), "{out}");
     let spread = Home::with("[retry]\nschedule = \"exponential\"\njitter = 0.25\n");
     let (_, out, _) = explain(&spread, &["--status", "503"], "").await;
-    assert!(
-        out.contains(", by the exponential schedule, each wait up to 25 % off and a budget of "),
-        "{out}"
-    );
+    assert!(out.contains(", by the exponential schedule, each wait ±25 % and a budget of "), "{out}");
     let (_, out, _) = explain(&home, &["--status", "401"], "").await;
     assert!(out.contains("\nretried   no: the same request would fail again\n"), "{out}");
     assert!(!out.contains("\nwaits "), "{out}");
 }
 
 #[tokio::test]
-async fn a_route_is_played_through_over_its_targets() {
-    // Its keys need not be there.
+async fn a_route_is_simulated_over_its_targets() {
+    // Its keys may be missing.
     let provider = |name: &str, keys: &str| {
         format!(
             "[[provider]]\nname = \"{name}\"\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = {keys}\nmodels = [\"m\"]\n"
@@ -196,11 +194,11 @@ async fn a_route_is_played_through_over_its_targets() {
     ));
     let limited = ["--status", "429", "-H", "retry-after: 20", "--route"];
     let (_, out, _) = explain(&home, &[&limited[..], &["quick"]].concat(), "").await;
-    assert!(out.contains("\nretried   yes, at once: a#2/m is asked\n"), "{out}");
+    assert!(out.contains("\nretried   yes, at once, on a#2/m\n"), "{out}");
     let asks = "\nasks      a/m, a#2/m at once, b/m at once, b/m after 20 s, a/m at once, if all of them fail like this\n";
     assert!(out.contains(asks), "{out}");
     let total =
-        "\nin all    4 retries over 20 s, by the interactive schedule of the route and a budget of 8 h\n";
+        "\ntotal     4 retries over 20 s, by the interactive schedule of the route and a budget of 8 h\n";
     assert!(out.contains(total), "{out}");
     let said = explained(&home, &[&limited[..], &["route/quick"]].concat(), "").await;
     assert_eq!(said["retry"]["targets"], json!(["a#2/m", "b/m", "b/m", "a/m"]));
@@ -242,15 +240,15 @@ async fn json_lines_are_answered_line_by_line() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_explained_says_what_to_do() {
+async fn input_that_cannot_be_explained_gets_advice() {
     let home = Home::empty();
     for (words, input, expected) in [
         (&[][..], "", "there is nothing to explain"),
         (&["--status", "42"], "", "100..=599"),
         (&["--status", "429", "--header", "retry-after 8"], "", "has no colon"),
-        (&["--status", "429"], "HTTP/1.1 500 x\n\n", "leave --status and --transport out"),
-        (&["--stage", "transport", "--status", "429"], "x", "a response came"),
-        (&[], "HTTP/1.1 429 x\nno header\n\n", "\"no header\" is no header"),
+        (&["--status", "429"], "HTTP/1.1 500 x\n\n", "remove --status and --transport"),
+        (&["--stage", "transport", "--status", "429"], "x", "the input has a response"),
+        (&[], "HTTP/1.1 429 x\nno header\n\n", "\"no header\" is not a header"),
         (&["--transport", "smoke"], "", "idle-timeout"),
     ] {
         let (code, out, error) = explain(&home, words, input).await;
@@ -260,10 +258,10 @@ async fn what_cannot_be_explained_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_reader_who_left_is_no_failure() {
+async fn a_closed_reader_is_not_a_failure() {
     let line = format!("{} explain --status 429 </dev/null | true", env!("CARGO_BIN_EXE_everturn"));
     let mut command = Command::new("sh");
     command.args(["-c", &line]).env_clear().envs(Home::empty().variables());
-    let output = timeout(DEADLINE, command.output()).await.expect("it ends in time").unwrap();
+    let output = timeout(DEADLINE, command.output()).await.expect("the process ends in time").unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }

@@ -1,4 +1,4 @@
-//! Faults of the disk and of the clock, injected below an unmodified program.
+//! Disk and clock faults, injected below an unmodified program.
 
 use std::{
     fs,
@@ -11,11 +11,11 @@ use tokio::process::Command;
 
 use crate::home::Home;
 
-/// What goes wrong with the journal of one process.
+/// The faults of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Injection(Vec<(&'static str, String)>);
 
-/// When a process is killed, seen from one call on its journal.
+/// When a process is killed, relative to a call on its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     Before,
@@ -34,18 +34,18 @@ impl Moment {
 }
 
 impl Injection {
-    /// Nothing.
+    /// No faults.
     pub(crate) fn none() -> Self {
         Self::default()
     }
 
-    /// It is killed at its call of that number, from 1.
+    /// Kills the process at the call with this number, from 1.
     #[must_use]
     pub(crate) fn kill(self, call: usize, moment: Moment) -> Self {
         self.with("FAULT_AT", call.to_string()).with("FAULT_MOMENT", moment.word().to_owned())
     }
 
-    /// While `switch` exists, calls of these kinds fail with the error of that number; at most so many `times`.
+    /// While `switch` exists, makes calls of these kinds fail with this error number, at most `times` times.
     #[must_use]
     pub(crate) fn failing(self, kinds: &str, errno: i32, switch: &Path, times: Option<usize>) -> Self {
         let fault = self
@@ -58,19 +58,19 @@ impl Injection {
         }
     }
 
-    /// Every call is written down there, as a letter.
+    /// Logs every call to this file, as a letter.
     #[must_use]
     pub(crate) fn logged(self, file: &Path) -> Self {
         self.with("FAULT_LOG", file.display().to_string())
     }
 
-    /// In that directory is what a power cut would leave.
+    /// Maintains in this directory what a power cut would leave.
     #[must_use]
     pub(crate) fn imaged(self, directory: &Path) -> Self {
         self.with("FAULT_IMAGE", directory.display().to_string())
     }
 
-    /// Puts a journal into the state that a power cut leaves, as it is in that directory.
+    /// Replaces a journal with what a power cut left in that directory.
     pub(crate) fn cut_power(home: &Home, image: &Path) {
         let journal = home.journal();
         let directory = journal.parent().unwrap();
@@ -83,13 +83,13 @@ impl Injection {
         }
     }
 
-    /// The wall clock is wrong by so many seconds.
+    /// Shifts the wall clock by this many seconds.
     #[must_use]
     pub(crate) fn clock(self, seconds: i64) -> Self {
         self.with("FAULT_CLOCK", seconds.to_string())
     }
 
-    /// Lets the program that this starts meet it.
+    /// Applies the faults to a program to be started.
     pub(crate) fn inject(&self, command: &mut Command, home: &Home) {
         let journal = home.journal();
         let directory = journal.parent().unwrap();
@@ -105,7 +105,7 @@ impl Injection {
     }
 }
 
-/// The shim, built once. Where SQLite could be built there is a C compiler.
+/// Returns the shim, built once. Where SQLite could be built, there is a C compiler.
 fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
     SHIM.get_or_init(|| {
@@ -119,7 +119,7 @@ fn shim() -> &'static Path {
             .args([fresh.as_os_str(), source.as_ref()])
             .status();
         assert!(built.is_ok_and(|status| status.success()), "cannot build {source} with {compiler}");
-        // Another test run may do the same: each sees a whole one.
+        // Another test run may do the same; each must see a complete file.
         fs::rename(&fresh, &shim).unwrap();
         shim
     })

@@ -1,4 +1,4 @@
-//! Many turns on a limited target, and a server that is killed meanwhile.
+//! Many turns on a limited target, with a server that is killed meanwhile.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 const TURNS: usize = 1_000;
-/// How long the provider limits, in seconds: longer than it takes to begin all turns and to restart twice.
+/// Length of the provider's limit, in seconds: longer than it takes to begin all turns and to restart twice.
 const LIMITED: u64 = 45;
 
 async fn say(server: &Server, turn: usize) {
@@ -23,7 +23,7 @@ async fn say(server: &Server, turn: usize) {
     post(server, "/chat", &message).await;
 }
 
-/// Waits until the turn waits, and returns what for.
+/// Waits until the turn waits, and returns its retry.
 async fn waiting(server: &Server, turn: usize) -> Value {
     loop {
         let status = get(server, &format!("/conversations/c{turn}/status")).await.json().await;
@@ -33,9 +33,9 @@ async fn waiting(server: &Server, turn: usize) -> Value {
     }
 }
 
-/// In real time: the limit of 45 s, and what it takes to let a thousand turns go after it.
+/// Real time: the limit of 45 s, and the time to let a thousand turns continue after it.
 #[tokio::test]
-async fn after_a_kill_a_thousand_turns_ask_a_limited_target_once_and_come_back_little_by_little() {
+async fn after_a_kill_a_thousand_turns_probe_a_limited_target_once_and_resume_gradually() {
     let arrived = Arc::<Mutex<Vec<Instant>>>::default();
     let arrivals = arrived.clone();
     let provider = Loopback::with(move |_: &Request| {
@@ -55,7 +55,7 @@ async fn after_a_kill_a_thousand_turns_ask_a_limited_target_once_and_come_back_l
     waiting(&server, TURNS - 1).await;
     server.child.kill().await.unwrap();
 
-    // While it is limited, the next process asks for nobody, not even for a turn that begins.
+    // While the target is limited, the next process makes no call, not even for a new turn.
     let mut server = home.serve().await;
     say(&server, TURNS).await;
     assert_eq!(waiting(&server, TURNS).await["shared"], true);
@@ -63,7 +63,7 @@ async fn after_a_kill_a_thousand_turns_ask_a_limited_target_once_and_come_back_l
     assert_eq!(provider.counts().requests, 1, "requests while it is limited");
     server.child.kill().await.unwrap();
 
-    // All waits end while there is no process. One turn asks; when it is answered, the others follow.
+    // All waits end while there is no process. One turn calls; once it is answered, the others follow.
     sleep(Duration::from_secs(LIMITED + 15).saturating_sub(limited_at.elapsed())).await;
     assert_eq!(provider.counts().requests, 1);
     let server = home.serve().await;

@@ -1,4 +1,4 @@
-//! Histories of any length and of every kind of chunk, as `everturn conversations` shows and exports them.
+//! Histories of any length and with every kind of chunk, as shown and exported by `everturn conversations`.
 
 use std::{fs, sync::Arc};
 
@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use crate::home::{Home, stderr, stdout};
 
-/// A file with one conversation of these chunks.
+/// Returns a file with one conversation of these chunks.
 async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
     let home = Home::empty();
     let path = home.journal();
@@ -61,10 +61,10 @@ async fn an_export_of_many_chunks_misses_none() {
 }
 
 #[tokio::test]
-async fn half_an_export_is_not_left_behind() {
+async fn no_partial_export_is_left_behind() {
     let home = kept(vec![text("long ".repeat(1 << 20))]).await;
     let path = home.path().join("export.jsonl");
-    // A file may not grow beyond a MiB or two, and the program hears of that as an error.
+    // Limits the file size to a few MiB, which the program sees as an error.
     let line = format!(
         "trap '' XFSZ; ulimit -f 2048; exec {} conversations export -o {}",
         env!("CARGO_BIN_EXE_everturn"),
@@ -81,7 +81,7 @@ async fn half_an_export_is_not_left_behind() {
 }
 
 #[tokio::test]
-async fn an_error_is_shown_with_what_was_tried_and_long_results_in_full_on_demand() {
+async fn an_error_is_shown_with_its_attempts_and_long_results_in_full_on_demand() {
     let content = (1..=12).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
     let result = Chunk::ToolResult {
         tool_call_id: "t".into(),

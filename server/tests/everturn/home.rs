@@ -1,4 +1,4 @@
-//! A user's home: a configuration of its own, and the programs run in it.
+//! A home directory with its own configuration, and programs run in it.
 
 use std::{
     fs,
@@ -16,12 +16,12 @@ use tokio::{
     time::timeout,
 };
 
-/// How long anything may take before a test gives up on it.
+/// Time limit of every wait in the tests.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A schedule whose waits end by hand only.
+/// A schedule whose waits only end by hand.
 pub(crate) const LONG: &str = "schedule = \"exponential\"\nbase_ms = 45000\nmax_retries = 3\njitter = 0.0";
-/// A schedule that is soon at its end.
+/// A schedule that is soon exhausted.
 pub(crate) const SHORT: &str = "schedule = \"exponential\"\nbase_ms = 1\nmax_retries = 2\njitter = 0.0";
 
 /// Removed with the last program that uses it.
@@ -29,7 +29,7 @@ pub(crate) const SHORT: &str = "schedule = \"exponential\"\nbase_ms = 1\nmax_ret
 pub(crate) struct Home(Arc<TempDir>);
 
 impl Home {
-    /// With nothing configured.
+    /// Returns a home without configuration.
     pub(crate) fn empty() -> Self {
         Self(Arc::new(tempfile::tempdir().unwrap()))
     }
@@ -46,7 +46,7 @@ impl Home {
         self.0.path()
     }
 
-    /// With `sim/model` behind this address.
+    /// Returns a home with `sim/model` at this URL.
     pub(crate) fn with_model(base_url: &str, retry: &str) -> Self {
         Self::with(&format!(
             "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{retry}\n[[provider]]\nname = \"sim\"\n\
@@ -58,7 +58,7 @@ impl Home {
         Self::with_model(&provider.base_url(), retry)
     }
 
-    /// The variables of its programs: none of those who run the tests.
+    /// Returns the variables of its programs, independent of the test environment.
     pub(crate) fn variables(&self) -> [(&'static str, String); 4] {
         let home = self.0.path().display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
@@ -70,7 +70,7 @@ impl Home {
         ]
     }
 
-    /// `everturn` with these words, its streams piped.
+    /// Returns the command `everturn` with these arguments and piped streams.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
         command.args(words).env_clear().envs(self.variables()).kill_on_drop(true);
@@ -78,7 +78,7 @@ impl Home {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs a command to its end.
     pub(crate) async fn run(&self, words: &[&str]) -> Output {
         timeout(DEADLINE, self.command(words).output()).await.expect("the program ends in time").unwrap()
     }
@@ -88,23 +88,23 @@ impl Home {
         self.launch(self.command(&["--listen", "127.0.0.1:0"])).await.expect("a greeting")
     }
 
-    /// Starts a server in that way. None when it ends before it says where it is.
+    /// Starts a server with this command; `None` if it ends before it prints its URL.
     pub(crate) async fn launch(&self, command: Command) -> Option<Server> {
         Server::start(self.clone(), command).await
     }
 
-    /// Where its conversations are kept.
+    /// Returns the path of the conversations.
     pub(crate) fn journal(&self) -> PathBuf {
         self.0.path().join(".local/share/everturn/everturn.db")
     }
 
-    /// A place of its own for whatever a test needs.
+    /// Returns a path for other files of a test.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 }
 
-/// A running server. It is killed when dropped.
+/// A running server, killed on drop.
 pub(crate) struct Server {
     pub(crate) child: Child,
     /// `http://127.0.0.1:PORT`
@@ -131,7 +131,7 @@ impl Server {
         }
     }
 
-    /// The rest of its greeting, up to and with the line that begins with this word.
+    /// Returns the rest of its greeting, up to and including the line that begins with this word.
     pub(crate) async fn greeting(&mut self, last: &str) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         while lines.last().is_none_or(|line| !line.trim_start().starts_with(last)) {
@@ -143,12 +143,12 @@ impl Server {
         lines
     }
 
-    /// The address without its scheme.
+    /// Returns the address without the scheme.
     pub(crate) fn authority(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Asks it to end.
+    /// Sends it a request to end.
     pub(crate) async fn terminate(&self) {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());

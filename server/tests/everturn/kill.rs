@@ -1,5 +1,5 @@
-//! Real processes, killed at every call on their journal and at random moments, and the power cut: the turn ends as the
-//! calm one.
+//! Kills real processes at every call on their journal and at random moments, and simulates power cuts. The turn must
+//! end as in an undisturbed run.
 
 mod calling;
 mod embedder;
@@ -17,17 +17,17 @@ use crate::fault::Moment;
 use life::run;
 use plan::{End, Loss, Plan, Program};
 
-/// Servers that are run, and killed, at the same time.
+/// Number of servers run and killed at the same time.
 const AT_ONCE: usize = 6;
-/// Random chains of lives, and where they come from.
+/// Number of random sequences of processes, and their seed.
 const CHAINS: usize = 40;
 const SEED: u64 = 1;
-/// Calls by which one calm life may differ from the next.
+/// Maximum difference in the number of calls between two undisturbed processes.
 const SLACK: usize = 8;
-/// Replays one plan instead of all, as a failure says.
+/// Replays one plan instead of all; failures print it.
 const REPLAY: &str = "EVERTURN_KILL";
-/// Which share of the plans is run, e.g. `1/3`: every third one, from the second on. The test command runs another one for each
-/// commit, as all of them take minutes. Default: all.
+/// The share of the plans to run, e.g. `1/3`: every third one, from the second on. The test command runs a different
+/// one for each commit, because all of them take minutes. Default: all.
 const SHARE: &str = "EVERTURN_KILL_SHARE";
 
 /// Every plan must hold, and all but a few must kill.
@@ -58,7 +58,7 @@ async fn survive(plans: impl IntoIterator<Item = Plan>) {
     assert!(replayed.is_some() || kills + SLACK >= count, "{count} plans, but {kills} kills");
 }
 
-/// The plans that are run.
+/// Returns the plans to run.
 fn shared(plans: impl IntoIterator<Item = Plan>) -> Vec<Plan> {
     let share = env::var(SHARE).unwrap_or_else(|_| "0/1".to_owned());
     let read = |(number, of): (&str, &str)| Some((number.parse::<usize>().ok()?, of.parse::<usize>().ok()?));
@@ -69,15 +69,16 @@ fn shared(plans: impl IntoIterator<Item = Plan>) -> Vec<Plan> {
     plans.into_iter().skip(number).step_by(of).collect()
 }
 
-/// A life that is told to end when its turn is sealed.
+/// A process that is asked to end once its turn is sealed.
 const WHOLE: End = End::Call(Moment::Before, usize::MAX);
 
-/// The calls of a calm life on its journal: while it opens it, while it runs the turn, while it closes it.
+/// Returns the journal calls of an undisturbed process: while opening, during the turn, while closing.
 async fn calls(program: Program, loss: Loss) -> String {
     run(&Plan { program, loss, ends: vec![WHOLE] }).await.calls.swap_remove(0)
 }
 
-/// Before every call of a calm life; amid every write; after everything else that changes the disk.
+/// Before every call of an undisturbed process, in the middle of every write, and after every other call that changes
+/// the disk.
 async fn every_call(program: Program, loss: Loss) -> Vec<Plan> {
     let calls = calls(program, loss).await;
     let moments = calls.chars().zip(1..).flat_map(|(kind, number)| {
@@ -87,7 +88,7 @@ async fn every_call(program: Program, loss: Loss) -> Vec<Plan> {
     moments.map(|end| Plan { program, loss, ends: vec![end] }).collect()
 }
 
-/// Kills the process before each call that a calm life makes on its journal.
+/// Kills the process before each journal call of an undisturbed process.
 async fn before_every_call(program: Program) {
     let calls = calls(program, Loss::Process).await;
     let moments = (1..=calls.len()).map(|number| End::Call(Moment::Before, number));
@@ -95,13 +96,13 @@ async fn before_every_call(program: Program) {
 }
 
 #[tokio::test]
-async fn killed_at_every_call_the_turn_ends_as_the_calm_one() {
+async fn killed_at_every_call_the_turn_ends_like_an_undisturbed_one() {
     let plans = every_call(Program::Everturn, Loss::Process).await;
     survive(plans).await;
 }
 
 #[tokio::test]
-async fn after_a_power_cut_at_every_call_the_turn_ends_as_the_calm_one() {
+async fn after_a_power_cut_at_every_call_the_turn_ends_like_an_undisturbed_one() {
     let plans = every_call(Program::Everturn, Loss::Power).await;
     survive(plans).await;
 }
@@ -112,13 +113,13 @@ async fn a_tool_s_side_effect_happens_at_most_once() {
 }
 
 #[tokio::test]
-async fn no_approval_is_lost_or_assumed() {
+async fn approvals_are_neither_lost_nor_assumed() {
     let plans = every_call(Program::Asking, Loss::Process).await;
     survive(plans).await;
 }
 
-/// From when a call is shown up to when both have their results: before and after that, nothing differs from a turn with
-/// other tools.
+/// From when a call is shown until both have results. Before and after that, nothing differs from a turn with other
+/// tools.
 #[tokio::test]
 #[ignore = "needs Node and what `cargo xtask test` installs, which runs it"]
 async fn no_mcp_call_runs_twice() {
@@ -126,7 +127,7 @@ async fn no_mcp_call_runs_twice() {
     let calm = run(&Plan { program, loss, ends: vec![WHOLE] }).await;
     let mut heard = calm.heard.iter();
     let (_, first) = heard.find(|(kind, _)| kind == "tool-call").unwrap();
-    // Told after its commit.
+    // Published after its commit.
     let (_, last) = heard.rfind(|(kind, _)| kind == "tool-result").unwrap();
     let moments = (*first..=*last).map(|number| End::Call(Moment::Before, number));
     let plans: Vec<_> = moments.map(|end| Plan { program, loss, ends: vec![end] }).collect();
@@ -140,7 +141,7 @@ async fn a_history_is_summarized_once_and_no_tool_runs_twice() {
 }
 
 #[tokio::test]
-async fn a_report_is_asked_for_and_given_once() {
+async fn a_report_is_requested_and_printed_once() {
     before_every_call(Program::Reporting).await;
 }
 
@@ -150,13 +151,13 @@ async fn a_call_is_handed_to_its_caller_once() {
 }
 
 #[tokio::test]
-async fn killed_again_and_again_the_turn_ends_as_the_calm_one() {
+async fn killed_repeatedly_the_turn_ends_like_an_undisturbed_one() {
     let mut random = Rng::with_seed(SEED);
     let plans: Vec<_> = (0..CHAINS).map(|_| chain(&mut random)).collect();
     survive(plans).await;
 }
 
-/// Two to four lives, any of which may end anywhere.
+/// Returns two to four processes, each of which may end anywhere.
 fn chain(random: &mut Rng) -> Plan {
     let program =
         random.choice([Program::Everturn, Program::Embedder, Program::Asking, Program::Compacting]).unwrap();
@@ -169,7 +170,7 @@ fn chain(random: &mut Rng) -> Plan {
     Plan { program, loss, ends }
 }
 
-/// Whether one plan is replayed in place of all.
+/// Whether one plan is replayed instead of all.
 fn replays() -> bool {
     env::var_os(REPLAY).is_some()
 }

@@ -1,4 +1,4 @@
-//! The binary as its users meet it: real processes, sockets and terminals, against a scripted provider.
+//! The binary as users run it: real processes, sockets and terminals, against a scripted provider.
 #![cfg(unix)]
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "faults are injected on Linux only"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and may say why")]

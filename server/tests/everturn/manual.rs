@@ -21,7 +21,7 @@ fn a_shell_completes_commands_and_options() {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
     }
-    // As a person would use it: the words that bash offers after `everturn conv`.
+    // The completions that bash offers after `everturn conv`.
     let asks = r#"
         source /dev/stdin
         COMP_WORDS=(everturn conv) COMP_CWORD=1

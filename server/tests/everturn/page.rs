@@ -1,4 +1,4 @@
-//! The page, as a browser asks for it.
+//! The page as requested by a browser.
 
 use hyper::Method;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn the_page_and_all_it_names_is_served() {
+async fn the_page_and_all_its_files_are_served() {
     let server = Home::empty().serve().await;
     let page = get(&server, "/").await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
@@ -39,7 +39,7 @@ async fn the_page_needs_no_token_and_everything_else_does() {
 }
 
 #[tokio::test]
-async fn another_site_cannot_reach_in() {
+async fn another_site_is_refused() {
     let server = Home::empty().serve().await;
     for headers in [[("host", "evil.example")], [("origin", "http://evil.example")]] {
         let answer = send(&server, Method::GET, "/models", &headers, String::new()).await;

@@ -1,4 +1,4 @@
-//! Who may read what is kept.
+//! Access permissions of stored data.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -11,7 +11,7 @@ fn modes(home: &Home) -> Vec<(PathBuf, u32)> {
 }
 
 #[tokio::test]
-async fn new_files_are_their_owner_s_and_open_ones_are_named_at_the_start() {
+async fn new_files_are_private_and_public_ones_are_named_at_startup() {
     let home = Home::with(
         "[[provider]]\nname = \"off\"\napi_key_env = \"NO_SUCH_KEY\"\nmodels = [\"m\"]\n\
          [[provider]]\nname = \"on\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodels = [\"m\"]\n",
@@ -33,7 +33,7 @@ async fn new_files_are_their_owner_s_and_open_ones_are_named_at_the_start() {
     let greeting = home.serve().await.greeting("stop").await;
     for (path, _) in modes(&home) {
         let warning = format!(
-            "warning {0} belongs to the data and is open to other users (mode 644): run chmod 600 {0}",
+            "warning {0} contains conversations and is open to other users (mode 644): run chmod 600 {0}",
             path.display()
         );
         assert!(greeting.contains(&warning), "{warning}: {greeting:?}");

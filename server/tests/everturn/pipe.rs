@@ -1,4 +1,4 @@
-//! `everturn chat` between pipes: standard output is the answer and nothing else.
+//! `everturn chat` in pipes: standard output contains only the answer.
 
 use std::process::Stdio;
 
@@ -13,7 +13,7 @@ async fn the_answer_is_all_there_is_on_standard_output() {
     let output = Home::with_provider(&provider, SHORT).run(&["chat", "hi"]).await;
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("Hello\n", Some(0)));
     let said = stderr(&output);
-    // What is left of a wait of 1 ms is not known.
+    // The rest of a wait of 1 ms is not predictable.
     let said_of_wait = said.strip_prefix("HTTP 529: Overloaded\nRetrying (1/2) ").unwrap();
     let (_, end) = said_of_wait.split_once("...\n").unwrap();
     assert!(end.starts_with("Answered after 1 retry"), "{said}");
@@ -27,7 +27,7 @@ async fn a_failure_is_no_answer() {
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(1)));
     let said = stderr(&output);
     let end = "\nRetry failed after 2 attempts: HTTP 529: Overloaded\nGave up after 2 retries over 3 ms.\n\
-               The provider has too little capacity just now: wait, or switch to another model.\n";
+               The provider is out of capacity at the moment: wait, or switch to another model.\n";
     assert!(said.ends_with(end), "{said}");
     assert_eq!(provider.counts().requests, 3);
 }
@@ -60,7 +60,7 @@ async fn ctrl_c_ends_it_with_130() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_says_what_to_do() {
+async fn errors_say_what_to_do() {
     let home = Home::empty();
     let nothing = ["chat", "--server", "http://127.0.0.1:1", "hi"];
     for (words, expected) in [
@@ -82,7 +82,7 @@ async fn what_cannot_work_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_and_never_shown() {
+async fn a_token_is_required_and_never_shown() {
     let home = Home::with("[server]\ntoken = \"of-server-s3cret\"");
     let server = home.serve().await;
     let words = ["chat", "--server", &server.url, "--model", "no/such", "hi"];

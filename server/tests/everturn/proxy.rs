@@ -1,4 +1,4 @@
-//! A relay that can be cut: what a laptop's network does.
+//! A relay whose connections can be cut, like a laptop's network.
 
 use tokio::{
     io::copy_bidirectional,
@@ -26,7 +26,7 @@ impl Proxy {
         Self { url, cuts }
     }
 
-    /// Ends every connection; new ones are taken.
+    /// Closes every connection; new ones are accepted.
     pub(crate) fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }

@@ -1,4 +1,4 @@
-//! Reasoning that a provider encrypts goes back to it: in the next step, in the next turn, after a restart.
+//! Encrypted reasoning is sent back to its provider: in the next step, in the next turn, after a restart.
 
 use everturn_sim::{Loopback, Reply};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     home::{Home, SHORT, Server},
 };
 
-/// An answer of the Responses API with these items.
+/// Returns an answer of the Responses API with these items.
 fn answer(items: &[Value]) -> Reply {
     let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
     let items = items.iter().zip(0..).flat_map(|(item, place)| {
@@ -35,7 +35,7 @@ fn heard(text: &str) -> Value {
     json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
 }
 
-/// A home with the dice and one model behind the Responses API.
+/// Returns a home with dice and one model of the Responses API.
 fn home(provider: &Loopback) -> Home {
     Home::with(&format!(
         "[tools]\ndice = true\n[retry]\n{SHORT}\n[[provider]]\nname = \"sim\"\nkind = \"openai-responses\"\n\
@@ -50,7 +50,7 @@ async fn turn(server: &Server, message: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn it_is_sent_back_before_what_it_led_to() {
+async fn it_is_returned_before_the_output_it_led_to() {
     let call = json!({"type": "function_call", "call_id": "call_1", "name": "roll_dice", "arguments": "{}"});
     let provider = Loopback::start([
         answer(&[thought("r1"), call.clone()]),

@@ -1,4 +1,4 @@
-//! One turn, three transports: everyone sees the same, and what is told is what happened at the socket.
+//! One turn over three transports: all clients see the same, which is what happened at the socket.
 
 use everturn_sim::{ClosedPort, Loopback, chat, fault};
 use hyper::Method;
@@ -28,7 +28,7 @@ fn text(events: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn every_transport_tells_the_same_turn() {
+async fn every_transport_sends_the_same_turn() {
     let limited = fault::rate_limited(None);
     let answer = chat::text(["The ", "turn ", "survived."]).reply();
     let provider = Loopback::start([limited.clone(), limited, answer]).await;
@@ -38,7 +38,7 @@ async fn every_transport_tells_the_same_turn() {
     assert_eq!(lines.header("x-conversation-id"), "c1");
     assert!(lines.header("content-type").starts_with("application/x-ndjson"));
 
-    // The others come while the turn waits, and are told it from its start.
+    // The others connect while the turn waits, and receive it from its start.
     let mut first = Socket::open(&server, "/ws").await;
     first.say(&json!({ "type": "chat.subscribe", "conversationId": "c1" })).await;
     let mut of_first = first.events("provider-retry").await;
@@ -69,7 +69,7 @@ async fn every_transport_tells_the_same_turn() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_there_yet_is_waited_for() {
+async fn a_provider_that_is_not_reachable_yet_is_waited_for() {
     let port = ClosedPort::reserve().unwrap();
     let server = Home::with_model(&port.base_url(), LONG).serve().await;
     let mut socket = Socket::open(&server, "/ws").await;
@@ -84,7 +84,7 @@ async fn a_provider_that_is_not_there_yet_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_wait_can_be_cancelled_and_the_server_goes_on() {
+async fn a_wait_can_be_cancelled_while_the_server_keeps_running() {
     let provider = Loopback::start([fault::overloaded(), chat::text(["Next."]).reply()]).await;
     let server = Home::with_provider(&provider, LONG).serve().await;
     let mut socket = Socket::open(&server, "/ws").await;
@@ -98,7 +98,7 @@ async fn a_wait_can_be_cancelled_and_the_server_goes_on() {
 }
 
 #[tokio::test]
-async fn what_is_refused_says_why_and_the_server_lives() {
+async fn rejections_have_a_reason_and_the_server_survives() {
     let server = Home::empty().serve().await;
     let unknown = post(&server, "/chat", &json!({ "message": "hi", "model": "no/such" })).await;
     assert_eq!(unknown.status, 400);

@@ -1,4 +1,4 @@
-//! Requests with tools, a whole history and a key, across the death of the server.
+//! Requests with tools, a whole history and a key, across the end of the server.
 
 use everturn_sim::{Loopback, Request, chat, fault};
 use hyper::Method;
@@ -29,7 +29,7 @@ async fn keyed(server: &Server, key: &str, body: &Value) -> Response {
     client::send(server, Method::POST, "/chat", &headers, body.to_string()).await
 }
 
-/// Sends it with that key and follows the turn to its end: its events, and its conversation.
+/// Sends a request with this key, and returns its turn's events and its conversation.
 async fn send(server: &Server, key: &str, body: &Value) -> (Vec<Value>, String) {
     let answer = keyed(server, key, body).await;
     let id = answer.header("x-conversation-id").to_owned();
@@ -38,7 +38,7 @@ async fn send(server: &Server, key: &str, body: &Value) -> (Vec<Value>, String) 
 }
 
 #[tokio::test]
-async fn calls_that_are_out_survive_and_are_not_paid_twice() {
+async fn pending_caller_tools_survive_and_are_not_paid_for_twice() {
     let provider = Loopback::with(|request: &Request| {
         match String::from_utf8_lossy(&request.body).contains("\"sunny\"") {
             true => chat::text(["It is ", "sunny."]).reply(),
@@ -77,7 +77,7 @@ async fn calls_that_are_out_survive_and_are_not_paid_twice() {
 }
 
 #[tokio::test]
-async fn a_request_that_waits_is_found_again_by_its_key() {
+async fn a_pending_request_is_found_again_by_its_key() {
     let provider = Loopback::start([fault::overloaded(), chat::text(["Hello"]).reply()]).await;
     let home = home(&provider);
     let mut server = home.serve().await;
@@ -99,7 +99,7 @@ async fn a_request_that_waits_is_found_again_by_its_key() {
     assert_eq!(client::send(&server, Method::POST, &now, &[], String::new()).await.status, 200);
     let rest = again.text().await;
     assert!(rest.contains("Hello") && rest.contains("turn-sealed"), "{rest}");
-    // What the request passed on was saved with it.
+    // The request's parameters were saved with the turn.
     let asked: Vec<Value> = provider.requests().iter().map(|request| request.json().unwrap()).collect();
     assert_eq!((asked.len(), &asked[1]["temperature"]), (2, &json!(0.5)));
 }

@@ -1,4 +1,4 @@
-//! A server that is killed, and the one that comes after it.
+//! A server that is killed, and its successor.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::{
     home::{Home, LONG, Server},
 };
 
-/// Subscribes from that cursor, extensions included.
+/// Subscribes from this cursor, with extensions.
 async fn watch(server: &Server, cursor: Option<&str>) -> Socket {
     let mut socket = Socket::open(server, "/ws").await;
     let subscribe =
@@ -19,7 +19,7 @@ async fn watch(server: &Server, cursor: Option<&str>) -> Socket {
     socket
 }
 
-/// The text that a client shows, and the results of tools that it was told.
+/// Returns the text that a client shows, and the number of tool results it received.
 fn shown(events: &[Value]) -> (String, usize) {
     let (mut text, mut step, mut results) = (String::new(), String::new(), 0);
     for event in events {
@@ -34,7 +34,7 @@ fn shown(events: &[Value]) -> (String, usize) {
     (text, results)
 }
 
-/// The text of the history, and its tool calls and results.
+/// Returns the text of the history, and the numbers of its tool calls and results.
 async fn kept(server: &Server) -> (String, usize, usize) {
     let history = get(server, "/conversations/c1").await.json().await;
     let chunks = history["chunks"].as_array().unwrap();
@@ -45,7 +45,7 @@ async fn kept(server: &Server) -> (String, usize, usize) {
     (text, of("tool-call").count(), of("tool-result").count())
 }
 
-/// Fails once, then asks for a tool, then answers: the calm run's story, whoever asks and how often.
+/// Fails once, then calls a tool, then answers.
 async fn provider() -> Loopback {
     let calls = AtomicUsize::new(0);
     Loopback::with(move |request: &Request| {
@@ -74,7 +74,7 @@ fn home(provider: &Loopback, retry: &str) -> Home {
 }
 
 #[tokio::test]
-async fn killed_after_any_event_the_turn_ends_as_it_would_have() {
+async fn killed_after_any_event_the_turn_ends_like_an_undisturbed_one() {
     let quick = "schedule = \"exponential\"\nbase_ms = 50";
     for events_before in 1.. {
         let provider = provider().await;
@@ -115,7 +115,7 @@ async fn killed_after_any_event_the_turn_ends_as_it_would_have() {
 }
 
 #[tokio::test]
-async fn a_wait_goes_on_and_can_still_be_skipped_and_cancelled() {
+async fn a_wait_continues_after_a_restart_and_can_be_skipped_and_cancelled() {
     for (command, reason) in [("retry.now", "stop"), ("retry.abort", "aborted"), ("chat.stop", "aborted")] {
         let provider = provider().await;
         let home = home(&provider, LONG);

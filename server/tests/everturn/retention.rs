@@ -1,4 +1,4 @@
-//! What a server lets go of by itself.
+//! Data that a server removes by itself.
 
 use everturn_orchestrator::Cursor;
 use everturn_sim::{Loopback, chat, fault};
@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn the_events_of_sealed_turns_go_at_the_next_start_and_all_else_stays() {
+async fn the_events_of_sealed_turns_are_deleted_at_the_next_start_and_all_else_is_kept() {
     let provider =
         Loopback::start([chat::text(["One."]).reply(), fault::overloaded(), chat::text(["Three."]).reply()])
             .await;
@@ -53,7 +53,7 @@ async fn the_events_of_sealed_turns_go_at_the_next_start_and_all_else_stays() {
 }
 
 #[tokio::test]
-async fn failed_attempts_stay_when_the_events_that_told_of_them_go() {
+async fn failed_attempts_are_kept_after_their_events_were_deleted() {
     let provider =
         Loopback::start([fault::overloaded(), fault::overloaded(), chat::text(["One."]).reply()]).await;
     let quick = "schedule = \"interactive\"\nbase_ms = 1\nmax_retries = 5\n[retention]\nkeep_events_days = 0";

@@ -1,4 +1,4 @@
-//! Tool calls that a model reviews, by a provider of its own whose requests are counted.
+//! Tool calls reviewed by a model of a separate provider, whose requests are counted.
 
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{
 const ALLOW: &str = r#"{"outcome":"allow","risk_level":"low"}"#;
 const DENY: &str = r#"{"outcome":"deny","rationale":"nobody asked for dice"}"#;
 
-/// A model that calls a tool and says what came of it.
+/// A model that calls a tool and then reports the result.
 async fn caller() -> Loopback {
     Loopback::with(|request| {
         let messages = request.json().unwrap()["messages"].take();
@@ -23,7 +23,7 @@ async fn caller() -> Loopback {
     .await
 }
 
-/// A server whose dice are reviewed by that judge; `more`: further settings of reviews.
+/// Returns a home whose dice are reviewed by this judge; `more`: further settings of reviews.
 fn home(caller: &Loopback, judge: &Loopback, more: &str) -> Home {
     let provider = |name: &str, provider: &Loopback| {
         format!(
@@ -60,7 +60,7 @@ fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[tokio::test]
-async fn as_many_requests_are_made_as_the_answers_deserve() {
+async fn the_number_of_requests_follows_from_the_responses() {
     let cases: [(&str, Vec<Reply>, usize, &str); 7] = [
         ("an answer", vec![says(ALLOW)], 1, "allowed"),
         ("HTTP 529, then an answer", vec![fault::overloaded(), says(ALLOW)], 2, "allowed"),
@@ -88,7 +88,7 @@ async fn as_many_requests_are_made_as_the_answers_deserve() {
 }
 
 #[tokio::test]
-async fn a_review_goes_on_after_its_process_was_killed() {
+async fn a_review_continues_after_its_process_was_killed() {
     let caller = caller().await;
     let gate = Gate::new();
     let judge = Loopback::start([says(ALLOW).stall_before(0, &gate), says(ALLOW)]).await;

@@ -11,7 +11,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// The route `main` over `a/m` with the key `ka` and `b/m` with the key `kb`.
+/// Returns a home with the route `main` over `a/m` with key `ka` and `b/m` with key `kb`.
 fn home(a: &Loopback, b: &Loopback, schedule: &str) -> Home {
     let provider = |name: &str, provider: &Loopback| {
         format!(
@@ -32,13 +32,13 @@ fn said(text: &str) -> Reply {
     chat::text([text]).reply()
 }
 
-/// The key of each request.
+/// Returns the key of each request.
 fn keys(provider: &Loopback) -> Vec<String> {
     let key = |request: &Request| request.header("authorization").unwrap().to_owned();
     provider.requests().iter().map(key).collect()
 }
 
-/// Subscribes from the beginning.
+/// Subscribes from the start.
 async fn watch(server: &Server, extensions: bool) -> Socket {
     let mut socket = Socket::open(server, "/ws").await;
     let subscribe =
@@ -47,7 +47,7 @@ async fn watch(server: &Server, extensions: bool) -> Socket {
     socket
 }
 
-/// The events of the turn, without the status that may come before it.
+/// Returns the events of the turn, without a preceding status.
 async fn turn(mut socket: Socket) -> Vec<Value> {
     let events = socket.events("turn-sealed").await;
     events.into_iter().skip_while(|event| event["type"] == "status").collect()
@@ -66,7 +66,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word() {
+async fn a_turn_moves_to_the_next_target_and_tells_clients_that_support_it() {
     let a = Loopback::start([fault::overloaded()]).await;
     let b = Loopback::start([said("Hello.")]).await;
     let server = home(&a, &b, INTERACTIVE).serve().await;
@@ -103,13 +103,13 @@ async fn a_turn_moves_to_the_next_target_and_tells_so_to_those_who_know_the_word
     assert_eq!(of_type(&plain, "text-delta")[0]["delta"], "Hello.");
     assert_eq!((keys(&a), keys(&b)), (vec!["Bearer ka".to_owned()], vec!["Bearer kb".to_owned()]));
 
-    // What is known of a is known to every turn.
+    // What is known about `a` applies to every turn.
     say(&server, "c2").await;
     b.arrived(2).await;
     assert_eq!(a.counts().requests, 1);
 }
 
-/// A plan's usage limit, which ends in two hours.
+/// Returns the usage limit of a plan, which ends in two hours.
 fn used_up() -> Reply {
     let message = "The usage limit has been reached";
     Reply::json(
@@ -119,7 +119,7 @@ fn used_up() -> Reply {
 }
 
 #[tokio::test]
-async fn a_provider_goes_on_with_its_second_key_when_the_first_one_is_used_up_or_refused() {
+async fn a_provider_continues_with_its_second_key_if_the_first_one_is_exhausted_or_rejected() {
     let cases = [
         (used_up(), "quota_exhausted", "a/m has reached its usage limit"),
         (fault::insufficient_quota(), "quota_exhausted", "a/m has reached its usage limit"),
@@ -192,7 +192,7 @@ async fn a_wait_for_a_target_outlives_its_process() {
 #[tokio::test]
 async fn a_step_goes_back_to_the_first_target_when_it_is_free_again() {
     let a = Loopback::start([fault::rate_limited(Some(1)), said("Hello.")]).await;
-    // The wait after its failure is longer than the one that a asks for.
+    // The wait after its failure is longer than the hint of `a`.
     let b = Loopback::start([fault::of_status(503, None), chat::tool("call_1", "roll_dice", ["{}"]).reply()])
         .await;
     let server = home(&a, &b, "schedule = \"interactive\"\nbase_ms = 600").serve().await;
@@ -211,7 +211,7 @@ async fn a_step_goes_back_to_the_first_target_when_it_is_free_again() {
 }
 
 #[tokio::test]
-async fn a_terminal_tells_of_a_switch_in_words() {
+async fn a_terminal_describes_a_switch_of_targets() {
     let a = Loopback::start([fault::overloaded()]).await;
     let b = Loopback::start([said("Hello.")]).await;
     let mut terminal = Terminal::new(&home(&a, &b, INTERACTIVE), &["chat", "hi"]);

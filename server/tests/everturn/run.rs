@@ -11,7 +11,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A call of the tool by which a model reports.
+/// Returns a call of the reporting tool.
 fn reports(report: &Value) -> Reply {
     chat::tool("call_1", "final_report", [report.to_string()]).reply()
 }
@@ -71,7 +71,7 @@ async fn a_rejected_report_and_words_are_sent_back_until_the_report_is_valid() {
 }
 
 #[tokio::test]
-async fn a_report_that_never_comes_ends_with_1_and_says_why() {
+async fn a_missing_report_exits_with_1_and_a_reason() {
     let provider = Loopback::start([chat::text(["I am done."]).reply()]).await;
     let output = run(&home(&provider), &REPORT).output().await.unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -84,7 +84,7 @@ async fn a_report_that_never_comes_ends_with_1_and_says_why() {
 }
 
 #[tokio::test]
-async fn failures_that_pass_are_waited_out() {
+async fn transient_failures_are_waited_out() {
     let report = json!({ "status": "done" });
     let limited = || fault::rate_limited(None);
     let provider = Loopback::start([limited(), limited(), reports(&report)]).await;
@@ -96,7 +96,7 @@ async fn failures_that_pass_are_waited_out() {
 }
 
 #[tokio::test]
-async fn a_running_server_can_be_asked_and_keeps_the_turn() {
+async fn a_running_server_can_be_used_and_keeps_the_turn() {
     let provider = Loopback::start([reports(&json!({ "status": "done" }))]).await;
     let home = home(&provider);
     let server = home.serve().await;
@@ -140,7 +140,7 @@ async fn ctrl_c_stops_the_turn_and_prints_why_there_is_no_report() {
 }
 
 #[tokio::test]
-async fn a_configured_report_is_asked_of_every_turn() {
+async fn a_configured_report_is_required_of_every_turn() {
     let provider = Loopback::start([reports(&json!({ "n": 1 }))]).await;
     let config = format!(
         "[agent]\nfinal_report = \"of/every-turn.json\"\nreport_attempts = 1\n[[provider]]\nname = \"sim\"\n\
@@ -148,7 +148,7 @@ async fn a_configured_report_is_asked_of_every_turn() {
         provider.base_url()
     );
     let home = Home::with(&config);
-    // Relative to the configuration, not to where the program runs.
+    // Relative to the configuration, not to the working directory.
     fs::create_dir(home.place("everturn/of")).unwrap();
     fs::write(home.place("everturn/of/every-turn.json"), r#"{"type":"object","required":["n"]}"#).unwrap();
     let output = run(&home, &["run", "Count"]).output().await.unwrap();
@@ -157,7 +157,7 @@ async fn a_configured_report_is_asked_of_every_turn() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_says_what_and_where() {
+async fn errors_name_their_cause_and_location() {
     let home = Home::empty();
     fs::write(home.place("broken.json"), "{\n  \"type\": object\n}").unwrap();
     fs::write(home.place("list.json"), "[]").unwrap();
@@ -205,7 +205,7 @@ async fn in_a_terminal_progress_is_dim_and_the_report_is_not() {
 }
 
 #[tokio::test]
-async fn in_a_conversation_a_report_is_shown_as_what_it_is() {
+async fn in_a_conversation_a_report_is_shown_as_a_report() {
     let provider = Loopback::start([
         chat::text(["I am done."]).reply(),
         reports(&json!({ "status": "done" })),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn it_says_where_it_is_and_what_it_offers() {
+async fn it_prints_its_url_and_its_models() {
     let mut terminal = Terminal::new(&Home::empty(), &["--listen", "0"]);
     terminal.until("(see --help)").await;
     let shown = terminal.shown();
@@ -43,7 +43,7 @@ async fn a_running_turn_may_end_before_the_server_does() {
 }
 
 #[tokio::test]
-async fn a_turn_that_does_not_end_does_not_hold_the_server() {
+async fn a_turn_that_does_not_end_does_not_delay_the_shutdown() {
     let provider = Loopback::start([chat::text(["one"]).reply().hold(&Gate::new())]).await;
     let mut server = Home::with_provider(&provider, LONG).serve().await;
     let _lines = post(&server, "/chat", &json!({ "message": "hi" })).await;
@@ -69,7 +69,7 @@ async fn the_configuration_that_help_shows_starts_a_server() {
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_used_is_told_once() {
+async fn an_unusable_path_is_reported_once() {
     let home = Home::empty();
     let output = home.run(&["--listen", "0", "--data", home.path().to_str().unwrap()]).await;
     let told = stderr(&output);
@@ -78,7 +78,7 @@ async fn a_place_that_cannot_be_used_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_named() {
+async fn a_port_in_use_is_named() {
     let home = Home::empty();
     let server = home.serve().await;
     let second = home.run(&["serve", "--listen", server.authority()]).await;
@@ -88,7 +88,7 @@ async fn a_port_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_served_is_refused_at_once() {
+async fn an_unusable_server_configuration_is_rejected_at_once() {
     for (config, words, expected) in [
         ("", &["--listen", "0.0.0.0:0"][..], "refusing to listen on 0.0.0.0:0"),
         ("[server]\nport = 1", &[], "config.toml:2: unknown field `port`"),

@@ -1,4 +1,4 @@
-//! Retry settings that were changed at run time, and the server that comes after the one that kept them.
+//! Retry settings changed at run time, across a restart.
 
 use everturn_sim::{Loopback, Request, chat, fault};
 use hyper::Method;
@@ -20,7 +20,7 @@ async fn read(server: &Server, path: &str) -> Value {
     get(server, path).await.json().await
 }
 
-/// Has a turn of the conversation fail; its first wait.
+/// Makes a turn of the conversation fail, and returns its first wait.
 async fn wait(server: &Server, id: &str) -> Value {
     let mut turn = post(server, "/chat", &json!({ "conversationId": id, "message": "hi" })).await;
     loop {

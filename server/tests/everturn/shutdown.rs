@@ -1,4 +1,4 @@
-//! A server that is asked to end: turns come to rest, clients are told, and the next server goes on.
+//! A server that is asked to end: turns come to rest, clients are told, and the next server continues.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::{
     home::{DEADLINE, Home, LONG, Server},
 };
 
-/// Well below the grace that a running turn gets.
+/// Well below the grace period of a running turn.
 const SOON: Duration = Duration::from_millis(1_500);
 
 async fn watch(server: &Server, cursor: Option<&str>) -> Socket {
@@ -26,7 +26,7 @@ async fn begin(server: &Server) -> Response {
     post(server, "/chat", &json!({ "conversationId": "c1", "message": "hi" })).await
 }
 
-/// Waits until the server takes no more turns.
+/// Waits until the server refuses new turns.
 async fn until_it_refuses(server: &Server) {
     loop {
         let answer = begin(server).await;
@@ -39,7 +39,7 @@ async fn until_it_refuses(server: &Server) {
     }
 }
 
-/// It ends well. How long that took.
+/// Checks that it ends successfully. Returns how long that took.
 async fn ended(server: &mut Server) -> Duration {
     let begun = Instant::now();
     let status = timeout(DEADLINE, server.child.wait()).await.expect("it ends in time").unwrap();
@@ -47,7 +47,7 @@ async fn ended(server: &mut Server) -> Duration {
     begun.elapsed()
 }
 
-/// A model that stops in the middle, and a model that does not.
+/// A model that pauses in the middle of an answer, and one that does not.
 async fn provider(gate: &Gate) -> Loopback {
     Loopback::start([
         chat::text(["one", " two"]).reply().stall_before(2, gate),
@@ -68,7 +68,7 @@ async fn goes_on(home: &Home, cursor: &str) {
 }
 
 #[tokio::test]
-async fn a_stream_is_left_after_its_grace_and_every_client_is_told() {
+async fn a_stream_is_interrupted_after_the_grace_period_and_every_client_is_informed() {
     let gate = Gate::new();
     let provider = provider(&gate).await;
     let home = Home::with_provider(&provider, LONG);
@@ -96,7 +96,7 @@ async fn a_stream_is_left_after_its_grace_and_every_client_is_told() {
 }
 
 #[tokio::test]
-async fn a_second_word_ends_it_at_once() {
+async fn a_second_signal_ends_it_at_once() {
     let gate = Gate::new();
     let provider = provider(&gate).await;
     let home = Home::with_provider(&provider, LONG);
@@ -113,7 +113,7 @@ async fn a_second_word_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_wait_holds_nobody() {
+async fn a_wait_does_not_delay_the_shutdown() {
     let provider = Loopback::start([fault::overloaded(), chat::text(["one two"]).reply()]).await;
     let home = Home::with_provider(&provider, LONG);
     let mut server = home.serve().await;

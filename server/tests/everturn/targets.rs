@@ -1,4 +1,4 @@
-//! `everturn targets`: what a server knows of the models behind a route.
+//! `everturn targets`: the state of the models behind a route.
 
 use everturn_sim::{ClosedPort, Loopback, chat, fault};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     home::{Home, Server, stderr, stdout},
 };
 
-/// A server where a turn on the route of `a/model` and `b/model` found the first one rate limited.
+/// A server on which a turn found the first model of the route of `a/model` and `b/model` rate limited.
 async fn limited() -> (Home, Server) {
     let (a, b) = (
         Loopback::start([fault::rate_limited(Some(3600))]).await,
@@ -29,7 +29,7 @@ async fn limited() -> (Home, Server) {
 }
 
 #[tokio::test]
-async fn what_a_turn_found_out_is_listed() {
+async fn what_a_turn_learned_is_listed() {
     let (home, server) = limited().await;
     let output = home.run(&["targets", "--server", &server.url]).await;
     let (said, error) = (stdout(&output), stderr(&output));
@@ -44,7 +44,7 @@ async fn what_a_turn_found_out_is_listed() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_told_of() {
+async fn an_unreachable_server_is_reported() {
     let home = Home::with("[server]\ntoken = \"of-server-s3cret\"");
     let (server, closed) = (home.serve().await, ClosedPort::reserve().unwrap());
     for (url, expected) in [

@@ -1,4 +1,4 @@
-//! A terminal with the program in it: what a person sees, and the keys they press.
+//! A terminal that runs the program: what is shown, and which keys are pressed.
 
 use std::{collections::VecDeque, process::ExitStatus};
 
@@ -19,7 +19,7 @@ pub(crate) const ESC: &str = "\u{1b}";
 pub(crate) const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
 
-/// Notices when a program asks where the cursor is: a terminal answers that.
+/// Notices when a program asks for the cursor position, which a terminal answers.
 #[derive(Default)]
 struct Asked(bool);
 
@@ -39,14 +39,14 @@ impl Callbacks for Asked {
 pub(crate) struct Terminal {
     pty: Pty,
     child: Child,
-    /// What came and is not on the screen yet.
+    /// Output that is not on the screen yet.
     coming: VecDeque<u8>,
     screen: Parser<Asked>,
     _home: Home,
 }
 
 impl Terminal {
-    /// A terminal in which `everturn` runs with these words.
+    /// Runs `everturn` with these arguments in a terminal.
     pub(crate) fn new(home: &Home, words: &[&str]) -> Self {
         Self::of_width(home, COLUMNS, words)
     }
@@ -55,7 +55,7 @@ impl Terminal {
         Self::start(home, ROWS, columns, env!("CARGO_BIN_EXE_everturn"), words)
     }
 
-    /// A terminal that says that it has this size.
+    /// Runs it in a terminal of this size.
     pub(crate) fn of_size(home: &Home, rows: u16, columns: u16, words: &[&str]) -> Self {
         Self::start(home, rows, columns, env!("CARGO_BIN_EXE_everturn"), words)
     }
@@ -81,13 +81,13 @@ impl Terminal {
         Self { pty, child, coming, screen, _home: home.clone() }
     }
 
-    /// What is on the screen, without the white space at the ends of its lines.
+    /// Returns the screen without trailing white space.
     pub(crate) fn shown(&self) -> String {
         let rows = self.screen.screen().rows(0, COLUMNS);
         rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
-    /// Whether anything on the screen has a colour.
+    /// Whether anything on the screen is coloured.
     pub(crate) fn has_color(&self) -> bool {
         let screen = self.screen.screen();
         let (rows, columns) = screen.size();
@@ -104,7 +104,7 @@ impl Terminal {
         matches!(cell.fgcolor(), vt100::Color::Idx(3 | 11))
     }
 
-    /// The cell where this text begins.
+    /// Returns the cell where this text begins.
     pub(crate) fn cell(&self, text: &str) -> vt100::Cell {
         let rows = self.screen.screen().rows(0, COLUMNS);
         let place = |(row, line): (usize, String)| {
@@ -114,14 +114,14 @@ impl Terminal {
         rows.enumerate().find_map(place).unwrap_or_else(|| panic!("{text:?}:\n{}", self.shown()))
     }
 
-    /// Whether the first line with this is dim.
+    /// Whether the first line with this text is dim.
     pub(crate) fn is_dim(&self, text: &str) -> bool {
         let row = self.screen.screen().rows(0, COLUMNS).position(|row| row.contains(text)).unwrap();
         let cell = self.screen.screen().cell(u16::try_from(row).unwrap(), 0).unwrap();
         cell.dim()
     }
 
-    /// Waits until this is on the screen. Whatever was there for however short a time is seen.
+    /// Waits until this text is on the screen, for however short a time.
     pub(crate) async fn until(&mut self, text: &str) {
         let seen = async {
             while !self.shown().contains(text) {
@@ -135,7 +135,7 @@ impl Terminal {
         assert!(seen, "{text:?} did not come; the screen shows:\n{}", self.shown());
     }
 
-    /// Waits until the screen ends with this.
+    /// Waits until the screen ends with this text.
     pub(crate) async fn until_ends(&mut self, text: &str) {
         let ends = async {
             while !self.shown().trim_end().ends_with(text) {
@@ -149,7 +149,7 @@ impl Terminal {
         assert!(ends, "it does not end with {text:?}; the screen shows:\n{}", self.shown());
     }
 
-    /// Waits until this is no longer on the screen.
+    /// Waits until this text is no longer on the screen.
     pub(crate) async fn until_gone(&mut self, text: &str) {
         let gone = async {
             while self.shown().contains(text) {
@@ -181,11 +181,11 @@ impl Terminal {
         timeout(DEADLINE, ended).await.expect("the program ends in time")
     }
 
-    /// Brings the next byte to the screen; false at the end.
+    /// Processes the next byte of output. Returns false at the end.
     async fn read(&mut self) -> bool {
         if self.coming.is_empty() {
             let mut bytes = [0; 4096];
-            // Where the other side is gone, Linux reports an error and others an end.
+            // When the other side is gone, Linux reports an error, and other systems an end.
             let read = self.pty.read(&mut bytes).await.unwrap_or(0);
             self.coming.extend(&bytes[..read]);
         }

@@ -1,4 +1,4 @@
-//! A model that signs its thinking, and wants it back with the results of the tools that it led to.
+//! A model that signs its thinking, and requires it with the results of the tools that it led to.
 
 use everturn_sim::{Loopback, Reply, fault};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     home::{Home, LONG},
 };
 
-/// An answer of the Messages API: its blocks, each whole, and why it ended.
+/// Returns an answer of the Messages API with complete blocks and a stop reason.
 fn answer(blocks: &[(Value, Vec<Value>)], reason: &str) -> Reply {
     let event = |payload: Value| format!("event: {}\ndata: {payload}\n\n", payload["type"].as_str().unwrap());
     let mut events = vec![event(json!({"type": "message_start", "message": {"usage": {"input_tokens": 3}}}))];
@@ -23,7 +23,7 @@ fn answer(blocks: &[(Value, Vec<Value>)], reason: &str) -> Reply {
     Reply::sse(events)
 }
 
-/// Thinks, aloud and not, and asks for a tool.
+/// Thinks, visibly and not, and calls a tool.
 fn rolls() -> Reply {
     let delta = |kind: &str, field: &str, value: &str| json!({"type": kind, field: value});
     let thinking = vec![
@@ -53,7 +53,7 @@ fn home(provider: &Loopback) -> Home {
 }
 
 #[tokio::test]
-async fn it_goes_back_with_the_results_also_from_another_process() {
+async fn it_is_returned_with_the_results_also_from_another_process() {
     for killed in [false, true] {
         let text = [(json!({"type": "text", "text": "A six."}), vec![])];
         let provider = Loopback::start([rolls(), fault::overloaded(), answer(&text, "end_turn")]).await;

@@ -1,4 +1,4 @@
-//! What a person types into `everturn chat`: before, while and after an answer comes.
+//! Input typed into `everturn chat` before, during and after an answer.
 
 use std::process::Stdio;
 
@@ -18,7 +18,7 @@ use crate::{
 const LEFT: &str = "\u{1b}[D";
 const UP: &str = "\u{1b}[A";
 
-/// As a terminal types what is pasted.
+/// Returns the bytes that a terminal sends for pasted text.
 fn pasted(text: &str) -> String {
     format!("\u{1b}[200~{text}\u{1b}[201~")
 }
@@ -27,12 +27,12 @@ fn said(text: &str) -> Reply {
     chat::text([text]).reply()
 }
 
-/// `Hello`, then the gate, then ` again.`
+/// Streams `Hello`, waits for the gate, then streams ` again.`
 fn gated(gate: &Gate) -> Reply {
     chat::text(["Hello", " again."]).reply().stall_before(2, gate)
 }
 
-/// The last message of each request.
+/// Returns the last message of each request.
 fn asked(provider: &Loopback) -> Vec<String> {
     let last = |body: Value| body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
     provider.requests().iter().map(|request| last(request.json().unwrap())).collect()
@@ -63,7 +63,7 @@ async fn a_line_is_edited_recalled_and_pasted_whole() {
 }
 
 #[tokio::test]
-async fn what_is_typed_in_a_wait_is_a_message_and_its_letters_are_no_keys() {
+async fn text_typed_during_a_wait_is_a_message_and_not_key_commands() {
     let provider = Loopback::start([fault::overloaded(), said("Fine."), said("More.")]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
@@ -86,7 +86,7 @@ async fn what_is_typed_in_a_wait_is_a_message_and_its_letters_are_no_keys() {
 }
 
 #[tokio::test]
-async fn what_was_not_sent_when_the_answer_ends_is_in_the_next_line() {
+async fn unsent_text_is_kept_in_the_next_prompt() {
     let gate = Gate::new();
     let provider = Loopback::start([gated(&gate), said("Done.")]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
@@ -170,7 +170,7 @@ async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
     terminal.until("  revert       never  (set here)\n").await;
     terminal.press("first\r").await;
     terminal.until("From the other.\n").await;
-    // What is typed before the prompt is there again belongs to the turn.
+    // Input typed before the prompt reappears belongs to the turn.
     terminal.until("Answered after 1 retry").await;
     terminal.until_ends("\n>").await;
     let models = provider
@@ -210,7 +210,7 @@ async fn a_failed_turn_is_tried_again_with_another_model() {
 }
 
 #[tokio::test]
-async fn a_wait_that_another_viewer_ends_is_over_here_and_esc_ends_what_follows() {
+async fn a_wait_ended_by_another_viewer_ends_here_and_esc_ends_the_next() {
     let gate = Gate::new();
     let silent = said("Too late.").stall_before(0, &gate);
     let provider = Loopback::start([fault::overloaded(), silent]).await;
@@ -230,7 +230,7 @@ async fn a_wait_that_another_viewer_ends_is_over_here_and_esc_ends_what_follows(
 }
 
 #[tokio::test]
-async fn what_is_piped_follows_the_message() {
+async fn piped_input_follows_the_message() {
     let provider = Loopback::start([said("ok")]).await;
     let home = Home::with_provider(&provider, SHORT);
     let mut child = home.command(&["chat", "review", "this"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -241,7 +241,7 @@ async fn what_is_piped_follows_the_message() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_found_by_a_prefix_and_never_made_by_mistake() {
+async fn a_conversation_is_found_by_a_prefix_and_never_created_by_mistake() {
     let provider = Loopback::start([said("ok")]).await;
     let server = Home::with_provider(&provider, SHORT).serve().await;
     for id in ["abc-1", "abc-2", "abd"] {
@@ -300,7 +300,7 @@ async fn a_prefix_is_searched_for_in_all_pages_of_conversations() {
 }
 
 #[tokio::test]
-async fn a_terminal_of_no_size_is_taken_for_a_usual_one() {
+async fn a_terminal_without_a_size_gets_the_default_size() {
     let provider = Loopback::start([said("Several words on one line.")]).await;
     let mut terminal = Terminal::of_size(&Home::with_provider(&provider, LONG), 0, 0, &["chat", "hi"]);
     assert_eq!(terminal.end().await.code(), Some(0));

@@ -1,4 +1,4 @@
-//! Lets seeded worlds crash, many at once, or one of them again with its trace.
+//! Runs many seeded crash worlds, or replays one with its trace.
 #![allow(clippy::print_stdout, reason = "it is for printing")]
 
 use std::{
@@ -14,16 +14,16 @@ use std::{
 use clap::Parser;
 use everturn_sim::crash::{self, Tally, Verdict};
 
-/// Lets the orchestrator crash in seeded worlds and checks that no turn is lost or doubled.
+/// Crashes the orchestrator in seeded worlds, and checks that no turn is lost or duplicated.
 #[derive(Parser)]
 struct Arguments {
-    /// So many turns are to be sealed, over as many worlds as it takes.
+    /// Number of turns to seal, over as many worlds as needed.
     #[arg(long, default_value_t = 10_000)]
     turns: u64,
-    /// The seed of the first world; the others follow.
+    /// The seed of the first world; the others follow
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Only this world, with all that happens in it.
+    /// Run only the world with this seed, and print its trace
     #[arg(long)]
     seed: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! A Chat Completions endpoint on 127.0.0.1 that fails as it is told, then answers. For tests across processes, and
-//! to try a client by hand.
+//! A Chat Completions endpoint on 127.0.0.1 that fails as configured, then answers. For tests across processes, and for
+//! trying a client by hand.
 
 use std::{
     io::{self, Write as _},
@@ -11,17 +11,17 @@ use clap::Parser;
 use everturn_sim::{Gate, Loopback, Reply, Request, chat, fault};
 use serde_json::json;
 
-/// A Chat Completions endpoint on 127.0.0.1 that fails as it is told, then answers.
+/// A Chat Completions endpoint on 127.0.0.1 that fails as configured, then answers.
 #[derive(Debug, Parser)]
 #[command(name = "flaky-provider", version)]
 struct Options {
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 selects a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// What happens to the first requests, one each: a status, `close`, `reset`, `stall` or `cut`
+    /// The failures of the first requests, one each: a status, `close`, `reset`, `stall` or `cut`
     #[arg(long, value_delimiter = ',', value_name = "FAULT,...")]
     fail: Vec<Failure>,
-    /// Seconds for the header `retry-after` of every failing status
+    /// Value of the `retry-after` header of every failing status, in seconds
     #[arg(long, value_name = "SECONDS")]
     retry_after: Option<u64>,
     /// The answer, streamed word by word
@@ -30,7 +30,7 @@ struct Options {
     /// Pause between two pieces of an answer, in milliseconds
     #[arg(long, default_value_t = 0, value_name = "MS")]
     delay_ms: u64,
-    /// Ask for this tool with these arguments first, and answer once its result is there
+    /// First call this tool with these arguments, and answer once its result arrives
     #[arg(long, num_args = 2, value_names = ["NAME", "JSON"])]
     tool: Option<Vec<String>>,
 }
@@ -38,12 +38,12 @@ struct Options {
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     Status(u16),
-    /// The connection ends without an answer.
+    /// Closes the connection without an answer.
     Close,
     Reset,
-    /// Nothing is ever answered.
+    /// Never answers.
     Stall,
-    /// The answer ends in its middle.
+    /// Truncates the answer in the middle.
     Cut,
 }
 
@@ -64,7 +64,7 @@ impl FromStr for Failure {
     }
 }
 
-/// The endpoint: what was asked of it so far decides what it answers next.
+/// The endpoint, whose replies depend on the requests so far.
 struct Endpoint {
     options: Options,
     chats: usize,
@@ -125,6 +125,6 @@ async fn main() -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}/v1", server.base_url())?;
     stdout.flush()?;
-    // It serves until the process is ended.
+    // Serves until the process is killed.
     std::future::pending().await
 }

@@ -1,10 +1,10 @@
-//! A waker that remembers whether it was used.
+//! A waker that remembers whether it was woken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
-/// Passes a wake-up on, and can tell that it came.
+/// Forwards a wake-up, and records it.
 pub(super) struct Nudge {
     came: AtomicBool,
     next: Waker,

@@ -15,7 +15,7 @@ fn poll(sleep: &mut Sleep) -> Poll<()> {
     Pin::new(sleep).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Notes its name and the time when it is woken.
+/// Records its name and the time when it is woken.
 struct Note {
     name: &'static str,
     clock: VirtualClock,
@@ -125,7 +125,7 @@ fn a_future_that_wakes_itself_is_not_overtaken_by_time() {
 }
 
 #[test]
-fn a_future_that_nothing_will_ever_wake_is_told_so() {
+fn a_future_that_nothing_can_wake_panics() {
     let clock = clock();
     let stuck = async {
         clock.sleep(SECOND).await;
@@ -142,7 +142,7 @@ async fn it_moves_by_itself_for_other_tasks_of_a_runtime() {
         let clock = clock.clone();
         async move {
             for _ in 0..3 {
-                // It begins to wait only after the driver found nobody waiting.
+                // It begins to wait only after the driver found no waits.
                 for _ in 0..5 {
                     tokio::task::yield_now().await;
                 }

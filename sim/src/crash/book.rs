@@ -1,4 +1,4 @@
-//! The book that a world keeps about itself: its true time, what was seen, what was wrong.
+//! The record of a world: its true time, what was observed, what was wrong.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,68 +11,68 @@ use tokio::time::Instant;
 
 use super::{tally::Tally, wait::Waits};
 
-/// When the world begins, as its clock shows it.
+/// The start time of a world, as its clock shows it.
 const BEGIN: u64 = 1_800_000_000_000;
 
-/// The book of a world. It outlives every process in it. Clones are the same book.
+/// The record of a world. It outlives every process. Clones share it.
 #[derive(Clone)]
 pub(super) struct Book {
     pages: Arc<Mutex<Pages>>,
 }
 
-/// What is in it.
+/// The contents.
 pub(super) struct Pages {
-    /// Draws what happens by chance while the world runs: in the order of what asks, which is always the same.
+    /// The random choices made while the world runs. They are requested in a deterministic order.
     pub(super) rng: fastrand::Rng,
     pub(super) time: Time,
     pub(super) waits: Waits,
     pub(super) tally: Tally,
-    /// Where the events of each conversation end that are durable.
+    /// The end of each conversation's durable events.
     pub(super) durable: HashMap<ConversationId, u64>,
-    /// Messages that the orchestrator said it has.
+    /// Messages that the orchestrator acknowledged.
     pub(super) accepted: Vec<String>,
-    /// Messages that it said it gave back.
+    /// Messages that it returned.
     pub(super) taken_back: Vec<String>,
-    /// Calls that a person allowed, or was about to: by turn, step and id.
+    /// Calls that a person allowed, or was about to allow, by turn, step and id.
     pub(super) allowed: HashSet<(String, u32, String)>,
     pub(super) wrong: Vec<String>,
     trace: Option<Vec<String>>,
-    /// Turn ids are random: a trace names turns by the order in which they appear.
+    /// Turn ids are random, so a trace numbers turns in the order they appear.
     names: HashMap<String, usize>,
 }
 
-/// The true time of a world: it never goes back, and passes while no process runs.
+/// The true time of a world. It never goes back, and passes while no process runs.
 #[derive(Debug)]
 pub(super) struct Time {
-    /// How many processes began.
+    /// Number of processes begun.
     pub(super) life: usize,
-    /// When the present process began, in milliseconds since the world did.
+    /// When the present process began, in milliseconds since the world's start.
     pub(super) life_began: u64,
-    /// What passed since then without the process's timers, as in a suspend.
+    /// The time since then during which the machine was suspended.
     suspended: u64,
-    /// When the machine woke up last, in the present process.
+    /// When the machine last resumed, in the present process.
     pub(super) woke_up: Option<u64>,
-    /// By how much the wall clock was set back in all.
+    /// By how much the wall clock was set back in total.
     pub(super) set_back: u64,
-    /// When the journal failed last.
+    /// When the journal last failed.
     pub(super) unsaved: Option<u64>,
     began: Option<Instant>,
 }
 
 impl Time {
-    /// Milliseconds since the world began.
+    /// Returns milliseconds since the world's start.
     pub(super) fn now(&self) -> u64 {
         let ran = self.began.map_or(0, |began| began.elapsed().as_millis() as u64);
         self.life_began + ran + self.suspended
     }
 
-    /// The machine is suspended for so long.
+    /// Suspends the machine for this long.
     pub(super) fn suspend(&mut self, ms: u64) {
         self.suspended += ms;
         self.woke_up = Some(self.now());
     }
 
-    /// What the wall clock shows.
+    /// Returns the wall clock's time.
     pub(super) fn wall(&self) -> Millis {
         Millis((BEGIN + self.now()).saturating_sub(self.set_back))
     }
@@ -109,7 +109,7 @@ impl Book {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A process begins. Called in its runtime.
+    /// Records the start of a process. Call it in its runtime.
     pub(super) fn begin_life(&self) {
         let mut pages = self.pages();
         pages.time.life += 1;
@@ -117,7 +117,8 @@ impl Book {
         pages.note(|| "a process begins".to_owned());
     }
 
-    /// It ended, `down` milliseconds pass, and the wall clock is set back by so many. Called in its runtime.
+    /// Records the end of a process, after which `down` milliseconds pass and the wall clock is set back. Call it in
+    /// its runtime.
     pub(super) fn end_life(&self, how: &str, down: u64, set_back: u64) {
         let mut pages = self.pages();
         pages.note(|| {
@@ -129,7 +130,7 @@ impl Book {
         pages.time.set_back += set_back;
     }
 
-    /// A number below `limit`, by chance.
+    /// Returns a random number below `limit`.
     pub(super) fn below(&self, limit: u64) -> u64 {
         self.pages().rng.u64(0..limit.max(1))
     }
@@ -142,7 +143,7 @@ impl Book {
         self.pages().wrong(what);
     }
 
-    /// An append took effect.
+    /// Records an append that took effect.
     pub(super) fn saved(&self, id: &ConversationId, commit: &Commit) {
         let mut pages = self.pages();
         let now = pages.time.now();
@@ -169,7 +170,7 @@ impl Book {
         pages.note(|| format!("{id}: {chunks} chunks and {events} events are saved"));
     }
 
-    /// Whether that may be what becomes of a request: the process is told to end, or the journal failed.
+    /// Whether this error is legitimate for a request: the process is shutting down, or the journal failed.
     pub(super) fn excuses(&self, error: &Error) -> bool {
         match error {
             Error::ShuttingDown => true,
@@ -178,7 +179,7 @@ impl Book {
         }
     }
 
-    /// The journal failed.
+    /// Records a failure of the journal.
     pub(super) fn failed(&self, id: &ConversationId) {
         let mut pages = self.pages();
         pages.time.unsaved = Some(pages.time.now());
@@ -186,7 +187,7 @@ impl Book {
         pages.note(|| format!("{id}: the journal fails"));
     }
 
-    /// A watcher was told an event that ends there. Only streamed text may not be durable yet.
+    /// Records an event received by a watcher, with its end. Only streamed text may not be durable yet.
     pub(super) fn told(&self, watcher: &str, event: &AgentEvent, end: u64) {
         let mut pages = self.pages();
         let durable = pages.durable.get(&event.conversation_id).copied().unwrap_or(0);
@@ -202,7 +203,7 @@ impl Book {
         }
     }
 
-    /// All lines so far, and all that was wrong.
+    /// Returns the trace, and everything that was wrong.
     pub(super) fn close(&self) -> (Vec<String>, Vec<String>, Tally) {
         let mut pages = self.pages();
         let trace = pages.trace.take().unwrap_or_default();
@@ -223,14 +224,14 @@ impl Pages {
         self.wrong.push(what);
     }
 
-    /// A turn's name in the trace.
+    /// Returns a turn's name in the trace.
     pub(super) fn name(&mut self, turn: &str) -> String {
         let next = self.names.len();
         format!("turn{}", self.names.entry(turn.to_owned()).or_insert(next))
     }
 }
 
-/// Whether an event tells of a wait that another conversation learnt of.
+/// Whether an event announces a wait caused by another conversation.
 fn is_shared(event: &[u8]) -> bool {
     let event: Option<AgentEvent> = serde_json::from_slice(event).ok();
     matches!(event, Some(AgentEvent { body: EventBody::ProviderRetry { shared: Some(true), .. }, .. }))

@@ -1,4 +1,4 @@
-//! What always holds, looked for in what a world left behind.
+//! The invariants, checked on the final state of a world.
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use super::{
     world::{MAX_RETRIES, World},
 };
 
-/// What a conversation came to.
+/// The final state of a conversation.
 pub(super) struct Came {
     pub(super) items: Vec<Item>,
     pub(super) turns: usize,
 }
 
 impl World {
-    /// Looks at everything that is left, and says what each conversation came to.
+    /// Checks the final state, and returns that of each conversation.
     pub(super) fn check(&self) -> Vec<Came> {
         match self.kept.unsealed(Millis(u64::MAX)).now_or_never() {
             Some(Ok(unsealed)) if unsealed.is_empty() => {}
@@ -73,19 +73,19 @@ impl World {
         Some(Came { items, turns: view.sealed })
     }
 
-    /// Calls of the model = those that were told, but for those of processes that ended before they could tell.
+    /// Model calls must equal published ones, except for calls of processes that ended before they could publish.
     fn requests_are_reported(&self, id: &ConversationId, events: &[AgentEvent]) -> Result<(), String> {
         if !self.plan.is_comparable() {
             return Ok(());
         }
         let count = |is: fn(&EventBody) -> bool| events.iter().filter(|event| is(&event.body)).count();
         let steps = count(|body| matches!(body, EventBody::StepComplete { .. }));
-        // A wait that another conversation learnt of follows no call.
+        // A wait caused by another conversation follows no call.
         let told = steps + count(|body| matches!(body, EventBody::ProviderRetry { shared: None, .. }));
         let told = told + count(|body| matches!(body, EventBody::CompactionStarted { .. }));
         let told = told + count(|body| matches!(body, EventBody::CompactionCompleted { .. }));
         let again = count(|body| matches!(body, EventBody::StepRewound { .. }));
-        // Nothing is shown of a summary, so there is nothing to take back where its call is made again.
+        // Nothing of a summary is shown, so repeating its call causes no rewind.
         let again = again + if self.plan.context.is_some() { self.plan.lives.len() } else { 0 };
         let calls = self.model.calls_of(id);
         if (told..=told + again).contains(&calls) {
@@ -94,7 +94,7 @@ impl World {
         Err(format!("{calls} calls were made, {told} were told, {again} were made again"))
     }
 
-    /// What was accepted is there, once; nothing is there twice.
+    /// Accepted messages are there exactly once, and no others twice.
     fn check_messages(&self, came: &[Came]) {
         let mut times: HashMap<&str, usize> = HashMap::new();
         for item in came.iter().flat_map(|came| &came.items) {
@@ -124,7 +124,7 @@ impl World {
     }
 }
 
-/// Each turn in one piece, with one end, and nothing after it.
+/// Each turn is contiguous and ends once, with nothing after it.
 fn turns_are_whole(events: &[AgentEvent]) -> Result<(), String> {
     let mut ends: HashMap<&TurnId, (usize, usize)> = HashMap::new();
     let mut running: Option<&TurnId> = None;
@@ -156,9 +156,9 @@ fn turns_are_whole(events: &[AgentEvent]) -> Result<(), String> {
     }
 }
 
-/// The retries of each step are counted from 0, and within what they may be.
+/// The retries of each step are numbered from 0, and within their limits.
 fn retries_are_bounded(events: &[AgentEvent]) -> Result<(), String> {
-    // Waits that another conversation learnt of use up no retry.
+    // Waits caused by another conversation use up no retry.
     let (mut next, mut shared_ones, mut waited) = (0, 0, 0);
     for event in events {
         match &event.body {
@@ -182,7 +182,7 @@ fn retries_are_bounded(events: &[AgentEvent]) -> Result<(), String> {
     Ok(())
 }
 
-/// Each compaction has one end, each step has one at most, and what was summarized fits.
+/// Each compaction ends once, each step has at most one, and a summarized history fits.
 fn compactions_are_whole(events: &[AgentEvent]) -> Result<(), String> {
     let (mut started, mut open) = (Vec::new(), None);
     for event in events {

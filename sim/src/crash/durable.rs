@@ -1,4 +1,4 @@
-//! The journal of a world: it outlives the processes, which end before and after its appends.
+//! The journal of a world. It outlives the processes, which end before or after its appends.
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ use super::{
     plan::Outage,
 };
 
-/// The journal as one process has it.
+/// The journal as used by one process.
 pub(super) struct Durable {
     pub(super) kept: Arc<MemoryJournal>,
     pub(super) book: Book,
@@ -29,7 +29,7 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    /// As a disk does, it takes a while: others run meanwhile.
+    /// Takes a while like a disk, so that others run meanwhile.
     async fn takes_a_while(&self) {
         for _ in 0..self.book.below(4) {
             yield_now().await;

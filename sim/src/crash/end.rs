@@ -1,4 +1,4 @@
-//! A process that is told to end.
+//! Orderly shutdown of a process.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{book::Book, fuse::Fuse, watch::Watcher};
 
-/// Has a process end in good order.
+/// Shuts a process down.
 pub(super) struct End {
     pub(super) orchestrator: Orchestrator,
     pub(super) book: Book,
@@ -15,7 +15,8 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Ends it so many milliseconds from now: within its grace, and nothing that anybody was told is unsaved then.
+    /// Shuts it down in this many milliseconds, and checks that it ends within its grace period with everything
+    /// published also saved.
     pub(super) async fn come(self, at_ms: u64, grace_ms: u64, watchers: Vec<Watcher>) {
         let known: Vec<_> = watchers.iter().map(|watcher| watcher.seen().cursor).collect();
         sleep(Duration::from_millis(at_ms)).await;
@@ -28,7 +29,7 @@ impl End {
         let mut pages = self.book.pages();
         for (watcher, known) in watchers.iter().zip(known) {
             let (told, saved) = (watcher.seen().cursor, pages.durable.get(&watcher.id).copied());
-            // What a failing journal did not take, or an earlier process, is taken back.
+            // Data that a failing journal or an earlier process did not save is withdrawn.
             if told.value() > saved.unwrap_or(0) && told != known && pages.time.unsaved.is_none() {
                 pages.wrong(format!("{}: told up to {told}, saved is up to {saved:?}", watcher.id));
             }

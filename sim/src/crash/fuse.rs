@@ -10,26 +10,26 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// What ends a process.
+/// The event that ends a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
-    /// This append of it, from 0; before it took effect.
+    /// Its append with this number, from 0, before it takes effect.
     Before(u32),
-    /// This append of it; after it took effect, before that is answered.
+    /// Its append with this number, after it took effect, and before it is acknowledged.
     After(u32),
-    /// This piece that a provider says.
+    /// The provider's piece with this number.
     Piece(u32),
-    /// This place in the work of its tools.
+    /// This point in the work of its tools.
     Tool(u32),
-    /// So many milliseconds after its beginning.
+    /// This many milliseconds after its start.
     Time(u64),
-    /// It is told to end so many milliseconds after its beginning, with a grace of so many.
+    /// An orderly shutdown this many milliseconds after its start, with this grace period.
     Shutdown { at_ms: u64, grace_ms: u64 },
-    /// It lives until all is done.
+    /// Nothing: it runs until everything is done.
     Never,
 }
 
-/// Where a process can end.
+/// The points at which a process can end.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Point {
     BeforeAppend,
@@ -38,7 +38,7 @@ pub(super) enum Point {
     Tool,
 }
 
-/// Ends one process. Clones are the same fuse.
+/// Ends one process. Clones share it.
 #[derive(Clone)]
 pub(super) struct Fuse {
     trigger: Trigger,
@@ -51,7 +51,7 @@ impl Fuse {
         Self { trigger, passed: Arc::default(), burnt: Arc::default() }
     }
 
-    /// Goes past a point, or never comes back from it.
+    /// Passes a point, or never returns if the process ends there.
     pub(super) async fn pass(&self, point: Point) {
         let passed = self.passed[point as usize].fetch_add(1, Ordering::Relaxed);
         let at = match (self.trigger, point) {
@@ -67,12 +67,12 @@ impl Fuse {
         }
     }
 
-    /// It ends now.
+    /// Ends the process now.
     pub(super) fn burn(&self) {
         self.burnt.notify_one();
     }
 
-    /// When the process ends.
+    /// Waits until the process ends.
     pub(super) async fn burnt(&self) {
         match self.trigger {
             Trigger::Time(ms) => tokio::time::sleep(std::time::Duration::from_millis(ms)).await,

@@ -1,4 +1,4 @@
-//! The provider of a world: follows the script, and looks at every request.
+//! The provider of a world. It follows the script, and checks every request.
 
 use std::{
     collections::HashMap,
@@ -17,26 +17,26 @@ use super::{
     summary,
 };
 
-/// What every process of a world asks. Outlives them. Clones are the same model.
+/// The state of the model. It outlives the processes. Clones share it.
 #[derive(Clone)]
 pub(super) struct Model {
     pub(super) script: Script,
     pub(super) book: Book,
-    /// How many bytes of text it can read.
+    /// Context size, in bytes of text.
     context: Option<usize>,
     places: Arc<Mutex<HashMap<Position, Asked>>>,
 }
 
-/// What became of a place in the script.
+/// What happened at a position in the script.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
-    /// Calls so far.
+    /// Number of calls.
     pub(super) calls: usize,
-    /// Calls whose request was too long.
+    /// Number of calls whose request was too long.
     overflows: usize,
-    /// A call ended well, and that was told.
+    /// Whether a call ended successfully, and published that.
     pub(super) answered: bool,
-    /// The process in which a call ended for good.
+    /// The process in which a call failed for good.
     refused_in: Option<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Model {
         Self { script, book, context, places: Arc::default() }
     }
 
-    /// The model as one process sees it.
+    /// Returns the model for one process.
     pub(super) fn line(&self, fuse: &Fuse) -> Line {
         Line { model: self.clone(), fuse: fuse.clone() }
     }
@@ -54,7 +54,7 @@ impl Model {
         self.places().get(place).copied().unwrap_or_default()
     }
 
-    /// How many calls were made in a conversation.
+    /// Returns the number of calls made in a conversation.
     pub(super) fn calls_of(&self, id: &ConversationId) -> usize {
         let places = self.places();
         places
@@ -68,7 +68,7 @@ impl Model {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came: the call that answers it.
+    /// Records a request, and returns the scripted call for it.
     fn take(&self, request: &Request) -> (ConversationId, Position, Call) {
         let for_summary = summary::is_asked(&request.messages);
         let summarized = for_summary.then(|| summary::asked(&request.messages).unwrap_or_default());
@@ -103,7 +103,7 @@ impl Model {
         (id, place, call)
     }
 
-    /// A call is about to tell its end.
+    /// Records that a call is about to end.
     fn ends(&self, id: &ConversationId, place: &Position, end: End) {
         let mut pages = self.book.pages();
         let mut places = self.places();
@@ -130,7 +130,7 @@ impl Model {
     }
 }
 
-/// The model as one process sees it.
+/// The model as used by one process.
 pub(super) struct Line {
     model: Model,
     fuse: Fuse,
@@ -157,7 +157,7 @@ impl Provider for Line {
                             return Some((event, (!ends).then_some(cues)));
                         }
                         None => {
-                            // Cut off without a word.
+                            // Truncates the answer.
                             fuse.pass(Point::Piece).await;
                             model.ends(&id, &place, call.end);
                             return None;
@@ -170,12 +170,12 @@ impl Provider for Line {
     }
 }
 
-/// A message begins with the name of its conversation.
+/// Returns the conversation; messages begin with its name.
 fn conversation(place: &Position) -> ConversationId {
     ConversationId::from(place.0.split('.').next().unwrap_or_default())
 }
 
-/// The last thing that a user said, and how often the model spoke since.
+/// Returns the last user message, and the number of assistant messages since.
 fn place(messages: &[Message]) -> Position {
     let at = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     let said = messages.get(at).and_then(|message| message.iter().next_back());
@@ -185,7 +185,7 @@ fn place(messages: &[Message]) -> Position {
     (text, before + spoken)
 }
 
-/// The bytes of text in these messages.
+/// Returns the size of the text in these messages, in bytes.
 fn length(messages: &[Message]) -> usize {
     let length = |chunk: &Chunk| match chunk {
         Chunk::Text { text } | Chunk::Thinking { text, .. } => text.len(),
@@ -196,7 +196,7 @@ fn length(messages: &[Message]) -> usize {
     messages.iter().flat_map(Message::iter).map(length).sum()
 }
 
-/// What every provider accepts: messages that say something, and one result for each call, right after it.
+/// Checks what every provider requires: no empty messages, and one result per call, directly after it.
 fn well_formed(messages: &[Message]) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {

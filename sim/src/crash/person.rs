@@ -1,4 +1,4 @@
-//! Who talks in a world: says one thing after the other, and does what the plan has.
+//! The people of a world: they send messages one after the other, and act according to the plan.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::WallClock;
 
-/// A stop takes no longer, in milliseconds.
+/// Maximum duration of a stop.
 const STOPPED_WITHIN: Duration = Duration::from_millis(100);
 
-/// Talks with the orchestrator of one process.
+/// The people using the orchestrator of one process.
 pub(super) struct Person<'w> {
     pub(super) orchestrator: &'w Orchestrator,
     pub(super) kept: &'w MemoryJournal,
@@ -28,7 +28,8 @@ pub(super) struct Person<'w> {
 }
 
 impl Person<'_> {
-    /// Says what was not said yet, each when the one before is done; then nothing runs in the conversation.
+    /// Sends the messages that were not sent yet, each after the previous turn. Afterwards, no turn runs in the
+    /// conversation.
     pub(super) async fn say(&self, id: &ConversationId, prompts: &[String]) {
         loop {
             let events = self.orchestrator.subscribe(id, None, false).await;
@@ -38,10 +39,10 @@ impl Person<'_> {
                 while !self.ends(events.next().await).await {}
                 continue;
             }
-            // Who was not answered looks first whether it was heard.
+            // Without an answer, first check whether the message was received.
             let said = said(self.kept, id).await;
             let Some(text) = prompts.iter().find(|prompt| !said.contains(*prompt)) else {
-                // Between two turns it is active still.
+                // Between two turns it is still active.
                 if state.is_ok_and(|state| state.status == ConversationStatus::Active) {
                     sleep(Duration::from_millis(10)).await;
                     continue;
@@ -62,19 +63,19 @@ impl Person<'_> {
         }
     }
 
-    /// Whether nothing more comes of a turn.
+    /// Whether the turn is over for this process.
     async fn ends(&self, event: Result<Frame, Error>) -> bool {
         match event {
             Ok(frame) => frame.ends_turn(),
             Err(_) => {
-                // It is another one by then, or another process.
+                // It may be another turn or process by then.
                 sleep(Duration::from_secs(1)).await;
                 true
             }
         }
     }
 
-    /// Does everything at its time.
+    /// Performs all actions at their times.
     pub(super) async fn act(&self, deeds: &[Deed]) {
         let began = Instant::now();
         for deed in deeds {
@@ -82,7 +83,7 @@ impl Person<'_> {
             let id = ConversationId::from(format!("c{}", deed.conversation));
             self.book.note(|| format!("{id}: {:?}", deed.what));
             match self.act_once(&id, &deed.what).await {
-                // It was not begun yet.
+                // It had not begun yet.
                 Ok(()) | Err(Error::UnknownConversation { .. }) => {}
                 Err(error) if self.book.excuses(&error) => {}
                 Err(error) => self.book.wrong(format!("{id}: {:?}: {error}", deed.what)),
@@ -91,7 +92,8 @@ impl Person<'_> {
     }
 
     async fn act_once(&self, id: &ConversationId, what: &What) -> Result<(), Error> {
-        // Whoever ends a wait need not sit it out, and a wait that another conversation learnt of is not known by its place.
+        // Whoever ends a wait does not have to wait, and a wait caused by another conversation has no position in the
+        // script.
         let ends_wait = matches!(what, What::Stop | What::Close | What::RetryNow | What::AbortRetry);
         if ends_wait && self.orchestrator.status(id).await?.retry.is_some() {
             self.book.pages().waits.skipped(id);
@@ -99,7 +101,7 @@ impl Person<'_> {
         let done = match what {
             What::Stop => self.stop(id).await?,
             What::Close => {
-                // What waits is dropped with it.
+                // Queued messages are dropped with it.
                 self.book.pages().accepted.retain(|text| !text.starts_with(&format!("{id}.q")));
                 self.orchestrator.close(id).await?
             }
@@ -111,7 +113,7 @@ impl Person<'_> {
                 true
             }
             What::Unqueue(text) => {
-                // Should the process end before it answers, either is right.
+                // If the process ends before it answers, either outcome is right.
                 let accepted = self.book.pages().accepted.extract_if(.., |accepted| accepted == text).count();
                 let cancelled = self.orchestrator.cancel_queued(id, text).await?.cancelled;
                 let mut pages = self.book.pages();
@@ -151,7 +153,7 @@ impl Person<'_> {
         Ok(())
     }
 
-    /// Stops the running turn, and sees it end in time.
+    /// Stops the running turn, and checks that it ends in time.
     async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
         let mut events = self.orchestrator.subscribe(id, None, false).await?;
         let stopped = self.orchestrator.stop(id).await?;
@@ -163,12 +165,12 @@ impl Person<'_> {
     }
 }
 
-/// Answers requests for approval in a conversation, a second after they were made: three of four calls are allowed, each life
-/// the same.
+/// Answers requests for approval in a conversation a second after they were made: allows three of four calls, the same
+/// ones in each process.
 pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book: Book) {
     loop {
         sleep(Duration::from_secs(1)).await;
-        // It was not begun yet, or cannot be read now.
+        // It had not begun yet, or cannot be read now.
         let Ok(Approvals { pending, .. }) = orchestrator.approvals(&id).await else { continue };
         for request in pending {
             let allows = request.input.to_string().bytes().map(u32::from).sum::<u32>() % 4 != 0;
@@ -193,7 +195,7 @@ pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book:
     }
 }
 
-/// What users said in a conversation, as the journal has it.
+/// Returns the user messages of a conversation in the journal.
 async fn said(kept: &MemoryJournal, id: &ConversationId) -> HashSet<String> {
     let chunks = kept.chunks(id, Window::default()).await.unwrap_or_default();
     let by_user = chunks.iter().filter(|stored| stored.role == Role::User);

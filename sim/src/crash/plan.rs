@@ -1,4 +1,4 @@
-//! What happens in a world, drawn from its seed.
+//! The course of a world, derived from its seed.
 
 use everturn_orchestrator::kernel::{Budget, Settings};
 
@@ -6,22 +6,22 @@ use super::{fuse::Trigger, script::BUDGET_MS};
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// A step may be taken up again so often before its turn is given up: below it, a crash changes nothing in the end.
+/// Maximum number of recoveries of a step before its turn is given up. Below it, crashes do not change the outcome.
 const HARMLESS_CRASHES: usize = 5;
 
-/// What happens in a world.
+/// The course of a world.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// What is said in each conversation, one after the other.
+    /// The user messages of each conversation, in order.
     pub(super) prompts: Vec<Vec<String>>,
     pub(super) settings: Settings,
-    /// Whether calls of the tool that has an effect need approval.
+    /// Whether calls of the tool with an effect need approval.
     pub(super) asks: bool,
-    /// How many bytes of text the model can read, if histories are summarized when they are longer.
+    /// The model's context size in bytes, if histories that exceed it are compacted.
     pub(super) context: Option<usize>,
     /// The first wait after a failure, in milliseconds.
     pub(super) base_ms: u64,
-    /// The processes, one after the other; then one more that lives until all is done.
+    /// The processes in order; a final one runs until everything is done.
     pub(super) lives: Vec<Life>,
     pub(super) last: Life,
 }
@@ -31,27 +31,27 @@ pub(super) struct Plan {
 pub(super) struct Life {
     pub(super) trigger: Trigger,
     pub(super) deeds: Vec<Deed>,
-    /// How long no process runs then, and by how much the clock is set back meanwhile, in milliseconds.
+    /// How long no process runs after it, and by how much the clock is set back meanwhile, in milliseconds.
     pub(super) down_ms: u64,
     pub(super) set_back_ms: u64,
     pub(super) outage: Option<Outage>,
 }
 
-/// The journal fails for a while.
+/// An outage of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
-    /// From this append of the process on, counted from 0.
+    /// The first failing append of the process, from 0.
     pub(super) from: u32,
-    /// Number of appends that fail.
+    /// Number of failing appends.
     pub(super) appends: u32,
-    /// They are written, but nobody is told so.
+    /// Whether the failing appends are written nevertheless.
     pub(super) landed: bool,
 }
 
-/// What someone does while a process runs.
+/// An action of a person while a process runs.
 #[derive(Clone, Debug)]
 pub(super) struct Deed {
-    /// So long after its beginning, in milliseconds.
+    /// Its time, in milliseconds after the process's start.
     pub(super) at_ms: u64,
     pub(super) conversation: usize,
     pub(super) what: What,
@@ -65,9 +65,9 @@ pub(super) enum What {
     AbortRetry,
     Queue(String),
     Unqueue(String),
-    /// The clock is set back by so much.
+    /// The clock is set back by this much.
     SetBack(u64),
-    /// The machine is suspended for so long.
+    /// The machine is suspended for this long.
     Suspend(u64),
 }
 
@@ -106,32 +106,32 @@ impl Plan {
             })
             .collect();
         let last = Life { deeds: deeds(&mut rng), outage: outage(&mut rng, outages), ..Life::CALM };
-        // Not drawn: worlds of old seeds stay as they are, but for this.
+        // Not random, so that worlds of old seeds are unchanged otherwise.
         let asks = seed % 3 == 1;
         let context = (seed % 4 == 2).then(|| [600, 800, 1_000][(seed / 4 % 3) as usize]);
         Self { prompts, settings, asks, context, base_ms, lives, last }
     }
 
-    /// The same world without crashes, commands and a clock that is set.
+    /// Returns the same world without crashes, commands and clock changes.
     pub(super) fn calm(self) -> Self {
         Self { lives: Vec::new(), last: Life::CALM, ..self }
     }
 
-    /// Whether it must end as the calm one does.
+    /// Whether the outcome must equal that of the undisturbed world.
     pub(super) fn is_comparable(&self) -> bool {
         let lives = || self.lives.iter().chain([&self.last]);
         let deeds = lives().flat_map(|life| &life.deeds);
-        // A journal that fails is to a turn as a crash.
+        // To a turn, a journal failure is like a crash.
         let crashes =
             lives().filter(|life| life.crashes()).count() + lives().filter_map(|life| life.outage).count();
         let interferes = |deed: &Deed| !matches!(deed.what, What::SetBack(_) | What::Suspend(_));
-        // A step whose tools ran before its end was known is not asked again after a crash.
+        // A step whose tools ran before its end was known is not repeated after a crash.
         crashes <= HARMLESS_CRASHES && !self.settings.eager_tools && !deeds.into_iter().any(interferes)
     }
 }
 
 impl Life {
-    /// One in which nothing happens, and that ends when all is done.
+    /// A process without disturbances that ends when everything is done.
     const CALM: Self =
         Self { trigger: Trigger::Never, deeds: Vec::new(), down_ms: 0, set_back_ms: 0, outage: None };
 
@@ -159,7 +159,7 @@ fn trigger(rng: &mut fastrand::Rng) -> Trigger {
     }
 }
 
-/// From a few milliseconds to hours.
+/// A time between a few milliseconds and hours.
 fn moment(rng: &mut fastrand::Rng) -> u64 {
     let most = [20, 3_000, 60_000, 2 * HOUR_MS][rng.usize(0..4)];
     rng.u64(0..most)

@@ -1,21 +1,21 @@
-//! What the model says: a function of the message and of how far its turn is, so that every life of a world, and a calm
-//! one beside it, hears the same.
+//! What the model says: a function of the message and of the turn's progress, so that every process, and the
+//! undisturbed world, gets the same.
 
 use everturn_orchestrator::kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
 use everturn_wire::{Category, Failure, Usage, Value};
 
-/// Above this many passing failures of a step, the schedules of the worlds would give up.
+/// With more transient failures in a step, the schedules of the worlds would give up.
 pub(super) const MAX_PASSING: u64 = 4;
 
-/// The most that the waits of a step add up to in every world, in milliseconds.
+/// Maximum sum of the waits of a step in every world, in milliseconds.
 pub(super) const BUDGET_MS: u64 = 8 * 3_600_000;
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// A place in the script: the message that is answered, and how often the model spoke since.
+/// A position in the script: the message being answered, and the number of assistant messages since.
 pub(super) type Position = (String, usize);
 
-/// One thing that a call does.
+/// A cue of a call.
 #[derive(Clone, Debug)]
 pub(super) enum Cue {
     Say(StreamEvent),
@@ -25,39 +25,39 @@ pub(super) enum Cue {
 /// How a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// With the provider's own terminal event, after saying something.
+    /// With the provider's terminal event, after some content.
     Well,
-    /// With a failure that may be retried, and the hint it gave.
+    /// With a retryable failure, and its hint.
     Passing { hint_ms: u64 },
     /// With a failure that ends the turn.
     Final,
-    /// The history is too long.
+    /// With a context overflow.
     Overflow,
     /// With a summary.
     Summary,
 }
 
-/// A provider call: what it does, and how it ends.
+/// A provider call: its cues, and its end.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) cues: Vec<Cue>,
     pub(super) end: End,
 }
 
-/// What the model says in a world.
+/// The script of the model in a world.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Script {
     pub(super) seed: u64,
 }
 
 impl Script {
-    /// The call of that number, from 0, at a place.
+    /// Returns the call with this number, from 0, at a position.
     pub(super) fn call(self, place: &Position, number: usize) -> Call {
         let mut rng = self.rng(place);
         let passing = if rng.u8(0..3) == 0 { 0 } else { rng.u64(0..=MAX_PASSING) };
         let last = last(&mut rng);
         if (number as u64) < passing {
-            // A failure of its own for each number.
+            // Each number has a failure of its own.
             return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64));
         }
         let answer = answer(&mut rng, place);
@@ -74,7 +74,7 @@ impl Script {
         }
     }
 
-    /// The call of that number, from 0, for the summary at a place.
+    /// Returns the call with this number, from 0, for the summary at a position.
     pub(super) fn summary(self, place: &Position, text: &str, number: usize) -> Call {
         let mut rng = self.rng(place);
         let passing = if rng.bool() { 0 } else { rng.u64(1..=MAX_PASSING / 2) };
@@ -103,16 +103,16 @@ impl Script {
     }
 }
 
-/// What happens at a place once the failures that pass are over.
+/// What happens at a position after the transient failures.
 enum Last {
     Answer,
-    /// For ever: it is not asked again.
+    /// A final failure each time.
     Refusal,
-    /// For ever: until the retries are used up.
+    /// An overload each time, until the retries are exhausted.
     Overload,
     /// A hint beyond the budget.
     Wall,
-    /// Each time in the middle of the answer.
+    /// A truncation each time, in the middle of the answer.
     Cut,
 }
 
@@ -126,7 +126,7 @@ fn last(rng: &mut fastrand::Rng) -> Last {
     }
 }
 
-/// The history is too long.
+/// Returns a call that fails with a context overflow.
 pub(super) fn overflow() -> Call {
     let failure = Failure::new(Category::ContextOverflow, false, "HTTP 400: too many tokens");
     Call { cues: vec![Cue::Pause(5), Cue::Say(StreamEvent::Failed(failure))], end: End::Overflow }
@@ -138,7 +138,7 @@ fn refusal(message: &str, category: Category, retryable: bool) -> Call {
     Call { cues: vec![Cue::Pause(5), Cue::Say(StreamEvent::Failed(failure))], end }
 }
 
-/// A failure before any content.
+/// Returns a call that fails before any content.
 fn refused(rng: &mut fastrand::Rng) -> Call {
     let (category, message) = match rng.u8(0..8) {
         0..=2 => (Category::RateLimited, "HTTP 429: slow down"),
@@ -146,11 +146,11 @@ fn refused(rng: &mut fastrand::Rng) -> Call {
         4 => (Category::ServerError, "HTTP 502: <html>bad gateway</html>"),
         5 => (Category::Timeout, "nothing arrived"),
         6 => {
-            // A clean end that says nothing.
+            // A clean but empty end.
             let cues = vec![Cue::Pause(10), Cue::Say(StreamEvent::Finished(FinishReason::Stop))];
             return Call { cues, end: End::Passing { hint_ms: 0 } };
         }
-        // Cut before the first piece.
+        // Truncated before the first piece.
         _ => return Call { cues: vec![Cue::Pause(20)], end: End::Passing { hint_ms: 0 } },
     };
     let mut failure = Failure::new(category, true, message);
@@ -166,7 +166,7 @@ fn refused(rng: &mut fastrand::Rng) -> Call {
     }
 }
 
-/// Breaks an answer off after its first pieces, with a failure or without a word.
+/// Truncates an answer after its first pieces, with or without a failure.
 fn cut(rng: &mut fastrand::Rng, answer: Call) -> Call {
     let mut cues = answer.cues;
     let first = cues.iter().position(|cue| matches!(cue, Cue::Say(_))).unwrap_or(0);
@@ -179,7 +179,7 @@ fn cut(rng: &mut fastrand::Rng, answer: Call) -> Call {
     Call { cues, end: End::Final }
 }
 
-/// What the model has to say at a place.
+/// Returns the model's answer at a position.
 fn answer(rng: &mut fastrand::Rng, place: &Position) -> Call {
     let (text, step) = place;
     let mut cues = vec![Cue::Pause(rng.u64(1..2_000))];
@@ -217,7 +217,7 @@ fn answer(rng: &mut fastrand::Rng, place: &Position) -> Call {
 
 fn tool_call(rng: &mut fastrand::Rng, (text, step): &Position, number: usize) -> ToolCall {
     let name = ["charge", "charge", "lookup", "missing"][rng.usize(0..4)].to_owned();
-    // Some models give all their calls one id.
+    // Some models give all their calls the same id.
     let id =
         if rng.u8(0..6) == 0 { format!("{text}.{step}-same") } else { format!("{text}.{step}-{number}") };
     let ms = [0, 50, 3_000, 20_000][rng.usize(0..4)];

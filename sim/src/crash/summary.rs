@@ -1,26 +1,26 @@
-//! Summaries as the model of a world writes them: they say how far the conversation was, so that it goes on from there.
+//! Summaries by the model of a world. They record the position of the conversation, so that it continues from there.
 
 use everturn_wire::{Chunk, Message, Role};
 
 use super::script::Position;
 
-/// How the orchestrator introduces a summary, and in it the user's message if that was cut off.
+/// The orchestrator's introduction of a summary, and in it the user's message if that was cut off.
 const INTRODUCED: &str = "[Summary of the conversation so far";
 const VERBATIM: &str = "The user's current request, verbatim:\n";
 
-/// How a summary begins.
+/// The prefix of a summary.
 const SPOKEN: &str = "spoken: ";
 
 /// The headings of a transcript.
 const USER: &str = "[user]";
 const SUMMARY: &str = "[summary of what came before]";
 
-/// Whether a summary is asked for.
+/// Whether the request asks for a summary.
 pub(super) fn is_asked(messages: &[Message]) -> bool {
     messages.first().is_some_and(|message| message.role == Role::System)
 }
 
-/// The place up to which a summary is asked for, as that of a conversation of its own, and the summary.
+/// Returns the position up to which a summary is requested, like that of a separate conversation, and the summary.
 pub(super) fn asked(messages: &[Message]) -> Option<(Position, String)> {
     let [_, asked] = messages else { return None };
     let Some(Chunk::Text { text }) = asked.iter().next() else { return None };
@@ -29,7 +29,7 @@ pub(super) fn asked(messages: &[Message]) -> Option<(Position, String)> {
     Some(((format!("{said}.summary"), spoken), summary))
 }
 
-/// The last thing that the user said in a transcript, and how often the model spoke since.
+/// Returns the last user message in a transcript, and the number of assistant messages since.
 fn transcript(text: &str) -> Option<Position> {
     let (mut said, mut spoken, mut was_model) = (None, 0, false);
     let mut lines = text.lines();
@@ -53,13 +53,13 @@ fn transcript(text: &str) -> Option<Position> {
     Some((said?, spoken))
 }
 
-/// `spoken: 2 since c0.t1`
+/// Parses `spoken: 2 since c0.t1`.
 fn parse(line: &str) -> Option<(usize, String)> {
     let (count, since) = line.strip_prefix(SPOKEN)?.split_once(" since ")?;
     Some((count.parse().ok()?, since.to_owned()))
 }
 
-/// The place at which a summary leaves off, where it is all that is left of what the user said.
+/// Returns the position at the end of a summary, if it is all that is left of the user's messages.
 pub(super) fn left_off(text: &str) -> Option<Position> {
     text.strip_prefix(INTRODUCED)?;
     let (_, said) = text.split_once(VERBATIM)?;

@@ -1,8 +1,8 @@
-//! What happened in worlds, counted: so that a test can see that what it is about did happen.
+//! Counts what happened in worlds, so that tests can check that their subject occurred.
 
 use std::collections::BTreeMap;
 
-/// How often what happened.
+/// Counts by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally(BTreeMap<&'static str, u64>);
 
@@ -11,19 +11,19 @@ impl Tally {
         *self.0.entry(what).or_default() += 1;
     }
 
-    /// How often that happened.
+    /// Returns how often something happened.
     pub fn of(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or(0)
     }
 
-    /// Adds what happened elsewhere.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         for (what, times) in &other.0 {
             *self.0.entry(what).or_default() += times;
         }
     }
 
-    /// All of it, by name.
+    /// Iterates over all counts, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.0.iter().map(|(what, times)| (*what, *times))
     }

@@ -1,4 +1,4 @@
-//! The tools of a world: their effects are counted, and outlive the process.
+//! The tools of a world. Their effects are counted, and outlive the process.
 
 use std::{
     collections::HashMap,
@@ -18,16 +18,16 @@ use super::{
     model::Model,
 };
 
-/// How often each call was started, by its turn, step and id.
+/// The number of starts of each call, by turn, step and id.
 pub(super) type Started = Arc<Mutex<HashMap<(String, u32, String), usize>>>;
 
 /// A tool.
 pub(super) struct Counted {
     pub(super) name: &'static str,
     pub(super) is_idempotent: bool,
-    /// Its calls need approval.
+    /// Whether its calls need approval.
     pub(super) asks: bool,
-    /// Tools may start before the model's terminal event.
+    /// Whether tools may start before the model's terminal event.
     pub(super) eager: bool,
     pub(super) started: Started,
     pub(super) model: Model,
@@ -35,7 +35,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Its effect, and whether it may have it.
+    /// Records the effect, and checks that it is allowed.
     fn start(&self, call: &Invocation) {
         let mut pages = self.model.book.pages();
         let turn = pages.name(call.turn_id.as_str());

@@ -1,17 +1,17 @@
-//! A conversation as someone sees it: assembled from events, or read from the history.
+//! Views of a conversation: assembled from events, or read from the history.
 
 use everturn_wire::{AgentEvent, Chunk, EventBody, Role, StoredChunk};
 
-/// What a crash leaves of a call that may have had its effect.
+/// The result of a call that may have had its effect before a crash.
 const BY_CRASH: &str = "(tool failed: interrupted by a restart";
-/// What an end of the turn leaves of a call that was shown but is not in the history.
+/// The result of a call that was shown but is not in the history, because the turn ended.
 const BY_THE_END: &str = "(tool failed: interrupted, the turn ended";
 
-/// One thing in a conversation.
+/// An item of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     User(String),
-    /// What a model is sent in place of older messages.
+    /// Replaces older messages in requests.
     Summary(String),
     Text(String),
     Thinking(String),
@@ -25,7 +25,7 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// Its place within a step, as the history has it.
+    /// Returns the order within a step, as in the history.
     fn rank(&self) -> u8 {
         match self {
             Self::User(_) | Self::Summary(_) => 0,
@@ -54,15 +54,15 @@ impl Item {
     }
 }
 
-/// A conversation as a client shows it, event by event. A client that drops what is taken back.
+/// A conversation as a client displays it, event by event, discarding what is withdrawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct View {
     turns: Vec<Vec<Step>>,
-    /// Turns whose end was told.
+    /// Number of turns whose end was received.
     pub(super) sealed: usize,
 }
 
-/// What is shown of a step.
+/// The displayed part of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Step {
     items: Vec<Item>,
@@ -101,7 +101,7 @@ impl View {
         }
     }
 
-    /// All of it in the order of a history, without what watchers alone are told.
+    /// Returns the items in the order of a history, without what only watchers are told.
     pub(super) fn items(&self, history: &[Item]) -> Vec<Item> {
         let mut all = Vec::new();
         for step in self.turns.iter().flatten() {
@@ -130,7 +130,7 @@ impl View {
         }
     }
 
-    /// The step of that id in the running turn; a step begins with the first thing that is shown of it.
+    /// Returns the step with this id in the running turn, and creates it if necessary.
     fn step(&mut self, id: &str) -> Option<&mut Step> {
         let number: usize = id.rsplit('#').next()?.parse().ok()?;
         let turn = self.turns.last_mut()?;
@@ -141,7 +141,7 @@ impl View {
     }
 }
 
-/// The items of a history, each step's results in the order of their ids.
+/// Returns the items of a history, with each step's results in the order of their ids.
 pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
     let mut items = Vec::new();
     for StoredChunk { role, chunk, .. } in chunks {
@@ -165,15 +165,15 @@ pub(super) fn history(chunks: &[StoredChunk]) -> Vec<Item> {
     steps.flat_map(|step| settled(step.to_vec())).collect()
 }
 
-/// A step in the order of a history.
+/// Returns a step in the order of a history.
 fn settled(mut step: Vec<Item>) -> Vec<Item> {
     let results = |item: &Item| if item.rank() == 3 { item.call_id().map(str::to_owned) } else { None };
     step.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| results(a).cmp(&results(b))));
     step
 }
 
-/// Whether a history is what it would have been without a crash: but for calls that a crash interrupted, after which it is
-/// summarized elsewhere, and for what a budget had left.
+/// Whether a history equals that of the undisturbed world, except for calls interrupted by a crash, summaries at other
+/// positions after that, and effects of the remaining budget.
 pub(super) fn is_as_calm(found: &[Item], calm: &[Item]) -> bool {
     let is_interrupted = interrupted(found) > 0;
     let counts = |item: &&Item| !is_interrupted || !matches!(item, Item::Summary(_));
@@ -189,7 +189,7 @@ pub(super) fn is_as_calm(found: &[Item], calm: &[Item]) -> bool {
     found.len() == calm.len() && found.into_iter().zip(calm).all(same)
 }
 
-/// How many calls a crash interrupted.
+/// Returns the number of calls interrupted by a crash.
 pub(super) fn interrupted(items: &[Item]) -> usize {
     let by_crash =
         |item: &&Item| matches!(item, Item::Result { content, .. } if content.starts_with(BY_CRASH));

@@ -1,4 +1,4 @@
-//! What is known of waits: none is shorter than the provider's hint, none longer than was decided.
+//! Checks waits: none is shorter than the provider's hint, and none longer than decided.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,26 @@ use everturn_wire::ConversationId;
 
 use super::book::Time;
 
-/// How much later than decided a call may come, in milliseconds: many may be due at once, and the timer has a pace.
+/// How much later than decided a call may come, in milliseconds: many may be due at once, and the timer limits its
+/// rate.
 const LATE_MS: u64 = 1_000;
-/// So often the timer looks at its clock, in milliseconds: a suspend is noticed by then.
+/// Interval at which the timer checks its clock, in milliseconds. A suspend is noticed by then.
 const LOOK_MS: u64 = 60_000;
 
-/// The last failure of each conversation that can pass, and the wait after it.
+/// The last transient failure of each conversation, and the wait after it.
 #[derive(Default)]
 pub(super) struct Waits(HashMap<ConversationId, Failed>);
 
-/// A provider call failed in a way that can pass.
+/// A transient failure of a provider call.
 struct Failed {
-    /// Of which place in the script; that of another conversation is not known.
+    /// Its position in the script; `None` for a failure of another conversation.
     place: Option<(String, usize)>,
     at: u64,
     life: usize,
     hint_ms: u64,
-    /// The wait that is durable.
+    /// The durable wait.
     decided_ms: Option<u64>,
-    /// It may end early.
+    /// Whether it may end early.
     skipped: bool,
 }
 
@@ -35,7 +36,7 @@ impl Waits {
         self.0.insert(id.clone(), failed);
     }
 
-    /// A wait became durable.
+    /// Records a wait that became durable.
     pub(super) fn decided(&mut self, id: &ConversationId, now: u64, decided_ms: u64) -> Result<(), String> {
         let Some(failed) = self.0.get_mut(id) else {
             return Err(format!("{id} waits though nothing failed"));
@@ -51,27 +52,27 @@ impl Waits {
         }
     }
 
-    /// A wait became durable that another conversation learnt of: nothing of this one failed.
+    /// Records a durable wait caused by another conversation; no call of this one failed.
     pub(super) fn shared(&mut self, id: &ConversationId, time: &Time, decided_ms: u64) {
         let place = self.0.remove(id).and_then(|failed| failed.place);
         let (at, life, decided_ms) = (time.now(), time.life, Some(decided_ms));
-        // It ends early when the target answers somebody else.
+        // It ends early if the target answers another turn.
         self.0.insert(id.clone(), Failed { place, at, life, hint_ms: 0, decided_ms, skipped: true });
     }
 
-    /// The turn is sealed: the next call is of another turn, which owes nothing to this wait.
+    /// Forgets the wait of a sealed turn: the next call belongs to another turn.
     pub(super) fn sealed(&mut self, id: &ConversationId) {
         self.0.remove(id);
     }
 
-    /// Someone skips the wait.
+    /// Records that somebody skips the wait.
     pub(super) fn skipped(&mut self, id: &ConversationId) {
         if let Some(failed) = self.0.get_mut(id) {
             failed.skipped = true;
         }
     }
 
-    /// A call comes. Says whether it ends a wait.
+    /// Records a call. Returns whether it ends a wait.
     pub(super) fn asked(
         &mut self,
         id: &ConversationId,
@@ -86,7 +87,7 @@ impl Waits {
         let now = time.now();
         let was_unsaved = time.unsaved.is_some_and(|unsaved| unsaved >= failed.at);
         let Some(decided_ms) = failed.decided_ms else {
-            // The process may have ended before it was decided, or the journal failed.
+            // The process may have ended before the decision, or the journal failed.
             let same = failed.life == time.life && !was_unsaved;
             return if same { Err(format!("{id}: asked again without a wait")) } else { Ok(false) };
         };
@@ -95,14 +96,14 @@ impl Waits {
             return Err(format!("{id}: waited {waited} ms, {decided_ms} ms were decided"));
         }
         let due = if time.set_back > 0 {
-            // What is left is not known any more: at worst it begins anew with the process.
+            // The rest is unknown; at worst the wait starts again with the process.
             failed.at.max(time.life_began) + decided_ms
         } else {
             (failed.at + decided_ms).max(time.life_began)
         };
-        // Nobody could come while the machine was suspended, and the timer looks only now and then.
+        // Nothing could run while the machine was suspended, and the timer checks only at intervals.
         let due = time.woke_up.map_or(due, |woke_up| due.max(woke_up) + LOOK_MS);
-        // A turn that could not be saved is tried again later, and how much later depends on how many there are.
+        // A turn that could not be saved is tried again later, after a delay that depends on how many there are.
         if now > due + LATE_MS && !was_unsaved {
             return Err(format!("{id}: asked at {now}, due was {due} (decided: {decided_ms} ms)"));
         }

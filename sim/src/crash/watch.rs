@@ -1,4 +1,4 @@
-//! Someone who watches a conversation through all processes, and comes back with a cursor.
+//! A client that watches a conversation across all processes, reconnecting with a cursor.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,7 +10,7 @@ use everturn_wire::{AgentEvent, ConversationId};
 
 use super::{book::Book, view::View};
 
-/// Someone who watches. Outlives the processes. Clones are the same one.
+/// A watcher. It outlives the processes. Clones share it.
 #[derive(Clone)]
 pub(super) struct Watcher {
     pub(super) id: ConversationId,
@@ -35,13 +35,13 @@ impl Watcher {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches for as long as the process lives.
+    /// Watches as long as the process runs.
     pub(super) async fn watch(self, orchestrator: Orchestrator) {
         loop {
-            // Some are there at once, some come late, some are slow.
+            // Some connect at once, some late, and some are slow.
             self.pause(&[0, 0, 700, 90_000]).await;
             match self.follow(&orchestrator).await {
-                // There is no such conversation yet.
+                // The conversation does not exist yet.
                 Ok(()) | Err(Error::UnknownConversation { .. }) => {}
                 Err(error) if self.book.excuses(&error) => {}
                 Err(error) => self.book.wrong(format!("{} cannot watch: {error}", self.name)),

@@ -1,4 +1,4 @@
-//! A world: one process after the other, over one journal.
+//! A world: successive processes over one journal.
 
 use std::{
     sync::{Arc, atomic::AtomicU32},
@@ -30,10 +30,10 @@ use super::{
 };
 use crate::WallClock;
 
-/// The retries of a step in every world: more than pass by themselves.
+/// Maximum number of retries of a step in every world: more than transient failures need.
 pub(super) const MAX_RETRIES: u32 = 6;
 
-/// Longer than all that can happen in a world.
+/// Longer than everything that can happen in a world.
 const FOR_EVER: Duration = Duration::from_secs(20 * 24 * 3600);
 
 /// What outlives the processes of a world.
@@ -63,7 +63,7 @@ impl World {
         prompts.map(|(c, prompts)| (ConversationId::from(format!("c{c}")), prompts.as_slice()))
     }
 
-    /// Lets all its processes live. Says how many there were.
+    /// Runs all processes. Returns their number.
     pub(super) fn run(&self) -> usize {
         let mut lives = 0;
         for life in &self.plan.lives {
@@ -76,7 +76,7 @@ impl World {
         lives + 1
     }
 
-    /// One process, from its beginning to its end. Says whether all was done.
+    /// Runs one process. Returns whether everything was done.
     fn live(&self, life: &Life) -> bool {
         let Life { trigger, down_ms, set_back_ms, .. } = *life;
         let Ok(runtime) = runtime() else {
@@ -104,10 +104,10 @@ impl World {
             self.book.end_life(&how, down_ms, set_back);
             done
         })
-        // Whatever still runs is dropped with the runtime, wherever it is.
+        // Whatever still runs is dropped with the runtime.
     }
 
-    /// What the process and those around it do.
+    /// The work of the process and its environment.
     async fn work(&self, fuse: &Fuse, life: &Life) {
         let clock = WallClock::new(self.book.pages().time.wall());
         let orchestrator = self.builder(fuse, life).clock(Arc::new(clock.clone())).build();
@@ -136,7 +136,7 @@ impl World {
             join_all(talks).await;
         };
         futures_util::future::join(all_said(), person.act(&life.deeds)).await;
-        // What was done last may have begun something.
+        // The last action may have begun something.
         all_said().await;
         while !self.all_seen().await {
             sleep(Duration::from_secs(60)).await;
@@ -185,7 +185,7 @@ impl World {
     }
 }
 
-/// A schedule that does not know which turn asks: ids are drawn by chance, and a world must replay to the letter.
+/// A schedule that ignores which turn asks, because turn ids are random, and a world must be reproducible.
 struct Replayed(Exponential);
 
 impl Schedule for Replayed {

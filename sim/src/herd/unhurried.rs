@@ -1,4 +1,4 @@
-//! A store whose calls take no time of a paused clock, however long they really take.
+//! A store whose calls take no virtual time, however long they really take.
 
 use std::{future::Future, sync::Arc};
 
@@ -10,7 +10,7 @@ use everturn_orchestrator::{
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use tokio::{runtime::Handle, task::spawn_blocking};
 
-/// Forwards each call to a thread of the runtime that may block: meanwhile a paused clock does not advance by itself.
+/// Forwards each call to a blocking thread of the runtime, during which a paused clock does not advance.
 pub(super) struct Unhurried<S: ?Sized>(pub(super) Arc<S>);
 
 async fn blocking<T: Send + 'static>(call: impl Future<Output = T> + Send + 'static) -> T {

@@ -1,4 +1,4 @@
-//! The one way to write.
+//! Appending.
 
 use std::pin::pin;
 
@@ -103,7 +103,7 @@ pub(super) async fn is_all_or_nothing_when_dropped(journal: &dyn Journal) {
     let mut version = add(journal, &id, Version(0), commit(0)).await;
     for round in 0..20 {
         let half = commit(0).event(event(round * 3, 1)).event(event(round * 3 + 1, 1));
-        // Polled once, then dropped: it may have happened, or not, or may still happen before the next one.
+        // Polled once, then dropped: the append may have happened, or not, or may still happen before the next one.
         let _ = pin!(journal.append(&id, version, half)).now_or_never();
         loop {
             let at = load(journal, &id).await.version;

@@ -1,4 +1,4 @@
-//! What is asked of all conversations together.
+//! Queries over all conversations.
 
 use everturn_orchestrator::{Commit, Head, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
 use everturn_wire::{Chunk, Role};
@@ -32,7 +32,7 @@ pub(super) async fn lists_conversations_page_by_page(journal: &dyn Journal) {
             assert_eq!(on(journal, page.clone()).await, all[seen..end], "{page:?}");
         }
     }
-    // One that is not listed any more is a place all the same.
+    // A conversation that is no longer listed is still a valid position.
     let after = Some(ListCursor { last_activity_at: Millis(20), id: id("bb") });
     assert_eq!(on(journal, Page { after, limit: None }).await, all[2..]);
 }
@@ -55,7 +55,7 @@ pub(super) async fn renames_for_good(journal: &dyn Journal) {
     assert_eq!(title().await, "first");
     assert!(journal.rename(&id("c"), "renamed".to_owned()).await.expect("it is renamed"));
     assert_eq!(title().await, "renamed");
-    // The writer still has the title and the version that it knew.
+    // The writer continues with the title and version that it knows.
     add(journal, &id("c"), last, Commit::new(titled("first"))).await;
     assert_eq!(title().await, "renamed");
 }
@@ -75,13 +75,13 @@ pub(super) async fn removes_all_of_a_conversation(journal: &dyn Journal) {
     assert!(events(journal, &id("gone"), 0, 10).await.is_empty());
     assert_eq!(journal.unsealed(Millis(u64::MAX)).await.expect("listing succeeds").len(), 1);
     assert_eq!(chunks(journal, &id("stays")).await.len(), 1);
-    // Another of the same name begins anew.
+    // Another conversation with the same name starts from zero.
     add(journal, &id("gone"), Version(0), commit(20)).await;
     assert!(chunks(journal, &id("gone")).await.is_empty());
 }
 
 pub(super) async fn lists_unsealed_turns_by_their_time(journal: &dyn Journal) {
-    // Those of one moment do not come in their order.
+    // Waits with the same end are not in the order of their conversations.
     let waiting = [
         ("later", until(200)),
         ("too", until(100)),
@@ -113,7 +113,7 @@ pub(super) async fn lists_no_turn_that_waits_for_a_person_alone(journal: &dyn Jo
     let listed = [("at once".to_owned(), Wait::Now), ("asks until".to_owned(), given_up)];
     assert_eq!(due(journal, u64::MAX).await, listed);
     assert_eq!(due(journal, 100).await, listed[..1]);
-    // The person answers; and of another turn, a person is asked.
+    // The person answers; in another turn, a person is asked.
     add(journal, &id("asks"), version(journal, "asks").await, commit(0).turn(turn(Wait::Now))).await;
     add(journal, &id("at once"), version(journal, "at once").await, commit(0).turn(turn(person))).await;
     let listed = [("asks".to_owned(), Wait::Now), ("asks until".to_owned(), given_up)];
@@ -129,7 +129,7 @@ async fn due(journal: &dyn Journal, before: u64) -> Vec<(String, Wait)> {
     due.into_iter().map(|(id, wait)| (id.to_string(), wait)).collect()
 }
 
-/// Waits until these moments; 0 = none.
+/// Returns waits until these times; 0 = none.
 fn waits<const N: usize>(all: [(&str, u64); N]) -> [(String, Wait); N] {
     all.map(|(name, at)| (name.to_owned(), if at == 0 { Wait::Now } else { until(at) }))
 }

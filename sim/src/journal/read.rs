@@ -1,4 +1,4 @@
-//! What was written comes back, whole and in part.
+//! Reading: written data is returned, whole and in part.
 
 use everturn_orchestrator::{Commit, Cursor, Head, Journal, Take, Version, Window, kernel::Millis};
 use everturn_wire::{
@@ -105,7 +105,7 @@ pub(super) async fn bounds_windows_by_their_bytes(journal: &dyn Journal) {
         |(seq, length): (u64, usize)| chunk(seq, Role::User, Chunk::Text { text: "é".repeat(length / 2) });
     let chunks = (1..).zip(lengths).map(chunk).collect();
     add(journal, &id, Version(0), Commit { chunks, ..commit(0) }).await;
-    // Around each text there is `{"type":"text","text":""}`.
+    // Each text is wrapped in `{"type":"text","text":""}`.
     let sizes = lengths.map(|length| length + 25);
     for max_bytes in (0..=700).step_by(5) {
         for (take, order) in [(Take::Oldest, [1_u64, 2, 3, 4, 5]), (Take::Newest, [5, 4, 3, 2, 1])] {

@@ -1,4 +1,4 @@
-//! What journals are given in their tests.
+//! Sample data for journals.
 
 use std::sync::Arc;
 
@@ -33,12 +33,12 @@ pub(super) fn chunk(seq: u64, role: Role, chunk: Chunk) -> Arc<StoredChunk> {
     Arc::new(StoredChunk { seq, role, chunk: Arc::new(chunk), supersedes: (seq == 4).then_some(2) })
 }
 
-/// A commit whose head was last active then.
+/// Returns a commit whose head has this time of last activity.
 pub(super) fn commit(last_activity_at: u64) -> Commit {
     Commit::new(head(last_activity_at))
 }
 
-/// An event of `size` cursor places that begins at `start`.
+/// Returns an event of `size` cursor positions that begins at `start`.
 pub(super) fn event(start: u64, size: u64) -> StoredEvent {
     let json = format!(r#"{{"type":"text-delta","delta":"é\n{start}","conversationId":"c","turnId":"t"}}"#);
     StoredEvent {
@@ -65,17 +65,17 @@ pub(super) fn figures(turn: &str) -> TurnMetrics {
     }
 }
 
-/// A wait until then.
+/// Returns a wait until this time.
 pub(super) fn until(at: u64) -> Wait {
     Wait::Until(moment(at))
 }
 
-/// The end of a wait.
+/// Returns the end of a wait.
 pub(super) fn moment(at: u64) -> Moment {
     Moment { at: Millis(at), decided_ms: at / 2 }
 }
 
-/// A turn at rest, with a message in its queue.
+/// Returns a waiting turn with a queued message.
 pub(super) fn turn(wait: Wait) -> TurnRecord {
     let (mut effects, now) = (Effects::new(), Millis(5));
     let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
@@ -88,7 +88,7 @@ pub(super) fn turn(wait: Wait) -> TurnRecord {
     TurnRecord { snapshot: turn.snapshot(), wait, from: Cursor::from_value(3), first_seq: 4, definition }
 }
 
-/// Appends where it must succeed.
+/// Appends, and asserts success.
 pub(super) async fn add(
     journal: &dyn Journal,
     id: &ConversationId,
@@ -98,7 +98,7 @@ pub(super) async fn add(
     journal.append(id, expected, commit).await.expect("an append at the current version succeeds")
 }
 
-/// Loads what must be there.
+/// Loads, and asserts that the conversation exists.
 pub(super) async fn load(journal: &dyn Journal, id: &ConversationId) -> Stored {
     let stored = journal.load(id).await.expect("loading succeeds");
     stored.expect("a conversation with a head is there")

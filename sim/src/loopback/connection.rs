@@ -1,4 +1,4 @@
-//! One connection: requests in, replies out, until one side ends it.
+//! One connection: reads requests and sends replies until one side ends it.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::reply::Ending;
 
 pub(super) async fn serve(mut stream: TcpStream, ledger: Arc<Ledger>) {
     let connected = ledger.connect();
-    // Each write is a packet of its own, as far as the operating system agrees.
+    // Each write should be a separate packet, as far as the operating system allows.
     let _ = stream.set_nodelay(true);
     let mut intake = Intake::default();
     loop {
@@ -31,10 +31,10 @@ pub(super) async fn serve(mut stream: TcpStream, ledger: Arc<Ledger>) {
     }
 }
 
-/// The client hung up.
+/// The client disconnected.
 struct Gone;
 
-/// One request and its reply.
+/// Handles one request and its reply.
 async fn exchange(
     stream: &mut TcpStream,
     intake: &mut Intake,
@@ -71,12 +71,12 @@ async fn exchange(
 async fn hang_up(read: &mut ReadHalf<'_>) {
     let mut next = [0];
     if let Ok(1..) = read.peek(&mut next).await {
-        // It sent its next request early. That it goes away will show when we write.
+        // It sent its next request early. A disconnect will show when we write.
         pending::<()>().await;
     }
 }
 
-/// Ends in order: closing a socket with unread bytes would turn the FIN into an RST.
+/// Closes cleanly, because closing a socket with unread bytes would send RST instead of FIN.
 async fn drain(mut stream: TcpStream) {
     if stream.shutdown().await.is_err() {
         return;

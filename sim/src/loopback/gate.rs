@@ -1,11 +1,11 @@
-//! A gate: the test decides when the next bytes flow.
+//! A gate: the test decides when the next bytes are sent.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// A door that a reply waits at until the test opens it. Clones are the same gate. Once open it stays open; one that is
-/// never opened is a stall for ever.
+/// A gate at which a reply waits until the test opens it. Clones share it. Once open, it stays open; a gate that is
+/// never opened stalls for ever.
 #[derive(Clone, Debug)]
 pub struct Gate {
     open: Arc<watch::Sender<bool>>,
@@ -13,28 +13,28 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     pub fn new() -> Self {
         Self { open: Arc::new(watch::Sender::new(false)), reached: Arc::new(watch::Sender::new(0)) }
     }
 
-    /// Lets everything through that waits here or comes later.
+    /// Opens the gate for all present and future replies.
     pub fn open(&self) {
         self.open.send_replace(true);
     }
 
-    /// Waits until a reply stands at this gate: all bytes before it are written, none after it. Counts passing too, so
-    /// this also returns when the reply has gone through already.
+    /// Waits until a reply has reached this gate: all bytes before it are written, none after it. Also returns if the
+    /// reply has already passed.
     pub async fn reached(&self) {
         self.reached_by(1).await;
     }
 
-    /// As [`Gate::reached`], for the `n`-th reply that comes to this gate.
+    /// Like [`Gate::reached`], for the `n`-th reply at this gate.
     pub async fn reached_by(&self, n: usize) {
         wait(&self.reached, |count| *count >= n).await;
     }
 
-    /// Stands at the gate until it is open.
+    /// Waits at the gate until it is open.
     pub(super) async fn pass(&self) {
         self.reached.send_modify(|count| *count += 1);
         wait(&self.open, |open| *open).await;

@@ -1,4 +1,4 @@
-//! Reads requests off a connection, within bounds.
+//! Reads requests from a connection, with limits.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::Request;
 
-/// The largest request line with headers, in bytes.
+/// Maximum size of the request line and headers, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// The largest body, in bytes.
+/// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// The longest line that announces a chunk, in bytes.
+/// Maximum length of a chunk size line, in bytes.
 const MAX_CHUNK_LINE: usize = 1024;
 
-/// Why no request came.
+/// Why there is no request.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The client is gone.
+    /// The client disconnected.
     Gone,
-    /// What came is answered with this status and these words.
+    /// The request is rejected with this status and text.
     Rejected(u16, &'static str),
 }
 
@@ -29,14 +29,14 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Bytes of one connection that were read and not yet understood.
+/// Bytes of one connection that were read and not parsed yet.
 #[derive(Default)]
 pub(super) struct Intake {
     buffer: BytesMut,
 }
 
 impl Intake {
-    /// The next whole request. Its index is 0: the ledger knows better.
+    /// Reads the next complete request. Its index is 0; the ledger assigns it.
     pub(super) async fn next(
         &mut self,
         read: &mut (impl AsyncRead + Unpin),
@@ -77,7 +77,7 @@ impl Intake {
         }
     }
 
-    /// Takes what comes before `mark`, and drops the mark.
+    /// Reads up to `mark`, and drops the mark.
     async fn until(
         &mut self,
         read: &mut (impl AsyncRead + Unpin),

@@ -1,4 +1,4 @@
-//! What was counted at the socket, and the closure that answers it.
+//! Counts at the socket, and the closure that chooses replies.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,27 +8,27 @@ use tokio::sync::watch;
 
 use super::{Reply, Request};
 
-/// The memory for remembered requests, in bytes; the newest one is always kept.
+/// Memory for kept requests, in bytes. The newest is always kept.
 const MEMORY: usize = 64 * 1024 * 1024;
 
-/// What a server counted so far.
+/// The counts of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections accepted.
     pub connections: usize,
-    /// Connections that neither side has closed yet.
+    /// Connections that neither side has closed.
     pub open: usize,
-    /// Whole requests received.
+    /// Complete requests received.
     pub requests: usize,
-    /// Replies whose client hung up before their end.
+    /// Replies whose client disconnected before their end.
     pub abandoned: usize,
-    /// Requests that were not HTTP/1.1 or larger than 64 KiB of head or 64 MiB of body; answered 400, 413 or 431.
+    /// Requests that were not HTTP/1.1, or exceeded 64 KiB of head or 64 MiB of body. Answered with 400, 413 or 431.
     pub rejected: usize,
 }
 
 type Choose = Box<dyn FnMut(&Request) -> Reply + Send>;
 
-/// Shared by the handle and all connections of one server.
+/// Shared by the handle and all connections of a server.
 pub(super) struct Ledger {
     counts: watch::Sender<Counts>,
     kept: Mutex<Kept>,
@@ -65,7 +65,7 @@ impl Ledger {
         seen.unwrap_or_else(|_| self.counts())
     }
 
-    /// Counts a connection, open until the returned value is dropped.
+    /// Counts a connection as open until the returned value is dropped.
     pub(super) fn connect(self: &Arc<Self>) -> Connected {
         let mut number = 0;
         self.counts.send_modify(|counts| {
@@ -76,7 +76,7 @@ impl Ledger {
         Connected { ledger: Arc::clone(self), number }
     }
 
-    /// Counts a request, gives it its index, and chooses its reply. One at a time, so that both orders are the same.
+    /// Counts a request, assigns its index, and chooses its reply. One at a time, so that both orders are equal.
     pub(super) fn answer(&self, mut request: Request) -> Reply {
         let mut choose = lock(&self.choose);
         request.index = self.counts().requests;
@@ -113,7 +113,7 @@ impl fmt::Debug for Ledger {
 /// An open connection.
 pub(super) struct Connected {
     ledger: Arc<Ledger>,
-    /// Its place among all connections, from 0.
+    /// Its number, from 0.
     pub(super) number: usize,
 }
 
@@ -123,7 +123,7 @@ impl Drop for Connected {
     }
 }
 
-/// A closure that panicked in one test request must not hide the counts from the assertion that follows.
+/// A closure that panicked for one request must not hide the counts from later assertions.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Writes a reply to a socket, stop by stop.
+//! Writes a reply to a socket, piece by piece.
 
 use std::io;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::reply::{Ending, Framing, Head, Reply};
 
-/// What becomes of the connection after a reply; `None` when it can take another request.
+/// What happens to the connection after a reply; `None` if it can take another request.
 pub(super) type After = Option<Ending>;
 
-/// Writes the whole reply, as far as it goes.
+/// Writes the reply, up to its scripted end.
 pub(super) async fn play(reply: &Reply, write: &mut (impl AsyncWrite + Unpin)) -> io::Result<After> {
     for gate in &reply.before_head {
         gate.pass().await;
@@ -40,8 +40,8 @@ pub(super) async fn play(reply: &Reply, write: &mut (impl AsyncWrite + Unpin)) -
     }
 }
 
-/// The body in the ranges that are written one by one. Gates are always between two of them,
-/// so that one behind a cut is never reached.
+/// Returns the ranges of the body that are written separately. Gates are always between two of them, so that one behind
+/// a truncation is never reached.
 fn pieces(reply: &Reply) -> impl Iterator<Item = Range<usize>> {
     let length = reply.body.len();
     let gates = reply.gates.iter().map(|(offset, _)| *offset);
@@ -52,7 +52,7 @@ fn pieces(reply: &Reply) -> impl Iterator<Item = Range<usize>> {
     (1..edges.len()).map(move |n| edges[n - 1]..edges[n])
 }
 
-/// The piece as it goes over the wire, up to the body offset `until`. A chunk that is cut announces its whole size.
+/// Returns the piece as sent, up to the body offset `until`. A truncated chunk announces its full size.
 fn frame(reply: &Reply, piece: &Range<usize>, until: usize) -> Vec<u8> {
     let sent = &reply.body[piece.start..until];
     if reply.framing != Framing::Chunked {
@@ -77,7 +77,7 @@ async fn pass_gates(reply: &Reply, offset: usize) {
     }
 }
 
-/// Between two writes: gives the client a chance to read the first alone, or keeps the pace of a demo.
+/// Between two writes: lets the client read the first one separately, or keeps the pace of a demo.
 async fn pause(reply: &Reply) {
     match reply.pace {
         Some(pace) => tokio::time::sleep(pace).await,
@@ -91,7 +91,7 @@ async fn send(write: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result
 }
 
 fn head_bytes(head: &Head, framing: Framing, length: usize) -> String {
-    // A client reads the number; the words after it are optional and here left out.
+    // Clients read the number; the reason phrase is optional and omitted here.
     let mut text = format!("HTTP/1.1 {} \r\n", head.status);
     for (name, value) in &head.headers {
         text += &format!("{name}: {value}\r\n");

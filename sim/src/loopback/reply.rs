@@ -1,4 +1,4 @@
-//! A reply as data: what is sent, in which pieces, and where it goes wrong.
+//! A reply as data: what is sent, in which pieces, and where it fails.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use bytes::Bytes;
 
 use super::Gate;
 
-/// One scripted answer.
+/// One scripted reply.
 ///
-/// Offsets count bytes of the body as the caller gave it, without chunk framing; one beyond the end means the end.
-/// For [`Reply::raw`] the body is everything on the wire, head included.
+/// Offsets count bytes of the body as given by the caller, without chunk framing; an offset beyond the end means the
+/// end. For [`Reply::raw`], the body is everything sent, including the head.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(super) head: Option<Head>,
     pub(super) framing: Framing,
     pub(super) body: Bytes,
-    /// Offsets where one write ends and the next begins.
+    /// Offsets at which one write ends and the next begins.
     pub(super) splits: Vec<usize>,
     pub(super) gates: Vec<(usize, Gate)>,
     pub(super) before_head: Vec<Gate>,
@@ -35,7 +35,7 @@ pub(super) struct Head {
 pub(super) enum Framing {
     Length,
     Chunked,
-    /// The end of the connection is the end of the body.
+    /// The end of the connection ends the body.
     Close,
 }
 
@@ -48,25 +48,25 @@ pub(super) struct Cut {
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Orderly: the peer reads an end of file.
+    /// Cleanly: the peer reads an end of file.
     Fin,
-    /// Abortive: the peer reads a connection reset.
+    /// Abruptly: the peer reads a connection reset.
     Reset,
 }
 
 impl Reply {
-    /// An empty answer with a content length.
+    /// Creates an empty reply with a content length.
     pub fn status(status: u16) -> Self {
         Self { head: Some(Head { status, headers: Vec::new() }), ..Self::raw("") }.content_length()
     }
 
-    /// An answer with a JSON body.
+    /// Creates a reply with a JSON body.
     pub fn json(status: u16, body: &serde_json::Value) -> Self {
         Self::status(status).header("content-type", "application/json").body(body.to_string())
     }
 
-    /// A 200 with an event stream, chunked. Each part is sent by itself and verbatim: it brings its own `data: ` and
-    /// blank line, or does not.
+    /// Creates a 200 reply with an event stream, chunked. Each part is sent separately and verbatim, so it must contain
+    /// its own `data: ` and blank line, if wanted.
     pub fn sse<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Self {
         let mut body = Vec::new();
         let mut starts = Vec::new();
@@ -78,7 +78,7 @@ impl Reply {
         Self { splits: starts.clone(), parts: starts, ..reply }
     }
 
-    /// Verbatim bytes instead of head and body, then an orderly end of the connection.
+    /// Creates a reply of verbatim bytes instead of head and body, followed by a clean end of the connection.
     pub fn raw(wire: impl Into<Bytes>) -> Self {
         Self {
             head: None,
@@ -93,12 +93,12 @@ impl Reply {
         }
     }
 
-    /// Closes the connection in order (FIN) instead of answering.
+    /// Closes the connection cleanly (FIN) without a reply.
     pub fn hang_up() -> Self {
         Self::raw("")
     }
 
-    /// Resets the connection (RST) instead of answering.
+    /// Resets the connection (RST) without a reply.
     pub fn reset() -> Self {
         Self::raw("").reset_at(0)
     }
@@ -121,32 +121,32 @@ impl Reply {
         self
     }
 
-    /// Replaces the body; it is sent in one write unless split.
+    /// Replaces the body. It is sent in one write unless split.
     #[must_use]
     pub fn body(self, body: impl Into<Bytes>) -> Self {
         Self { body: body.into(), splits: Vec::new(), parts: Vec::new(), ..self }
     }
 
-    /// Announces the length of the body; the connection stays usable after it.
+    /// Sends a content length, so that the connection can be reused.
     #[must_use]
     pub fn content_length(self) -> Self {
         Self { framing: Framing::Length, ..self }
     }
 
-    /// Sends each piece as a chunk of its own, so that a client meets the pieces as they were cut even where the
-    /// operating system joined them.
+    /// Sends each piece as a separate chunk, so that a client sees the pieces as they were split even if the operating
+    /// system joins them.
     #[must_use]
     pub fn chunked(self) -> Self {
         Self { framing: Framing::Chunked, ..self }
     }
 
-    /// Ends the body with the connection: the client cannot tell a cut from the end.
+    /// Ends the body with the connection, so that the client cannot distinguish a truncation from the end.
     #[must_use]
     pub fn close_delimited(self) -> Self {
         Self { framing: Framing::Close, ..self }
     }
 
-    /// Makes every `size` bytes a write of their own, besides the splits there are. 0 changes nothing.
+    /// Splits the body into writes of `size` bytes, in addition to existing splits. 0 has no effect.
     #[must_use]
     pub fn split_every(self, size: usize) -> Self {
         let length = self.body.len();
@@ -154,62 +154,61 @@ impl Reply {
         self.split_at(offsets.filter(|_| size > 0))
     }
 
-    /// Begins a new write at each of these offsets, besides the splits there are.
+    /// Splits the body at these offsets, in addition to existing splits.
     #[must_use]
     pub fn split_at(mut self, offsets: impl IntoIterator<Item = usize>) -> Self {
         self.splits.extend(offsets);
         self
     }
 
-    /// Sends the body in one write, whatever was split before.
+    /// Sends the body in one write, and removes all splits.
     #[must_use]
     pub fn unsplit(self) -> Self {
         Self { splits: Vec::new(), ..self }
     }
 
-    /// Ends the connection in order (FIN) after that many bytes of the body, and before the mark that ends a chunked
-    /// one.
+    /// Closes the connection cleanly (FIN) after this many bytes of the body, without the end marker of a chunked body.
     #[must_use]
     pub fn cut_at(self, offset: usize) -> Self {
         Self { cut: Some(Cut { at: offset, how: Ending::Fin }), ..self }
     }
 
-    /// Resets the connection (RST) after that many bytes of the body, and before the mark that ends a chunked one.
-    /// The client can still read what reached its socket before.
+    /// Resets the connection (RST) after this many bytes of the body, without the end marker of a chunked body. The
+    /// client can still read what reached its socket before.
     #[must_use]
     pub fn reset_at(self, offset: usize) -> Self {
         Self { cut: Some(Cut { at: offset, how: Ending::Reset }), ..self }
     }
 
-    /// Sends nothing from that offset on until the gate is open; the socket stays open. May be given several times.
+    /// Sends nothing from this offset on until the gate is open. The socket stays open. Can be used repeatedly.
     #[must_use]
     pub fn stall_at(mut self, offset: usize, gate: &Gate) -> Self {
         self.gates.push((offset, gate.clone()));
         self
     }
 
-    /// As [`Reply::stall_at`], at the beginning of the `n`-th part given to [`Reply::sse`], from 0; where there is no
-    /// such part, at the end of the body.
+    /// Like [`Reply::stall_at`], at the start of the `n`-th part given to [`Reply::sse`], from 0; without such a part,
+    /// at the end of the body.
     #[must_use]
     pub fn stall_before(self, n: usize, gate: &Gate) -> Self {
         let offset = self.parts.get(n).copied().unwrap_or(usize::MAX);
         self.stall_at(offset, gate)
     }
 
-    /// Sends not even the head until the gate is open.
+    /// Sends nothing, not even the head, until the gate is open.
     #[must_use]
     pub fn hold(mut self, gate: &Gate) -> Self {
         self.before_head.push(gate.clone());
         self
     }
 
-    /// Waits that long in real time before every write but the first. For demos; tests use gates.
+    /// Waits this long in real time before every write except the first. For demos; tests use gates.
     #[must_use]
     pub fn paced(self, pause: Duration) -> Self {
         Self { pace: Some(pause), ..self }
     }
 
-    /// The body, for its length and for what a client should have received.
+    /// Returns the body, for its length and for what a client should have received.
     pub fn body_bytes(&self) -> &Bytes {
         &self.body
     }

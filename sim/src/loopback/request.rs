@@ -1,13 +1,13 @@
-//! One request as it came over the socket.
+//! A request as received over the socket.
 
 use bytes::Bytes;
 
-/// A whole request, head and body.
+/// A complete request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its place among all requests of the server, from 0.
+    /// Its index among all requests of the server, from 0.
     pub index: usize,
-    /// The connection it came on, from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
     /// The method, as sent.
     pub method: String,
@@ -20,16 +20,16 @@ pub struct Request {
 }
 
 impl Request {
-    /// The first header of that name, whatever its case.
+    /// Returns the first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// Returns an error if it is not JSON.
     pub fn json(&self) -> serde_json::Result<serde_json::Value> {
         serde_json::from_slice(&self.body)
     }
@@ -39,7 +39,7 @@ impl Request {
         self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
     }
 
-    /// Roughly the memory it holds, in bytes.
+    /// Returns its approximate memory, in bytes.
     pub(super) fn weight(&self) -> usize {
         let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
         size_of::<Self>() + self.method.len() + self.path.len() + headers + self.body.len()

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use super::*;
 use crate::chat;
 
-/// A client without a library: what it reads is what was on the wire.
+/// A client without a library, which reads exactly what was sent.
 struct Client {
     stream: TcpStream,
     read: BytesMut,
@@ -24,7 +24,7 @@ impl Client {
         self.send(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
     }
 
-    /// Reads until what was read ends with the mark, and takes it.
+    /// Reads up to and including the mark.
     async fn until(&mut self, mark: &str) -> String {
         while !self.read.ends_with(mark.as_bytes()) {
             assert_ne!(self.stream.read_buf(&mut self.read).await.unwrap(), 0, "ended before {mark:?}");
@@ -32,7 +32,7 @@ impl Client {
         String::from_utf8(self.read.split().to_vec()).unwrap()
     }
 
-    /// Reads to the end of the connection: what came, and the error that ended it, if one did.
+    /// Reads to the end of the connection. Returns the data, and the error that ended it, if any.
     async fn rest(&mut self) -> (String, Option<io::ErrorKind>) {
         let error = loop {
             match self.stream.read_buf(&mut self.read).await {
@@ -44,7 +44,7 @@ impl Client {
         (String::from_utf8_lossy(&self.read.split()).into_owned(), error)
     }
 
-    /// One request on a connection of its own, and all that came back.
+    /// Sends one request on its own connection, and returns everything received.
     async fn once(server: &Loopback) -> (String, Option<io::ErrorKind>) {
         let mut client = Self::connect(server).await;
         client.get("/").await;
@@ -52,7 +52,7 @@ impl Client {
     }
 }
 
-/// What follows the head.
+/// Returns what follows the head.
 fn body(wire: &str) -> &str {
     wire.split_once("\r\n\r\n").map_or("no head", |(_, body)| body)
 }
@@ -84,7 +84,7 @@ async fn requests_are_counted_with_all_they_carry() {
 }
 
 #[tokio::test]
-async fn a_script_goes_in_order_over_connections_and_repeats_its_last() {
+async fn a_script_runs_in_order_across_connections_and_repeats_its_last_reply() {
     let server = Loopback::start([500, 429, 200].map(|status| Reply::status(status).close_delimited())).await;
     let mut seen = Vec::new();
     for _ in 0..4 {
@@ -94,7 +94,7 @@ async fn a_script_goes_in_order_over_connections_and_repeats_its_last() {
 }
 
 #[tokio::test]
-async fn an_empty_script_says_so() {
+async fn an_empty_script_is_reported() {
     let server = Loopback::start([]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -179,7 +179,7 @@ async fn a_connection_can_end_before_the_head() {
 }
 
 #[tokio::test]
-async fn a_hang_up_is_no_reset_though_the_client_sent_more() {
+async fn a_hang_up_is_not_a_reset_even_if_the_client_sent_more() {
     let gate = Gate::new();
     let server = Loopback::start([Reply::hang_up().stall_at(0, &gate)]).await;
     let mut client = Client::connect(&server).await;
@@ -200,7 +200,7 @@ async fn raw_bytes_are_sent_verbatim() {
 }
 
 #[tokio::test]
-async fn every_byte_can_be_a_chunk_of_its_own() {
+async fn every_byte_can_be_a_separate_chunk() {
     let server = Loopback::start([Reply::sse(["é", "b"]).split_every(1)]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -211,9 +211,9 @@ async fn every_byte_can_be_a_chunk_of_its_own() {
     assert!(wire.ends_with(b"\r\n\r\n1\r\n\xc3\r\n1\r\n\xa9\r\n1\r\nb\r\n0\r\n\r\n"), "{wire:?}");
 }
 
-/// Between two writes the client is given its turn, so a split is a read of its own.
+/// Between two writes, the client gets a chance to run, so a split is a separate read.
 #[tokio::test]
-async fn a_split_is_met_as_a_read_of_its_own() {
+async fn a_split_arrives_as_a_separate_read() {
     let server = Loopback::start([Reply::raw("abcdef").split_at([1, 4])]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -273,7 +273,7 @@ async fn a_gate_behind_the_cut_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_is_noticed_while_the_reply_stalls() {
+async fn a_client_that_disconnects_is_noticed_while_the_reply_stalls() {
     let server = Loopback::start([Reply::status(200).hold(&Gate::new())]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -285,7 +285,7 @@ async fn a_client_that_goes_away_is_noticed_while_the_reply_stalls() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_after_the_end_abandoned_nothing() {
+async fn a_client_that_disconnects_after_the_end_abandoned_nothing() {
     let server = Loopback::start([chat::text(["a"]).reply()]).await;
     let mut client = Client::connect(&server).await;
     client.get("/").await;
@@ -295,7 +295,7 @@ async fn a_client_that_goes_away_after_the_end_abandoned_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_or_too_large_is_refused() {
+async fn invalid_and_oversized_requests_are_rejected() {
     let line = "GET / HTTP/1.1\r\n";
     let cases = [
         ("nonsense\r\n\r\n".to_owned(), "400"),
@@ -318,7 +318,7 @@ async fn what_is_no_request_or_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn dropping_the_server_ends_everything() {
+async fn dropping_the_server_closes_everything() {
     let server = Loopback::start([Reply::status(200).body("hello").stall_at(2, &Gate::new())]).await;
     let address = server.address();
     let mut client = Client::connect(&server).await;

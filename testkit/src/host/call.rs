@@ -11,7 +11,7 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
 use crate::{Beat, Clock, Fact, Log, crash::Crash};
 
-/// Plays these beats. The process may end before each of them, and at the end.
+/// Plays these beats. The process may end before each of them, and after the last.
 pub(super) fn play(
     op: Op,
     beats: Vec<Beat>,
@@ -41,7 +41,7 @@ pub(super) fn play(
     Once { stream: stream.boxed(), over: false }
 }
 
-/// A stream that may not be polled after its end or its terminal event.
+/// A stream that panics if polled after its end or its terminal event.
 struct Once {
     stream: BoxStream<'static, StreamEvent>,
     over: bool,

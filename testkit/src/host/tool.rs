@@ -8,7 +8,7 @@ use everturn_wire::OutputStream;
 use super::{Printed, let_others_look};
 use crate::{Clock, Fact, Log, Tool, crash::Crash};
 
-/// A tool that runs; when it is gone, that is noted.
+/// A running tool. Records its end when dropped.
 pub(super) struct Running {
     clock: Clock,
     log: Log,

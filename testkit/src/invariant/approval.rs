@@ -1,4 +1,4 @@
-//! Who allowed a call before it started.
+//! A call that must be checked starts only if it was allowed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ type Call = (StepId, String);
 pub(super) struct Approvals {
     /// The tools whose calls are checked.
     checked: HashSet<String>,
-    /// Requests and reviews without an end.
+    /// Requests and reviews that have not ended.
     open: HashSet<Call>,
     /// The latest verdict on each call.
     verdicts: HashMap<Call, Verdict>,

@@ -5,26 +5,26 @@ use everturn_wire::{Failure, RetryOutcome, RetryPhase, RetryState};
 
 use super::Violation;
 
-/// The kernel schedules no longer wait, whatever is asked for: about 143,000 years.
+/// Maximum wait that the kernel schedules: about 143,000 years.
 const LONGEST_WAIT_MS: u64 = 1 << 52;
 
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     budget: Budget,
-    /// Text, reasoning or a tool call was shown of the current attempt.
+    /// Whether content of the current attempt was shown.
     has_content: bool,
-    /// Retries scheduled in this step, and the sum of their waits.
+    /// Number of retries scheduled in this step, and the sum of their waits.
     retries: u32,
     waited_ms: u64,
-    /// Whether it was not yet told that the series of retries is over.
+    /// Whether the end of the series of retries has not been published yet.
     is_open: bool,
-    /// Whether the last retry that was scheduled still waits.
+    /// Whether the last scheduled retry is still waiting.
     is_waiting: bool,
-    /// Whether the end may be told once more: the answer that ended the series was dropped.
+    /// Whether the end may be published again, because the answer that ended the series was discarded.
     may_end_again: bool,
-    /// What the provider asked for when the current call failed.
+    /// The provider's hint when the current call failed.
     hint_ms: Option<u64>,
-    /// Whether another target is asked since then, of which the hint says nothing.
+    /// Whether another target was chosen since then, to which the hint does not apply.
     has_moved: bool,
     due: Due,
 }
@@ -32,10 +32,10 @@ pub(super) struct Chain {
 /// When the next call may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// Nothing is waited for.
+    /// No wait is scheduled.
     Now,
     At(Millis),
-    /// Someone asked for it earlier, or the clock was set.
+    /// A person requested it earlier, or the clock was set.
     AnyTime,
 }
 
@@ -59,12 +59,12 @@ impl Chain {
         self.hint_ms = failure.hint_ms;
     }
 
-    /// Another target is asked from now on.
+    /// Handles a switch to another target.
     pub(super) fn moved(&mut self) {
         self.has_moved = true;
     }
 
-    /// A retry was told. A clamped one may come before the hint is over.
+    /// Handles a scheduled retry. A clamped one may come before the hint expires.
     pub(super) fn scheduled(
         &mut self,
         attempt: u32,
@@ -75,12 +75,12 @@ impl Chain {
     ) -> Result<(), Violation> {
         ensure!(!self.has_content, "a retry after content");
         let expected = self.retries;
-        ensure!(attempt == expected, "retry {attempt} where retry {expected} of this step was next");
+        ensure!(attempt == expected, "retry {attempt}, expected retry {expected} of this step");
         ensure!(!self.is_waiting, "a retry while one waits");
         let hint_ms = self.hint_ms.filter(|_| !clamped && !self.has_moved).unwrap_or(0).min(LONGEST_WAIT_MS);
         ensure!(delay_ms >= hint_ms, "a wait of {delay_ms} ms after a hint of {hint_ms} ms");
         let Some(next_at) = next_at else {
-            return Err(Violation::new("a retry does not say when it will be".into()));
+            return Err(Violation::new("a retry without its time".into()));
         };
         self.retries += 1;
         if is_charged {
@@ -98,20 +98,20 @@ impl Chain {
         Ok(())
     }
 
-    /// A sleep begins.
+    /// Handles the start of a sleep.
     pub(super) fn slept(&self, at: Millis, ms: u64) -> Result<(), Violation> {
         match self.due {
             Due::Now => Err(Violation::new(format!("{ms} ms are slept, though no retry was told"))),
             Due::At(due) => {
                 let left = due.since(at);
-                ensure!(ms == left, "{ms} ms are slept where {left} ms are left of the wait that was told");
+                ensure!(ms == left, "sleeps {ms} ms, but {left} ms of the published wait are left");
                 Ok(())
             }
             Due::AnyTime => Ok(()),
         }
     }
 
-    /// Somebody said "retry now".
+    /// Handles "retry now".
     pub(super) fn hurried(&mut self) {
         self.any_time();
     }
@@ -126,7 +126,7 @@ impl Chain {
         }
     }
 
-    /// The wait is told to be over.
+    /// Handles the published end of a wait.
     pub(super) fn asking(&mut self, retry: Option<&RetryState>) -> Result<(), Violation> {
         let Some(retry) = retry else {
             return Err(Violation::new("a turn tells its status only for its retries".into()));
@@ -137,38 +137,38 @@ impl Chain {
         );
         ensure!(self.is_waiting, "the end of a wait that had not begun");
         let last = self.retries.saturating_sub(1);
-        ensure!(retry.attempt == last, "retry {} is made where {last} was scheduled last", retry.attempt);
+        ensure!(retry.attempt == last, "retry {} was made, but {last} was scheduled last", retry.attempt);
         self.is_waiting = false;
         Ok(())
     }
 
-    /// A provider call starts.
+    /// Handles the start of a provider call.
     pub(super) fn called(&mut self, at: Millis) -> Result<(), Violation> {
         if let Due::At(due) = self.due {
-            ensure!(at >= due, "the provider is asked {} ms before the wait is over", due.since(at));
+            ensure!(at >= due, "the provider is called {} ms before the wait ends", due.since(at));
         }
         (self.due, self.hint_ms, self.has_moved) = (Due::Now, None, false);
         Ok(())
     }
 
     pub(super) fn content(&mut self) -> Result<(), Violation> {
-        ensure!(!self.is_open && !self.is_waiting, "content before the end of the retries was told");
+        ensure!(!self.is_open && !self.is_waiting, "content before the end of the retries was published");
         self.has_content = true;
         Ok(())
     }
 
-    /// The series was told to be over.
+    /// Handles the published end of a series.
     pub(super) fn ended(&mut self, attempts: u32, outcome: RetryOutcome) -> Result<(), Violation> {
-        // A wait that is too long is told also before the first retry, and after content.
+        // A wait that is too long is also published before the first retry, and after content.
         let is_first = outcome == RetryOutcome::TooLong;
         ensure!(self.is_open || self.may_end_again || is_first, "the end of retries that had not begun");
         let made = self.retries - u32::from(self.is_waiting);
-        ensure!(attempts == made, "{attempts} retries are told to have been made, {made} were");
+        ensure!(attempts == made, "{attempts} retries were published, but {made} were made");
         (self.is_open, self.is_waiting, self.may_end_again) = (false, false, false);
         Ok(())
     }
 
-    /// What was shown of this step is dropped.
+    /// Handles a rewind of the step.
     pub(super) fn rewind(&mut self) {
         self.may_end_again = self.retries > 0;
         self.has_content = false;
@@ -179,14 +179,14 @@ impl Chain {
         self.waited_ms = 0;
     }
 
-    /// The step asks for something else: its retries are counted anew, its waits are not.
+    /// Starts a new series of retries within the step. Waits are still added up.
     pub(super) fn new_series(&mut self) {
         (self.has_content, self.may_end_again, self.is_waiting) = (false, false, false);
         self.retries = 0;
     }
 
     pub(super) fn end(&self) -> Result<(), Violation> {
-        ensure!(!self.is_open, "a series of retries was never told to be over");
+        ensure!(!self.is_open, "the end of a series of retries was never published");
         Ok(())
     }
 }

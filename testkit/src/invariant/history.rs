@@ -1,4 +1,4 @@
-//! What a provider is sent.
+//! The history sent to providers.
 
 use everturn_wire::{Chunk, Role, StepId};
 
@@ -9,19 +9,19 @@ pub(super) struct History {
     pub(super) text: String,
     pub(super) thinking: String,
     pub(super) errors: u32,
-    /// Calls of the last message that have no result yet.
+    /// Calls of the last message without a result.
     open: Vec<(StepId, String)>,
     answered: Vec<(StepId, String)>,
     prompted: bool,
 }
 
 impl History {
-    /// There is a history from before this turn, which ends in a prompt.
+    /// Accepts an earlier history that ends with a prompt.
     pub(super) fn goes_on(&mut self) {
         self.prompted = true;
     }
 
-    /// Whether every call has its result; if not, what has not.
+    /// Returns the calls without a result as an error.
     pub(super) fn is_complete(&self) -> Result<(), String> {
         let open = &self.open;
         if open.is_empty() { Ok(()) } else { Err(format!("unanswered tool calls: {open:?}")) }
@@ -64,7 +64,7 @@ impl History {
             }
             (Role::User, Chunk::Text { text }) => {
                 ensure!(!text.is_empty(), "an empty message is kept");
-                ensure!(!text.starts_with("TURN-FAILED"), "guidance as the user's words: {text}");
+                ensure!(!text.starts_with("TURN-FAILED"), "guidance saved as the user's text: {text}");
                 self.prompted = true;
             }
             (Role::User, Chunk::Image { .. }) => self.prompted = true,

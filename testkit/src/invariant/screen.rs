@@ -1,4 +1,4 @@
-//! What a client shows.
+//! What a client displays.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use everturn_wire::{EventBody, StepId};
 
 use super::{History, Violation};
 
-/// What is on a client's screen, and what of it is older than the current step.
+/// The content of a client's screen, and the part of it that precedes the current step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen {
     shown: Shown,
@@ -17,7 +17,7 @@ pub(super) struct Screen {
 struct Shown {
     text: String,
     thinking: String,
-    /// The calls, and whether each has its result.
+    /// The calls, and whether each has a result.
     calls: HashMap<(StepId, String), bool>,
 }
 
@@ -44,7 +44,7 @@ impl Screen {
                 let call = (step_id.clone(), tool_call_id.clone());
                 self.older.calls.entry(call.clone()).and_modify(|answered| *answered = true);
                 let answered = self.shown.calls.insert(call, true);
-                ensure!(answered == Some(false), "not the one result of a call: {tool_call_id}");
+                ensure!(answered == Some(false), "a second or unexpected result of a call: {tool_call_id}");
             }
             EventBody::StepComplete { .. } => self.older = self.shown.clone(),
             EventBody::StepRewound { .. } => self.shown = self.older.clone(),
@@ -53,7 +53,7 @@ impl Screen {
         Ok(())
     }
 
-    /// At the end of the turn it is what was kept.
+    /// Checks that at the end of the turn, the shown content is the kept content.
     pub(super) fn end(&self, history: &History) -> Result<(), Violation> {
         let Shown { text, thinking, calls } = &self.shown;
         let open: Vec<_> = calls.iter().filter(|(_, answered)| !**answered).map(|(call, _)| call).collect();

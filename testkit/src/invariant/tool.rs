@@ -14,12 +14,12 @@ pub(super) struct Tools {
     eager: bool,
     idempotent: Vec<String>,
     running: u32,
-    /// The turn was saved since the last call, or since the last tool was gone.
+    /// Whether the turn was saved since the last call, and since the last tool ended.
     is_saved: bool,
-    /// The stream of the last call has ended.
+    /// Whether the stream of the last call has ended.
     stream_ended: bool,
     restarts: u32,
-    /// Each call that was run, with the restarts before that.
+    /// Each call that was run, with the number of restarts before it.
     started: HashMap<(u32, String), u32>,
 }
 
@@ -50,7 +50,7 @@ impl Tools {
                 ensure!(self.running == 0, "{} tools outlive their process", self.running);
                 self.restarts += 1;
             }
-            // What a running turn is told by its host after a crash that it has lived through.
+            // Sent by a host after a crash that the turn survived.
             Fact::Heard(Input::Recover) => self.restarts += 1,
             Fact::Ran { step, id, name } => self.run(*step, id, name)?,
             _ => {}

@@ -1,4 +1,4 @@
-//! What a turn may be told.
+//! Inputs of a turn.
 
 use everturn_kernel::{Answer, Input};
 use everturn_wire::{OutputStream, QueuedMessage};
@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{any_call_id, any_event, any_failure, any_op, any_review_answer, any_tool_answer};
 
-/// Any input at all, most of which do not fit the turn's phase: for tests of the machine alone.
+/// Any input. Most do not fit the turn's phase. For tests of the turn alone.
 pub fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         3 => (any_op(), any_event()).prop_map(|(op, event)| Input::Provider(op, event)),
@@ -40,7 +40,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
     .boxed()
 }
 
-/// What people say, and when, in milliseconds after the start: up to four times in the first minute.
+/// Inputs from people, with their time in milliseconds after the start: up to four in the first minute.
 pub fn any_outside() -> impl Strategy<Value = Vec<(u64, Input)>> {
     let input = prop_oneof![
         2 => Just(Input::RetryNow),
@@ -57,7 +57,7 @@ pub fn any_outside() -> impl Strategy<Value = Vec<(u64, Input)>> {
     })
 }
 
-/// A message for the next tool-result boundary, which may be empty, or its taking back.
+/// A steering message, possibly empty, or its cancellation.
 fn any_steering() -> impl Strategy<Value = Input> {
     prop_oneof![
         3 => ("[mn]", "[a-b]{0,2}")

@@ -10,15 +10,15 @@ use super::{
 };
 use crate::{Beat, Nap, Person, Script, Tool, beat};
 
-/// A script of up to four steps, each of up to three attempts: failures with and without hints, answers that are empty,
-/// cut or malformed, tool calls, people who stop, steer or skip a wait, sleeps that end early, waits that are parked. It
-/// always comes to an end.
+/// A script of up to four steps with up to three attempts each: failures with and without hints, empty, truncated or
+/// malformed answers, tool calls, people who stop, steer or skip a wait, sleeps that end early, and parked waits. The
+/// turn always ends.
 pub fn any_script() -> impl Strategy<Value = Script> {
     (any_calm_script(), any_outside(), any_nap(), prop::bool::weighted(0.2))
         .prop_map(|(script, outside, nap, parks)| Script { outside, nap, parks, ..script })
 }
 
-/// [`any_script`] without people: whole sleeps, nothing said from outside, nothing parked.
+/// [`any_script`] without disturbances: full sleeps, no inputs from outside, no parking.
 pub fn any_calm_script() -> impl Strategy<Value = Script> {
     let attempts = vec(prop_oneof![3 => any_refusal(), 1 => any_attempt()], 0..3);
     let step = (attempts, any_attempt()).prop_map(|(mut attempts, last)| {
@@ -29,19 +29,19 @@ pub fn any_calm_script() -> impl Strategy<Value = Script> {
         attempts.push(last);
         attempts
     });
-    // Boxed, as strategies are moved by value and the stack of a debug build is small.
+    // Boxed because strategies are moved by value, and the stack of a debug build is small.
     let (summaries, step) = (summaries.boxed(), step.boxed());
     let story = (any_settings(), vec(step, 1..4), summaries, any_checks());
     story.prop_map(|(mut settings, mut steps, summaries, checked)| {
         let Checked { checks, reviewer, person } = checked;
-        // A deadline by the clock says little here: most would be over before the script begins.
+        // Most deadlines would be over before the script begins.
         settings.budget = Budget { deadline: None, ..settings.budget };
         steps.push(vec![vec![beat::text("end"), beat::finish(FinishReason::Stop)]]);
         Script { settings, steps, summaries, tools: tools(), checks, reviewer, person, ..Script::default() }
     })
 }
 
-/// What is checked, and by whom. Every check comes to its end.
+/// What is checked, and by whom. Every check ends.
 #[derive(Clone, Debug)]
 struct Checked {
     checks: Vec<(String, Check)>,
@@ -60,7 +60,7 @@ fn any_checks() -> impl Strategy<Value = Checked> {
     })
 }
 
-/// What a model does in one attempt: up to five pieces with pauses, then an end, a failure or a cut.
+/// One attempt of a model: up to five beats with pauses, then an end, a failure or a truncation.
 pub fn any_attempt() -> impl Strategy<Value = Vec<Beat>> {
     let piece = prop_oneof![
         4 => any_progress().prop_map(Beat::Say),
@@ -77,7 +77,7 @@ pub fn any_attempt() -> impl Strategy<Value = Vec<Beat>> {
     })
 }
 
-/// What a model does that is asked for a summary.
+/// One attempt of a model to make a summary.
 fn any_summary_attempt() -> impl Strategy<Value = Vec<Beat>> {
     prop_oneof![
         4 => any_summary().prop_map(|summary| vec![Beat::Wait(20), Beat::Say(summary)]),
@@ -87,7 +87,7 @@ fn any_summary_attempt() -> impl Strategy<Value = Vec<Beat>> {
     .boxed()
 }
 
-/// A sleep that ends: whole, or early.
+/// A sleep that ends, on time or early.
 pub fn any_nap() -> impl Strategy<Value = Nap> {
     prop_oneof![Just(Nap::Whole), Just(Nap::Half)]
 }

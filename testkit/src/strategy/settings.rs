@@ -1,4 +1,4 @@
-//! Settings, schedules and moments.
+//! Settings, schedules and times.
 
 use everturn_kernel::{AfterContent, Budget, Compaction, Millis, ReportRule, Settings, Target};
 use proptest::{collection::vec, option, prelude::*};
@@ -7,8 +7,8 @@ use crate::{Delays, START};
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Settings with small bounds, so that scripts meet them. `again` is the one idempotent tool. For the budget see
-/// [`any_budget`], for the targets [`any_targets`].
+/// Settings with small limits, so that scripts reach them. `again` is the only idempotent tool. For budgets see
+/// [`any_budget`], for targets [`any_targets`].
 pub fn any_settings() -> impl Strategy<Value = Settings> {
     let bounds = (option::weighted(0.3, 0..4u32), 0..4u32, any::<bool>(), 0..4u32);
     let after_content = prop_oneof![Just(AfterContent::Keep), Just(AfterContent::Rewind)];
@@ -38,7 +38,7 @@ pub fn any_settings() -> impl Strategy<Value = Settings> {
     )
 }
 
-/// No targets by name, or up to four of two credentials and three models, each once.
+/// No named targets, or up to four different ones of two credentials and three models.
 pub fn any_targets() -> impl Strategy<Value = Vec<Target>> {
     let target = (0..2usize, 0..3usize)
         .prop_map(|(credential, model)| Target::new(["work", "home"][credential], ["a", "b", "c"][model]));
@@ -60,13 +60,13 @@ pub fn any_budget() -> impl Strategy<Value = Budget> {
         .prop_map(|(max_wait_ms, deadline)| Budget { max_wait_ms, deadline })
 }
 
-/// Up to four waits of up to a minute, now and then one beyond any number.
+/// Up to four waits of up to a minute, occasionally an extremely long one.
 pub fn any_delays() -> impl Strategy<Value = Delays> {
     let wait = prop_oneof![6 => 0..60_000u64, 1 => Just(u64::MAX)];
     vec(wait, 0..5).prop_map(Delays::new)
 }
 
-/// A moment soon after [`START`]; now and then an hour off, or at either end of time.
+/// A time shortly after [`START`], occasionally an hour off, or at either end of the range.
 pub fn any_moment() -> impl Strategy<Value = Millis> {
     prop_oneof![
         4 => (0..200_000u64).prop_map(|ms| START.plus(ms)),

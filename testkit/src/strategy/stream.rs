@@ -1,4 +1,4 @@
-//! What a provider and a tool may say.
+//! Events of providers and answers of tools.
 
 use everturn_kernel::{
     Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Op, RequestQuota,
@@ -7,8 +7,8 @@ use everturn_kernel::{
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 use proptest::{option, prelude::*};
 
-/// A diagnosed failure of any category. Most can pass; about half have a hint, nearly always of up to 90 s, now and then
-/// one beyond any number.
+/// A diagnosed failure of any category. Most are retryable. About half have a hint, usually of up to 90 s, occasionally
+/// an extremely long one.
 pub fn any_failure() -> impl Strategy<Value = Failure> {
     let category = prop_oneof![
         Just(Category::RateLimited),
@@ -30,7 +30,7 @@ pub fn any_failure() -> impl Strategy<Value = Failure> {
     })
 }
 
-/// Anything that a provider's stream may yield, its end included.
+/// Any event of a provider's stream, including its end.
 pub fn any_event() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
         12 => any_progress(),
@@ -43,26 +43,26 @@ pub fn any_event() -> impl Strategy<Value = StreamEvent> {
     .boxed()
 }
 
-/// A summary, which may be empty.
+/// A summary, possibly empty.
 pub fn any_summary() -> impl Strategy<Value = StreamEvent> {
     ("[s ]{0,3}", 0..9u64)
         .prop_map(|(text, keeps_from)| StreamEvent::Summary(Box::new(Summary { text, keeps_from })))
 }
 
-/// A call that is put off for up to a minute; now and then beyond any number.
+/// A hold of up to a minute, occasionally an extremely long one.
 pub fn any_hold() -> impl Strategy<Value = Hold> {
     let wait = prop_oneof![8 => 0..60_000u64, 1 => Just(u64::MAX)];
     (any_failure(), wait, any::<bool>(), any::<bool>())
         .prop_map(|(failure, wait_ms, shared, in_budget)| Hold { failure, wait_ms, shared, in_budget })
 }
 
-/// What is left of a limit on requests: any numbers, sensible or not.
+/// The rest of a request quota, with sensible or arbitrary numbers.
 pub fn any_quota() -> impl Strategy<Value = RequestQuota> {
     let numbers = (option::of(any::<u32>()), any::<u32>(), any::<u64>());
     numbers.prop_map(|(limit, remaining, reset_ms)| RequestQuota { limit, remaining, reset_ms })
 }
 
-/// Anything that a provider's stream may yield but its end. Texts may be empty, calls may share their ids.
+/// Any event of a provider's stream except its end. Texts may be empty, and calls may share ids.
 pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
         4 => "[a-c ]{0,3}".prop_map(StreamEvent::Text),
@@ -86,8 +86,8 @@ fn any_silence() -> impl Strategy<Value = Silence> {
     })
 }
 
-/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)), `nothing`, which is no tool, or a report.
-/// Its arguments may be malformed.
+/// A call of `read`, `slow`, `again` (the tools of [`any_script`](super::any_script)), `nothing` (which does not
+/// exist), or a report. Its arguments may be malformed.
 pub fn any_tool_call() -> impl Strategy<Value = ToolCall> {
     let arguments = prop_oneof![
         3 => (0..9u32).prop_map(|n| Arguments::Parsed(Value::from(n))),
@@ -99,7 +99,7 @@ pub fn any_tool_call() -> impl Strategy<Value = ToolCall> {
         .prop_map(|(id, name, arguments, echo)| ToolCall { id, name: name.into(), arguments, echo })
 }
 
-/// What must happen before a call runs: it has an end, by itself or by an answer.
+/// A check that ends by itself or by an answer.
 pub fn any_check() -> impl Strategy<Value = Check> {
     let approval = || option::of(0..40_000u64).prop_map(|within_ms| Approval { reason: None, within_ms });
     prop_oneof![
@@ -109,11 +109,11 @@ pub fn any_check() -> impl Strategy<Value = Check> {
         1 => Just(Check::Refused("(tool failed: denied)".into())),
         1 => Just(Check::Caller),
     ]
-    // Boxed, as strategies are moved by value and the stack of a debug build is small.
+    // Boxed because strategies are moved by value, and the stack of a debug build is small.
     .boxed()
 }
 
-/// What an attempt of a review comes to.
+/// The result of a review attempt.
 pub fn any_review_answer() -> impl Strategy<Value = ReviewAnswer> {
     prop_oneof![
         3 => any::<bool>().prop_map(|allows| ReviewAnswer::Assessed(Assessment { allows, ..Assessment::default() })),
@@ -123,22 +123,22 @@ pub fn any_review_answer() -> impl Strategy<Value = ReviewAnswer> {
     .boxed()
 }
 
-/// What a provider wants back.
+/// Opaque provider data.
 pub fn any_echo() -> impl Strategy<Value = Echo> {
     (0..9u32).prop_map(|n| Echo { origin: "api host".into(), data: n.into() })
 }
 
-/// An id of a call: one of few, so that some meet; it may be empty.
+/// The id of a call: one of few, so that some collide; possibly empty.
 pub fn any_call_id() -> impl Strategy<Value = String> {
     prop_oneof![Just("a"), Just("a"), Just("b"), Just("a-2"), Just("call"), Just("")].prop_map(Into::into)
 }
 
-/// One of the first provider calls.
+/// The id of one of the first provider calls.
 pub fn any_op() -> impl Strategy<Value = Op> {
     (0..3u32, 0..4u32).prop_map(|(step, attempt)| Op { step, attempt })
 }
 
-/// What a tool answers, well or not; it may be empty.
+/// The answer of a tool, successful or not, possibly empty.
 pub fn any_tool_answer() -> impl Strategy<Value = ToolAnswer> {
     (any::<bool>(), "[a-b]{0,2}").prop_map(|(is_error, content)| ToolAnswer {
         content,
@@ -147,7 +147,7 @@ pub fn any_tool_answer() -> impl Strategy<Value = ToolAnswer> {
     })
 }
 
-/// Token counts, now and then the largest there are.
+/// Token counts, occasionally the largest possible.
 pub fn any_usage() -> impl Strategy<Value = Usage> {
     let count = || prop_oneof![8 => 0..100u64, 1 => Just(u64::MAX)];
     (count(), count(), option::of(count())).prop_map(|(input_tokens, output_tokens, cache_read_tokens)| {
@@ -155,7 +155,7 @@ pub fn any_usage() -> impl Strategy<Value = Usage> {
     })
 }
 
-/// Why a model stopped; also in words of the provider's own, some of which mean something else here.
+/// Why a model stopped, including provider-specific words, some of which are reserved here.
 pub fn any_finish_reason() -> impl Strategy<Value = FinishReason> {
     prop_oneof![
         3 => Just(FinishReason::Stop),

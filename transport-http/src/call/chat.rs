@@ -1,4 +1,4 @@
-//! Calls that are answered with events.
+//! Calls that return events.
 
 use axum::{
     extract::State,
@@ -20,14 +20,14 @@ use crate::{
     relay::{self, Format},
 };
 
-/// Names the conversation of a turn that was started.
+/// The header with the conversation of a started turn.
 pub(crate) const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Some proxies gather an answer before they pass it on, unless they are told not to.
+/// Tells proxies not to buffer the response.
 pub(crate) const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
-/// `POST /chat`: starts a turn, or finds the one that the same request began, and follows it to its end.
+/// `POST /chat`: starts a turn, or finds the one that the same request started, and follows it to its end.
 pub(crate) async fn send(
     State(api): State<Api>,
     parameters: Parameters,
@@ -40,7 +40,7 @@ pub(crate) async fn send(
     }
     let request = request.value;
     let extensions = parameters.flag("extensions")?.or(request.extensions).unwrap_or(false);
-    // Before the turn: who is refused has started nothing.
+    // Before the turn, so that a refused request starts nothing.
     let place = api.stream_place()?;
     let started = api.orchestrator.start(start(request, key).trace(trace)).await?;
     let id = started.conversation_id;
@@ -53,7 +53,7 @@ pub(crate) async fn send(
     Ok(response)
 }
 
-/// What a request asks to be started.
+/// Converts the request.
 pub(crate) fn start(request: SendRequest, key: Option<String>) -> StartTurn {
     let parameters = request.parameters();
     let mut start = StartTurn::new(request.message).images(request.images.unwrap_or_default());
@@ -68,7 +68,7 @@ pub(crate) fn start(request: SendRequest, key: Option<String>) -> StartTurn {
     start
 }
 
-/// A request that says more than a message is taken at its word: nothing of it is passed over.
+/// Refuses unknown fields in a request that is more than a plain message.
 fn check_fields(request: &Named<SendRequest>) -> Result<(), Refusal> {
     match request.beyond(&[&SendRequest::PLAIN, &SendRequest::SCOPED]) {
         Some(field) => {
@@ -80,7 +80,7 @@ fn check_fields(request: &Named<SendRequest>) -> Result<(), Refusal> {
     }
 }
 
-/// What the headers of a request say of the turn that it starts.
+/// The headers that concern the turn.
 pub(crate) struct Sent {
     pub(crate) key: Option<String>,
     pub(crate) trace: Option<TraceContext>,
@@ -92,13 +92,13 @@ impl Sent {
     }
 }
 
-/// The trace that a request belongs to.
+/// Returns the trace that a request belongs to.
 fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     TraceContext::read(text("traceparent")?, text("tracestate"))
 }
 
-/// The orchestrator says what a key may be.
+/// Returns the idempotency key. The orchestrator validates it.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let key = keys.next().map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
@@ -108,7 +108,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     }
 }
 
-/// `GET /conversations/{id}/events`: follows a conversation, from turn to turn.
+/// `GET /conversations/{id}/events`: follows a conversation across turns.
 pub(crate) async fn events(
     State(api): State<Api>,
     Conversation(id): Conversation,
@@ -124,7 +124,8 @@ pub(crate) async fn events(
     Ok((headers, relay::body(subscription, format, place)).into_response())
 }
 
-/// Where to go on. The header wins: a browser that reconnects sends the query it began with.
+/// Returns the position to resume from. The header takes precedence, because a browser that reconnects repeats its
+/// original query.
 fn cursor(parameters: &Parameters, headers: &HeaderMap) -> Result<Option<Cursor>, Refusal> {
     let last = headers.get(LAST_EVENT_ID).map(|last| String::from_utf8_lossy(last.as_bytes()));
     let text = match &last {

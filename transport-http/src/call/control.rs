@@ -1,4 +1,4 @@
-//! Calls that tell a conversation what to do.
+//! Calls that control a conversation.
 
 use axum::{Json as Answer, extract::State};
 use everturn_orchestrator::RetryTurn;

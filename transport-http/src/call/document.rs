@@ -1,4 +1,4 @@
-//! Calls that are answered with a document.
+//! Calls that return documents.
 
 use axum::{
     extract::State,

@@ -1,4 +1,4 @@
-//! Calls that read.
+//! Calls that read data.
 
 use axum::{
     Json as Answer,
@@ -18,10 +18,10 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Failed attempts in one answer: some 400 kB at most.
+/// Maximum number of failed attempts in a response: about 400 kB.
 const MOST_ATTEMPTS: usize = 500;
 
-/// Whose conversations are read: people's, or with `hidden=true` those in which a model reviews tool calls.
+/// Selects the conversations: users', or with `hidden=true` those of reviewers.
 fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o Orchestrator, Refusal> {
     match parameters.flag("hidden")? {
         Some(true) => orchestrator.hidden().ok_or_else(|| {
@@ -31,7 +31,7 @@ fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o
     }
 }
 
-/// `GET /conversations`: a page of them, and in `Link` where the next one is.
+/// `GET /conversations`: a page of conversations, with the next page in the `Link` header.
 pub(crate) async fn conversations(
     State(api): State<Api>,
     parameters: Parameters,
@@ -64,7 +64,7 @@ pub(crate) async fn history(
         before_seq: parameters.number("beforeSeq")?,
         limit: Some(asked.unwrap_or(api.limits.chunks)),
         max_bytes: Some(if asked.is_some() { bytes.saturating_mul(4) } else { bytes }),
-        // Who asks for all after a chunk goes on after the last one that is given.
+        // A client that reads everything after a chunk continues from the last chunk received.
         take: if since_seq.is_some() && asked.is_none() { Take::Oldest } else { Take::Newest },
     };
     Ok(Answer(of(&api.orchestrator, &parameters)?.history(&id, window).await?))

@@ -1,4 +1,4 @@
-//! Errors as these clients show them: their text is the message that people see.
+//! Errors as plain text, which these clients show to users.
 
 use axum::{
     http::{
@@ -10,7 +10,7 @@ use axum::{
 
 use crate::refusal::{Refusal, shortened};
 
-/// An answer that is not a success: a status and a text.
+/// An error response with a status and a text.
 #[derive(Debug)]
 pub(crate) struct Plain(StatusCode, String);
 

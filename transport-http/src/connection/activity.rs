@@ -1,4 +1,4 @@
-//! What a connection does right now, and for how long it may.
+//! The phase of a connection, and its deadline.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -9,26 +9,26 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::ConnectionLimits;
 
-/// What a connection does right now.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It was accepted, and nothing has come yet.
+    /// Accepted, but nothing has arrived.
     Silent,
-    /// Some of a request's head has come.
+    /// Part of a request's head has arrived.
     Head,
-    /// The head of a request has come, and its body has not come whole.
+    /// The head has arrived, and the body is incomplete.
     Body,
     /// A request is being answered.
     Answering,
-    /// Its last request was answered.
+    /// The last request was answered.
     Idle,
-    /// It is a WebSocket, which has limits of its own.
+    /// A WebSocket, which has its own limits.
     Upgraded,
-    /// It makes room for another one.
+    /// Being closed to make room for another connection.
     Evicted,
 }
 
-/// What a connection does, since when, and whether its client takes what it is sent.
+/// The phase of a connection, its start, and whether the client accepts what is sent.
 #[derive(Debug)]
 pub(super) struct Activity {
     now: Mutex<Now>,
@@ -39,7 +39,7 @@ pub(super) struct Activity {
 struct Now {
     phase: Phase,
     since: Instant,
-    /// Since when the client has taken nothing of what there is for it.
+    /// Since when the client has accepted nothing of the pending data.
     stalled: Option<Instant>,
 }
 
@@ -59,7 +59,7 @@ impl Activity {
         Self { now: Mutex::new(now), evicted: Notify::new() }
     }
 
-    /// Something came from the client.
+    /// Records that data arrived from the client.
     pub(super) fn heard(&self) {
         let mut now = self.lock();
         if let Phase::Silent | Phase::Idle = now.phase {
@@ -67,7 +67,7 @@ impl Activity {
         }
     }
 
-    /// It does that from now on. `false` when it makes room already, so that nothing may be begun.
+    /// Enters a phase. Returns false if the connection is being evicted, so that nothing may begin.
     pub(super) fn enter(&self, phase: Phase) -> bool {
         let mut now = self.lock();
         if !matches!(now.phase, Phase::Upgraded | Phase::Evicted) {
@@ -76,7 +76,8 @@ impl Activity {
         now.phase != Phase::Evicted
     }
 
-    /// The body of the request has come, or nobody wants the rest of it. `false` when it makes room already.
+    /// Records that the request's body is complete, or that nobody wants the rest. Returns false if the connection is
+    /// being evicted.
     pub(super) fn has_body(&self) -> bool {
         let mut now = self.lock();
         if now.phase == Phase::Body {
@@ -85,18 +86,18 @@ impl Activity {
         now.phase != Phase::Evicted
     }
 
-    /// Whether nothing has come yet, so that nobody waits for anything.
+    /// Whether nothing has arrived yet, so that nobody waits for anything.
     pub(super) fn is_silent(&self) -> bool {
         self.lock().phase == Phase::Silent
     }
 
-    /// The client has taken some of what there is for it, or nothing.
+    /// Records whether the client accepted any of the pending data.
     pub(super) fn sent(&self, some: bool) {
         let mut now = self.lock();
         now.stalled = if some { None } else { now.stalled.or_else(|| Some(Instant::now())) };
     }
 
-    /// When it must be closed unless something happens, and why.
+    /// Returns when the connection must be closed unless something happens, and why.
     pub(super) fn deadline(&self, limits: &ConnectionLimits) -> Option<(Instant, &'static str)> {
         let now = *self.lock();
         let (since, limit, why): (_, Duration, _) = match now.phase {
@@ -105,18 +106,18 @@ impl Activity {
             Phase::Silent => (now.since, limits.head, "silent"),
             Phase::Head => (now.since, limits.head, "head"),
             Phase::Idle => (now.since, limits.idle, "idle"),
-            // The body has limits where it is read, and an answer may take as long as a turn.
+            // The body has limits of its own, and a response may take as long as a turn.
             Phase::Body | Phase::Answering => return None,
         };
         Some((since + limit, why))
     }
 
-    /// How readily it makes room for another one: the least goes first. `None` while it is being served.
+    /// Returns the eviction rank; the lowest goes first. `None` while a request is being served.
     pub(super) fn rank(&self) -> Option<(u8, Instant)> {
         self.lock().rank()
     }
 
-    /// Has it make room for another one. `false` when it is being served, which may have begun since it was ranked.
+    /// Evicts the connection. Returns false if a request is being served, which may have begun since it was ranked.
     pub(super) fn evict(&self) -> bool {
         let mut now = self.lock();
         let may = now.rank().is_some();
@@ -127,7 +128,7 @@ impl Activity {
         may
     }
 
-    /// Waits until it must make room.
+    /// Waits until the connection is evicted.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }

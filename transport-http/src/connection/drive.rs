@@ -1,4 +1,4 @@
-//! Serving one connection, for as long as it may stay.
+//! Serves one connection, within its limits.
 
 use std::{convert::Infallible, future::pending};
 
@@ -25,7 +25,8 @@ use super::{
     watched::{Given, Socket, Taken},
 };
 
-/// Serves one connection until its client leaves, a limit is reached, or the server closes and it is answered.
+/// Serves one connection until its client leaves, a limit is reached, or the server shuts down and the request is
+/// answered.
 pub(super) async fn drive(
     stream: TcpStream,
     seat: Seat,
@@ -41,7 +42,7 @@ pub(super) async fn drive(
         let (head, body) = request.into_parts();
         let answer = Taken::body(body, &activity).map(|body| router.call(Request::from_parts(head, body)));
         async move {
-            // Where it makes room, the request is never begun: it would be cut.
+            // An evicted connection never begins a request, which would be cut off.
             let Some(answer) = answer else { return pending().await };
             let answer = answer.await?;
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -53,7 +54,7 @@ pub(super) async fn drive(
     let socket = TokioIo::new(Socket::new(stream, seat));
     let connection = http1::Builder::new().serve_connection(socket, service).with_upgrades();
     pin!(connection);
-    // What it will do next has a deadline no sooner than this.
+    // The deadline of the next phase is no sooner than this.
     let soonest = limits.head.min(limits.idle).min(limits.send);
     let mut is_closing = false;
     loop {
@@ -61,7 +62,7 @@ pub(super) async fn drive(
         let deadline = activity.deadline(&limits);
         let closed_for = tokio::select! {
             biased;
-            // Before the connection, which could take another request.
+            // Before the connection, which could accept another request.
             () = activity.evicted() => "room",
             ended = &mut connection => {
                 if let Err(error) = ended {

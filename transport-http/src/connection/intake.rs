@@ -1,4 +1,4 @@
-//! Where connections come in.
+//! Accepts connections.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use tokio::{
 
 use super::open::{CLOSED, Open, Seat};
 
-/// How often the same trouble is logged at most.
+/// Minimum interval between two log messages about the same problem.
 const LOG_EVERY: Duration = Duration::from_secs(10);
-/// How long to wait after the system refused a connection: at once it would refuse again.
+/// Wait after the system refused a connection, because it would refuse again at once.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// Where connections come in.
+/// The listener and its limits.
 pub(super) struct Intake {
     listener: TcpListener,
     open: Arc<Open>,
@@ -28,13 +28,13 @@ impl Intake {
         Self { listener, open, logged: None }
     }
 
-    /// The next connection, and its place. May be dropped at any time.
+    /// Returns the next connection with its slot. Cancel-safe.
     pub(super) async fn next(&mut self) -> (TcpStream, Seat) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     if let Some(seat) = self.seat().await {
-                        // The socket may be gone already, which shows when it is used.
+                        // The socket may be closed already, which shows when it is used.
                         let _ = stream.set_nodelay(true);
                         return (stream, seat);
                     }
@@ -44,7 +44,7 @@ impl Intake {
         }
     }
 
-    /// A place for a connection; where there is none, the one that was idle for longest gives its own.
+    /// Reserves a slot; if none is free, evicts the connection that has been idle longest.
     async fn seat(&mut self) -> Option<Seat> {
         if self.open.is_full() {
             let makes_room = self.open.evict();
@@ -72,7 +72,7 @@ impl Intake {
 
     async fn refused(&mut self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-        // The client's doing, and over.
+        // Caused by the client, and over.
         if let ConnectionAborted | ConnectionRefused | ConnectionReset = error.kind() {
             return;
         }
@@ -102,7 +102,7 @@ impl Intake {
     }
 }
 
-/// Whether the process, or the system, has no descriptor left: `EMFILE` and `ENFILE` of Unix, `WSAEMFILE` of Windows.
+/// Whether the process or the system is out of descriptors: `EMFILE` and `ENFILE` of Unix, `WSAEMFILE` of Windows.
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(23 | 24 | 10024))
 }

@@ -1,4 +1,4 @@
-//! All connections that are open.
+//! All open connections.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use super::{ConnectionLimits, activity::Activity};
 const OPEN: &str = "everturn_connections";
 pub(super) const CLOSED: &str = "everturn_connections_closed_total";
 
-/// All connections that are open.
+/// All open connections.
 #[derive(Debug)]
 pub(super) struct Open {
     most: usize,
@@ -23,7 +23,7 @@ pub(super) struct Open {
     all: Mutex<HashMap<u64, Arc<Activity>>>,
 }
 
-/// One connection's place among them; held as long as its socket.
+/// A connection's slot; held as long as its socket.
 #[derive(Debug)]
 pub(super) struct Seat {
     number: u64,
@@ -46,7 +46,7 @@ impl Open {
         self.len() >= self.most
     }
 
-    /// A place for another one. It may be one more than the limit while the one that made room is being closed.
+    /// Reserves a slot. The limit may be exceeded by one while the evicted connection is being closed.
     pub(super) fn seat(self: &Arc<Self>) -> Seat {
         let (number, activity) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(Activity::new()));
         self.lock().insert(number, activity.clone());
@@ -54,7 +54,7 @@ impl Open {
         Seat { number, open: self.clone(), activity }
     }
 
-    /// Has the connection that was idle for longest closed. `false` when all are being served.
+    /// Evicts the connection that has been idle longest. Returns false if all are being served.
     pub(super) fn evict(&self) -> bool {
         let all = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! A socket, and bodies, that tell what their connection does.
+//! A socket and bodies that record their connection's activity.
 
 use std::{
     io::{self, IoSlice},
@@ -19,7 +19,7 @@ use super::{
     open::Seat,
 };
 
-/// A socket. Its place is free when it is dropped, also after an upgrade.
+/// A socket. Its slot is free on drop, also after an upgrade.
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,
@@ -87,7 +87,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// `None` when its connection makes room for another one.
+    /// Returns `None` if the connection is being evicted.
     pub(super) fn body(body: Incoming, activity: &Arc<Activity>) -> Option<Body> {
         if body.is_end_stream() {
             return activity.enter(Phase::Answering).then(Body::empty);
@@ -107,7 +107,7 @@ impl HttpBody for Taken {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         let is_whole = frame.is_none() || self.body.is_end_stream();
         if is_whole && !self.activity.has_body() {
-            // Nothing may begin that would be cut. The connection is dropped, and this with it.
+            // Nothing may begin that would be cut off. The connection is dropped, and this with it.
             return Poll::Pending;
         }
         Poll::Ready(frame)
@@ -128,7 +128,7 @@ impl Drop for Taken {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub(super) struct Given {
     body: Body,
     activity: Arc<Activity>,

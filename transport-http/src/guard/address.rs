@@ -1,4 +1,4 @@
-//! Hosts and origins, as requests name them.
+//! Hosts and origins in requests.
 
 use std::{fmt, net::IpAddr};
 
@@ -12,7 +12,7 @@ pub(super) struct Host {
     port: Option<u16>,
 }
 
-/// Where a page is from, as in the `Origin` header.
+/// The origin of a page, as in the `Origin` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     is_secure: bool,
@@ -34,7 +34,7 @@ impl Host {
         self.port.unwrap_or(usual)
     }
 
-    /// Whether it is this machine for whoever says it.
+    /// Whether the host always refers to the client's own machine.
     pub(super) fn is_loopback(&self) -> bool {
         self.name == "localhost" || self.address().is_some_and(|address| address.to_canonical().is_loopback())
     }
@@ -43,7 +43,7 @@ impl Host {
         self.address().is_some()
     }
 
-    /// Whether it means the other one too: without a port, it means every port.
+    /// Whether it includes the other host. Without a port, it includes every port.
     pub(super) fn covers(&self, other: &Self) -> bool {
         self.name == other.name && (self.port.is_none() || self.port == other.port)
     }
@@ -74,13 +74,13 @@ impl Origin {
         Some(Self { is_secure, name, port: port.unwrap_or(usual_port(is_secure)) })
     }
 
-    /// Whether its pages are those of this host. The scheme is not asked: a proxy may have ended TLS.
+    /// Whether the origin has this host. Ignores the scheme, because a proxy may have terminated TLS.
     pub(super) fn is_at(&self, host: &Host) -> bool {
         self.name == host.name && self.port == host.port_or(usual_port(self.is_secure))
     }
 }
 
-/// As a browser writes it.
+/// Formats the origin like a browser.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "https" } else { "http" };

@@ -1,4 +1,4 @@
-//! The access rules, as they are applied to a request.
+//! The access rules, applied to requests.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::refusal::Refusal;
 
-/// How long a browser may keep what it was told about other origins.
+/// How long a browser may cache a preflight response.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
 
-/// What pages of allowed origins may send: what our calls read, and what OpenAI's SDK adds by itself.
+/// Headers that pages of allowed origins may send: those that our calls read, and those that OpenAI's SDK adds.
 const HEADERS: [&str; 16] = [
     "authorization",
     "content-type",
@@ -41,7 +41,7 @@ const HEADERS: [&str; 16] = [
     "x-stainless-timeout",
 ];
 
-/// The access rules, checked.
+/// The validated access rules.
 pub(super) struct Rules {
     bound: SocketAddr,
     hosts: Vec<Host>,
@@ -64,7 +64,7 @@ impl Rules {
         })
     }
 
-    /// What browsers are told about other origins, where there are any.
+    /// Returns the CORS layer, if other origins are allowed.
     pub(super) fn cors(&self) -> Option<CorsLayer> {
         let origins =
             self.origins.iter().filter_map(|origin| HeaderValue::from_str(&origin.to_string()).ok());
@@ -77,13 +77,13 @@ impl Rules {
         (!self.origins.is_empty()).then_some(cors)
     }
 
-    /// Whether the request is meant for this server, and made by a page that may.
+    /// Checks that the request is for this server, and by an allowed page.
     pub(super) fn check_site(&self, request: &Request) -> Result<(), Refusal> {
         let host = self.host(request)?;
         self.check_origin(&host, request.headers())
     }
 
-    /// Whether the request shows the token, or needs none.
+    /// Whether the request has the token, or needs none.
     pub(super) fn has_token(&self, request: &Request) -> bool {
         let Some(token) = &self.token else { return true };
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -92,7 +92,7 @@ impl Rules {
         is_page || token.is_shown(request.headers())
     }
 
-    /// The host that was asked for, if it is one of ours.
+    /// Returns the requested host if it is accepted.
     fn host(&self, request: &Request) -> Result<Host, Refusal> {
         let mut named = request.headers().get_all(HOST).iter();
         let host = match (named.next(), named.next(), request.uri().authority()) {
@@ -115,16 +115,16 @@ impl Rules {
     }
 
     fn is_ours(&self, host: &Host) -> bool {
-        // An address in numbers cannot be bent to this machine as a name can.
+        // Unlike a name, a numeric address cannot be rebound to this machine.
         let by_itself = host.is_loopback() || (host.is_address() && !self.bound.ip().is_loopback());
         (by_itself && host.port_or(80) == self.bound.port())
             || self.hosts.iter().any(|ours| ours.covers(host))
     }
 
-    /// Whether the request is made by this server's own page, an allowed one, or no page at all.
+    /// Checks that the request is by this server's own page, an allowed one, or not by a page.
     fn check_origin(&self, host: &Host, headers: &HeaderMap) -> Result<(), Refusal> {
         let may = |origin: Origin| origin.is_at(host) || self.origins.contains(&origin);
-        // All of them where there are several: nobody knows which one the browser wrote.
+        // All of them, because if there are several, it is unknown which one the browser wrote.
         let mut named = headers.get_all(ORIGIN).iter();
         let Some(text) = named.find(|text| !text.to_str().ok().and_then(Origin::parse).is_some_and(may))
         else {

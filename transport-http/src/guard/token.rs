@@ -1,4 +1,4 @@
-//! The token that clients must show.
+//! The token required of clients.
 
 use axum::http::{
     HeaderMap,
@@ -9,15 +9,15 @@ use subtle::ConstantTimeEq as _;
 
 const SCHEME: &[u8] = b"bearer ";
 
-/// The token that clients must show, in both forms. Compared in constant time; never shown.
+/// The token in both forms. Compared in constant time, and never displayed.
 pub(super) struct Token {
     plain: String,
-    /// As a WebSocket subprotocol, the one thing that a browser lets a page say when it opens a socket.
+    /// As a WebSocket subprotocol, because a browser lets a page send nothing else when it opens a socket.
     subprotocol: String,
 }
 
 impl Token {
-    /// `None` when a header could not carry it.
+    /// Returns `None` if a header could not carry the token.
     pub(super) fn new(text: &str) -> Option<Self> {
         let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         let subprotocol = format!("bearer.{}", URL_SAFE_NO_PAD.encode(text));

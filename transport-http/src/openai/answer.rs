@@ -19,10 +19,10 @@ use crate::{
     events::{Events, translate},
 };
 
-/// What is there already goes out together, up to so many bytes; none is held back to wait for more.
+/// Maximum number of bytes sent together. Only events that are already available are combined.
 const GATHERED: usize = 16 << 10;
 
-/// A streamed answer. The client sets the pace: an event is taken when there is room for it.
+/// A streamed answer. The client sets the pace: an event is taken only when there is room for it.
 pub(super) struct Answer {
     events: Events,
     chunks: Chunks,
@@ -42,8 +42,8 @@ impl Answer {
         Self { events: Events::of(events), chunks, leaving, heartbeat, _place: place }
     }
 
-    /// The response. Its status is that of the turn where that fails before there is anything to show; else the stream
-    /// begins with the first thing to show, be it that a retry is waited for, or that nothing has happened for a while.
+    /// Returns the response. If the turn fails before there is content, the response has the status of the failure.
+    /// Otherwise, the stream begins with the first content, the first wait for a retry, or a long silence.
     pub(super) async fn response(mut self) -> Result<Response, Refusal> {
         let mut first = Vec::new();
         while first.is_empty() || (self.chunks.failure().is_some() && !self.chunks.is_over()) {
@@ -62,7 +62,7 @@ impl Answer {
         Ok((headers, Body::from_stream(body)).into_response())
     }
 
-    /// What comes next; a comment where nothing does for a while.
+    /// Returns the next bytes: a comment after a long silence.
     async fn gather(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.is_empty() && !self.chunks.is_over() {
@@ -96,10 +96,10 @@ impl Answer {
     }
 }
 
-/// Why an error of a subscription ends the answer; `None`: it does not.
+/// Returns why a subscription error ends the answer; `None` if it does not.
 pub(super) fn ends(error: Error) -> Option<Refusal> {
     match error {
-        // The turn is not over: it goes on when it can be saved again.
+        // The turn is not over, and continues when it can be saved again.
         Error::NotSaved { .. } => None,
         Error::ShuttingDown => {
             let why = "the server is shutting down, and the turn will resume after its restart: a request with the same \

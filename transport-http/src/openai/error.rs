@@ -1,4 +1,4 @@
-//! Errors as the clients of this API read them.
+//! Errors in this API's format.
 
 use axum::{
     Json,
@@ -13,10 +13,10 @@ use everturn_orchestrator::Error;
 
 use crate::refusal;
 
-/// All waiting was done here: a client that asks again by itself would only begin it anew.
+/// Tells clients not to retry, because retrying was done here and would only start again.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// An error as a response.
+/// Converts an error to a response.
 pub(super) fn response(why: &Refusal) -> Response {
     let status = StatusCode::from_u16(why.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(why.body())).into_response();
@@ -29,7 +29,7 @@ pub(super) fn response(why: &Refusal) -> Response {
     response
 }
 
-/// A refusal of the server as such: who is not let in, or asks for what there is not.
+/// Converts a refusal of the server itself, for access control or unknown paths.
 pub(crate) fn refused(why: refusal::Refusal) -> Response {
     response(&of_call(why))
 }

@@ -1,18 +1,18 @@
-//! What becomes of a turn whose client leaves.
+//! Handles clients that disconnect.
 
 use everturn_orchestrator::{Orchestrator, Started};
 use tokio::runtime::Handle;
 
-/// Stops a turn when it is dropped, unless the turn has ended by then.
+/// Stops a turn on drop, unless the turn has ended by then.
 pub(super) struct Leaving(Option<(Orchestrator, Started)>);
 
 impl Leaving {
-    /// `stops`: whether the turn is to be stopped at all.
+    /// Creates the handle. `stops`: whether to stop the turn at all.
     pub(super) fn of(orchestrator: &Orchestrator, started: &Started, stops: bool) -> Self {
         Self(stops.then(|| (orchestrator.clone(), started.clone())))
     }
 
-    /// The client has all that it can have.
+    /// The client has received everything.
     pub(super) fn is_served(&mut self) {
         self.0 = None;
     }
@@ -21,11 +21,11 @@ impl Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         let Some((orchestrator, started)) = self.0.take() else { return };
-        // Without a runtime nothing runs that could be stopped.
+        // Without a runtime, no turn is running.
         let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn(async move {
             let Started { conversation_id, turn_id, .. } = &started;
-            // A conversation may have gone on to its next turn.
+            // The conversation may be in its next turn.
             let turn = orchestrator.turn(conversation_id, turn_id).await;
             if turn.is_ok_and(|turn| turn.reason.is_none())
                 && let Err(error) = orchestrator.stop(conversation_id).await

@@ -10,7 +10,7 @@ use everturn_orchestrator::Subscription;
 use super::{Leaving, answer::ends};
 use crate::events::{Events, translate};
 
-/// Waits until the turn has ended, however long that takes.
+/// Waits for the end of the turn, however long that takes.
 pub(super) async fn answer(
     events: Subscription,
     mut completion: Completion,

@@ -1,4 +1,4 @@
-//! AG-UI at `/ag-ui`, and what CopilotKit asks for below `/copilotkit`.
+//! AG-UI at `/ag-ui`, and CopilotKit's routes below `/copilotkit`.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ fn input(messages: &Value) -> Value {
     json!({ "threadId": "my thread", "runId": "r", "protocolVersion": "1.0", "messages": messages, "tools": [], "context": [] })
 }
 
-/// Asks, in a task of its own: the answer may wait for the test.
+/// Sends a request in its own task, because the answer may wait for the test.
 fn ask(world: &World, path: &'static str, body: Value) -> JoinHandle<Answer> {
     let address = world.address;
     tokio::spawn(async move { post(address, path, body).await })
 }
 
-/// The events of a whole run.
+/// Returns the events of a whole run.
 async fn events(answer: Answer) -> Vec<Value> {
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(answer.header("content-type"), "text/event-stream");
@@ -88,13 +88,13 @@ async fn a_message_is_answered_and_kept_under_the_clients_own_id() {
     assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User more"]);
     asked.answer("More.");
     assert_eq!(text(&events(asking.await.unwrap()).await), "More.");
-    // The message after that answer is known: it is answered again, with other words if it has some.
+    // The message after that answer is known, so it is answered again, or edited.
     let asking = ask(&world, RUN, input(&json!([user("hi"), answer, user("less")])));
     let asked = world.call().await;
     assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User less"]);
     asked.answer("Less.");
     assert_eq!(text(&events(asking.await.unwrap()).await), "Less.");
-    // A client that sends its last message alone adds to the conversation.
+    // A client that sends only its last message adds to the conversation.
     let asking = ask(&world, RUN, input(&json!([user("alone")])));
     let asked = world.call().await;
     assert_eq!(asked.said().len(), 5);
@@ -231,7 +231,7 @@ async fn interrupts_are_answered_by_another_run() {
         body["resume"] = answers.iter().map(entry).collect();
         body
     };
-    // One is denied: the turn still waits for the other, and an unknown one changes nothing.
+    // One is denied. The turn still waits for the other, and an unknown one changes nothing.
     let told =
         events(post(world.address, RUN, resume(&[(ids[0], false), (&json!("none"), true)])).await).await;
     let results: Vec<_> = told.iter().filter(|event| event["type"] == "TOOL_CALL_RESULT").collect();

@@ -1,4 +1,4 @@
-//! Requests for approval, read and answered by calls.
+//! Requests for approval over HTTP.
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
@@ -55,7 +55,7 @@ fn calls(call: &Call, ids: &[&str]) {
     call.tell(StreamEvent::Finished(FinishReason::ToolCalls));
 }
 
-/// A turn of conversation `c` that waits for a person, and the stream of its events.
+/// Creates a turn of conversation `c` that waits for a person, and returns the stream of its events.
 async fn asked(world: &mut World, message: Value) -> Answer {
     let mut stream = post(world.address, "/chat", message).await;
     calls(&world.call().await, &["a"]);
@@ -93,7 +93,7 @@ async fn a_request_is_read_answered_once_and_revoked() {
         assert_eq!(told.status, StatusCode::OK);
         assert_eq!(told.json().await, json!({ "conversationId": "c", "answered": answered }));
     }
-    // The next call of the tool asks nobody.
+    // The next call of the tool needs no approval.
     calls(&world.call().await, &["b"]);
     world.call().await.answer("Done");
     let events = stream.text().await;

@@ -1,4 +1,4 @@
-//! Answering a user message again, and moving a turn that waits.
+//! Answering a user message again, and moving a waiting turn.
 
 use everturn_wire::Value;
 use hyper::StatusCode;

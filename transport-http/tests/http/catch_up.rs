@@ -21,7 +21,7 @@ use crate::{
     world::World,
 };
 
-/// A journal in memory that answers after a while, with so many events at once, and counts how often they are read.
+/// A slow journal in memory that returns at most `at_once` events per read, and counts the reads.
 struct Counting {
     inner: MemoryJournal,
     at_once: usize,

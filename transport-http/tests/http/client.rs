@@ -9,16 +9,16 @@ use hyper::{HeaderMap, Method, Request, StatusCode, client::conn::http1, header:
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// An answer whose body has yet to come.
+/// A response whose body has not been read yet.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     body: BodyDataStream,
-    /// Of the body, what was not taken yet.
+    /// Received bytes of the body that were not taken yet.
     unread: Vec<u8>,
 }
 
-/// Begins a request; it names the host unless another header does.
+/// Begins a request. It names the host unless another header does.
 pub(crate) fn request(method: Method, address: SocketAddr, path: &str) -> hyper::http::request::Builder {
     Request::builder().method(method).uri(path).header(HOST, address.to_string())
 }
@@ -40,13 +40,13 @@ pub(crate) async fn delete(address: SocketAddr, path: &str) -> Answer {
     call(address, request(Method::DELETE, address, path).body(Body::empty()).unwrap()).await
 }
 
-/// Patches with a JSON body.
+/// Sends a PATCH request with a JSON body.
 pub(crate) async fn patch(address: SocketAddr, path: &str, body: Value) -> Answer {
     let request = request(Method::PATCH, address, path).header("content-type", "application/json");
     call(address, request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-/// Posts a JSON body; `Null` is no body.
+/// Sends a POST request with a JSON body; `Null` = no body.
 pub(crate) async fn post(address: SocketAddr, path: &str, body: Value) -> Answer {
     let request = request(Method::POST, address, path);
     let request = match body {
@@ -61,7 +61,7 @@ impl Answer {
         self.headers.get(name).unwrap().to_str().unwrap()
     }
 
-    /// The whole body, which must end.
+    /// Returns the whole body, which must end.
     pub(crate) async fn text(mut self) -> String {
         while self.more().await {}
         String::from_utf8(self.unread).unwrap()
@@ -72,14 +72,14 @@ impl Answer {
         serde_json::from_str(&self.text().await).unwrap()
     }
 
-    /// Why the request was refused.
+    /// Returns the error message of a refusal.
     pub(crate) async fn error(self) -> String {
         assert!(self.status.is_client_error() || self.status.is_server_error(), "{}", self.status);
         let ErrorBody { error } = serde_json::from_value(self.json().await).unwrap();
         error
     }
 
-    /// The body up to and without the next such mark; `None` at its end.
+    /// Returns the body up to, but not including, the next mark; `None` at its end.
     pub(crate) async fn until(&mut self, mark: &str) -> Option<String> {
         loop {
             let found = self.unread.windows(mark.len()).position(|bytes| bytes == mark.as_bytes());
@@ -94,19 +94,19 @@ impl Answer {
         }
     }
 
-    /// The next line of NDJSON.
+    /// Returns the next line of NDJSON.
     pub(crate) async fn line(&mut self) -> Option<String> {
         self.until("\n").await
     }
 
-    /// The next server-sent event: its id and its data.
+    /// Returns the id and data of the next server-sent event.
     pub(crate) async fn event(&mut self) -> (String, String) {
         let event = self.until("\n\n").await.unwrap();
         let (id, data) = event.split_once('\n').unwrap();
         (id.strip_prefix("id: ").unwrap().to_owned(), data.strip_prefix("data: ").unwrap().to_owned())
     }
 
-    /// Whether nothing more comes, and the body has no end.
+    /// Whether the body is truncated here.
     pub(crate) async fn is_cut_off(&mut self) -> bool {
         assert!(self.unread.is_empty(), "{:?}", self.unread);
         matches!(self.body.next().await, Some(Err(_)))

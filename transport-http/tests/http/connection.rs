@@ -1,4 +1,4 @@
-//! Connections that do nothing, and what one is set to.
+//! Idle connections, and socket options.
 
 use axum::{
     Router,
@@ -17,10 +17,10 @@ use tokio::{
 
 use crate::world::still_time;
 
-/// A server with few places and short limits, where `/slow` is answered when the test says so.
+/// A server with few slots and short limits, on which the test decides when `/slow` is answered.
 struct Served {
     address: std::net::SocketAddr,
-    /// Requests to `/slow` that came.
+    /// Requests to `/slow` that arrived.
     came: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
     close: Option<oneshot::Sender<()>>,
     ended: JoinHandle<()>,
@@ -63,7 +63,7 @@ async fn connect(served: &Served) -> TcpStream {
     TcpStream::connect(served.address).await.unwrap()
 }
 
-/// Sends a request over a connection that is kept, and reads the answer.
+/// Sends a request over a persistent connection, and reads the response.
 async fn ask(stream: &mut TcpStream, path: &str) {
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = Vec::new();
@@ -72,9 +72,9 @@ async fn ask(stream: &mut TcpStream, path: &str) {
     }
 }
 
-/// Waits until the server has closed it; nothing but its end may come.
+/// Waits until the server has closed the connection, without further data.
 async fn is_closed(stream: &mut TcpStream) {
-    // A close with something unread is a reset.
+    // Closing with unread data is a reset.
     let rest = stream.read(&mut [0; 64]).await;
     assert!(matches!(rest, Ok(0) | Err(_)), "{rest:?}");
 }
@@ -87,7 +87,7 @@ async fn an_idle_connection_makes_room_for_a_new_one() {
     partial.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
     let mut kept = connect(&served).await;
     ask(&mut kept, "/").await;
-    // The head came after the silent one, and before the other was answered.
+    // The head arrived after the silent connection, and before the other was answered.
     let mut new = Vec::new();
     for idle in [&mut silent, &mut partial, &mut kept] {
         new.push(connect(&served).await);
@@ -132,7 +132,7 @@ async fn what_is_being_answered_never_makes_room() {
     }
 }
 
-/// Lets a second go by, and everyone see it.
+/// Advances the clock by a second, and lets all tasks run.
 async fn second() {
     advance(Duration::from_secs(1)).await;
     for _ in 0..500 {
@@ -140,7 +140,7 @@ async fn second() {
     }
 }
 
-/// After how many seconds it is closed; nothing but its end may come.
+/// Returns after how many seconds the connection is closed, without further data.
 async fn closed_after(stream: &mut TcpStream) -> u64 {
     for seconds in 0..1000 {
         match stream.try_read(&mut [0; 64]) {
@@ -185,7 +185,7 @@ async fn a_client_that_takes_nothing_of_its_answer_is_let_go() {
     let mut stuck = connect(&served).await;
     stuck.write_all(b"GET /endless HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
     stuck.read_exact(&mut [0; 15]).await.unwrap();
-    // Its place is free only when it was let go, as its answer has no end.
+    // Its slot becomes free only when the connection is closed, because its response never ends.
     let mut seconds = 0;
     loop {
         let mut next = connect(&served).await;

@@ -1,4 +1,4 @@
-//! Calls that tell a conversation what to do.
+//! Calls that control a conversation.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 
-/// A turn of conversation `c` that waits for a retry, and the stream of its events.
+/// Creates a turn of conversation `c` that waits for a retry, and returns the stream of its events.
 async fn waiting(world: &mut World) -> Answer {
     let mut stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
     world.call().await.overloaded();
@@ -46,7 +46,7 @@ async fn a_wait_is_seen_and_skipped() {
     let call = world.call().await;
     let expected = json!({ "conversationId": "c", "wasRetrying": false });
     assert_eq!(told(&world, "/conversations/c/retry/now").await, expected);
-    // The chain of retries lasts until something is shown.
+    // The series of retries lasts until something is shown.
     let asking = &status(&world).await["retry"];
     assert_eq!((&asking["phase"], &asking["nextAt"]), (&json!("asking"), &Value::Null));
     assert_eq!((&asking["attempt"], &asking["message"]), (&waiting["attempt"], &waiting["message"]));
@@ -127,7 +127,7 @@ async fn messages_are_queued_and_taken_back() {
     let mut rest = get(world.address, "/conversations/c/events").await;
     call.answer("Sure");
     while !rest.event().await.1.contains("turn-sealed") {}
-    // Nothing runs: it starts at once.
+    // No turn is running, so it starts at once.
     let third = post(world.address, queue, json!({ "text": "three" })).await.json().await;
     assert_eq!(third, json!({ "conversationId": "c", "startedTurn": true, "queue": [] }));
     world.call().await.answer("Yes");

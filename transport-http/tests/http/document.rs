@@ -1,4 +1,4 @@
-//! The documents describe what is served.
+//! The documents match what is served.
 
 use axum::body::Body;
 use everturn_wire::Value;
@@ -45,7 +45,7 @@ async fn every_described_call_is_served_with_its_type() {
                 .replace("{tool}", "t")
                 .replace("{turnId}", turn);
             let method: Method = method.to_uppercase().parse().unwrap();
-            // The other calls are about one that is there.
+            // The other calls are about an existing conversation.
             let deletes = method == Method::DELETE && path == "/conversations/c";
             let path = if deletes { "/conversations/d".to_owned() } else { path };
             let tries_again = method == Method::POST && path.ends_with("/retry");
@@ -63,14 +63,14 @@ async fn every_described_call_is_served_with_its_type() {
             let refusal = match path.as_str() {
                 // The turn ended well.
                 _ if tries_again => Some(StatusCode::CONFLICT),
-                // What a request has in it is described elsewhere.
+                // The request body is described elsewhere.
                 "/v1/chat/completions"
                 | "/api/chat"
                 | "/ag-ui"
                 | "/copilotkit"
                 | "/copilotkit/agent/default/run"
                 | "/copilotkit/agent/default/connect" => Some(StatusCode::BAD_REQUEST),
-                // Nothing runs that could be followed.
+                // No turn is running.
                 "/api/chat/c/stream" => Some(StatusCode::NO_CONTENT),
                 _ => None,
             };

@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access control.
 
 use axum::{body::Body, routing::get};
 use everturn_transport_http::{Access, AccessError, CallLimits, Guard, Metrics, router};
@@ -12,7 +12,7 @@ use crate::{
 };
 
 const TOKEN: &str = "sesame-?/+";
-/// The same in base64url.
+/// The token in base64url.
 const TOKEN_IN_BASE64: &str = "c2VzYW1lLT8vKw";
 
 fn access(bound: &str) -> Access {
@@ -25,7 +25,7 @@ fn access(bound: &str) -> Access {
     }
 }
 
-/// The API, sockets and a page, guarded.
+/// Returns the API, sockets and a page, protected by these rules.
 async fn world(rules: impl FnOnce(&mut Access)) -> World {
     World::serve(|orchestrator, address| {
         let mut access = access(&address.to_string());
@@ -39,7 +39,7 @@ async fn world(rules: impl FnOnce(&mut Access)) -> World {
     .await
 }
 
-/// Asks with these headers only.
+/// Sends a request with only these headers.
 async fn ask(world: &World, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let mut request = request(method.parse::<Method>().unwrap(), world.address, path);
     if headers.iter().any(|(name, _)| *name == "host") {
@@ -84,7 +84,7 @@ async fn only_names_of_this_machine_and_configured_ones_are_hosts() {
                 assert!(!answer.error().await.is_empty());
             }
         }
-        // Whoever watches over the server knows it by other names.
+        // Monitoring may use other names of the server.
         assert_eq!(ask(&world, "GET", "/health", &[("host", &host)]).await.status, 200, "{host:?}");
     }
     let twice = [("host", "localhost"), ("host", "evil.example")];
@@ -173,7 +173,7 @@ async fn browsers_are_told_about_other_origins_only_where_there_are_any() {
     {
         assert!(headers.split(',').any(|header| header == name), "{headers}");
     }
-    // Even that the token is missing can be read.
+    // Even the error about the missing token can be read.
     let answer = ask(&open, "GET", "/models", &[("origin", "https://friend.example")]).await;
     assert_eq!(answer.status, 401);
     assert!(
@@ -257,7 +257,7 @@ async fn a_socket_shows_the_token_as_a_header_or_a_subprotocol() {
             Err((status, _)) => assert_eq!((status.as_u16(), may), (401, false), "{header:?}"),
         }
     }
-    // A browser closes the socket unless it is answered one of the names that it offered.
+    // A browser closes the socket unless the server selects an offered subprotocol.
     let upgrade = [
         ("connection", "upgrade"),
         ("upgrade", "websocket"),

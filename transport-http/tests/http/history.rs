@@ -1,4 +1,4 @@
-//! What is read about conversations.
+//! Reading conversations.
 
 use everturn_transport_http::CallLimits;
 use everturn_wire::Value;
@@ -11,7 +11,7 @@ use crate::{
     world_with,
 };
 
-/// A conversation `c` of six chunks: three questions and their answers.
+/// Creates a conversation `c` of six chunks: three questions and their answers.
 async fn conversation(world: &mut World) {
     for n in 1..=3 {
         let body = json!({ "conversationId": "c", "message": format!("question {n}") });
@@ -94,7 +94,7 @@ async fn conversations_are_listed_with_their_figures() {
     );
 }
 
-/// Where the next page is.
+/// Returns the link to the next page.
 fn next(answer: &Answer) -> Option<String> {
     let link = answer.headers.get("link")?.to_str().unwrap();
     Some(link.strip_prefix('<').unwrap().strip_suffix(r#">; rel="next""#).unwrap().to_owned())
@@ -150,7 +150,7 @@ async fn history_without_a_limit_comes_in_parts() {
     assert_eq!(read("?sinceSeq=0&beforeSeq=5").await, (vec![1, 2, 3, 4], 4, None));
     assert_eq!(read("?sinceSeq=0&limit=2").await, (vec![5, 6], 6, None));
     assert_eq!(read("?limit=5").await, (vec![2, 3, 4, 5, 6], 6, None));
-    // Longer than a whole window: it comes alone, and the reader gets past it.
+    // Longer than a whole window: it is returned alone, and the reader can continue after it.
     let body = json!({ "conversationId": "c", "message": "long ".repeat(1000) });
     let stream = post(world.address, "/chat", body).await;
     world.call().await.answer("Yes");
@@ -174,7 +174,7 @@ async fn history_says_how_its_turns_ended() {
     };
     let all = [(1, 2), (3, 4), (5, 6)].map(|(first, last)| (Some(first), Some(last)));
     assert_eq!(turns("").await, all);
-    // Also those of which only a part is shown.
+    // Including turns that are only partly shown.
     assert_eq!(turns("?sinceSeq=1&beforeSeq=4").await, all[..2]);
     assert_eq!(turns("?limit=1").await, all[2..]);
     assert_eq!(turns("?sinceSeq=6").await, []);

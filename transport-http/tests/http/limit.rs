@@ -1,4 +1,4 @@
-//! What a client may cost, and that it costs nobody else anything.
+//! Limits on a client's resources, and their independence from other clients.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -58,7 +58,7 @@ async fn one_stream_too_many_is_refused_and_starts_nothing() {
     world.call().await.answer("Hello");
     stream.text().await;
     assert_eq!(get(world.address, "/conversations/d/status").await.status, StatusCode::NOT_FOUND);
-    // The place is free again.
+    // The slot is free again.
     while get(world.address, "/conversations/c/events").await.status != StatusCode::OK {}
 }
 
@@ -78,7 +78,7 @@ async fn a_body_too_large_is_refused_announced_or_not() {
     }
 }
 
-/// A body of that length, of which some pieces come at once and the rest never.
+/// Returns a body of this length, of which only these pieces ever arrive.
 fn unfinished(length: usize, pieces: impl IntoIterator<Item = &'static [u8]>) -> Body {
     let pieces: Vec<_> =
         pieces.into_iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece))).collect();
@@ -90,7 +90,7 @@ fn unfinished(length: usize, pieces: impl IntoIterator<Item = &'static [u8]>) ->
 #[tokio::test]
 async fn unfinished_bodies_have_a_bound_together() {
     let world = world_with(CallLimits { bodies: 1000, ..CallLimits::default() }).await;
-    // The first 16 KiB of a body are not counted.
+    // The first 16 KiB of a body do not count.
     const HALF: &[u8] = &[b' '; (16 << 10) + 600];
     let post = async |body| {
         let request =
@@ -98,14 +98,14 @@ async fn unfinished_bodies_have_a_bound_together() {
         call(world.address, request.body(body).unwrap()).await
     };
     let half_of_two = || post(unfinished(2 * HALF.len(), [HALF]));
-    // There is room for either, and not for both.
+    // There is space for either, but not for both.
     let answer = tokio::select! {
         answer = half_of_two() => answer,
         answer = half_of_two() => answer,
     };
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(answer.error().await.contains("try again later"));
-    // The room is given back when a client leaves.
+    // The space is released when a client disconnects.
     loop {
         let whole = json!({ "message": "x".repeat((16 << 10) + 900) }).to_string();
         if post(Body::from(whole)).await.status == StatusCode::OK {
@@ -143,7 +143,7 @@ async fn a_body_that_does_not_come_in_time_is_refused() {
         tokio::time::sleep(std::time::Duration::from_secs(10)).await;
         Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))
     });
-    // One that pauses for ever, and one that never pauses for long and has no end.
+    // One that pauses for ever, and one without long pauses that never ends.
     for body in [unfinished(2000, [&b" "[..]]), Body::from_stream(drops)] {
         let request =
             request(Method::POST, world.address, "/chat").header("content-type", "application/json");

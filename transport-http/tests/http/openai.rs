@@ -23,7 +23,7 @@ fn hi() -> Value {
     json!({ "model": "test/small", "messages": [{ "role": "user", "content": "hi" }] })
 }
 
-/// A request with these fields, too.
+/// Returns a request with these additional fields.
 fn with(fields: Value) -> Value {
     let mut body = hi();
     let Value::Object(fields) = fields else { panic!("{fields}") };
@@ -39,7 +39,7 @@ async fn ask(world: &World, headers: &[(&str, &str)], body: Value) -> Answer {
     call(world.address, request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-/// The error of an answer, which must not be asked for again.
+/// Returns the error of a response, which must tell clients not to retry.
 async fn refused(answer: Answer) -> (u16, Value) {
     assert_eq!(answer.header("x-should-retry"), "false");
     let status = answer.status.as_u16();
@@ -48,7 +48,7 @@ async fn refused(answer: Answer) -> (u16, Value) {
     (status, error)
 }
 
-/// The text of a stream that ended well.
+/// Returns the text of a complete stream.
 fn text(stream: &str) -> String {
     assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
     let data = stream.split("\n\n").filter_map(|event| event.strip_prefix("data: {"));
@@ -198,7 +198,7 @@ async fn who_has_no_token_is_told_as_clients_read_it() {
         request(Method::GET, world.address, "/v1/models/test/large").header("authorization", "Bearer secret");
     let one = call(world.address, one.body(Body::empty()).unwrap()).await.json().await;
     assert_eq!(one["id"], "test/large");
-    // Other calls keep their own words.
+    // Other calls keep their own error format.
     assert!(get(world.address, "/models").await.error().await.contains("token"));
 }
 
@@ -252,7 +252,7 @@ async fn a_request_that_is_sent_again_is_paid_once() {
     asked.text("Hel");
     let mut first = asking.await.unwrap();
     while !first.until("\n\n").await.unwrap().contains("Hel") {}
-    // The client is cut off: the turn goes on, as it can come back.
+    // The client is disconnected. The turn continues, because the client can come back.
     drop(first);
     asked.answer("lo");
     for stream in [true, false] {
@@ -303,7 +303,7 @@ async fn a_named_conversation_is_kept_and_goes_on_without_its_client() {
     while !events.event().await.1.contains("turn-sealed") {}
     let history = get(world.address, "/conversations/c").await.json().await;
     assert_eq!(history["chunks"][1]["chunk"]["text"], "Hello");
-    // What it has already is not added again.
+    // What the conversation already has is not added again.
     let said = json!([hi()["messages"][0], { "role": "assistant", "content": "Hello" }, { "role": "user", "content": "more" }]);
     let asking = tokio::spawn({
         let address = world.address;

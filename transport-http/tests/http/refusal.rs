@@ -1,4 +1,4 @@
-//! Requests that are refused: each with a status, and with an error in our own dialect.
+//! Refused requests: each has a status, and an error in this API's native format.
 
 use axum::body::Body;
 use hyper::Method;

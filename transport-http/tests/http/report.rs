@@ -58,7 +58,7 @@ async fn a_turn_ends_with_the_report_that_its_message_asks_for() {
     let read = get(world.address, &path).await.json().await;
     assert_eq!(read["finalReport"], json!({ "success": true, "report": { "status": "done" } }));
     assert_eq!((&read["turnId"], &read["steps"], &read["reason"]), (&json!(turn), &json!(2), &json!("stop")));
-    // A page of the history says that there is one, and no more.
+    // A page of history only says that there is a report.
     let history = get(world.address, &format!("/conversations/{id}")).await.json().await;
     assert_eq!(history["turns"][0]["finalReport"], json!({ "success": true }));
 }

@@ -108,7 +108,7 @@ async fn a_request_that_is_sent_again_is_the_same_turn() {
     while !first.line().await.unwrap().contains("hel") {}
     let second = keyed(&world, "k-1", body.clone()).await;
     assert_eq!(second.header("x-conversation-id"), first.header("x-conversation-id"));
-    // Nobody but the client that asked first is gone.
+    // Only the client that asked first is gone.
     drop(first);
     asked.answer("lo");
     let text =

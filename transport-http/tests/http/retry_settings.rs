@@ -1,4 +1,4 @@
-//! Retry settings, read and changed by calls.
+//! Reading and changing retry settings.
 
 use everturn_wire::Value;
 use hyper::StatusCode;
@@ -20,7 +20,7 @@ async fn read(world: &World, path: &str) -> Value {
     get(world.address, path).await.json().await
 }
 
-/// Has a turn of conversation `c` fail once; its wait, in milliseconds.
+/// Makes a turn of conversation `c` fail once. Returns its wait, in milliseconds.
 async fn wait(world: &mut World, mut message: Value) -> u64 {
     message["conversationId"] = json!("c");
     message["message"] = json!("Hi");

@@ -17,7 +17,7 @@ use crate::{
     world_with,
 };
 
-/// The lines up to and with the first of this type.
+/// Returns the lines up to and including the first of this type.
 async fn lines_until(answer: &mut Answer, kind: &str) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
@@ -28,7 +28,7 @@ async fn lines_until(answer: &mut Answer, kind: &str) -> Vec<String> {
     }
 }
 
-/// Ids and data of events up to and with the first of this type.
+/// Returns ids and data of events up to and including the first of this type.
 async fn events_until(answer: &mut Answer, kind: &str) -> Vec<(String, String)> {
     let mut events = Vec::new();
     loop {
@@ -43,7 +43,7 @@ fn is(event: &str, kind: &str) -> bool {
     serde_json::from_str::<Value>(event).unwrap()["type"] == kind
 }
 
-/// A conversation `c` with one sealed turn, and the SSE events of it from the start, with their ids.
+/// Creates a conversation `c` with one sealed turn, and returns its SSE events from the start, with their ids.
 async fn told(world: &mut World) -> Vec<(String, String)> {
     let answer = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
     let call = world.call().await;
@@ -73,7 +73,7 @@ async fn a_turn_is_told_line_by_line_until_it_is_sealed() {
     assert_eq!(answer.header("content-type"), "application/x-ndjson");
     let id = answer.header("x-conversation-id").to_owned();
     world.call().await.overloaded();
-    // The wait is seen while it lasts.
+    // The wait is visible while it lasts.
     lines_until(&mut answer, "provider-retry").await;
     world.clock.advance(Duration::from_secs(5));
     world.call().await.answer("Hello");
@@ -114,7 +114,7 @@ async fn all_transports_tell_the_same_bytes() {
         .collect();
     assert_eq!(lines, events.into_iter().map(|(_, event)| event).collect::<Vec<_>>());
     assert!(lines.len() > 9, "{lines:?}");
-    // Who comes late is told the same, with text that is there already in one piece.
+    // A late client receives the same, with available text in one piece.
     let mut late = Peer::connect(world.address).await;
     late.say(json!({ "type": "chat.subscribe", "conversationId": "c", "cursor": "1" })).await;
     let is_text = |frame: &String| frame.contains(r#""type":"text-delta""#);
@@ -143,7 +143,7 @@ async fn every_event_id_yields_exactly_the_rest() {
     for (place, (id, _)) in all.iter().enumerate().take(all.len() - 1) {
         let by_header = resume(&world, "", Some(id)).await;
         let by_query = resume(&world, &format!("?cursor={id}"), None).await;
-        // A browser that reconnects sends the query it began with.
+        // A browser that reconnects repeats its original query.
         let by_both = resume(&world, "?cursor=0", Some(id)).await;
         for mut answer in [by_header, by_query, by_both] {
             assert_eq!(events_until(&mut answer, "turn-sealed").await, all[place + 1..]);
@@ -155,7 +155,7 @@ async fn every_event_id_yields_exactly_the_rest() {
 async fn a_stream_goes_on_from_turn_to_turn() {
     let mut world = world().await;
     told(&mut world).await;
-    // Nothing runs: what comes next.
+    // No turn is running, so the stream continues with what comes next.
     let mut stream = get(world.address, "/conversations/c/events").await;
     let mut beyond = resume(&world, "?cursor=9999999", None).await;
     for prompt in ["one", "two"] {
@@ -223,7 +223,7 @@ async fn going_away_does_not_touch_the_turn() {
     assert!(events.iter().any(|(_, event)| is(event, "done") && event.contains(r#""reason":"stop""#)));
 }
 
-/// The clock of the runtime moves by itself when everyone waits.
+/// The runtime's clock advances when all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_shows_that_it_lives() {
     let limits = CallLimits::default();
@@ -258,7 +258,7 @@ async fn a_server_that_shuts_down_refuses_turns_and_ends_streams_in_good_order()
     });
     let refused = loop {
         let answer = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
-        // Busy, until the shutdown has begun.
+        // A conflict, until the shutdown has begun.
         if answer.status != StatusCode::CONFLICT {
             break answer;
         }
@@ -269,7 +269,7 @@ async fn a_server_that_shuts_down_refuses_turns_and_ends_streams_in_good_order()
     lines_until(&mut lines, "text-delta").await;
     world.clock.advance(Duration::from_secs(1));
     ending.await.unwrap();
-    // A body that is cut off fails the client.
+    // A truncated body is an error for the client.
     assert_eq!(lines.line().await, None);
     assert!(is(&events.event().await.1, "text-delta"));
     assert_eq!(events.until("\n\n").await, None);
@@ -289,7 +289,7 @@ async fn an_answer_whose_turn_cannot_be_saved_is_cut_off_and_the_turn_has_one_en
     lines_until(&mut lines, "text-delta").await;
     call.finish();
     assert!(lines.is_cut_off().await, "so that the client sees that it is not all");
-    // Looking drives nothing: the turn is tried again by itself.
+    // Reading does not drive the turn, which retries by itself.
     assert_eq!(get(world.address, "/conversations/c/status").await.json().await["isActive"], true);
     world.clock.advance(Duration::from_secs(10));
     world.call().await.answer("Hello");

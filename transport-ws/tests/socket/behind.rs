@@ -1,4 +1,4 @@
-//! What is sent to those who keep up, and to those who are behind.
+//! What fast and slow peers receive.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn a_word_that_comes_alone_is_told_at_once_and_who_comes_late_is_sent_all_
     for n in 0..WORDS {
         let word = format!("word {n} ");
         call.text(&word);
-        // Nothing more comes before it was told.
+        // Nothing more is sent before it was received.
         let event = first.events_until("text-delta").await.pop().unwrap();
         assert_eq!(event["delta"], word);
         told += &word;
@@ -49,7 +49,7 @@ async fn other_news_does_not_wait_for_all_events_of_a_conversation() {
     world.call().await.answer("Hello");
     slow.events_until("turn-sealed").await;
     while slow.hear_status().await["status"] != "idle" {}
-    // It watches, and reads no more: so it is still to be told of all that, and that the conversation is at rest.
+    // It watches, and stops reading: all of that, and the idle status, is still pending.
     let told = flood(&mut world).await;
     let (mut events, mut news) = (Vec::new(), None);
     while events.last().is_none_or(|event: &everturn_wire::Value| event["type"] != "turn-sealed") {

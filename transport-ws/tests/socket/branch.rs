@@ -1,4 +1,4 @@
-//! Answering a user message again, and moving a turn that waits.
+//! Answering a user message again, and moving a waiting turn.
 
 use everturn_wire::Value;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::{
     world::World,
 };
 
-/// A conversation with two questions and two answers, watched by this peer.
+/// Creates a conversation with two questions and two answers, watched by this peer.
 async fn two_answers(world: &mut World) -> Peer {
     let mut peer = Peer::connect(world.address).await;
     for (question, answer) in [("Q1", "A1"), ("Q2", "A2")] {

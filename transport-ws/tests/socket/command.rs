@@ -1,4 +1,4 @@
-//! What a socket may say, and what it is answered.
+//! Commands and their answers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 
-/// A turn that waits for a retry, watched by this peer.
+/// Creates a turn that waits for a retry, watched by this peer.
 async fn waiting(world: &mut World) -> Peer {
     let mut peer = Peer::connect(world.address).await;
     peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi", "extensions": true }))
@@ -73,7 +73,7 @@ async fn retrying_is_turned_off_for_one_and_for_all() {
     }
 }
 
-/// What this peer is told until it has been answered everything that it asked, without events.
+/// Returns what this peer receives, without events, until all its commands are answered.
 async fn told(peer: &mut Peer) -> Vec<Value> {
     peer.say(json!({ "type": "chat.stop", "conversationId": "nowhere" })).await;
     let mut told = Vec::new();
@@ -131,7 +131,7 @@ async fn settings_hold_from_the_next_turn_on_and_those_who_asked_are_told() {
             break message;
         }
     };
-    assert_eq!(refusal["message"], "retry settings: jitter is 2: write a part of the wait, from 0 to 1");
+    assert_eq!(refusal["message"], "retry settings: jitter is 2: write a fraction of the wait, from 0 to 1");
 }
 
 #[tokio::test]

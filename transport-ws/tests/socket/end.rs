@@ -1,4 +1,4 @@
-//! Peers that the protocol does not let stay: told why, and nobody else notices.
+//! Peers that must be disconnected: they are told why, and others are not affected.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn pings_are_answered_and_a_close_is_returned() {
     assert!(peer.next().await.is_none());
 }
 
-/// The clock moves by itself when everyone waits, so the server's patience passes at once.
+/// The clock advances when all tasks wait, so the server's timeouts expire at once.
 #[tokio::test(start_paused = true)]
 async fn a_silent_peer_is_asked_and_then_let_go() {
     let limits = SocketLimits { sockets: 1, ..SocketLimits::default() };
@@ -77,7 +77,7 @@ async fn a_silent_peer_is_asked_and_then_let_go() {
     assert_eq!(peer.next().await, Some((PING, Vec::new())));
     assert!(peer.next().await.is_none());
     assert!(begun.elapsed() >= 2 * limits.ping_every);
-    // Its place is free again.
+    // Its slot is free again.
     Peer::connect(world.address).await;
 }
 
@@ -115,7 +115,7 @@ async fn a_server_that_shuts_down_says_goodbye() {
     talking.events_until("text-delta").await;
     let grace = Duration::from_secs(1);
     let ending = tokio::spawn(async move { orchestrator.shutdown(grace).await });
-    // In the grace the turn goes on, and no other begins.
+    // During the grace period, the turn continues and no other begins.
     let refused = loop {
         let send = json!({ "type": "chat.send", "conversationId": "d", "message": "Hi" });
         match silent.answer_to(send).await {
@@ -128,7 +128,7 @@ async fn a_server_that_shuts_down_says_goodbye() {
     assert_eq!(text(&talking.events_until("text-delta").await), "lo");
     world.clock.advance(grace);
     for peer in [&mut talking, &mut silent] {
-        // Nothing is said about the turn: it goes on elsewhere.
+        // Nothing is sent about the turn, which continues elsewhere.
         let end = peer.end().await;
         assert_eq!(end.code, CloseCode::Away);
         assert!(end.reason.contains("shutting down"), "{end}");

@@ -1,4 +1,4 @@
-//! What a peer may cost, and that it costs nobody else anything.
+//! Limits on a peer's resources, and their independence from other peers.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::{
     world_with,
 };
 
-/// Far more than the system keeps for a narrow connection that nobody reads.
+/// Far more than the system buffers for a narrow connection that nobody reads.
 const PIECES: usize = 1024;
 const PIECE: usize = 16 << 10;
 
-/// Runs a turn with a flood of text to its end, seen by someone who keeps up.
+/// Runs a turn with a flood of text to its end, watched by a fast reader.
 pub(crate) async fn flood(world: &mut World) -> String {
     let mut quick = Peer::connect(world.address).await;
     quick.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Much" })).await;
@@ -41,10 +41,10 @@ async fn a_slow_reader_delays_nobody_and_misses_nothing() {
     slow.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
     world.call().await.answer("Hello");
     slow.events_until("turn-sealed").await;
-    // It watches, and reads no more.
+    // It watches, and stops reading.
     let told = flood(&mut world).await;
     assert_eq!(told.len(), PIECES * PIECE);
-    // Commands of a slow reader are heard all the same, and cost it none of what it has yet to read.
+    // Commands of a slow reader are still handled, and do not cost it any pending events.
     slow.say(json!({ "type": "chat.send", "conversationId": "c", "message": "next" })).await;
     let next = world.call().await;
     assert!(text(&slow.events_until("turn-sealed").await) == told);
@@ -69,7 +69,7 @@ async fn a_reader_that_takes_nothing_is_dropped() {
         got += message.len();
     }
     assert!(got < told.len(), "{got}");
-    // Its place is free again.
+    // Its slot is free again.
     Peer::connect(world.address).await;
 }
 
@@ -98,7 +98,7 @@ async fn one_conversation_too_many_is_refused_until_another_is_left() {
     }
     let answer = peer.answer_to(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
     assert!(answer["message"].as_str().unwrap().contains("watches 2 conversations"), "{answer}");
-    // Those that are watched already need no more room.
+    // Conversations that are already watched need no more room.
     peer.say(json!({ "type": "chat.subscribe", "conversationId": "a", "cursor": "0" })).await;
     peer.events_until("turn-sealed").await;
     peer.say(json!({ "type": "chat.unsubscribe", "conversationId": "b" })).await;
@@ -139,7 +139,7 @@ async fn a_path_can_be_a_page_and_a_socket() {
     peer.say(json!({ "type": "chat.send", "message": "Hi" })).await;
     world.call().await.answer("Hello");
     assert_eq!(text(&peer.events_until("turn-sealed").await), "Hello");
-    // They count together.
+    // They share the limit.
     assert!(Peer::open(world.address, request(world.address, "/ws")).await.is_err());
 }
 
@@ -151,7 +151,7 @@ async fn a_peer_that_pings_and_never_reads_is_let_go() {
     let ping = [&frame_head(0x89, 125)[..], &[0; 125]].concat();
     let pings = ping.repeat(1000);
     let mut sent = 0;
-    // What the system keeps for both ends is some megabytes.
+    // The system buffers some megabytes for both ends.
     while sent < 64 << 20 {
         let written = tokio::select! {
             written = peer.try_send_bytes(&pings) => written,

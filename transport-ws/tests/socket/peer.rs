@@ -24,12 +24,12 @@ impl Peer {
         Self::open(address, request(address, "/ws")).await.unwrap()
     }
 
-    /// Opens a socket; the status and the body of the answer when it is refused.
+    /// Opens a socket. If it is refused, returns the status and body of the response.
     pub(crate) async fn open(address: SocketAddr, request: Request) -> Result<Self, (StatusCode, String)> {
         Self::open_over(TcpStream::connect(address).await.unwrap(), request).await
     }
 
-    /// A socket for which the system keeps little that was not read yet.
+    /// Opens a socket with small system buffers.
     pub(crate) async fn connect_narrow(address: SocketAddr) -> Self {
         let stream = TcpSocket::new_v4().unwrap();
         stream.set_recv_buffer_size(16 << 10).unwrap();
@@ -53,7 +53,7 @@ impl Peer {
         self.send(Message::text(command.to_string())).await;
     }
 
-    /// Sends commands without a pause between them.
+    /// Sends commands without pauses.
     pub(crate) async fn say_all(&mut self, commands: impl IntoIterator<Item = Value>) {
         for command in commands {
             self.socket.feed(Message::text(command.to_string())).await.unwrap();
@@ -65,7 +65,7 @@ impl Peer {
         self.socket.send(message).await.unwrap();
     }
 
-    /// The next message that is not about a status.
+    /// Returns the next message that is not about a status.
     pub(crate) async fn hear(&mut self) -> Value {
         loop {
             let message: Value = serde_json::from_str(&self.hear_text().await).unwrap();
@@ -75,7 +75,7 @@ impl Peer {
         }
     }
 
-    /// The next message about a status.
+    /// Returns the next message about a status.
     pub(crate) async fn hear_status(&mut self) -> Value {
         loop {
             let message: Value = serde_json::from_str(&self.hear_text().await).unwrap();
@@ -85,7 +85,7 @@ impl Peer {
         }
     }
 
-    /// The next text, as it came.
+    /// Returns the next text frame, verbatim.
     pub(crate) async fn hear_text(&mut self) -> String {
         loop {
             match self.socket.next().await.unwrap().unwrap() {
@@ -96,7 +96,7 @@ impl Peer {
         }
     }
 
-    /// How the server ends the socket; only statuses may come before it.
+    /// Returns the close frame. Only statuses may precede it.
     pub(crate) async fn end(&mut self) -> CloseFrame {
         loop {
             match self.socket.next().await.unwrap().unwrap() {
@@ -107,7 +107,7 @@ impl Peer {
         }
     }
 
-    /// The next event of a turn.
+    /// Returns the next event of a turn.
     pub(crate) async fn event(&mut self) -> Value {
         loop {
             let message = self.hear().await;
@@ -121,7 +121,7 @@ impl Peer {
         }
     }
 
-    /// The answer to a command that has one; only a status may come before it.
+    /// Returns the answer to a command that has one. Only statuses may precede it.
     pub(crate) async fn answer_to(&mut self, command: Value) -> Value {
         self.say(command).await;
         let mut answer = self.hear().await;
@@ -131,13 +131,13 @@ impl Peer {
         answer
     }
 
-    /// Waits until every command so far is carried out.
+    /// Waits until all commands so far have been executed.
     pub(crate) async fn sync(&mut self) {
         self.say(json!({ "type": "?" })).await;
         while self.hear().await["type"] != "error" {}
     }
 
-    /// Events up to and with the first of this type.
+    /// Returns events up to and including the first of this type.
     pub(crate) async fn events_until(&mut self, kind: &str) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
@@ -149,17 +149,17 @@ impl Peer {
     }
 }
 
-/// The request that opens a socket.
+/// Returns the request that opens a socket.
 pub(crate) fn request(address: SocketAddr, path: &str) -> Request {
     format!("ws://{address}{path}").into_client_request().unwrap()
 }
 
-/// The types of events, in order.
+/// Returns the types of events, in order.
 pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().unwrap()).collect()
 }
 
-/// The streamed text of events, put together.
+/// Returns the concatenated streamed text of events.
 pub(crate) fn text(events: &[Value]) -> String {
     let deltas = events.iter().filter(|event| event["type"] == "text-delta");
     deltas.map(|event| event["delta"].as_str().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Commands of one conversation that are sent without waiting for each other: they take effect in their order.
+//! Commands of one conversation sent without waiting for answers take effect in order.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn stop() -> Value {
     json!({ "type": "chat.stop", "conversationId": "c" })
 }
 
-/// A peer that watches a conversation, and has seen a turn of it.
+/// Returns a peer that watches a conversation and has seen a turn of it.
 async fn watching(world: &mut World) -> Peer {
     let mut peer = Peer::connect(world.address).await;
     peer.say(send(false)).await;
@@ -42,9 +42,9 @@ async fn watching(world: &mut World) -> Peer {
     peer
 }
 
-/// What the peer is sent until every command of the conversation so far was carried out.
+/// Returns what the peer receives until all commands of the conversation so far have been executed.
 async fn told_until_done(peer: &mut Peer) -> Vec<Value> {
-    // One that is refused when it is its turn.
+    // A command that is refused when its turn comes.
     peer.say(subscribe("no cursor")).await;
     let mut told = Vec::new();
     loop {
@@ -55,7 +55,7 @@ async fn told_until_done(peer: &mut Peer) -> Vec<Value> {
     }
 }
 
-/// Runs a turn, and says whether the peer was sent any of it.
+/// Runs a turn, and returns whether the peer received any of it.
 async fn is_told(world: &mut World, peer: &mut Peer) -> bool {
     let mut other = Peer::connect(world.address).await;
     other.say(send(false)).await;
@@ -120,7 +120,7 @@ async fn an_unsubscribe_behind_a_subscribe_holds_whichever_thread_is_quicker() {
     other.say(send(false)).await;
     let call = world.call().await;
     for _ in 0..30 {
-        // All the others wait for the first, which waits for the journal.
+        // All others wait for the first one, which waits for the journal.
         let pairs = (0..16).flat_map(|_| [subscribe("18446744073709551615"), unsubscribe()]);
         peer.say_all([queued("chat.queue")].into_iter().chain(pairs).chain([queued("chat.queue.cancel")]))
             .await;
@@ -138,7 +138,7 @@ async fn a_stop_does_not_overtake_the_message_before_it() {
     for _ in 0..30 {
         peer.say(send(true)).await;
         let _held = world.call().await;
-        // Nothing is under way that the message would wait for.
+        // No command is running that the message would wait for.
         told_until_done(&mut peer).await;
         peer.say_all([queued("chat.queue"), stop()]).await;
         let stopped = peer.events_until("turn-sealed").await;

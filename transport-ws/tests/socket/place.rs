@@ -1,4 +1,4 @@
-//! Cursors: going on where one was.
+//! Cursors: resuming a stream.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 
-/// An event and where it ends.
+/// An event with its end position.
 type Told = (u64, Value);
 
 async fn hear(peer: &mut Peer) -> Told {
@@ -29,7 +29,7 @@ async fn hear_until(peer: &mut Peer, kind: &str) -> Vec<Told> {
     told
 }
 
-/// Streamed text of one kind as one event: how it was cut into pieces says nothing.
+/// Joins streamed text of one kind, because its segmentation is arbitrary.
 fn joined(events: impl IntoIterator<Item = Value>) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for event in events {
@@ -44,7 +44,7 @@ fn joined(events: impl IntoIterator<Item = Value>) -> Vec<Value> {
     all
 }
 
-/// What follows a place: whole events, and the rest of a text that it lies in.
+/// Returns what follows a position: whole events, and the rest of a text that contains it.
 fn rest(all: &[Told], cursor: u64) -> Vec<Value> {
     let mut rest = Vec::new();
     for (end, event) in all.iter().filter(|(end, _)| *end > cursor) {
@@ -59,7 +59,7 @@ fn rest(all: &[Told], cursor: u64) -> Vec<Value> {
     joined(rest)
 }
 
-/// A turn with everything in it: a wait, thinking, text of more than one byte per character.
+/// Runs a turn with a wait, reasoning, and multi-byte text.
 async fn lively_turn(world: &mut World, peer: &mut Peer) -> Vec<Told> {
     peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi", "extensions": true }))
         .await;
@@ -84,7 +84,7 @@ async fn lively_turn(world: &mut World, peer: &mut Peer) -> Vec<Told> {
 async fn every_cursor_yields_exactly_the_rest() {
     let mut world = world().await;
     let mut peer = Peer::connect(world.address).await;
-    // Who starts a turn sees it from its start; right before it, the conversation became active.
+    // A turn's starter sees it from its start. Right before it, the conversation became active.
     let mut all = vec![(1, json!({ "type": "status", "status": "active", "conversationId": "c" }))];
     all.extend(lively_turn(&mut world, &mut peer).await);
     let (end, _) = all[all.len() - 1];
@@ -140,7 +140,7 @@ async fn what_left_memory_comes_from_the_journal() {
     assert_eq!(text(&events), long);
     events = again.events_until("turn-sealed").await;
     assert_eq!(text(&events), long);
-    // In the middle of a text that was written down together with others.
+    // In the middle of a text that was stored joined with others.
     let mut at = cursors[cursors.len() / 4] + 3;
     let mut third = Peer::connect(world.address).await;
     third.say(json!({ "type": "chat.subscribe", "conversationId": "c", "cursor": at.to_string() })).await;

@@ -1,4 +1,4 @@
-//! A provider that says what the test wants, when the test wants it.
+//! A provider controlled by the test.
 
 use everturn_orchestrator::kernel::{FinishReason, Provider, Request, StreamEvent};
 use everturn_wire::{Category, Chunk, Failure, Parameters, Usage};
@@ -8,12 +8,12 @@ use futures_util::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A provider whose every call is handed to the test.
+/// A provider that hands every call to the test.
 pub(crate) struct Puppet {
     calls: UnboundedSender<Call>,
 }
 
-/// One provider call, at the test's hands. Dropping it cuts the stream off.
+/// One provider call, controlled by the test. Dropping it truncates the stream.
 pub(crate) struct Call {
     pub(crate) request: Request,
     facts: UnboundedSender<StreamEvent>,
@@ -27,7 +27,7 @@ impl Puppet {
 }
 
 impl Provider for Puppet {
-    /// All but a seed.
+    /// Everything except a seed.
     fn refuses(&self, parameters: &Parameters) -> Vec<&'static str> {
         parameters.names().into_iter().filter(|name| *name == "seed").collect()
     }
@@ -46,13 +46,13 @@ impl Call {
         let _ = self.facts.send(fact);
     }
 
-    /// Until nobody listens any more: the turn was stopped.
+    /// Waits until the stream is dropped because the turn was stopped.
     #[allow(dead_code, reason = "not every transport asks")]
     pub(crate) async fn is_dropped(&self) {
         self.facts.closed().await;
     }
 
-    /// The texts that it was sent, with who said them.
+    /// Returns the texts of the request, with their roles.
     pub(crate) fn said(&self) -> Vec<String> {
         let messages = self.request.messages.iter();
         let chunks = messages.flat_map(|message| message.iter().map(|chunk| (message.role, chunk)));
@@ -71,7 +71,7 @@ impl Call {
         self.tell(StreamEvent::Reasoning(text.to_owned()));
     }
 
-    /// Answers all of it.
+    /// Completes the answer.
     pub(crate) fn finish(self) {
         self.tell(StreamEvent::Usage(Usage { input_tokens: 3, output_tokens: 2, ..Usage::default() }));
         self.tell(StreamEvent::Finished(FinishReason::Stop));
@@ -82,7 +82,7 @@ impl Call {
         self.finish();
     }
 
-    /// Fails as an overloaded model does: that passes.
+    /// Fails with a transient overload.
     pub(crate) fn overloaded(self) {
         let mut failure = Failure::new(Category::Overloaded, true, "HTTP 529: Overloaded");
         failure.code = Some("529".to_owned());

@@ -1,4 +1,4 @@
-//! A peer that keeps to no protocol.
+//! A peer that violates the protocol.
 
 use std::net::SocketAddr;
 
@@ -43,7 +43,7 @@ impl RawPeer {
         self.stream.write_all(bytes).await
     }
 
-    /// The next frame: its first byte and its payload. `None` when the connection ended.
+    /// Returns the first byte and the payload of the next frame; `None` at the end of the connection.
     pub(crate) async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         let head = self.stream.read_u8().await.ok()?;
         let length = match self.stream.read_u8().await.ok()? {
@@ -56,7 +56,7 @@ impl RawPeer {
         Some((head, payload))
     }
 
-    /// The code of the close frame that comes next, whatever comes before it.
+    /// Returns the code of the next close frame, and skips other frames.
     pub(crate) async fn close_code(&mut self) -> u16 {
         loop {
             let (head, payload) = self.next().await.expect("a close frame");
@@ -67,7 +67,7 @@ impl RawPeer {
     }
 }
 
-/// What comes before the payload of a frame, masked with zeros.
+/// Returns the header of a frame, with a mask of zeros.
 pub(crate) fn frame_head(head: u8, length: u64) -> Vec<u8> {
     let mut bytes = vec![head, 0xff];
     bytes.extend_from_slice(&length.to_be_bytes());

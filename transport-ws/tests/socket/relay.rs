@@ -1,4 +1,4 @@
-//! What a socket is told.
+//! Messages that a socket receives.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn a_message_makes_a_conversation_and_its_sender_sees_the_whole_turn() {
 async fn everyone_is_told_every_status_even_of_what_they_do_not_watch() {
     let mut world = world().await;
     let mut bystander = Peer::connect(world.address).await;
-    // Whoever is answered is listening.
+    // A peer that gets an answer is already listening.
     bystander.sync().await;
     let mut peer = Peer::connect(world.address).await;
     peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
@@ -167,7 +167,7 @@ async fn a_turn_that_cannot_be_saved_is_told_so_and_then_its_one_end() {
     let told = peer.hear().await;
     assert_eq!((&told["type"], &told["conversationId"]), (&json!("chat.error"), &json!("c")), "{told}");
     assert!(told["message"].as_str().unwrap().contains("disk full"), "{told}");
-    // The peer has nothing to do: it is told how the turn goes on.
+    // The peer does nothing, and is told how the turn continues.
     let clock = world.clock.clone();
     tokio::spawn(async move {
         loop {

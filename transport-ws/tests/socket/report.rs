@@ -54,7 +54,7 @@ async fn a_turn_that_moves_to_another_model_must_report_there() {
     let call = world.call().await;
     assert_eq!((call.request.model.as_str(), call.request.tools[0].name.as_str()), ("large", FINAL_REPORT));
     report(&call);
-    // The turn that made way says that it has none.
+    // The replaced turn says that it has none.
     for success in [false, true] {
         let events = peer.events_until("final-report").await;
         assert_eq!(events.last().unwrap()["success"], success);

@@ -1,4 +1,4 @@
-//! What the commands of a peer that reads nothing cost the others.
+//! The cost of a non-reading peer's commands for others.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn send(id: &str) -> serde_json::Value {
     json!({ "type": "chat.send", "conversationId": id, "message": "Hi" })
 }
 
-/// Far more turns of the executor than anything takes here.
+/// Far more executor turns than anything takes here.
 async fn ages() {
     for _ in 0..1_000_000 {
         yield_now().await;
@@ -43,11 +43,11 @@ async fn a_command_of_a_slow_reader_goes_on_though_an_answer_waits() {
     slow.say(send("c")).await;
     world.call().await.answer("Hello");
     slow.events_until("turn-sealed").await;
-    // It watches, and reads no more.
+    // It watches, and stops reading.
     flood(&mut world).await;
     let (gate, loads) = (Arc::new(Semaphore::new(0)), storage.loads());
     *storage.held.lock().unwrap() = Some(gate.clone());
-    // The answer to what is no command waits behind all that, and the load waits for the journal.
+    // The answer to the invalid command waits behind all that, and the load waits for the journal.
     let subscribe = json!({ "type": "chat.subscribe", "conversationId": "cold" });
     slow.say_all([subscribe, json!({ "type": "?" })]).await;
     while storage.loads() == loads {
@@ -57,7 +57,7 @@ async fn a_command_of_a_slow_reader_goes_on_though_an_answer_waits() {
         yield_now().await;
     }
     gate.add_permits(1);
-    // Each conversation is loaded by one at a time.
+    // Each conversation is loaded only once at a time.
     let mut other = Peer::connect(world.address).await;
     other.say(send("cold")).await;
     tokio::select! {

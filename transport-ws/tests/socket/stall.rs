@@ -1,4 +1,4 @@
-//! Commands that wait for a journal that does not answer.
+//! Commands that wait for a stalled journal.
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ use crate::{
     world::{World, still_time},
 };
 
-/// A server whose journal lets some appends wait.
+/// A server whose journal can delay appends.
 struct Stalling {
     world: World,
     storage: Arc<Storage>,
@@ -43,7 +43,7 @@ impl Stalling {
         Self { world, storage, waiting, gate }
     }
 
-    /// Says it, and returns when it waits for the journal.
+    /// Sends a command, and returns once it waits for the journal.
     async fn stall(&self, peer: &mut Peer, command: serde_json::Value) {
         let appends = self.storage.appends();
         self.waiting.store(1, Ordering::SeqCst);
@@ -82,7 +82,7 @@ async fn a_stalled_command_holds_up_no_other_conversation_and_no_ping() {
     peer.say(stop("free")).await;
     let events = peer.events_until("turn-sealed").await;
     assert!(events.iter().any(|event| event["type"] == "done" && event["reason"] == "aborted"), "{events:?}");
-    // What waited is done all the same.
+    // The pending command is executed all the same.
     stalling.gate.add_permits(1);
     stuck.answer("Done");
     stalling.world.call().await.answer("And that");
@@ -92,14 +92,14 @@ async fn a_stalled_command_holds_up_no_other_conversation_and_no_ping() {
 async fn commands_of_one_conversation_keep_their_order() {
     let mut stalling = Stalling::with(SocketLimits::default()).await;
     let mut peer = Peer::connect(stalling.world.address).await;
-    // Before the turn has begun there is no conversation that could be told anything.
+    // Before the turn has begun, there is no conversation to send anything to.
     stalling.stall(&mut peer, send("c")).await;
     peer.say(queue("c")).await;
     peer.say(stop("c")).await;
     stalling.gate.add_permits(1);
     let events = peer.events_until("turn-sealed").await;
     assert!(events.iter().any(|event| event["type"] == "done" && event["reason"] == "aborted"), "{events:?}");
-    // The queued message is the next turn. The first one may have got as far as its provider, too.
+    // The queued message is the next turn. The first turn may have called its provider, too.
     let answers = async {
         loop {
             stalling.world.call().await.answer("Yes");
@@ -118,7 +118,7 @@ async fn a_command_goes_on_when_its_socket_has_ended() {
     let mut peer = Peer::connect(stalling.world.address).await;
     stalling.stall(&mut peer, send("c")).await;
     peer.say(queue("c")).await;
-    // Both were read when this is answered.
+    // Both were read once this is answered.
     peer.say(json!({ "type": "x" })).await;
     peer.hear().await;
     drop(peer);

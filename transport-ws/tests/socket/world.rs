@@ -1,4 +1,4 @@
-//! A server on a free port, with a provider and a clock in the test's hands.
+//! A server on a free port, with a provider and a clock controlled by the test.
 
 use std::{
     net::SocketAddr,
@@ -28,12 +28,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Serves what `app` makes of the orchestrator and the address.
+    /// Serves the app that `app` creates from the orchestrator and the address.
     pub(crate) async fn serve(app: impl FnOnce(Orchestrator, SocketAddr) -> Router) -> Self {
         Self::serve_from(Arc::new(MemoryJournal::new()), app).await
     }
 
-    /// Keeps conversations in that journal.
+    /// Serves conversations from this journal.
     pub(crate) async fn serve_from(
         journal: Arc<dyn Journal>,
         app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
@@ -41,7 +41,7 @@ impl World {
         Self::serve_built(|builder| builder.journal(journal), app).await
     }
 
-    /// Serves an orchestrator of which the test says more.
+    /// Serves an orchestrator that the test configures further.
     pub(crate) async fn serve_built(
         build: impl FnOnce(Builder) -> Builder,
         app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
@@ -61,7 +61,7 @@ impl World {
         Self { address, clock, calls }
     }
 
-    /// The whole answer to a request that begins so.
+    /// Returns the whole response to a request with this start.
     pub(crate) async fn ask(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request = format!("{head}Host: {}\r\nConnection: close\r\n\r\n", self.address);
@@ -71,19 +71,19 @@ impl World {
         answer
     }
 
-    /// Whether no provider call is there that the test has not taken.
+    /// Whether there is no provider call that the test has not taken.
     #[allow(dead_code, reason = "not every transport asks")]
     pub(crate) fn has_no_call(&mut self) -> bool {
         self.calls.try_recv().is_err()
     }
 
-    /// The next provider call.
+    /// Returns the next provider call.
     pub(crate) async fn call(&mut self) -> Call {
         self.calls.recv().await.unwrap()
     }
 }
 
-/// Stops the clock of the runtime: it moves when it is advanced, and not by itself, as someone is always busy.
+/// Pauses the runtime's clock. It does not advance by itself, because some task is always busy.
 pub(crate) fn still_time() {
     tokio::time::pause();
     tokio::spawn(async {
@@ -93,7 +93,7 @@ pub(crate) fn still_time() {
     });
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that advances only by hand.
 #[derive(Default)]
 pub(crate) struct HandClock {
     now: AtomicU64,

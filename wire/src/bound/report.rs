@@ -1,4 +1,4 @@
-//! The report that a turn must end with, from an untrusted frame or body.
+//! Reads the report that a turn must end with from an untrusted frame or body.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
@@ -38,7 +38,7 @@ impl<'de> Visitor<'de> for Report {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         let Fields { schema, max_attempts } = Fields::deserialize(MapAccessDeserializer::new(map))?;
-        // What does not fit is too many in any case.
+        // A number that does not fit exceeds the limit in any case.
         let max_attempts = max_attempts.map(|attempts| u32::try_from(attempts).unwrap_or(u32::MAX));
         Ok(Some(Box::new(RequiredReport { schema, max_attempts })))
     }
@@ -58,11 +58,11 @@ fn schema<'de, D: Deserializer<'de>>(value: D) -> Result<Value, D::Error> {
     Limited(&mut left).deserialize(value)
 }
 
-/// Reads a JSON value until its bytes are used up.
+/// Reads a JSON value within a budget of bytes.
 struct Limited<'a>(&'a mut usize);
 
 impl Limited<'_> {
-    /// Uses up bytes.
+    /// Deducts bytes from the budget.
     fn spend<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
         let too_large = || E::custom(format!("the schema of the report has more than {MAX_SCHEMA} bytes"));
         *self.0 = self.0.checked_sub(bytes).ok_or_else(too_large)?;
@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for Limited<'_> {
         self.spend(2)?;
         let mut fields = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            // Quotes and a colon, and a comma from the second on.
+            // Two quotes, a colon, and a comma from the second field on.
             self.spend(name.len().saturating_add(3 + usize::from(!fields.is_empty())))?;
             let value = map.next_value_seed(Limited(self.0))?;
             fields.insert(name, value);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn problems_are_reported() {
         for (report, why) in [
             ("{}", "chat.send: missing field `schema`"),
             (r#""x""#, "chat.send: expected an object with the schema of a report, got a string"),

@@ -1,4 +1,4 @@
-//! The fields of each command, read without looking for its type.
+//! The fields of each command, read once its type is known.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -13,8 +13,8 @@ use crate::{
     ApprovalMode, ApprovalScope, ConversationId, RequiredReport, RetrySettings, StepId, TurnId, Verdict,
 };
 
-/// The commands, as serde reads them once their type is known. Serde reads an internally tagged enum into generic
-/// values first, and an untrusted frame could contain as many of those as it has bytes.
+/// The commands, as serde reads them once their type is known. For an internally tagged enum, serde first reads generic
+/// values, and an untrusted frame could contain as many of those as it has bytes.
 #[derive(Deserialize)]
 #[serde(remote = "Command", rename_all_fields = "camelCase")]
 enum Fields {
@@ -103,7 +103,7 @@ enum Fields {
     },
 }
 
-/// Reads the fields of a command of that type and ignores unknown ones.
+/// Reads the fields of a command of this type. Ignores unknown fields.
 pub(super) fn read(kind: &str, frame: &str) -> Result<Command, serde_json::Error> {
     let mut fields = serde_json::Deserializer::from_str(frame);
     let command = match kind {
@@ -114,7 +114,7 @@ pub(super) fn read(kind: &str, frame: &str) -> Result<Command, serde_json::Error
     Ok(command)
 }
 
-/// A command whose type is known and whose fields are still to be read.
+/// A command whose type is known and whose fields have not been read yet.
 struct OfKind<'a, 'de> {
     kind: &'a str,
     fields: &'a mut serde_json::Deserializer<serde_json::de::StrRead<'de>>,

@@ -15,10 +15,10 @@ use serde::{
 use super::{Command, fields};
 use crate::ConversationId;
 
-/// A frame that is not a valid command. Its text is sent to the client.
+/// A frame that is not a valid command. The text is sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// Not JSON at all.
+    /// Not JSON.
     #[error("the frame is not JSON: {0}")]
     NotJson(String),
     /// JSON without a `type`.
@@ -30,14 +30,14 @@ pub enum CommandError {
         /// The type that was sent.
         kind: String,
     },
-    /// A known command with fields missing or of the wrong kind.
+    /// A known command with missing or invalid fields.
     #[error("{kind}: {detail}")]
     BadFields {
         /// The command.
         kind: String,
         /// What is wrong with it.
         detail: String,
-        /// The conversation it names, if that is a valid name, so that the answer can name it too.
+        /// The conversation it names, if the id is valid, so that the answer can name it too.
         conversation_id: Option<ConversationId>,
     },
 }
@@ -58,18 +58,18 @@ impl Command {
         "approval.answer",
     ];
 
-    /// Parses one frame. Takes at most four times the memory of the frame, whatever it contains: a string with an escape
-    /// in it is put together before it is copied. The schema of a report takes more, and is limited to 64 KiB.
+    /// Parses one frame. Uses at most four times the memory of the frame, whatever it contains, because a string with
+    /// an escape is assembled before it is copied. The schema of a report takes more, and is limited to 64 KiB.
     ///
     /// # Errors
-    /// When the frame is not JSON, has no or an unknown `type`, or lacks a field.
+    /// Returns an error if the frame is not JSON, has no `type` or an unknown one, or lacks a field.
     pub fn parse(frame: &str) -> Result<Self, CommandError> {
         let head = Head::read(frame).map_err(|e| CommandError::NotJson(e.to_string()))?;
         let kind = head.kind.0.ok_or(CommandError::NoType)?;
         if !Self::TYPES.contains(&kind.as_ref()) {
             return Err(CommandError::UnknownType { kind: kind.chars().take(64).collect() });
         }
-        // What is no valid name may be long, and would be held twice as the fields are read.
+        // An invalid id may be long. Keeping it would hold it twice while the fields are read.
         let conversation_id = head.conversation_id.0.and_then(|id| ConversationId::parse(&id).ok());
         fields::read(&kind, frame).map_err(|e| CommandError::BadFields {
             kind: kind.into_owned(),
@@ -79,17 +79,17 @@ impl Command {
     }
 }
 
-/// Longest problem that is told, in characters: serde may quote what it does not expect, however long that is.
+/// Maximum length of a reported problem, in characters. Serde may quote unexpected input of any length.
 const MAX_DETAIL: usize = 256;
 
-/// The problem without its position: a frame is one line, and its author knows the fields.
+/// Returns the problem without its position: a frame is one line, and its author knows the fields.
 fn detail(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).chars().take(MAX_DETAIL).collect()
 }
 
-/// The parts of a frame that are needed before its fields can be read or rejected. Nothing else is kept.
+/// The parts of a frame needed before its fields can be read or rejected.
 #[derive(Default)]
 struct Head<'a> {
     kind: Text<'a>,
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_command_is_told_apart() {
+    fn frames_that_are_not_commands_are_distinguished() {
         assert!(matches!(Command::parse("{"), Err(CommandError::NotJson(_))));
         assert_eq!(Command::parse("[]"), Err(CommandError::NoType));
         assert_eq!(Command::parse(r#"{"type":7}"#), Err(CommandError::NoType));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_command_names_its_conversation_wherever_that_stands() {
+    fn a_rejected_command_names_its_conversation_wherever_the_id_is() {
         for frame in [
             r#"{"type":"chat.queue","conversationId":"c"}"#,
             r#"{"conversationId":"c","text":{"a":[1,-2,3.5,null,true]},"typ\u0065":"chat.queue"}"#,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_place_of_something_else_is_not_quoted_at_length() {
+    fn a_value_of_the_wrong_type_is_quoted_briefly() {
         let long = "x".repeat(1000);
         for (fields, why) in [
             (r#""extensions":"LONG""#, "chat.send: expected true or false, got a string"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_absent_may_be_null() {
+    fn optional_fields_may_be_null() {
         let with = r#"{"type":"chat.send","message":"","images":null,"extensions":null}"#;
         assert_eq!(Command::parse(with), Command::parse(r#"{"type":"chat.send","message":""}"#));
     }

@@ -1,4 +1,5 @@
-//! Reads `retry.set`, whose settings stand beside its conversation. Serde would gather all unknown fields first.
+//! Reads `retry.set`, whose settings are next to its conversation. Serde's `flatten` would first collect all unknown
+//! fields.
 
 use alloc::boxed::Box;
 use core::fmt;

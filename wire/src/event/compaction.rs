@@ -1,4 +1,4 @@
-//! Compaction of a history, as events name it.
+//! Compaction of a history, as reported in events.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CompactionCause {
-    /// The provider refused it as too long for the model.
+    /// The provider rejected it as too long for the model.
     Overflow,
-    /// It would hardly fit the model's context window.
+    /// It would barely fit the model's context window.
     Ahead,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -24,13 +24,13 @@ pub enum CompactionCause {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CompactionOutcome {
-    /// A summary takes the place of the older history.
+    /// A summary replaces the older history.
     Summarized,
     /// No summary could be made.
     Failed,
     /// The turn ended first.
     Cancelled,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

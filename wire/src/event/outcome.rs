@@ -18,7 +18,7 @@ pub enum RetryOutcome {
     TooLong,
     /// The next failure was not retryable.
     NotRetryable,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
@@ -40,7 +40,7 @@ pub enum Verdict {
     TimedOut,
     /// The turn ended first.
     Cancelled,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

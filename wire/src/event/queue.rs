@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedMessage {
-    /// Its id, used to cancel it.
+    /// The id, used to cancel the message.
     pub message_id: String,
-    /// Its text.
+    /// The text.
     pub text: String,
 }

@@ -23,12 +23,12 @@ pub enum DoneReason {
     Error,
     /// A user or a program stopped the turn.
     Aborted,
-    /// Another reason: the provider's own word, or one of a newer version.
+    /// Another reason: the provider's own word, or one from a newer version.
     Other(String),
 }
 
 impl DoneReason {
-    /// The word on the wire.
+    /// Returns the value on the wire.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Stop => "stop",

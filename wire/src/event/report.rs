@@ -28,11 +28,10 @@ pub struct ErrorReport {
     /// Sum of their scheduled waits, in milliseconds; absent = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if the failure is not
-    /// retryable.
+    /// Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if it is not retryable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RetryOutcome>,
-    /// Details of that, for display.
+    /// Details about `outcome`, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Category;
 
-/// The retry series of a step: from its first failure until part of an answer is shown or the step is given up.
+/// The retries of a step, from its first failure until part of an answer is shown or the step is given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -35,7 +35,7 @@ pub struct RetryState {
     /// The target that the retry asks, as `provider/model`; absent if the turn has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// True if another turn was refused and this one did not ask: the wait uses up no attempt.
+    /// True if another turn was refused and this one made no call. The wait uses up no attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
 }
@@ -50,7 +50,7 @@ pub enum RetryPhase {
     Waiting,
     /// The provider has been called and nothing of its answer has been shown.
     Asking,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

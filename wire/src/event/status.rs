@@ -16,7 +16,7 @@ pub enum ConversationStatus {
     Idle,
     /// Closed; a new message reopens it.
     Closed,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

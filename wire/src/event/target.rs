@@ -1,20 +1,20 @@
-//! Targets, as events name them.
+//! Targets, as reported in events.
 
 use serde::{Deserialize, Serialize};
 
-/// What a target is asked for.
+/// The purpose of a call to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TargetRole {
-    /// To answer the person.
+    /// Answering the user.
     Main,
-    /// To review tool calls.
+    /// Reviewing tool calls.
     Reviewer,
-    /// To summarize a long history.
+    /// Summarizing a long history.
     Compactor,
-    /// A word that only a newer server sends.
+    /// A value from a newer server.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

@@ -1,4 +1,4 @@
-//! Failed attempts, kept for people.
+//! Failed attempts, kept for people to inspect.
 
 use alloc::{string::String, vec::Vec};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Category, TurnId};
 
-/// A provider call that failed, whether it was retried or ended its turn. No model is ever sent it.
+/// A provider call that failed, whether it was retried or ended its turn. Never sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -26,7 +26,7 @@ pub struct FailedAttempt {
     /// The HTTP status as text, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The provider's error; cut after 500 characters.
+    /// The provider's error, truncated to 500 characters.
     pub message: String,
     /// When it failed, in epoch milliseconds.
     pub failed_at: u64,

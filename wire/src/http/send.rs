@@ -1,4 +1,4 @@
-//! `POST /chat`: what a turn is started with.
+//! The request body of `POST /chat`.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -11,7 +11,7 @@ use crate::{
 
 /// Request body of `POST /chat`.
 ///
-/// With any of the fields from `messages` on, or an `Idempotency-Key` header, fields that are not listed here are refused.
+/// If it has any field from `messages` on, or an `Idempotency-Key` header, unknown fields are refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -31,43 +31,44 @@ pub struct SendRequest {
     /// Reasoning effort, in the provider's terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// Retry settings of this turn alone.
+    /// Retry settings for this turn only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Box<RetrySettings>>,
-    /// What happens to calls that need a person's approval; the turn waits for an answer if absent.
+    /// How calls that need a person's approval are treated; if absent, the turn waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<ApprovalMode>,
-    /// The report that the turn must end with; else that of its route, or of the server's configuration, if any.
+    /// The report that the turn must end with; if absent, that of its route or of the server's configuration, if any.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::report")]
     pub final_report: Option<Box<RequiredReport>>,
     /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub extensions: Option<bool>,
-    /// The whole history, oldest first, in place of `message`. System messages at its start replace the configured system
-    /// prompt for this turn. Every tool call has exactly one result, and the last message is of the user or a tool. What the
-    /// conversation already has of it stays; what differs is superseded.
+    /// The whole history, oldest first, in place of `message`. System messages at its start replace the configured
+    /// system prompt for this turn. Every tool call has exactly one result, and the last message is from the user or a
+    /// tool. Messages that the conversation already has are kept; those that differ are superseded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// Whether the conversation is only for this request: it is in no list and is removed some time after its last turn.
+    /// Whether the conversation exists only for this request: it is not listed, and is removed some time after its last
+    /// turn.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub ephemeral: Option<bool>,
-    /// Tools that the caller runs, in place of the server's. A call of one ends the turn and is in its `done` event; the next
-    /// request brings the result in its `messages`.
+    /// Tools that the caller runs, replacing the server's. A call of one ends the turn and is in its `done` event; the
+    /// next request has the result in its `messages`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<CallerTool>>,
-    /// Sampling temperature. This and what follows is refused if the model's API has no such parameter.
+    /// Sampling temperature. This and all fields below are refused if the model's API has no such parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling: the share of probability to sample from.
+    /// Nucleus sampling: the probability mass to sample from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Texts at which the model stops.
+    /// Sequences at which the model stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Vec<String>>,
     /// Whether the model may or must call tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The form of the answer.
+    /// The format of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
     /// Maximum number of tokens in an answer.
@@ -76,19 +77,19 @@ pub struct SendRequest {
     /// Whether the model may call several tools in one step.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub parallel_tool_calls: Option<bool>,
-    /// Seed for sampling, where the API makes a best effort at repeatable answers.
+    /// Seed for sampling, if the API attempts reproducible answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// Penalty for tokens that have occurred at all.
+    /// Penalty for tokens that have occurred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
-    /// Penalty for tokens by how often they have occurred.
+    /// Penalty for tokens according to how often they have occurred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
 }
 
 impl SendRequest {
-    /// The fields that go with the message alone: a request without any other may have fields that are not listed.
+    /// The fields of a plain message. A request with only these may also have unknown fields.
     pub const PLAIN: [&'static str; 9] = [
         "conversationId",
         "message",
@@ -101,7 +102,7 @@ impl SendRequest {
         "extensions",
     ];
 
-    /// The fields that make a request more than a message.
+    /// The fields that make a request more than a plain message.
     pub const SCOPED: [&'static str; 13] = [
         "messages",
         "ephemeral",
@@ -118,7 +119,7 @@ impl SendRequest {
         "frequencyPenalty",
     ];
 
-    /// What is passed on to the model's API.
+    /// Returns the parameters to pass on to the model's API.
     pub fn parameters(&self) -> Parameters {
         Parameters {
             temperature: self.temperature,

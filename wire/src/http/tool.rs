@@ -1,4 +1,4 @@
-//! `GET /tools`: what models are offered, and where it comes from.
+//! `GET /tools`: the tools offered to models, and their sources.
 
 use alloc::{string::String, vec::Vec};
 
@@ -12,29 +12,29 @@ use serde_json::Value;
 pub struct Tools {
     /// The server's own tools, by name.
     pub tools: Vec<ToolInfo>,
-    /// The sources of further tools, such as MCP servers, in the order in which they are configured.
+    /// The sources of further tools, such as MCP servers, in configuration order.
     pub sources: Vec<ToolSourceInfo>,
 }
 
-/// A tool that turns which begin now are offered.
+/// A tool offered to new turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInfo {
-    /// The name that models call it by.
+    /// The name that models use.
     pub name: String,
     /// Its description for models.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input_schema: Value,
-    /// What is done with its calls.
+    /// How calls of the tool are treated.
     pub policy: ToolPolicy,
-    /// What its source claims about it.
+    /// Claims of the source about the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
 }
 
-/// What is done with the calls of a tool.
+/// How calls of a tool are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -47,32 +47,32 @@ pub enum ToolPolicy {
     Ask,
     /// A model reviews them.
     Review,
-    /// They do not run, and the model is told so.
+    /// They do not run, and the model gets an error.
     Deny,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
 
-/// What the source of a tool claims about it. Nobody has checked it.
+/// Claims of a tool's source about the tool. Not verified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
-    /// A name for people.
+    /// A title for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whether it changes nothing.
+    /// The tool changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// Whether what it changes may be lost.
+    /// Its changes may destroy data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// Whether a second call with the same arguments changes nothing more.
+    /// A second call with the same arguments has no further effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// Whether it deals with the world outside its source.
+    /// It interacts with the world outside its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
@@ -86,10 +86,10 @@ pub struct ToolSourceInfo {
     pub name: String,
     /// Whether its tools can be called.
     pub status: ToolSourceStatus,
-    /// Why it is down, when it is started again, or what of it cannot be offered.
+    /// Why it is down, when it will be restarted, or which of its tools cannot be offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What turns that begin now are offered of it, by name. While it is down: what it offered last.
+    /// The tools offered to new turns, by name. While the source is down: those that it last offered.
     pub tools: Vec<ToolInfo>,
 }
 
@@ -99,13 +99,13 @@ pub struct ToolSourceInfo {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ToolSourceStatus {
-    /// Not yet: calls wait for it, for a while.
+    /// Not yet: calls wait for it for a limited time.
     Starting,
     /// They can.
     Up,
-    /// They cannot: calls fail, and the model is told so.
+    /// They cannot: calls fail, and the model gets an error.
     Down,
-    /// A word of a newer version. It is not kept: written again, it is `unknown`.
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,

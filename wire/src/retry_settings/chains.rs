@@ -1,4 +1,4 @@
-//! Fallback chains: what is asked instead of a model that fails.
+//! Fallback chains: models to ask instead of a model that fails.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::fmt;
@@ -8,23 +8,23 @@ use serde::{
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// The most chains of a scope, names in a chain, and bytes of a name.
+/// Maximum numbers of chains per scope, names per chain, and bytes per name.
 const MAX_CHAINS: usize = 32;
 const MAX_NAMES: usize = 16;
 const MAX_NAME: usize = 256;
 
-/// For each model, by its id, what is asked in its place when it fails, in order: models, or routes for their targets. A
-/// route can have a chain, too: it comes after the route's own targets. Chains are not followed from one to the next. At
-/// most 32 chains of 16 names.
+/// For each model, by its id: the models to ask in its place when it fails, in order. A route stands for its targets. A
+/// route can have a chain too, which comes after the route's own targets. Chains are not followed transitively. At most
+/// 32 chains of 16 names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct FallbackChains(pub BTreeMap<String, Vec<String>>);
 
 impl FallbackChains {
-    /// What was expected where something else was found.
+    /// The expected value, for error messages.
     pub(super) const EXPECTED: &str = "an object with a list of names for each model";
 
-    /// Reads chains from untrusted JSON, up to their bounds.
+    /// Reads chains from untrusted JSON, within their limits.
     pub(super) fn read<'de, A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut chains = BTreeMap::new();
         while let Some(Name(of)) = map.next_key()? {
@@ -69,7 +69,7 @@ struct Names(Vec<String>);
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(names: D) -> Result<Self, D::Error> {
-        // Where a list is asked for, serde quotes a string, however long it is.
+        // If a list is requested, serde's error quotes a string of any length.
         names.deserialize_any(NamesVisitor)
     }
 }

@@ -1,4 +1,4 @@
-//! Changes of settings: a field is set, reset, or left as it is.
+//! Changes of settings: a field is set, reset, or left unchanged.
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ use super::{AfterContent, FallbackChains, OnQuota, RetryPreset, RetrySettings, R
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Change<T> {
-    /// It is this from now on.
+    /// Sets this value.
     Set(T),
-    /// It is inherited from now on; null on the wire.
+    /// Resets the setting, so that it is inherited; null on the wire.
     Inherit,
 }
 
@@ -44,8 +44,8 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Change<T> {
     }
 }
 
-/// Request body of `PATCH /retry` and `PATCH /conversations/:id/retry`: null resets a field, so that it is inherited; an
-/// absent one stays as it is. The fields are those of `RetrySettings`, with the same ranges.
+/// Request body of `PATCH /retry` and `PATCH /conversations/:id/retry`. Null resets a field, so that it is inherited;
+/// an absent field is unchanged. Fields and ranges are those of `RetrySettings`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -65,7 +65,7 @@ pub struct RetryPatch {
     /// The longest wait, in milliseconds; 0 = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_delay_ms: Option<Change<u64>>,
-    /// How far a wait may be off, as a part of it.
+    /// Maximum deviation as a fraction of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Change<f64>>,
     /// When a turn goes back to the first target of its route.
@@ -77,18 +77,18 @@ pub struct RetryPatch {
     /// What to do at a usage limit that ends after the longest wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Change<OnQuota>>,
-    /// What is asked in place of a model that fails: all chains of this scope.
+    /// Models to ask instead of a model that fails: all chains of this scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_chains: Option<Change<FallbackChains>>,
 }
 
 impl RetryPatch {
-    /// Turns automatic retries on or off, and changes nothing else.
+    /// Creates a patch that only turns automatic retries on or off.
     pub fn enabled(enabled: bool) -> Self {
         Self { enabled: Some(Change::Set(enabled)), ..Self::default() }
     }
 
-    /// The settings after this change.
+    /// Returns the settings after this change.
     #[must_use]
     pub fn applied_to(&self, old: &RetrySettings) -> RetrySettings {
         fn changed<T: Clone>(old: &Option<T>, change: &Option<Change<T>>) -> Option<T> {

@@ -1,4 +1,4 @@
-//! What settings may be.
+//! Range checks of settings.
 
 use alloc::{format, string::String};
 
@@ -18,7 +18,7 @@ impl RetrySettings {
     /// Checks each setting against its range.
     ///
     /// # Errors
-    /// When one is out of its range.
+    /// Returns an error if a setting is out of range.
     pub fn check(&self) -> Result<(), InvalidRetrySettings> {
         let wrong = |why: String| Err(InvalidRetrySettings(why));
         let words = [
@@ -44,7 +44,7 @@ impl RetrySettings {
             ));
         }
         if let Some(jitter) = self.jitter.filter(|jitter| !(0.0..=1.0).contains(jitter)) {
-            return wrong(format!("jitter is {jitter}: write a part of the wait, from 0 to 1"));
+            return wrong(format!("jitter is {jitter}: write a fraction of the wait, from 0 to 1"));
         }
         for (of, names) in self.fallback_chains.iter().flat_map(|chains| &chains.0) {
             let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
@@ -55,7 +55,7 @@ impl RetrySettings {
             }
             if names.contains(of) {
                 return wrong(format!(
-                    "the fallback chain of {of} leads back to it: name what is asked instead"
+                    "the fallback chain of {of} leads back to it: name other models or routes"
                 ));
             }
             if names.is_empty() {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_its_range_is_refused() {
+    fn values_out_of_range_are_rejected() {
         let check = |json: &str| serde_json::from_str::<RetrySettings>(json).unwrap().check();
         for good in [
             "{}",

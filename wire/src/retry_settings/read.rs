@@ -1,4 +1,4 @@
-//! Reads settings from untrusted JSON: no value is quoted in an error, as it may be megabytes long.
+//! Reads settings from untrusted JSON. Errors never quote a value, which may be megabytes long.
 
 use core::{fmt, marker::PhantomData};
 
@@ -11,7 +11,7 @@ use super::{
     AfterContent, Change, FallbackChains, OnQuota, RetryPatch, RetryPreset, RetrySettings, RouteRevert,
 };
 
-/// What a field can be set to.
+/// A type that a setting can have.
 trait Setting: Sized {
     const EXPECTED: &str;
 
@@ -61,7 +61,7 @@ impl Setting for u64 {
     const EXPECTED: &str = "a whole number of milliseconds";
 
     fn from_number(number: f64) -> Option<Self> {
-        // Saturates: a negative number is 0.
+        // Saturates: a negative number becomes 0.
         let whole = number as Self;
         (whole as f64 == number || (number < 0.0 && number as i64 as f64 == number)).then_some(whole)
     }
@@ -89,7 +89,7 @@ macro_rules! words {
 
 words!(RetryPreset RouteRevert AfterContent OnQuota);
 
-/// Reads a value for a field of that name.
+/// Reads a value for the field with this name.
 struct Value<T>(&'static str, PhantomData<T>);
 
 impl<'de, T: Setting> DeserializeSeed<'de> for Value<T> {
@@ -151,7 +151,7 @@ impl<'de, T: Setting> Visitor<'de> for Value<T> {
     }
 }
 
-/// The name of a field, without keeping the name of an unknown one.
+/// The name of a field. The name of an unknown field is not kept.
 pub(crate) enum Key {
     /// `conversationId`.
     Conversation,
@@ -197,7 +197,7 @@ impl Visitor<'_> for KeyVisitor {
     }
 }
 
-/// Reads the value of that setting into the patch.
+/// Reads the value of this setting into the patch.
 pub(crate) fn read_change<'de, A: MapAccess<'de>>(
     patch: &mut RetryPatch,
     name: &'static str,
@@ -287,13 +287,13 @@ mod tests {
     }
 
     #[test]
-    fn a_longest_wait_below_zero_is_none() {
+    fn a_negative_longest_wait_is_zero() {
         let patch = read(r#"{"maxDelayMs":-1}"#).unwrap();
         assert_eq!(patch.max_delay_ms, Some(Change::Set(0)));
     }
 
     #[test]
-    fn what_does_not_fit_is_told_by_the_name_of_its_field() {
+    fn an_invalid_value_is_reported_by_the_name_of_its_field() {
         for (json, why) in [
             (r#"{"enabled":1}"#, "enabled must be true or false, or null to inherit it"),
             (r#"{"maxRetries":1.5}"#, "maxRetries must be a whole number, or null to inherit it"),

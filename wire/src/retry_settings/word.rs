@@ -1,8 +1,8 @@
-//! The words that settings are set to.
+//! Enums for settings.
 
 use serde::Serialize;
 
-/// An enum whose variants are words on the wire.
+/// Defines an enum whose variants are strings on the wire.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -11,20 +11,20 @@ macro_rules! words {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$of])* #[serde(rename = $word)] $variant,)*
-            /// A word of a newer version. It is not kept: written again, it is `unknown`. It cannot be set.
+            /// A value from a newer version. The original is not kept; it serializes as `unknown`. It cannot be set.
             #[serde(rename = "unknown")]
             #[cfg_attr(feature = "schema", schemars(skip))]
             Unknown,
         }
 
         impl $name {
-            /// All that can be set.
+            /// All values that can be set.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// What is expected, for people.
+            /// The expected values, for error messages.
             pub(super) const EXPECTED: &str = concat!("one of the words:" $(, " ", $word)*);
 
-            /// The word on the wire.
+            /// Returns the value on the wire.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -32,7 +32,7 @@ macro_rules! words {
                 }
             }
 
-            /// The one with that word, if it can be set.
+            /// Returns the value with this name, if it can be set.
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }
@@ -41,9 +41,9 @@ macro_rules! words {
 }
 
 words! {
-    /// A schedule by its name.
+    /// A schedule, by name.
     RetryPreset {
-        /// 5 s, 10 s, 30 s and so on up to 30 min, for 8 h in all.
+        /// 5 s, 10 s, 30 s and so on up to 30 min, for 8 h in total.
         Patient = "patient",
         /// Doubling waits.
         Exponential = "exponential",
@@ -57,9 +57,9 @@ words! {
 words! {
     /// When a turn goes back to the first target of its route.
     RouteRevert {
-        /// Once nothing is known against that target any more.
+        /// As soon as that target is available again.
         CooldownExpiry = "cooldown-expiry",
-        /// Not before it has to leave the one it moved to.
+        /// Only when the target it moved to fails.
         Never = "never",
     }
 }

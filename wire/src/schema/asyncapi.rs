@@ -25,7 +25,7 @@ pub fn asyncapi() -> Value {
         "info": {
             "title": "Everturn",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Commands in, events out. Closing the socket never touches a turn.",
+            "description": "Commands in, events out. Closing the socket does not affect turns.",
         },
         "defaultContentType": "application/json",
         "channels": {
@@ -33,8 +33,8 @@ pub fn asyncapi() -> Value {
             "chat": { "address": "/api/chat/ws", "description": CHAT },
         },
         "operations": {
-            "command": operation("receive", "A command of the client.", &commands),
-            "message": operation("send", "What the client is told.", &messages),
+            "command": operation("receive", "Commands from the client.", &commands),
+            "message": operation("send", "Messages to the client.", &messages),
         },
         "components": { "messages": described, "schemas": schemas },
     });
@@ -42,7 +42,7 @@ pub fn asyncapi() -> Value {
     document
 }
 
-/// Names of the members of a union.
+/// Returns the names of the members of a union.
 fn members(schemas: &Value, union: &str) -> Vec<String> {
     let name = |member: &Value| Some(member["$ref"].as_str()?.rsplit('/').next()?.into());
     schemas[union]["oneOf"].as_array().into_iter().flatten().filter_map(name).collect()

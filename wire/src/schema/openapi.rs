@@ -29,9 +29,9 @@ struct Call {
     name: &'static str,
     id: &'static str,
     summary: &'static str,
-    /// Names of entries under `components/parameters`, those in the path included.
+    /// Names of entries under `components/parameters`, including those in the path.
     parameters: &'static [&'static str],
-    /// The type of the body it takes.
+    /// The type of the request body.
     takes: Option<&'static str>,
     answer: Answer,
 }
@@ -49,7 +49,7 @@ const fn of_conversation(
     Call { name, id, summary, parameters: &["id"], takes: None, answer: Answer::Body(answer) }
 }
 
-/// The body that may be absent.
+/// The type of the only optional body.
 const OPTIONAL: &str = "RetryNowRequest";
 
 /// Returns the HTTP API as an OpenAPI 3.1 document.
@@ -65,7 +65,7 @@ pub fn openapi() -> Value {
         "info": {
             "title": "Everturn",
             "version": env!("CARGO_PKG_VERSION"),
-            "summary": "Agent turns that survive passing provider failures.",
+            "summary": "Agent turns that survive transient provider failures.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -77,7 +77,7 @@ pub fn openapi() -> Value {
     document
 }
 
-/// The types that the calls refer to.
+/// Returns the types that the calls refer to.
 fn types() -> impl Iterator<Item = &'static str> {
     let answered = CALLS.iter().filter_map(|call| match call.answer {
         Answer::Body(name) => Some(name),
@@ -114,7 +114,7 @@ fn operation(call: &Call) -> Value {
         content("application/json", "ErrorBody")
     };
     operation["responses"]["default"] =
-        json!({ "description": "What is wrong and what to do.", "content": error });
+        json!({ "description": "What is wrong, and what to do.", "content": error });
     operation
 }
 
@@ -122,14 +122,15 @@ fn answer(answer: &Answer) -> Value {
     match *answer {
         Answer::Body(name) => {
             let mut response =
-                json!({ "description": "Done.", "content": content("application/json", name) });
+                json!({ "description": "Success.", "content": content("application/json", name) });
             if name == "ConversationList" {
-                response["headers"]["Link"] = json!({ "description": "The next page, where there is one.", "schema": { "type": "string" } });
+                response["headers"]["Link"] = json!({ "description": "The next page, if there is one.", "schema": { "type": "string" } });
             }
             response
         }
         Answer::Events(media) => {
-            let mut response = json!({ "description": "Events, one after another.", "content": content(media, "AgentEvent") });
+            let mut response =
+                json!({ "description": "A stream of events.", "content": content(media, "AgentEvent") });
             if media == "application/x-ndjson" {
                 response["headers"]["X-Conversation-Id"] =
                     json!({ "description": "The conversation.", "schema": schema("ConversationId") });
@@ -137,7 +138,7 @@ fn answer(answer: &Answer) -> Value {
             response
         }
         Answer::Stream => {
-            json!({ "description": "Events, one after another.", "content": { "text/event-stream": { "schema": { "type": "string" } } } })
+            json!({ "description": "A stream of events.", "content": { "text/event-stream": { "schema": { "type": "string" } } } })
         }
         Answer::Document => {
             json!({ "description": "The document.", "content": { "application/json": { "schema": { "type": "object" } } } })

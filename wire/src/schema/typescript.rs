@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::{json_schema, reference};
 
 const HEADER: &str = "\
-// Made from the Rust types by `cargo xtask generate`. Do not edit.
+// Generated from the Rust types by `cargo xtask generate`. Do not edit.
 //
-// An optional field is absent when it is unknown, never null. Unions are told apart by `type`:
-// `switch (event.type) { case \"provider-retry\": event.delayMs; }`. What a newer server sends beyond the known is in the
-// `default` case: an `UnknownEvent`, `UnknownChunk` or `UnknownMessage`. Pass it over.
+// An optional field is absent if unknown, never null. Unions are discriminated by `type`:
+// `switch (event.type) { case \"provider-retry\": event.delayMs; }`. Additions of a newer server end up in the `default`
+// case, as an `UnknownEvent`, `UnknownChunk` or `UnknownMessage`. Skip them.
 
-/** A `type` that is not listed here. No literal is one, so that comparing with a listed `type` rules it out. */
+/** A `type` that is not listed here. No literal has this type, so comparing with a listed `type` excludes it. */
 export type UnknownType = `${string & { readonly newer: true }}`;
 ";
 
@@ -36,7 +36,7 @@ pub fn typescript() -> String {
     text
 }
 
-/// A description as a doc comment.
+/// Formats a description as a doc comment.
 fn doc(schema: &Value, indent: &str) -> String {
     let Some(description) = schema["description"].as_str() else { return String::new() };
     let safe = description.replace("*/", "*\\/");
@@ -50,7 +50,7 @@ fn doc(schema: &Value, indent: &str) -> String {
     }
 }
 
-/// The fields of an object: the required ones in the order they are sent, then the optional ones.
+/// Formats the fields of an object: the required ones in the order they are sent, then the optional ones.
 fn fields(schema: &Value, indent: &str) -> String {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -64,7 +64,7 @@ fn fields(schema: &Value, indent: &str) -> String {
     optional.fold(first, |text, name| text + &field(name, "?"))
 }
 
-/// A schema as a type expression.
+/// Formats a schema as a type expression.
 fn expression(schema: &Value, indent: &str) -> String {
     if let Some(name) = reference(schema.get("$ref")) {
         return name.to_string();
@@ -96,7 +96,7 @@ fn expression(schema: &Value, indent: &str) -> String {
     }
 }
 
-/// A union starts on its own line, everything else after a space.
+/// Puts a union on its own lines, and anything else after a space.
 fn spaced(expression: &str) -> String {
     if expression.starts_with('\n') { expression.to_string() } else { format!(" {expression}") }
 }

@@ -1,4 +1,4 @@
-//! What a newer version may send: members of unions and words that no definition lists.
+//! Additions of a newer version: members of unions and enum values that no definition lists.
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{reference, tag};
 
-/// Adds a member of any other `type` to a union, with the fields that all its members require.
+/// Adds a member with any other `type` to a union, with the fields that all its members require.
 pub(super) fn admit_member(definitions: &mut Map<String, Value>, union: &str, suffix: &str) {
     let members: Vec<&Value> = definitions[union]["oneOf"]
         .as_array()
@@ -24,7 +24,7 @@ pub(super) fn admit_member(definitions: &mut Map<String, Value>, union: &str, su
         }
     }
     let member = json!({
-        "description": "What only a newer server sends: pass it over. It has further fields.",
+        "description": "An addition of a newer server. Skip it. It has further fields.",
         "type": "object",
         "properties": properties,
         "required": required,
@@ -36,7 +36,7 @@ pub(super) fn admit_member(definitions: &mut Map<String, Value>, union: &str, su
     definitions.insert(name, member);
 }
 
-/// The fields that all members have, but the one that tells them apart.
+/// Returns the fields that all members have, except `type`.
 fn shared<'m>(members: &[&'m Value]) -> Vec<(&'m str, &'m Value)> {
     let fields = members.first().and_then(|first| first["properties"].as_object());
     let all = |name: &str| members.iter().all(|member| member["properties"].get(name).is_some());
@@ -48,10 +48,10 @@ fn requires(member: &Value, field: &str) -> bool {
     member["required"].as_array().is_some_and(|required| required.iter().any(|name| name == field))
 }
 
-/// Lets any other word be one of these words.
+/// Lets an enum have any other value.
 pub(super) fn admit_word(definition: &mut Value) {
     let Some(definition) = definition.as_object_mut() else { return };
     let Some(Value::Array(mut words)) = definition.remove("oneOf") else { return };
-    words.push(json!({ "type": "string", "description": "A word that only a newer server sends." }));
+    words.push(json!({ "type": "string", "description": "A value from a newer server." }));
     definition.insert("anyOf".to_owned(), words.into());
 }

@@ -1,4 +1,4 @@
-//! The generated documents are current, and name nothing that they do not define.
+//! The generated documents are up to date and have no dangling references.
 
 use std::{fs, path::Path};
 
@@ -18,13 +18,13 @@ fn generated_files_are_current() {
 }
 
 #[test]
-fn what_is_served_is_what_was_generated() {
+fn the_served_documents_are_the_generated_ones() {
     let served = [document::SCHEMA, document::TYPESCRIPT, document::OPENAPI, document::ASYNCAPI];
     assert_eq!(served.map(str::to_owned), generated().map(|(_, content)| content));
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     for document in [openapi(), asyncapi()] {
         let mut references = Vec::new();
         collect(&document, &mut references);

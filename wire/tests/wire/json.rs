@@ -1,11 +1,11 @@
-//! Names and types on the wire, to the letter.
+//! The exact names and types on the wire.
 
 use everturn_wire::{AgentEvent, Command};
 use serde_json::Value;
 
 use crate::sample::{Family, families, frame::commands};
 
-/// What existing clients know. Their readers take no other type.
+/// The events that existing clients know. They can read no other type.
 const BASE: [&str; 15] = [
     "status",
     "user-message",
@@ -50,7 +50,7 @@ fn unknown_fields_are_ignored_at_every_depth() {
     }
 }
 
-/// Adds a field to every object whose fields the wire defines.
+/// Adds a field to every object whose fields the wire format defines.
 fn add_unknown_field(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -69,10 +69,10 @@ fn add_unknown_field(value: &mut Value) {
 }
 
 #[test]
-fn what_is_unknown_is_absent_never_null() {
+fn unknown_values_are_absent_never_null() {
     let families = families();
     let others = families.iter().filter(|family| !matches!(family.name, "AgentEvent" | "RetryPatch"));
-    // A change of settings has nulls: they reset.
+    // A change of settings has nulls, which reset fields.
     for line in others.flat_map(|family| &family.lines).filter(|line| !line.contains("retry.set\"")) {
         assert!(!line.contains("null"), "{line}");
     }

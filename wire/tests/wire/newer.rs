@@ -1,4 +1,4 @@
-//! What a newer server sends is read by a client of today.
+//! A current client can read what a newer server sends.
 
 use std::fmt::Debug;
 
@@ -21,7 +21,7 @@ fn a_future_event_is_unknown_and_says_where_it_happened() {
     assert_eq!((event.body, cursor.as_deref()), (EventBody::Unknown, Some("7")));
 }
 
-/// Clients that know the base events only must not be sent what they cannot read.
+/// Clients that know only the base events must not receive events that they cannot read.
 #[test]
 fn an_unknown_event_is_an_extension() {
     assert!(EventBody::Unknown.is_extension());
@@ -66,7 +66,7 @@ fn a_future_status_does_not_hide_the_rest_of_the_list() {
 }
 
 #[test]
-fn every_word_that_clients_read_may_be_a_future_one() {
+fn every_enum_that_clients_read_accepts_unknown_values() {
     fn read<T: DeserializeOwned + PartialEq + Debug>(unknown: &T) {
         assert_eq!(from_value::<T>(json!("from-the-future")).as_ref().unwrap(), unknown);
         assert!(from_value::<T>(json!(7)).is_err());
@@ -86,7 +86,7 @@ fn every_word_that_clients_read_may_be_a_future_one() {
 }
 
 #[test]
-fn a_future_word_in_settings_is_read_and_cannot_be_set() {
+fn an_unknown_setting_value_can_be_read_but_not_set() {
     let settings: RetrySettings =
         from_value(json!({ "preset": "lunar", "maxRetries": 7, "phase": "full" })).unwrap();
     let preset = Some(RetryPreset::Unknown);
@@ -94,9 +94,9 @@ fn a_future_word_in_settings_is_read_and_cannot_be_set() {
     assert!(settings.check().is_err());
 }
 
-/// A definition that lists words must say that there may be others; a command is read by servers only.
+/// A definition of an enum must allow other values. Commands are exempt because only servers read them.
 #[test]
-fn the_schema_closes_no_list_of_words_and_no_union_that_clients_read() {
+fn no_enum_or_union_that_clients_read_is_closed_in_the_schema() {
     let document = json_schema();
     for (name, definition) in document["$defs"].as_object().unwrap() {
         let words =

@@ -1,4 +1,4 @@
-//! One value of each shape: with every optional field, and with none.
+//! Samples of each type: with every optional field, and with none.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ pub(crate) mod frame;
 mod http;
 mod retry_settings;
 
-/// The samples of one type, as the JSON that leaves the process.
+/// The samples of one type, as JSON.
 pub(crate) struct Family {
     /// The type's name in the schema.
     pub(crate) name: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Writes the samples, and checks that reading gives them back.
+    /// Serializes the samples, and checks that they parse to the same values.
     fn new<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &'static str, samples: &[T]) -> Self {
         let write = |sample: &T| {
             let line = serde_json::to_string(sample).unwrap();
@@ -40,7 +40,7 @@ impl Family {
     }
 }
 
-/// Everything that crosses a process boundary.
+/// Returns samples of everything that crosses a process boundary.
 pub(crate) fn families() -> Vec<Family> {
     let mut families = vec![
         Family::new("AgentEvent", &event::base()),

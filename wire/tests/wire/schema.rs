@@ -1,4 +1,4 @@
-//! The schema says what the samples are: no more, no less.
+//! The samples match the schema, and cover it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ fn a_field_is_either_required_or_may_be_absent_but_never_null() {
         let validator = validator(family.name);
         for value in family.values() {
             let fields: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
-            // Only in a change of settings null says something: it resets.
+            // Only in a change of settings, null has a meaning: it resets a field.
             let is_change = family.name == "RetryPatch" || value["type"] == "retry.set";
             let may_be_null = |field: &str| {
                 matches!(field, "input" | "report")
@@ -54,7 +54,7 @@ fn a_field_is_either_required_or_may_be_absent_but_never_null() {
 /// The fields that one sample of a definition has.
 type Fields = BTreeSet<String>;
 
-/// Every definition of an object has a sample with all of its fields and one with none but the required.
+/// Every definition of an object has a sample with all of its fields and one with only the required ones.
 #[test]
 fn the_samples_show_every_field_and_every_absence() {
     let document = json_schema();
@@ -74,7 +74,7 @@ fn the_samples_show_every_field_and_every_absence() {
     }
 }
 
-/// Walks a value along its schema and notes which fields each defined object has.
+/// Walks a value along its schema and records which fields each defined object has.
 fn visit(document: &Value, schema: &Value, value: &Value, seen: &mut BTreeMap<String, BTreeSet<Fields>>) {
     let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) else {
         for item in value.as_array().into_iter().flatten() {
@@ -88,7 +88,7 @@ fn visit(document: &Value, schema: &Value, value: &Value, seen: &mut BTreeMap<St
     let definition = &document["$defs"][name];
     if let Some(members) = definition["oneOf"].as_array() {
         let names: Vec<Option<&Value>> = members.iter().map(|member| tag(document, member)).collect();
-        // What no member names is the one that stands for what a newer server sends.
+        // The member without a name stands for additions of a newer server.
         let name = names.iter().find(|name| **name == value.get("type")).unwrap_or(&None);
         for (member, _) in members.iter().zip(&names).filter(|(_, known)| *known == name) {
             visit(document, member, value, seen);
@@ -103,7 +103,7 @@ fn visit(document: &Value, schema: &Value, value: &Value, seen: &mut BTreeMap<St
     }
 }
 
-/// The `type` of a union's member; none for a plain word.
+/// Returns the `type` of a union's member; `None` for a plain string.
 fn tag<'a>(document: &'a Value, member: &Value) -> Option<&'a Value> {
     let name = member["$ref"].as_str()?.strip_prefix("#/$defs/")?;
     document["$defs"][name]["properties"]["type"].get("const")

@@ -1,4 +1,4 @@
-//! The fields of a request, as they are written.
+//! The fields of a request.
 
 use std::{cell::Cell, fmt};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::few::Few;
 
-/// What the API knows and this server does not, by name. With a value that asks for nothing it is taken.
+/// Fields of the API that this server does not support. Accepted if their value has no effect.
 const REFUSED: [&str; 19] = [
     "n",
     "logprobs",
@@ -30,7 +30,7 @@ const REFUSED: [&str; 19] = [
     "function_call",
     "verbosity",
     "service_tier",
-    // Of other servers that speak this API.
+    // Used by other servers of this API.
     "top_k",
     "min_p",
     "top_a",
@@ -42,11 +42,11 @@ const REFUSED: [&str; 19] = [
 
 macro_rules! fields {
     ($($name:ident: $type:ty,)*) => {
-        /// The fields that are read. Others are passed over, unless they are among those that are refused.
+        /// The supported fields. Others are ignored, unless they are among the refused ones.
         #[derive(Default)]
         pub(super) struct Fields {
             $(pub(super) $name: Option<$type>,)*
-            /// The first that is not supported.
+            /// The first unsupported field.
             pub(super) refused: Option<&'static str>,
         }
 
@@ -84,7 +84,7 @@ macro_rules! fields {
     };
 }
 
-/// Reads the fields, and knows at which it is.
+/// Reads the fields, and keeps track of the current one.
 pub(super) struct Reader<'a> {
     pub(super) at: &'a Cell<&'static str>,
 }
@@ -121,7 +121,7 @@ pub(super) struct Metadata {
     pub(super) conversation_id: Option<String>,
 }
 
-/// One text at which a model stops, or several.
+/// One stop sequence, or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Stops {
@@ -138,7 +138,7 @@ impl Stops {
     }
 }
 
-/// What only this server knows.
+/// Options specific to this server.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Options {
@@ -152,13 +152,13 @@ pub(super) struct Options {
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TextMode {
-    /// As it comes.
+    /// As it arrives.
     Stream,
     /// When its step is complete.
     Hold,
 }
 
-/// Puts the parameters into the request.
+/// Copies the parameters to the request.
 pub(super) fn set(send: &mut SendRequest, parameters: Parameters) {
     send.temperature = parameters.temperature;
     send.top_p = parameters.top_p;

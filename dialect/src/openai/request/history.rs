@@ -1,4 +1,4 @@
-//! The messages of a request, as a history.
+//! Converts the messages of a request to a history.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::{
 use crate::few::Few;
 use crate::openai::Refusal;
 
-/// A message as it is written.
+/// A message as received.
 #[derive(Deserialize)]
 pub(super) struct Spoken {
     role: String,
@@ -21,13 +21,13 @@ pub(super) struct Spoken {
     tool_call_id: Option<String>,
 }
 
-/// What a message says.
+/// The content of a message.
 enum Content {
     Text(String),
     Parts(Vec<Part>),
 }
 
-/// A part of what a message says; which field counts depends on its type.
+/// A part of a message's content. Which fields it has depends on its type.
 #[derive(Deserialize)]
 struct Part {
     #[serde(rename = "type")]
@@ -54,10 +54,10 @@ struct Function {
     arguments: String,
 }
 
-/// The history that these messages are. Instructions come first in it, wherever they stood: that is where models take them.
+/// Converts messages. Instructions come first, wherever they were, because models expect them there.
 pub(super) fn messages(spoken: Vec<Spoken>) -> Result<Vec<Message>, Refusal> {
     let (mut instructions, mut rest) = (Vec::new(), Vec::new());
-    // The calls of the last message that had any.
+    // The calls of the latest message with calls.
     let mut calls: Vec<(String, String)> = Vec::new();
     for (at, message) in spoken.into_iter().enumerate() {
         let place = format!("messages[{at}]");
@@ -132,7 +132,7 @@ fn assistant(message: Spoken, calls: &mut Vec<(String, String)>, place: &str) ->
         chunks.push(Chunk::ToolCall {
             tool_call_id: id,
             tool_name: name,
-            // Whatever the model wrote goes back to it.
+            // The model gets back whatever it wrote.
             input: serde_json::from_str(&arguments).unwrap_or(Value::String(arguments)),
             step_id: None,
             echo: None,
@@ -165,7 +165,7 @@ fn result(message: Spoken, calls: &[(String, String)], place: &str) -> Result<Ch
     })
 }
 
-/// All text of a content that can only be text.
+/// Returns the text of content that must be text.
 fn text(content: Option<Content>, place: &str) -> Result<String, Refusal> {
     let parts = match content {
         None => return Ok(String::new()),

@@ -1,4 +1,4 @@
-//! A value of which only matters whether it asks for anything.
+//! Values of which only matters whether they have an effect.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-/// A value, in little memory however large it is.
+/// A value, stored in little memory however large it is.
 #[derive(Debug, PartialEq)]
 pub(super) enum Mild {
     Null,
     Bool(bool),
     Number(f64),
     Word(String),
-    /// A list or an object without entries.
+    /// An empty list or object.
     Empty,
-    /// A list of one word.
+    /// A list of one string.
     OneWord(String),
-    /// Any other.
+    /// Anything else.
     Much,
 }
 
-/// Longest word that is looked at, in bytes.
+/// Maximum length of a string that is examined, in bytes.
 const WORD: usize = 32;
 
 impl Mild {
-    /// Whether the parameter of that name is the same with this value as without it.
+    /// Whether the parameter with this name has no effect with this value.
     pub(super) fn is_nothing(&self, name: &str) -> bool {
         match (name, self) {
             (_, Self::Null | Self::Empty | Self::Bool(false)) => true,

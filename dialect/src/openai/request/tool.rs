@@ -1,4 +1,4 @@
-//! Tools, the choice among them, and the form of the answer.
+//! Tools, tool choice, and response format.
 
 use everturn_wire::{CallerTool, ResponseFormat, ToolChoice, Value};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ pub(super) struct Tool {
     function: Option<Function>,
 }
 
-/// A function that the client runs. Whether its arguments must fit to the letter (`strict`) is left to the model's API.
+/// A function that the client runs. Strict arguments (`strict`) are left to the model's API.
 #[derive(Deserialize)]
 struct Function {
     name: String,
@@ -20,7 +20,7 @@ struct Function {
     parameters: Option<Value>,
 }
 
-/// A word, or an object that names a tool.
+/// A keyword, or an object that names a tool.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Choice {
@@ -51,7 +51,7 @@ struct Schema {
     strict: Option<bool>,
 }
 
-/// The tools that the client runs.
+/// Returns the tools that the client runs.
 pub(super) fn tools(tools: Vec<Tool>) -> Result<Vec<CallerTool>, Refusal> {
     let tool = |(at, tool): (usize, Tool)| match (tool.kind.as_str(), tool.function) {
         ("function", Some(Function { name, description, parameters })) => Ok(CallerTool {

@@ -1,4 +1,4 @@
-//! Streams as the API really sends them.
+//! Streams as the API actually sends them.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
     let (facts, end) = read(payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
@@ -59,7 +59,7 @@ fn with_closing(payloads: &[Value], reason: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_whole_answer() {
+fn a_complete_answer() {
     let payloads = [
         json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2, "output_tokens": 1}}}),
         json!({"type": "ping"}),
@@ -100,7 +100,7 @@ fn a_whole_answer() {
 }
 
 #[test]
-fn thinking_that_is_not_shown_or_comes_whole_is_wanted_back_too() {
+fn hidden_and_unstreamed_thinking_is_returned_too() {
     let omitted = start(0, &json!({"type": "thinking", "thinking": "", "signature": ""}));
     let signature = delta(0, &json!({"type": "signature_delta", "signature": "one"}));
     let whole = start(1, &json!({"type": "thinking", "thinking": "hm", "signature": "two"}));
@@ -153,7 +153,7 @@ fn a_tool_without_arguments_has_none_unless_they_were_cut_off() {
 }
 
 #[test]
-fn arguments_that_end_early_in_an_answer_that_does_not_are_no_arguments() {
+fn incomplete_arguments_in_a_complete_answer_are_malformed() {
     let tool = start(0, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {}}));
     let piece = delta(0, &json!({"type": "input_json_delta", "partial_json": "{\"path\": \"/tm"}));
     let read = facts(&with_closing(&[tool, piece], "tool_use"));
@@ -166,7 +166,7 @@ fn arguments_that_end_early_in_an_answer_that_does_not_are_no_arguments() {
 }
 
 #[test]
-fn arguments_may_come_whole_and_foreign_tools_are_not_ours() {
+fn arguments_may_arrive_complete_and_unknown_tools_are_ignored() {
     let whole = start(0, &json!({"type": "tool_use", "id": "t", "name": "f", "input": {"x": 1}}));
     let foreign = start(1, &json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
     let query = delta(1, &json!({"type": "input_json_delta", "partial_json": "{\"query\":1}"}));
@@ -181,7 +181,7 @@ fn arguments_may_come_whole_and_foreign_tools_are_not_ours() {
 }
 
 #[test]
-fn a_foreign_tool_hides_nothing_that_follows_it() {
+fn an_unknown_tool_does_not_hide_what_follows_it() {
     let foreign = start(0, &json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
     let opened = start(0, &json!({"type": "text", "text": ""}));
     let read = facts(&with_closing(&[foreign, opened, text("found")], "end_turn"));
@@ -189,7 +189,7 @@ fn a_foreign_tool_hides_nothing_that_follows_it() {
 }
 
 #[test]
-fn an_error_is_an_error_at_any_place() {
+fn an_error_is_recognized_anywhere() {
     let [stop, _] = closing("end_turn");
     for error in [
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
@@ -209,7 +209,7 @@ fn an_error_is_an_error_at_any_place() {
 }
 
 #[test]
-fn without_both_its_ends_an_answer_is_truncated() {
+fn an_answer_without_finish_reason_or_terminator_is_truncated() {
     let [reason, stop] = closing("end_turn");
     for payloads in [vec![], vec![text("a")], vec![text("a"), reason], vec![text("a"), stop]] {
         assert!(matches!(read(&payloads).1, Err(Flaw::Truncated(_))), "{payloads:?}");
@@ -217,7 +217,7 @@ fn without_both_its_ends_an_answer_is_truncated() {
 }
 
 #[test]
-fn an_empty_answer_is_none() {
+fn an_empty_answer_is_not_an_answer() {
     let [reason, stop] = closing("end_turn");
     assert_eq!(read(&[reason.clone(), stop]).1, Err(Flaw::Payload(format!("data: {reason}\n\n"))));
     assert_eq!(facts(&closing("refusal")), [StreamEvent::Finished(FinishReason::ContentFilter)]);

@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use super::*;
 use crate::{
@@ -12,7 +12,7 @@ fn config() -> AnthropicConfig {
 
 pub(in crate::anthropic) const ORIGIN: &str = "anthropic host";
 
-/// The body of a request, of an adapter as it is unless set.
+/// Returns the body of a request made with the default configuration.
 pub(in crate::anthropic) fn asked(request: &Request) -> Value {
     body(&config(), ORIGIN, request)
 }
@@ -64,7 +64,7 @@ fn a_conversation_with_tools() {
 }
 
 #[test]
-fn calls_of_servers_that_count_them_anew_have_ids_of_their_own() {
+fn calls_get_unique_ids_if_a_server_restarts_its_count() {
     let step = [
         message(Role::Assistant, &[call("f:0", &json!({})), call("f.0", &json!({}))]),
         message(Role::Tool, &[result("f:0", "a", false), result("f.0", "b", false)]),
@@ -109,7 +109,7 @@ fn images_inline_and_linked() {
 }
 
 #[test]
-fn images_of_a_tool_go_with_its_result() {
+fn images_of_a_tool_are_sent_with_its_result() {
     let mut shown = result("c", "see", false);
     shown["images"] = json!([{"url": "data:image/png;base64,AAAA", "mimeType": "image/png"}]);
     let mut failed = shown.clone();
@@ -126,7 +126,7 @@ fn images_of_a_tool_go_with_its_result() {
 }
 
 #[test]
-fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+fn an_invented_tool_name_is_sent_as_a_valid_one() {
     let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
     made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
     let [called, answered] = made_up;

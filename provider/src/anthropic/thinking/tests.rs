@@ -1,4 +1,4 @@
-//! What is asked for, and what goes back.
+//! Requested and returned thinking.
 
 use everturn_kernel::Request;
 use everturn_wire::{Message, Role, Value};
@@ -16,13 +16,13 @@ use crate::{
     past::sample::{asking, call, message, result, text},
 };
 
-/// A thought with its words, signed by that host.
+/// Returns thinking with text, signed by this origin.
 fn thought(words: &str, signature: &str, origin: &str) -> Value {
     let echo = json!({"origin": origin, "data": {"type": "thinking", "signature": signature}});
     json!({"type": "thinking", "text": words, "echo": echo})
 }
 
-/// A thought that is not shown.
+/// Returns redacted thinking.
 fn hidden(data: &str) -> Value {
     json!({"type": "thinking", "text": "", "echo": {"origin": ORIGIN, "data": {"type": "redacted_thinking", "data": data}}})
 }
@@ -31,7 +31,7 @@ fn user() -> Message {
     message(Role::User, &[text("hi")])
 }
 
-/// What the model said before it was given results, and the results.
+/// Returns an assistant message and its tool results.
 fn step(thoughts: &[Value], id: &str) -> [Message; 2] {
     let said = [thoughts, &[text("Let me see."), call(id, &json!({}))]].concat();
     [message(Role::Assistant, &said), message(Role::Tool, &[result(id, "r", false)])]
@@ -41,14 +41,14 @@ fn with_effort(effort: &str, messages: Vec<Message>) -> Request {
     Request { reasoning_effort: Some(effort.into()), ..asking(messages) }
 }
 
-/// An adapter whose requests have this for the model's thinking.
+/// Returns a configuration with this `thinking` field.
 fn with_extra(thinking: &Value) -> AnthropicConfig {
     let mut config = AnthropicConfig::new(EndpointConfig::new("http://127.0.0.1/v1"));
     config.extra_body = Map::from_iter([("thinking".to_owned(), thinking.clone())]);
     config
 }
 
-/// The types of the blocks of each assistant message that is sent.
+/// Returns the block types of each assistant message in the body.
 fn sent(body: &Value) -> Vec<Vec<String>> {
     let messages = body["messages"].as_array().unwrap().iter();
     let blocks = |message: &Value| message["content"].as_array().unwrap().clone();
@@ -75,7 +75,7 @@ fn effort_is_a_word_or_a_budget() {
 }
 
 #[test]
-fn what_was_signed_goes_back_as_it_came_before_what_it_led_to() {
+fn signed_reasoning_is_returned_unchanged_before_its_output() {
     let thoughts = [thought("hm, \n", "one", ORIGIN), hidden("two"), thought("", "three", ORIGIN)];
     let messages = [vec![user()], step(&thoughts, "t").to_vec()].concat();
     let expected = json!([
@@ -94,7 +94,7 @@ fn what_was_signed_goes_back_as_it_came_before_what_it_led_to() {
 }
 
 #[test]
-fn what_others_signed_or_nobody_did_stays_here() {
+fn foreign_and_unsigned_reasoning_is_not_sent() {
     let unsigned = json!({"type": "thinking", "text": "hm"});
     let damaged = json!({"type": "thinking", "text": "hm", "echo": {"origin": ORIGIN, "data": "no block"}});
     for foreign in
@@ -105,10 +105,10 @@ fn what_others_signed_or_nobody_did_stays_here() {
     }
 }
 
-/// The API refuses a budget before results where the turn does not begin with signed thinking, and thinking where none
-/// is asked for.
+/// The API rejects a budget before tool results if the turn does not begin with signed thinking, and rejects thinking
+/// if none is requested.
 #[test]
-fn a_budget_waits_for_the_next_turn_where_this_one_began_without_thinking() {
+fn a_thinking_budget_starts_with_the_next_turn_if_this_one_began_without_thinking() {
     let signed = || step(&[thought("hm", "s", ORIGIN)], "a").to_vec();
     let bare = || step(&[], "b").to_vec();
     let steering = || vec![message(Role::User, &[text("quickly")])];
@@ -137,9 +137,9 @@ fn a_budget_waits_for_the_next_turn_where_this_one_began_without_thinking() {
     }
 }
 
-/// Newer models refuse a thought for ever once the instructions before it have changed.
+/// Newer models reject old thinking for ever once the instructions before it have changed.
 #[test]
-fn thinking_of_earlier_turns_stays_here() {
+fn thinking_of_earlier_turns_is_not_sent() {
     let answer = message(Role::Assistant, &[thought("b", "b", ORIGIN), text("Done.")]);
     let earlier = [vec![user()], step(&[thought("a", "a", ORIGIN)], "a").to_vec(), vec![answer]].concat();
     let next = [earlier.clone(), vec![user()]].concat();
@@ -159,7 +159,7 @@ fn thinking_of_earlier_turns_stays_here() {
 }
 
 #[test]
-fn thinking_that_led_to_nothing_stays_here() {
+fn thinking_without_output_is_not_sent() {
     let thoughts = [hidden("a"), thought("b", "b", ORIGIN)];
     let blank = [&thoughts[..], &[text(" \n")]].concat();
     let late = [&[text("a"), call("t", &json!({}))][..], &thoughts].concat();
@@ -179,7 +179,7 @@ fn thinking_that_led_to_nothing_stays_here() {
 }
 
 #[test]
-fn an_extra_field_goes_before_what_the_effort_asks_for() {
+fn an_extra_field_overrides_the_effort() {
     let shown = json!({"type": "adaptive", "display": "summarized"});
     let unsigned = [vec![user()], step(&[], "a").to_vec()].concat();
     for messages in [vec![user()], unsigned] {

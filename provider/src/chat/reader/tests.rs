@@ -1,4 +1,4 @@
-//! Streams as servers really send them.
+//! Streams as servers actually send them.
 
 use std::borrow::Cow;
 
@@ -23,14 +23,14 @@ fn read_within(limit: usize, payloads: &[&str]) -> (Vec<StreamEvent>, Result<(),
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[&str]) -> Vec<StreamEvent> {
     let (facts, end) = read_within(1 << 20, payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
     facts
 }
 
-/// The flaw of an answer that is not.
+/// Returns the flaw of an unusable answer.
 fn flaw_of(payloads: &[&str]) -> Flaw {
     let (facts, end) = read_within(1 << 20, payloads);
     assert!(!facts.iter().any(|fact| matches!(fact, StreamEvent::Finished(_) | StreamEvent::ToolCall(_))));
@@ -52,7 +52,7 @@ fn text(text: &str) -> StreamEvent {
 const STOP: StreamEvent = StreamEvent::Finished(FinishReason::Stop);
 
 #[test]
-fn text_and_reasoning_in_every_dress() {
+fn text_and_reasoning_in_every_form() {
     let thought = |text: &str| StreamEvent::Reasoning(text.into());
     let table = [
         (json!({"role": "assistant", "content": "a"}), vec![text("a")]),
@@ -104,7 +104,7 @@ fn finish_reasons() {
 }
 
 #[test]
-fn token_counts_wherever_they_are() {
+fn token_counts_are_found_wherever_they_are() {
     let counts =
         json!({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}});
     let expected =
@@ -127,7 +127,7 @@ fn token_counts_wherever_they_are() {
 }
 
 #[test]
-fn calls_are_told_when_the_answer_is_complete_and_not_before() {
+fn calls_are_yielded_only_once_the_answer_is_complete() {
     let first = delta(
         &json!({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}]}),
     );
@@ -167,7 +167,7 @@ fn other_forms_of_calls() {
 }
 
 #[test]
-fn truncated_arguments_are_never_taken_for_whole() {
+fn truncated_arguments_never_count_as_complete() {
     let call = delta(
         &json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{\"x\":"}}]}),
     );
@@ -182,7 +182,7 @@ fn truncated_arguments_are_never_taken_for_whole() {
 }
 
 #[test]
-fn an_error_is_an_error_at_any_place_and_in_any_form() {
+fn an_error_is_recognized_anywhere_and_in_any_form() {
     let a = delta(&json!({"content": "a"}));
     for error in [
         r#"{"error":{"message":"no","code":429}}"#,
@@ -208,14 +208,14 @@ fn an_error_is_an_error_at_any_place_and_in_any_form() {
 }
 
 #[test]
-fn an_event_named_error_needs_no_further_sign() {
+fn an_event_named_error_is_an_error() {
     let mut reader = ChatReader::new(Answer::new("call_s".into(), 100), None);
     let event = SseEvent { name: Cow::Borrowed("error"), data: Cow::Borrowed("{\"choices\":[]}") };
     assert_eq!(reader.event(&event, &mut Facts::new()), Err(Flaw::Payload("{\"choices\":[]}".into())));
 }
 
 #[test]
-fn what_is_no_answer_and_no_error_is_passed_over() {
+fn unknown_payloads_are_ignored() {
     let a = delta(&json!({"content": "a"}));
     let second = r#"{"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"}]}"#;
     for other in [
@@ -241,7 +241,7 @@ fn an_end_before_the_answers_end_is_a_truncation() {
 }
 
 #[test]
-fn an_empty_answer_is_none() {
+fn an_empty_answer_is_not_an_answer() {
     let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":36000,"completion_tokens":0}}"#;
     assert_eq!(flaw_of(&[stop, DONE]), Flaw::Payload(format!("data: {stop}\n\ndata: [DONE]\n\n")));
     assert!(matches!(flaw_of(&[stop]), Flaw::Payload(_)));
@@ -268,7 +268,7 @@ fn an_answer_has_a_limit() {
 }
 
 #[test]
-fn details_of_reasoning_are_kept_where_they_are_wanted() {
+fn reasoning_details_are_kept_if_configured() {
     let detail = |text: &str| json!({"type": "reasoning.text", "index": 0, "text": text});
     let payloads = [
         delta(&json!({"reasoning": "a", "reasoning_details": [detail("a")]})),
@@ -292,7 +292,7 @@ fn details_of_reasoning_are_kept_where_they_are_wanted() {
 }
 
 #[test]
-fn details_count_towards_the_limit_as_they_weigh() {
+fn reasoning_details_count_towards_the_limit() {
     let read = |details: &Value| {
         let mut reader = ChatReader::new(Answer::new("call_s".into(), 1 << 20), Some("o".into()));
         let payload = delta(&json!({"reasoning_details": details}));

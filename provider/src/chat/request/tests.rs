@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use everturn_wire::{Message, Role};
 
@@ -46,7 +46,7 @@ fn tools_limits_and_effort() {
 }
 
 #[test]
-fn extra_fields_replace_all_but_the_stream() {
+fn extra_fields_replace_any_field_except_stream() {
     let mut config = config();
     config.include_usage = false;
     config.extra_body = serde_json::from_value(json!({"model": "x", "top_k": 3, "stream": false})).unwrap();
@@ -102,7 +102,7 @@ fn images_are_parts_of_a_message() {
 }
 
 #[test]
-fn reasoning_is_given_back_as_the_server_wants_it() {
+fn reasoning_is_returned_in_the_configured_form() {
     let echo =
         |origin: &str| json!({"origin": origin, "data": [{"type": "reasoning.encrypted", "data": origin}]});
     let call = json!({"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}});
@@ -129,7 +129,7 @@ fn reasoning_is_given_back_as_the_server_wants_it() {
 }
 
 #[test]
-fn a_person_never_speaks_twice_in_a_row() {
+fn two_user_messages_never_follow_each_other() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let image = json!({"type": "image", "url": "https://x.test/a.png"});
     let thought = message(Role::Assistant, &[json!({"type": "thinking", "text": "hm"}), text("\n\n")]);
@@ -145,7 +145,7 @@ fn a_person_never_speaks_twice_in_a_row() {
 }
 
 #[test]
-fn white_space_is_nothing_that_was_said() {
+fn white_space_is_not_content() {
     let call = json!({"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}});
     let sent = messages(vec![
         message(Role::User, &[json!({"type": "text", "text": " \n"})]),
@@ -155,7 +155,7 @@ fn white_space_is_nothing_that_was_said() {
 }
 
 #[test]
-fn a_history_as_mistral_insists() {
+fn a_history_in_the_order_that_mistral_requires() {
     let call = |id: &str| json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": {}});
     let result = |id: &str| json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "content": "r", "isError": false});
     let history = vec![
@@ -185,7 +185,7 @@ fn a_history_as_mistral_insists() {
 }
 
 #[test]
-fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+fn an_invented_tool_name_is_sent_as_a_valid_one() {
     let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
     made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
     let [called, answered] = made_up;

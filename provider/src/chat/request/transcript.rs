@@ -1,4 +1,4 @@
-//! A conversation as the messages of this API.
+//! Converts a conversation to messages of this API.
 
 use everturn_kernel::Request;
 use everturn_wire::{Chunk, Message, Role, Value};
@@ -10,13 +10,13 @@ use crate::{
     past::{arguments, text},
 };
 
-/// What stands for reasoning where there was none: some servers take an empty text for a missing one.
+/// Placeholder for missing reasoning. Some servers treat an empty text as missing.
 const NO_THOUGHT: &str = " ";
 
-/// What the model is made to have said between tool results and a person, where a message of it is insisted on.
+/// Assistant text inserted between tool results and a user message if the API requires one.
 const BRIDGE: &str = "(interrupted)";
 
-/// `origin` is whose echoes are given back.
+/// Converts the history. Only echoes of `origin` are sent back.
 pub(super) fn messages(config: &ChatConfig, origin: &str, request: &Request) -> Value {
     let is_strict = config.history == HistoryForm::Mistral;
     let mut ids = CallIds::new(if is_strict { nine } else { str::to_owned }, &request.tools);
@@ -34,7 +34,7 @@ pub(super) fn messages(config: &ChatConfig, origin: &str, request: &Request) -> 
                 give_back(config.return_reasoning, origin, &chunks, &mut message);
                 written.push(message);
             }
-            // Each is a message of its own here.
+            // In this API, each result is a separate message.
             Role::Tool => written.extend(chunks.iter().filter_map(|chunk| result(chunk, &ids))),
             _ => {}
         }
@@ -42,8 +42,8 @@ pub(super) fn messages(config: &ChatConfig, origin: &str, request: &Request) -> 
     Value::Array(written)
 }
 
-/// Who says something, and what. A person's messages in a row are one, as after an answer that was nothing but thought:
-/// many chat templates refuse parties that do not take turns.
+/// Groups the history by role. Consecutive user messages are merged, for example after an answer of only reasoning,
+/// because many chat templates require alternating roles.
 fn turns(all: &[Message]) -> Vec<(Role, Vec<&Chunk>)> {
     let mut turns: Vec<(Role, Vec<&Chunk>)> = Vec::new();
     for message in all.iter().filter(|message| message.iter().any(is_said)) {
@@ -68,7 +68,7 @@ fn joined(chunks: &[&Chunk], separator: &str) -> String {
     chunks.iter().filter_map(|chunk| text(chunk)).collect::<Vec<_>>().join(separator)
 }
 
-/// As plain text unless there are images: not all servers take parts.
+/// Sends plain text unless there are images, because not all servers accept parts.
 fn asked(chunks: &[&Chunk]) -> Value {
     if chunks.iter().any(|chunk| matches!(chunk, Chunk::Image { .. })) {
         chunks.iter().filter_map(|chunk| part(chunk)).collect()
@@ -105,11 +105,11 @@ fn result(chunk: &Chunk, ids: &CallIds<'_>) -> Option<Value> {
     Some(json!({ "role": "tool", "tool_call_id": ids.result(tool_call_id), "content": content }))
 }
 
-/// Adds the reasoning to a message of the model's.
+/// Adds the reasoning to an assistant message.
 fn give_back(way: ReturnReasoning, origin: &str, chunks: &[&Chunk], message: &mut Value) {
     match way {
         ReturnReasoning::Never => {}
-        // Where the model called tools the field must be there.
+        // The field is required if the model called tools.
         ReturnReasoning::Content => {
             let thought: String = chunks.iter().filter_map(|chunk| thought(chunk)).collect();
             message["reasoning_content"] =
@@ -139,7 +139,7 @@ fn details<'c>(origin: &str, chunk: &'c Chunk) -> Option<&'c Vec<Value>> {
     }
 }
 
-/// An id of nine letters and digits.
+/// Converts an id to nine letters and digits.
 fn nine(id: &str) -> String {
     if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return id.to_owned();

@@ -1,4 +1,4 @@
-//! What every reader does with bytes that nobody meant for it.
+//! Arbitrary bytes fed to every reader.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::*;
 
 const LIMITS: AnswerLimits = AnswerLimits { event: 2000, answer: 2000 };
 
-/// What streams of these APIs are made of, so that random ones reach beyond the first frame.
+/// Typical pieces of streams of these APIs, so that random ones reach beyond the first frame.
 const PIECES: &[&str] = &[
     "data: ",
     "event: error\n",
@@ -100,7 +100,7 @@ fn calls(facts: &[StreamEvent]) -> Vec<&ToolCall> {
 
 proptest! {
     #[test]
-    fn however_split_every_reader_tells_the_same(bytes in stream(), size in 1_usize..40, eager: bool) {
+    fn every_reader_yields_the_same_however_its_input_is_split(bytes in stream(), size in 1_usize..40, eager: bool) {
         for dialect in Dialect::ALL {
             let whole = replay(*dialect, LIMITS, eager, [bytes.as_slice()]);
             prop_assert_eq!(&replay(*dialect, LIMITS, eager, bytes.chunks(size)), &whole, "{:?}", dialect);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn calls_that_come_early_are_the_same_calls(bytes in stream()) {
+    fn early_calls_equal_the_final_calls(bytes in stream()) {
         for dialect in Dialect::ALL {
             let (facts, ending) = replay(*dialect, LIMITS, true, [bytes.as_slice()]);
             let early = calls(&facts);
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn an_event_of_countless_values_is_not_read() {
+fn an_event_with_too_many_values_is_not_parsed() {
     let many = |value: &str| vec![value; crate::bulk::MOST_VALUES].join(",");
     let values = [
         format!(r#"{{"choices":[{}]}}"#, many("{}")),

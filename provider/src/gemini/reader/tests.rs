@@ -1,4 +1,4 @@
-//! Streams as the API really sends them.
+//! Streams as the API actually sends them.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
     let (facts, end) = read(payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
@@ -55,7 +55,7 @@ fn call(id: &str, arguments: Value, echo: Option<Echo>) -> StreamEvent {
 }
 
 #[test]
-fn a_whole_answer() {
+fn a_complete_answer() {
     let payloads = [
         json!({
             "candidates": [{"content": {"parts": [{"text": "hm", "thought": true}], "role": "model"}, "index": 0}],
@@ -129,7 +129,7 @@ fn reasons_to_stop() {
 }
 
 #[test]
-fn a_model_that_failed_has_not_answered() {
+fn a_failed_model_has_not_answered() {
     for reason in
         ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"]
     {
@@ -140,17 +140,17 @@ fn a_model_that_failed_has_not_answered() {
 }
 
 #[test]
-fn a_refused_prompt_is_said_to_be() {
+fn a_rejected_prompt_is_reported() {
     let payload = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 9}});
-    let expected = format!("the prompt was refused (PROHIBITED_CONTENT): {payload}");
+    let expected = format!("the prompt was blocked (PROHIBITED_CONTENT): {payload}");
     assert_eq!(read(std::slice::from_ref(&payload)), (vec![], Err(Flaw::Payload(expected))));
     let harmless = json!({"promptFeedback": {"safetyRatings": []}});
     assert_eq!(facts(&[harmless, text("a"), closing("STOP")]).len(), 2);
 }
 
 #[test]
-fn there_may_be_more_after_the_reason_to_stop() {
-    // Some servers give a reason with every piece.
+fn more_may_follow_the_stop_reason() {
+    // Some servers send a finish reason with every piece.
     let piece = |text: &str| {
         let mut payload = closing("STOP");
         payload["candidates"][0]["content"]["parts"][0]["text"] = json!(text);
@@ -161,7 +161,7 @@ fn there_may_be_more_after_the_reason_to_stop() {
 }
 
 #[test]
-fn an_error_is_an_error_at_any_place() {
+fn an_error_is_recognized_anywhere() {
     let error =
         json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
     for error in [error.clone(), json!([error]), json!("text"), json!({"candidates": 1})] {
@@ -176,7 +176,7 @@ fn an_error_is_an_error_at_any_place() {
 }
 
 #[test]
-fn comments_and_what_is_not_for_us_change_nothing() {
+fn comments_and_unknown_fields_change_nothing() {
     let mut reader = reader();
     let mut facts = Facts::new();
     let other = json!({"candidates": [{"index": 1, "content": {"parts": [{"text": "b"}]}, "finishReason": "SAFETY"}]});
@@ -192,7 +192,7 @@ fn comments_and_what_is_not_for_us_change_nothing() {
 }
 
 #[test]
-fn an_empty_answer_is_none() {
+fn an_empty_answer_is_not_an_answer() {
     let stop = closing("STOP");
     let expected = Err(Flaw::Payload(format!("data: {stop}\n\n")));
     assert_eq!(read(std::slice::from_ref(&stop)), (vec![], expected));

@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use everturn_wire::{Message, Role};
 
@@ -30,7 +30,7 @@ fn thought(text: &str, echo: &Value) -> Value {
     json!({"type": "thinking", "text": text, "echo": echo})
 }
 
-/// A call that the API gave with this to be given back.
+/// Returns a call with this echo data.
 fn own_call(id: &str, data: &Value) -> Value {
     let mut chunk = call(id, &json!({}));
     chunk["echo"] = own(data);
@@ -85,7 +85,7 @@ fn a_conversation_with_tools() {
 }
 
 #[test]
-fn what_came_with_a_part_goes_back_with_it() {
+fn an_echo_of_a_part_is_returned_with_it() {
     let read = contents(vec![
         message(Role::User, &[text("one")]),
         message(
@@ -116,7 +116,7 @@ fn what_came_with_a_part_goes_back_with_it() {
 }
 
 #[test]
-fn what_another_gave_is_not_sent_on() {
+fn echoes_of_other_providers_are_not_sent() {
     let foreign = json!({"origin": "gemini another.host", "data": {"thoughtSignature": "s", "id": "g"}});
     let mut called = call("c", &json!({}));
     called["echo"] = foreign.clone();
@@ -133,7 +133,7 @@ fn what_another_gave_is_not_sent_on() {
     assert_eq!(read[2]["parts"][0]["functionResponse"].get("id"), None);
 }
 
-/// The API refuses a part without anything but a signature.
+/// The API rejects a part with nothing but a signature.
 #[test]
 fn a_signature_without_a_part_is_left_out() {
     let lone = |data| thought("", &own(&data));
@@ -160,7 +160,7 @@ fn a_signature_without_a_part_is_left_out() {
 }
 
 #[test]
-fn results_come_in_the_order_of_their_calls() {
+fn results_are_sent_in_the_order_of_their_calls() {
     let step = |ids: [&str; 2]| {
         [
             message(Role::Assistant, &[call(ids[0], &json!({})), call(ids[1], &json!({}))]),
@@ -256,7 +256,7 @@ fn a_model_is_a_resource() {
 }
 
 #[test]
-fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+fn an_invented_tool_name_is_sent_as_a_valid_one() {
     let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
     made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
     let [called, answered] = made_up;
@@ -266,7 +266,7 @@ fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
 }
 
 #[test]
-fn images_of_a_result_go_to_models_that_take_them() {
+fn images_of_a_result_are_sent_to_models_that_accept_them() {
     let asked_of = |model: &str, shown: &Value, is_error: bool| {
         let mut answer = result("c", "[image: image/png, 3 bytes]", is_error);
         answer["images"] = json!([shown]);

@@ -1,4 +1,4 @@
-//! A conversation as contents of two parties that take turns.
+//! Converts a conversation to contents of two alternating roles.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use crate::{
     past::{arguments, inline, name, text},
 };
 
-/// What the API takes in place of the signature of a call that it did not make itself, or made when it signed nothing.
+/// Accepted by the API in place of a missing signature of a call.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The images that may be in a result, for models that take any. Others stay as the words that the result has for them.
+/// Image types allowed in results, for models that accept images. Others are represented by the result's text.
 const SHOWN: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
-/// What was said, as far as it was read.
+/// The contents so far.
 pub(super) struct Transcript<'a> {
     origin: &'a str,
     tools: &'a [ToolSpec],
-    /// Whether the model takes images in results.
+    /// Whether the model accepts images in results.
     takes_images: bool,
     turns: Vec<Turn>,
-    /// The latest calls, by our id of them.
+    /// The latest calls, by our id.
     calls: HashMap<&'a str, Call>,
 }
 
@@ -37,15 +37,16 @@ struct Turn {
 enum Party {
     Person,
     Model,
-    /// The person's, to the API, but apart: results beside anything else are taken for none of the calls' by Vertex.
+    /// The API's user role, but separate, because Vertex does not match results to calls if they are mixed with other
+    /// parts.
     Tools,
 }
 
-/// What a result must know of its call.
+/// The data of a call needed for its result.
 struct Call {
-    /// Its place among the calls of its turn.
+    /// The call's position among the calls of its message.
     place: usize,
-    /// The API's own id of it.
+    /// The API's own id of the call.
     id: Option<String>,
 }
 
@@ -87,7 +88,8 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// Reasoning without a signature is the model's own and errors are for people: neither is sent.
+    /// Adds an assistant message. Omits reasoning without a signature, which is internal, and errors, which are for
+    /// people.
     fn answered(&mut self, chunks: impl Iterator<Item = &'a Chunk>) {
         let mut parts: Vec<Value> = Vec::new();
         let mut place = 0;
@@ -102,7 +104,7 @@ impl<'a> Transcript<'a> {
                         call["id"] = json!(id);
                     }
                     let mut part = json!({ "functionCall": call });
-                    // The first call of an answer is refused without; of several, only the first has one.
+                    // The API rejects a first call without a signature; later calls have none.
                     let signature = kept.thought_signature.as_deref();
                     if let Some(signature) = signature.or((place == 0).then_some(NO_SIGNATURE)) {
                         part["thoughtSignature"] = json!(signature);
@@ -117,8 +119,8 @@ impl<'a> Transcript<'a> {
         self.say(Party::Model, parts);
     }
 
-    /// A signed thought goes back as it came. What was signed beside text goes back with the text: a part that has
-    /// nothing but a signature is refused, and none but those of calls are insisted on.
+    /// Adds a signed thought as received. A signature beside text is sent with the text, because a part with only a
+    /// signature is rejected. Only signatures of calls are mandatory.
     fn thought(&self, words: &str, echo: Option<&Echo>, parts: &mut Vec<Value>) {
         let Some(EchoData { thought_signature: Some(signature), thought, .. }) = self.own(echo) else {
             return;
@@ -136,7 +138,7 @@ impl<'a> Transcript<'a> {
         echo.filter(|echo| echo.origin == self.origin).map(|echo| EchoData::read(&echo.data))
     }
 
-    /// In the order of their calls, which is what tells them apart where the API gave no ids.
+    /// Adds results in the order of their calls, by which the API matches them if it gave no ids.
     fn results(&mut self, chunks: impl Iterator<Item = &'a Chunk>) {
         let mut results: Vec<(usize, Value)> = chunks.filter_map(|chunk| self.result(chunk)).collect();
         results.sort_by_key(|(place, _)| *place);
@@ -163,7 +165,7 @@ impl<'a> Transcript<'a> {
     }
 }
 
-/// Whether a model takes images in results: from Gemini 3 on. Others refuse the whole request.
+/// Whether a model accepts images in results. Models before Gemini 3 reject the whole request.
 fn takes_images(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let version = name.strip_prefix("gemini-").and_then(|rest| rest.split(['.', '-']).next());

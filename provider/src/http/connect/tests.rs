@@ -21,7 +21,7 @@ use super::*;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs a task for each connection to a port of its own.
+/// Listens on a free port and runs a task for each connection.
 async fn listen<T: Future<Output = io::Result<()>> + Send + 'static>(
     serve: impl Fn(TcpStream) -> T + Send + Sync + 'static,
 ) -> SocketAddr {
@@ -141,7 +141,7 @@ async fn no_proxy_is_used_for_an_address_that_is_exempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_takes_too_long_is_given_up() {
+async fn a_slow_connection_times_out() {
     let silent = listen(|stream| async move {
         let _open = stream;
         std::future::pending().await

@@ -1,4 +1,4 @@
-//! Faults told apart by structure, made with real sockets.
+//! Errors of real sockets, classified by structure.
 
 use everturn_sim::{ClosedPort, Loopback, Reply};
 use http_body_util::Full;
@@ -31,7 +31,7 @@ async fn fault(address: &str) -> ConnectionError {
     fault
 }
 
-/// Answers the first bytes of a TLS handshake with others, then ends the connection.
+/// Answers the first bytes of a TLS handshake with `bytes`, then closes the connection.
 async fn handshake_answered(bytes: &'static [u8]) -> ConnectionError {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -47,7 +47,7 @@ async fn handshake_answered(bytes: &'static [u8]) -> ConnectionError {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_made() {
+async fn a_failed_connection() {
     let refused = fault(&ClosedPort::reserve().unwrap().base_url()).await;
     assert_eq!(refused.kind, Transport::Connect, "{}", refused.text);
     assert!(refused.text.ends_with("Connection refused (os error 111)") || !cfg!(target_os = "linux"));
@@ -56,7 +56,7 @@ async fn a_connection_that_is_not_made() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_fails() {
+async fn a_failed_handshake() {
     let plain = handshake_answered(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
     assert_eq!(plain.kind, Transport::Tls, "{}", plain.text);
     let alert = handshake_answered(&[21, 3, 3, 0, 2, 2, 40]).await;
@@ -66,7 +66,7 @@ async fn a_handshake_that_fails() {
 }
 
 #[tokio::test]
-async fn a_connection_that_does_not_last() {
+async fn an_interrupted_connection() {
     let body = || Reply::status(200).chunked().body("0123456789");
     for reply in [
         Reply::hang_up(),
@@ -86,7 +86,7 @@ async fn a_connection_that_does_not_last() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_no_cut() {
+async fn a_response_that_is_not_http_is_not_a_broken_connection() {
     for wire in ["SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n"]
     {
         let server = Loopback::start([Reply::raw(wire)]).await;

@@ -1,4 +1,4 @@
-//! What a watch says, and when, on a clock that stands still until it is moved.
+//! Notices of a watch, on a clock that is advanced by hand.
 
 use std::future::poll_fn;
 
@@ -12,7 +12,7 @@ fn watch() -> Watch {
     Watch::begin(Timeouts::default())
 }
 
-/// The next notice, and when it comes, in seconds from the beginning.
+/// Returns the next notice and its time, in seconds since the start.
 async fn next(watch: &mut Watch, begun: Instant) -> (u64, Result<Silence, ConnectionError>) {
     let notice = poll_fn(|cx| watch.poll_notice(cx)).await;
     let said = match notice {
@@ -26,14 +26,14 @@ fn silence(silent_s: u64, left_s: u64, alive: bool) -> Silence {
     Silence { silent_ms: silent_s * 1000, left_ms: Some(left_s * 1000), alive }
 }
 
-/// `left` and `silent` in whole seconds: timers fire up to a millisecond late.
+/// Rounds to whole seconds, because timers fire up to a millisecond late.
 fn whole(silence: Silence) -> Silence {
     let seconds = |ms: u64| (ms + 500) / 1000 * 1000;
     Silence { silent_ms: seconds(silence.silent_ms), left_ms: silence.left_ms.map(seconds), ..silence }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_nobody_answers_is_told_and_given_up() {
+async fn an_unanswered_call_is_reported_and_times_out() {
     let (mut watch, begun) = (watch(), Instant::now());
     for (at, left) in [(20, 100), (80, 40)] {
         let (when, told) = next(&mut watch, begun).await;
@@ -44,7 +44,7 @@ async fn a_call_that_nobody_answers_is_told_and_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_move_every_deadline() {
+async fn content_moves_every_deadline() {
     let mut watch = watch();
     assert!(watch.answered().is_none());
     for _ in 0..1000 {
@@ -61,7 +61,7 @@ async fn words_move_every_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn signs_of_life_are_told_and_end_at_the_bound_on_progress() {
+async fn signs_of_life_are_reported_until_the_progress_timeout() {
     let (mut watch, begun) = (watch(), Instant::now());
     assert!(watch.answered().is_none());
     let mut told = Vec::new();
@@ -83,13 +83,13 @@ async fn signs_of_life_are_told_and_end_at_the_bound_on_progress() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_never_pauses_is_given_up_too() {
+async fn a_peer_that_never_pauses_times_out_too() {
     let mut watch = watch();
     watch.answered();
     let begun = Instant::now();
     let over = loop {
         advance(Duration::from_millis(100)).await;
-        // The alarm is never looked at.
+        // The alarm is never polled.
         if let Some(Notice::Over(fault)) = watch.heard(false) {
             break fault;
         }
@@ -98,7 +98,7 @@ async fn a_peer_that_never_pauses_is_given_up_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silence_that_changes_its_kind_is_told_at_once() {
+async fn a_silence_that_changes_its_kind_is_reported_at_once() {
     let (mut watch, begun) = (watch(), Instant::now());
     watch.answered();
     let (_, dead) = next(&mut watch, begun).await;
@@ -112,7 +112,7 @@ async fn a_silence_that_changes_its_kind_is_told_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_an_event_is_no_sign_of_life() {
+async fn the_end_of_an_event_is_not_a_sign_of_life() {
     let (mut watch, begun) = (watch(), Instant::now());
     watch.answered();
     watch.heard(true);
@@ -122,7 +122,7 @@ async fn the_end_of_an_event_is_no_sign_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silence_shorter_than_a_lull_is_told_once_of_each_kind() {
+async fn a_silence_shorter_than_a_lull_is_reported_once_per_kind() {
     let mut watch = Watch::begin(Timeouts { silence: SECOND / 10, ..Timeouts::default() });
     let begun = Instant::now();
     watch.answered();
@@ -142,7 +142,7 @@ async fn a_silence_shorter_than_a_lull_is_told_once_of_each_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_embedder_may_have_it_otherwise() {
+async fn the_timeouts_can_be_configured() {
     let timeouts = Timeouts { silence: Duration::ZERO, idle: 900 * SECOND, ..Timeouts::default() };
     let (mut patient, begun) = (Watch::begin(timeouts), Instant::now());
     patient.answered();
@@ -166,18 +166,18 @@ async fn an_embedder_may_have_it_otherwise() {
     assert!(timeout(86_400 * SECOND, poll_fn(|cx| endless.poll_notice(cx))).await.is_err());
 }
 
-/// A call that may take so long in all.
+/// Returns the watch of a call with this total timeout.
 fn bounded(total: Duration) -> Watch {
     Watch::begin(Timeouts { total: Some(total), ..Timeouts::default() })
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_may_have_a_bound_of_its_own() {
-    // While nothing comes: the earlier bound counts.
+async fn a_call_may_have_a_total_timeout() {
+    // Nothing arrives: the earlier timeout applies.
     let (mut watch, begun) = (bounded(15 * SECOND), Instant::now());
     let (when, over) = next(&mut watch, begun).await;
     assert_eq!((when, over.unwrap_err().kind), (15, Transport::TotalTimeout));
-    // While an answer comes that never pauses.
+    // An answer arrives without a pause.
     let (mut watch, begun) = (bounded(30 * SECOND), Instant::now());
     watch.answered();
     let over = loop {

@@ -1,4 +1,4 @@
-//! An item of the output, as the events have it that begin and end it.
+//! Output items, as sent in the events that begin and end them.
 
 use everturn_wire::Value;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(in crate::responses) enum Item {
     Message(Message),
     Reasoning(Reasoning),
     FunctionCall(FunctionCall),
-    /// A call of a tool that the provider runs, or what a later version of the API has.
+    /// A call of a tool run by the provider, or an item of a later API version.
     #[serde(other)]
     Other,
 }
@@ -19,7 +19,7 @@ pub(in crate::responses) enum Item {
 #[derive(Debug, Deserialize)]
 pub(in crate::responses) struct Message {
     pub(in crate::responses) id: Option<String>,
-    /// Whether it is a comment on the way or the answer; the API wants it back.
+    /// Whether it is commentary or the answer. Must be sent back.
     pub(in crate::responses) phase: Option<String>,
     pub(in crate::responses) content: Option<Vec<Part>>,
 }
@@ -37,7 +37,7 @@ pub(in crate::responses) struct FunctionCall {
     pub(in crate::responses) id: Option<String>,
     pub(in crate::responses) call_id: Option<String>,
     pub(in crate::responses) name: Option<String>,
-    /// JSON text; the JSON itself at some servers.
+    /// JSON text; some servers send the JSON value.
     arguments: Option<Value>,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::responses) struct Part {
 }
 
 impl Item {
-    /// How to find it again; `None` for what is not ours.
+    /// Returns the identifiers of the item; `None` for an item of another kind.
     pub(in crate::responses) fn sign(&self, place: Option<u64>) -> Option<Sign<'_>> {
         let (kind, id, call_id) = match self {
             Self::Message(message) => (Kind::Message, &message.id, None),
@@ -67,7 +67,7 @@ impl Part {
 }
 
 impl Reasoning {
-    /// The texts of its summary; where there is none, those of the reasoning itself.
+    /// Returns the texts of the summary, else those of the reasoning itself.
     pub(in crate::responses) fn texts(&self) -> Vec<String> {
         let of_summary = self.summary.iter().flatten().filter_map(|part| part["text"].as_str());
         let summary: Vec<String> = of_summary.map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! The whole answer, as the last event has it.
+//! The complete response, as in the last event.
 
 use everturn_kernel::FinishReason;
 use everturn_wire::{Usage, Value};
@@ -6,7 +6,7 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use super::Item;
 
-/// The whole answer, as its last event has it.
+/// The complete response, as in the last event.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::responses) struct Response {
     status: Option<String>,
@@ -22,8 +22,8 @@ struct Details {
 }
 
 impl Response {
-    /// Why the model stopped; `None` where it failed, or is said to have stopped early for no reason. The name of the
-    /// event does not tell: some servers have one for all ends.
+    /// Returns why the model stopped; `None` if it failed, or stopped early without a reason. Does not rely on the name
+    /// of the event, because some servers use one name for all ends.
     pub(in crate::responses) fn finish_reason(&self, is_incomplete: bool) -> Option<FinishReason> {
         let status = self.status.as_deref().unwrap_or_default();
         if self.error.is_some() || matches!(status, "failed" | "cancelled") {
@@ -38,7 +38,8 @@ impl Response {
     }
 }
 
-/// A payload without what it repeats of the request: the instructions are not for those who are told of failures.
+/// Returns a payload without the parts that repeat the request, because failure messages must not reveal the
+/// instructions.
 pub(in crate::responses) fn told(payload: &str) -> String {
     let of_answer =
         |name: &str| matches!(name, "id" | "object" | "status" | "error" | "incomplete_details" | "usage");

@@ -1,4 +1,4 @@
-//! Tool calls, in pieces and whole.
+//! Tool calls, in fragments and complete.
 
 use std::mem;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl ResponsesReader {
-    /// Takes a call as an item, whose arguments may still be missing.
+    /// Handles a call as an item. Its arguments may still be missing.
     pub(super) fn call(&mut self, at: usize, call: &FunctionCall) -> Result<(), Flaw> {
         let again = mem::replace(&mut self.output.entry(at).met, true);
         let echo = if again { None } else { self.retained.take(&self.origin) };
@@ -38,7 +38,7 @@ impl ResponsesReader {
         let fragment =
             Fragment { index: Some(at as u64), name, arguments: &arguments, ..Fragment::default() };
         let is_first = mem::replace(&mut self.output.entry(at).parts, 1) == 0;
-        // What came whole with the item is not continued, but said again.
+        // Arguments that arrived complete with the item are repeated, not continued.
         if is_whole || is_first {
             self.answer.whole_call(fragment)?;
         } else {

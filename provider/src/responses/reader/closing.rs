@@ -1,4 +1,4 @@
-//! The last event, which says how the answer ended and repeats all of it.
+//! The last event, which has the finish reason and repeats the whole answer.
 
 use super::ResponsesReader;
 use crate::{
@@ -27,8 +27,9 @@ impl ResponsesReader {
         self.answer.complete(facts).map(|()| Reading::Complete)
     }
 
-    /// Takes what the last event alone has. It repeats the whole output, with other names at some servers, and nothing
-    /// must be said or run twice: so only kinds of which nothing came, and what is missing of known calls.
+    /// Adds what only the last event has. It repeats the whole output, on some servers with different ids, and nothing
+    /// may be shown or run twice. So only kinds that have not appeared yet are added, and missing fields of known
+    /// calls.
     pub(super) fn catch_up(&mut self, output: Vec<Item>, facts: &mut Facts) -> Result<(), Flaw> {
         let has_text = self.spoken.is_some();
         let has_reasoning = self.output.any(Kind::Reasoning, |entry| entry.ended);

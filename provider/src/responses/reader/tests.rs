@@ -1,4 +1,4 @@
-//! Streams as servers of this API really send them.
+//! Streams as servers of this API actually send them.
 
 use std::borrow::Cow;
 
@@ -25,14 +25,14 @@ fn read(payloads: &[Value]) -> (Vec<StreamEvent>, Result<(), Flaw>) {
     (facts.into(), end)
 }
 
-/// The facts of an answer that is complete.
+/// Returns the events of a complete answer.
 fn facts(payloads: &[Value]) -> Vec<StreamEvent> {
     let (facts, end) = read(payloads);
     assert_eq!(end, Ok(()), "{facts:?}");
     facts
 }
 
-/// The facts of an answer that these events, and its end, make complete.
+/// Returns the events of an answer that is complete after these payloads and a terminal event.
 fn completed(payloads: &[Value]) -> Vec<StreamEvent> {
     let mut facts = facts(&[payloads, &[end(&json!({"status": "completed"}))]].concat());
     assert!(matches!(facts.pop(), Some(StreamEvent::Finished(_))));
@@ -85,7 +85,7 @@ fn called(id: &str, arguments: Value, echo: Option<Echo>) -> StreamEvent {
 }
 
 #[test]
-fn a_whole_answer() {
+fn a_complete_answer() {
     let secret = json!({
         "type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}],
         "encrypted_content": "gAAA", "status": "completed",
@@ -147,7 +147,7 @@ fn reasons_to_stop() {
 }
 
 #[test]
-fn text_is_shown_once_wherever_it_comes() {
+fn text_is_yielded_once_wherever_it_appears() {
     let whole = json!({"type": "response.output_text.done", "item_id": "m", "output_index": 0, "content_index": 0, "text": "ab"});
     let piece = delta("output_text", 0, "m", "ab");
     let item = done(0, &message("m", "ab"));
@@ -164,7 +164,7 @@ fn text_is_shown_once_wherever_it_comes() {
     ] {
         assert_eq!(facts(&events), [text("ab"), StreamEvent::Finished(FinishReason::Stop)], "{events:?}");
     }
-    // Of two parts the second comes only with the item.
+    // The second of two parts arrives only with the item.
     let item = json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "No."}]});
     assert_eq!(completed(&[delta("output_text", 0, "m", "a"), done(0, &item)]), [text("aNo.")]);
     assert_eq!(completed(&[delta("refusal", 0, "m", "No.")]), [text("No.")]);
@@ -208,7 +208,7 @@ fn reasoning_in_all_its_forms() {
 }
 
 #[test]
-fn what_goes_back_goes_with_what_it_led_to() {
+fn echoes_are_returned_with_the_output_they_led_to() {
     let kept = |id: &str, content: &str| json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": content});
     let events = [
         added(0, &thought("r0", "partial")),
@@ -241,7 +241,7 @@ fn what_goes_back_goes_with_what_it_led_to() {
     assert_eq!(completed(&[done(0, &thought("r", "")), delta("output_text", 1, "m", "a")]), [text("a")]);
 }
 
-/// The ids and arguments of calls.
+/// Returns the ids and arguments of calls.
 fn calls(events: &[Value]) -> Vec<(String, Value)> {
     let call = |fact: StreamEvent| match fact {
         StreamEvent::ToolCall(ToolCall { id, arguments: Arguments::Parsed(value), .. }) => (id, value),
@@ -293,7 +293,7 @@ fn pieces_find_their_call() {
 }
 
 #[test]
-fn arguments_are_taken_once_wherever_they_come() {
+fn arguments_are_read_once_wherever_they_appear() {
     let begun = added(0, &call("f", "c", ""));
     let full = added(0, &call("f", "c", "{\"x\":1}"));
     let pieces = [piece(Some(0), "f", ""), piece(Some(0), "f", "{\"x\""), piece(Some(0), "f", ":1}")];
@@ -338,7 +338,7 @@ fn truncated_arguments_are_never_run() {
 }
 
 #[test]
-fn tools_of_the_provider_are_not_ours() {
+fn tools_of_the_provider_are_ignored() {
     let search =
         json!({"type": "web_search_call", "id": "ws", "status": "completed", "action": {"query": "q"}});
     let custom = json!({"type": "custom_tool_call", "id": "ct", "call_id": "c", "name": "f", "input": "x"});
@@ -356,7 +356,7 @@ fn tools_of_the_provider_are_not_ours() {
 }
 
 #[test]
-fn an_error_is_an_error_at_any_place() {
+fn an_error_is_recognized_anywhere() {
     let said = delta("output_text", 0, "m", "a");
     for error in [
         json!({"type": "error", "sequence_number": 1, "code": "server_error", "message": "x", "param": null}),
@@ -382,7 +382,7 @@ fn an_error_is_an_error_at_any_place() {
 }
 
 #[test]
-fn without_its_terminal_event_an_answer_is_truncated() {
+fn an_answer_without_its_terminal_event_is_truncated() {
     let said = delta("output_text", 0, "m", "a");
     let whole = [said.clone(), done(0, &message("m", "a"))];
     for payloads in [vec![], vec![said], whole.to_vec()] {
@@ -398,7 +398,7 @@ fn without_its_terminal_event_an_answer_is_truncated() {
 }
 
 #[test]
-fn an_empty_answer_is_none() {
+fn an_empty_answer_is_not_an_answer() {
     let last = |output| end(&json!({"status": "completed", "output": output, "usage": {"input_tokens": 1}}));
     let bare = end(&json!({"status": "completed", "usage": {"input_tokens": 1}}));
     for output in [json!([]), json!([thought("r", "A")]), json!([message("m", "")])] {
@@ -409,7 +409,7 @@ fn an_empty_answer_is_none() {
 }
 
 #[test]
-fn what_a_failure_repeats_of_the_request_is_not_told() {
+fn a_failure_does_not_quote_the_request() {
     let full = |kind: &str, mut response: Value| {
         response["instructions"] = json!("Be sly.");
         response["tools"] = json!([{"name": "spy"}]);
@@ -442,7 +442,7 @@ fn what_a_peer_sends_is_bounded() {
 }
 
 #[test]
-fn reasoning_that_waits_for_what_it_led_to_counts_towards_the_limit() {
+fn buffered_reasoning_counts_towards_the_limit() {
     let heavy = json!({
         "type": "reasoning", "id": "r", "encrypted_content": "x", "summary": [{"type": "other", "data": "y".repeat(1 << 16)}],
     });

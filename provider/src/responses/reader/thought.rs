@@ -1,4 +1,4 @@
-//! Reasoning, and what of it is to come back.
+//! Reasoning, and the parts of it to send back.
 
 use super::{PARAGRAPH, ResponsesReader};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl ResponsesReader {
-    /// Takes reasoning that is complete. Only then its encrypted content is.
+    /// Handles complete reasoning. Its encrypted content is final only now.
     pub(super) fn reasoning(
         &mut self,
         at: usize,
@@ -31,7 +31,7 @@ impl ResponsesReader {
 
     pub(super) fn thought(&mut self, mut piece: Piece, voice: Voice, facts: &mut Facts) -> Result<(), Flaw> {
         let at = self.output.find(piece.sign(Kind::Reasoning))?;
-        // Some servers tell the reasoning and its summary, or the one as the other.
+        // Some servers send both the reasoning and its summary, or one as the other.
         let is_first = *self.output.entry(at).voice.get_or_insert(voice) == voice;
         if is_first { self.think(at, piece.part(), piece.take(), facts) } else { Ok(()) }
     }

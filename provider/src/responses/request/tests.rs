@@ -1,4 +1,4 @@
-//! Requests as the API takes them.
+//! Requests as the API expects them.
 
 use super::*;
 use crate::{
@@ -69,7 +69,7 @@ fn a_conversation_with_tools() {
 }
 
 #[test]
-fn reasoning_goes_back_to_who_gave_it_before_what_it_led_to() {
+fn reasoning_is_returned_to_its_origin_before_the_output_it_led_to() {
     let secret =
         |id: &str| json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "gAAA"});
     let echo = |origin: &str, items: Value| json!({"origin": origin, "data": items});
@@ -171,7 +171,7 @@ fn images_inline_and_linked() {
 }
 
 #[test]
-fn images_of_a_tool_go_with_its_result() {
+fn images_of_a_tool_are_sent_with_its_result() {
     let mut shown = result("c", "see", false);
     shown["images"] = json!([{"url": "data:image/png;base64,AAAA", "mimeType": "image/png"}]);
     let called = message(Role::Assistant, &[call("c", &json!({}))]);
@@ -184,7 +184,7 @@ fn images_of_a_tool_go_with_its_result() {
 }
 
 #[test]
-fn a_name_that_was_made_up_is_written_as_one_of_a_tool() {
+fn an_invented_tool_name_is_sent_as_a_valid_one() {
     let mut made_up = [call("c", &json!({})), result("c", "no such tool", true)];
     made_up.iter_mut().for_each(|chunk| chunk["toolName"] = json!("functions.f"));
     let [called, answered] = made_up;

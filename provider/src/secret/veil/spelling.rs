@@ -1,16 +1,16 @@
-//! The ways in which a text may spell another one.
+//! Encodings in which a text may contain a secret.
 
-/// How a secret may be written.
+/// An encoding of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
     Plain,
-    /// `%2F`, as in an address.
+    /// `%2F`, as in a URL.
     Percent,
     /// `\/` and `\u002f`, as in JSON.
     Json,
-    /// Percent-encoded, and that in JSON.
+    /// Percent-encoded, inside JSON.
     PercentInJson,
-    /// JSON in a string of JSON.
+    /// JSON inside a JSON string.
     JsonInJson,
 }
 
@@ -18,7 +18,7 @@ impl Spelling {
     pub(super) const ALL: &'static [Self] =
         &[Self::Plain, Self::Percent, Self::Json, Self::PercentInJson, Self::JsonInJson];
 
-    /// Whether a text may have something that is spelled so and not plainly: there is no escape without its first letter.
+    /// Whether a text may contain this encoding. There is no escape without its first character.
     pub(super) fn may_be_in(self, text: &str) -> bool {
         match self {
             Self::Plain => true,
@@ -27,8 +27,8 @@ impl Spelling {
         }
     }
 
-    /// The first `N` bytes that letters spell, and where they end in the text. Escapes are read from the first letter on,
-    /// as what stands before a secret may look like the beginning of one.
+    /// Decodes the first `N` bytes, and returns where they end in the text. Decodes from the first letter on, because
+    /// text before a secret may look like the start of an escape.
     pub(super) fn read<const N: usize>(self, letters: &[Letter]) -> Option<([u8; N], usize)> {
         let mut bytes = [0; N];
         let (mut count, mut at, mut end) = (0, 0, 0);
@@ -73,7 +73,7 @@ impl Spelling {
     }
 }
 
-/// A byte that a text spells, and the bytes of the text that do.
+/// A decoded byte, and the bytes of the text that encode it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letter {
     pub(super) byte: u8,
@@ -81,7 +81,7 @@ pub(super) struct Letter {
     pub(super) end: usize,
 }
 
-/// The letters of a text, of which the outer of two spellings is undone.
+/// Returns the letters of a text, with the outer of two encodings removed.
 pub(super) fn letters(text: &str, spelling: Spelling) -> Vec<Letter> {
     let plain: Vec<_> =
         text.bytes().enumerate().map(|(at, byte)| Letter { byte, start: at, end: at + 1 }).collect();
@@ -111,14 +111,14 @@ fn without_escapes(letters: &[Letter]) -> Vec<Letter> {
     inner
 }
 
-/// `%2F` at the beginning.
+/// Decodes `%2F` at the start.
 fn percent(letters: &[Letter]) -> Option<u8> {
     let [percent, high, low, ..] = letters else { return None };
     (percent.byte == b'%').then_some(())?;
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
 }
 
-/// An escape of JSON at the beginning: how many letters it takes, and the character.
+/// Decodes a JSON escape at the start: its length in letters, and the character.
 fn json(letters: &[Letter]) -> Option<(usize, u32)> {
     let [backslash, escaped, rest @ ..] = letters else { return None };
     (backslash.byte == b'\\').then_some(())?;

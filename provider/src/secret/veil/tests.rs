@@ -1,4 +1,4 @@
-//! Secrets in every spelling, in any text.
+//! Secrets in every encoding, in any text.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ fn hidden(secret: &str, text: &str) -> String {
     text
 }
 
-/// How the property writes a secret.
+/// The encoding that the property uses.
 #[derive(Clone, Copy, Debug)]
 enum Written {
     Plain,
@@ -80,25 +80,25 @@ fn written(secret: &str, way: Written) -> String {
     }
 }
 
-/// Whether eight bytes of one are found in the other.
+/// Whether the two texts share eight consecutive bytes.
 fn shares_a_window(one: &str, other: &str) -> bool {
     one.as_bytes().windows(WINDOW).any(|window| other.as_bytes().windows(WINDOW).any(|found| found == window))
 }
 
 proptest! {
     #[test]
-    fn no_trace_of_a_secret_is_left(
+    fn secrets_are_removed_completely(
         secret in "[!-~]{8,48}",
         way in prop::sample::select(WAYS),
         (before, after) in (".{0,24}", ".{0,24}"),
         (skipped, kept) in (0..8_usize, 8..60_usize),
     ) {
-        // What is before and after is no secret by accident.
+        // The surrounding text must not contain the secret by accident.
         prop_assume!(!shares_a_window(&secret, &before) && !shares_a_window(&secret, &after));
         let whole = written(&secret, way);
         let clean = hidden(&secret, &format!("{before}{whole}{after}"));
         prop_assert!(!shares_a_window(&clean, &secret), "{way:?} {clean}");
-        // Of base64, twelve digits are eight characters.
+        // In base64, twelve digits are needed for eight characters.
         let digits = if matches!(way, Written::Base64 | Written::UrlBase64 | Written::Basic) { 12 } else { WINDOW };
         if whole.len() > digits + 8 {
             let left = whole.as_bytes().windows(digits + 8).any(|piece| {
@@ -106,7 +106,7 @@ proptest! {
             });
             prop_assert!(!left || clean.len() > 4096, "{way:?} {clean}");
         }
-        // A part of it, cut anywhere.
+        // An arbitrary part of it.
         let part: String = secret.chars().skip(skipped).take(kept).collect();
         let clean = hidden(&secret, &format!("{before} {} {after}", written(&part, way)));
         prop_assert!(!shares_a_window(&clean, &part), "{way:?} {clean}");

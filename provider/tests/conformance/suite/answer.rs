@@ -1,4 +1,4 @@
-//! Answers that arrive, in every shape.
+//! Successful answers in every form.
 
 use everturn_kernel::StreamEvent;
 use everturn_provider::AnswerLimits;
@@ -40,7 +40,7 @@ pub(crate) async fn other_framings<D: Dialect>() {
 
 pub(crate) async fn data_on_several_lines<D: Dialect>() {
     let sample = D::sample();
-    // A line feed between the tokens of JSON changes nothing.
+    // A line feed between JSON tokens changes nothing.
     for end in ["\n", "\r\n", "\r"] {
         let bytes = sample.bytes().replace("data: {", "data: {\ndata:\ndata:").replace('\n', end);
         assert_eq!(answered::<D>(Reply::sse([bytes]).split_every(5)).await, sample.facts, "{end:?}");
@@ -102,5 +102,5 @@ pub(crate) async fn an_answer_over_the_limit<D: Dialect>() {
     let (told, failure) = failed(call(&D::provider(setup)).await);
     assert_eq!(told, letters(vec![StreamEvent::Text("0123456789".into()); 2]));
     assert_eq!((failure.category, failure.retryable), (Category::InvalidResponse, false));
-    assert!(failure.message.contains("more than 25 bytes"), "{}", failure.message);
+    assert!(failure.message.contains("limit of 25 bytes"), "{}", failure.message);
 }

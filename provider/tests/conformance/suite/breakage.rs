@@ -1,4 +1,4 @@
-//! Connections that are not made or do not last, and streams that fail or end too early.
+//! Connections that fail or break, and streams that fail or end too early.
 
 use everturn_kernel::StreamEvent;
 use everturn_sim::{ClosedPort, Gate, Loopback, Reply};
@@ -6,7 +6,7 @@ use everturn_wire::{Category, Failure};
 
 use crate::dialect::{Dialect, Sample, Setup, call, failed};
 
-/// What a call may tell before its answer is complete: nothing that only a complete answer has.
+/// Returns the events that a call may yield before its answer is complete.
 fn told_at_most(sample: &Sample) -> Vec<StreamEvent> {
     let streamed = |fact: &&StreamEvent| {
         matches!(fact, StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::Echo(_))
@@ -14,8 +14,9 @@ fn told_at_most(sample: &Sample) -> Vec<StreamEvent> {
     sample.facts.iter().filter(streamed).cloned().collect()
 }
 
-/// Calls once per offset of the sample, each time with a connection that breaks there. Until its last byte arrived, and
-/// the end of the body where that ends the answer, a call fails as one on the network, after a part of what it may tell.
+/// Calls once per offset of the sample, each time with a connection that breaks there. Until the last byte arrived (and
+/// the end of the body, if that ends the answer), a call fails with a network failure after a prefix of the allowed
+/// events.
 async fn broken_at_every_byte<D: Dialect>(breaking: fn(Reply, usize) -> Reply) {
     let sample = D::sample();
     let reply = Reply::sse(&sample.parts);
@@ -79,7 +80,7 @@ pub(crate) async fn an_error_after_every_part<D: Dialect>() {
     let sample = D::sample();
     let at_most = told_at_most(&sample);
     for parts in 0..sample.parts.len() {
-        // The connection stays open after the error: it is acted on at once.
+        // The connection stays open after the error, which must be handled at once.
         let gate = Gate::new();
         let error = D::error("Everything is on fire");
         let sent = sample.parts[..parts].iter().chain([&error]);
@@ -95,7 +96,7 @@ pub(crate) async fn an_error_after_every_part<D: Dialect>() {
 
 pub(crate) async fn an_answer_that_says_nothing<D: Dialect>() {
     for parts in D::nothing() {
-        // It is known at its last event, where it has one, whether or not the connection ends as well.
+        // With a terminal event, the answer is complete even if the connection stays open.
         let gate = Gate::new();
         let held = D::HAS_LAST_EVENT.then(|| Reply::sse(&parts).stall_at(usize::MAX, &gate));
         for reply in [Reply::sse(&parts)].into_iter().chain(held) {
@@ -114,7 +115,7 @@ pub(crate) async fn an_answer_that_says_nothing<D: Dialect>() {
 pub(crate) async fn an_error_that_is_no_event<D: Dialect>() {
     let sample = D::sample();
     let at_most = told_at_most(&sample);
-    // As an API says it in the body of a response that is no stream: over several lines, with no event around it.
+    // An error as in the body of a non-stream response: several lines, and not in an event.
     let error = "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"Everything is on fire\"\n  }\n}";
     for parts in 0..sample.parts.len() {
         let sent = sample.parts[..parts].iter().map(String::as_str).chain([error]);
@@ -156,7 +157,7 @@ pub(crate) async fn nothing_listens<D: Dialect>() {
 }
 
 pub(crate) async fn no_such_host<D: Dialect>() {
-    // No label has more than 63 bytes, so that no resolver needs to ask a network for this name.
+    // Labels are limited to 63 bytes, so no resolver queries the network for this name.
     let host = format!("http://{}.invalid", "x".repeat(64));
     let (told, failure) = failed(call(&D::provider(Setup::at(&host))).await);
     assert_eq!((told, failure.category, failure.retryable), (vec![], Category::Network, true));

@@ -1,4 +1,4 @@
-//! What an adapter does to its peer: one request per call, nothing that was not asked for, and no secret told.
+//! Behaviour towards the peer: one request per call, nothing unrequested, and no secrets revealed.
 
 use everturn_kernel::{Request, StreamEvent};
 use everturn_sim::{ClosedPort, Gate, Loopback, Reply, fault};
@@ -25,7 +25,7 @@ pub(crate) async fn the_request_is_well_formed<D: Dialect>() {
     assert_eq!(server.requests()[1].path, target::<D>(Some("api-version=3")), "a query is kept");
 }
 
-/// Lets everything run that can: the end of the last body arrives and its connection goes back to the pool.
+/// Lets all tasks run, so that the end of the last body arrives and its connection returns to the pool.
 async fn settle() {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
@@ -34,7 +34,7 @@ async fn settle() {
 
 pub(crate) async fn a_connection_is_used_again<D: Dialect>() {
     let sample = D::sample();
-    // The end of a body often comes a moment after the answer's, where these are two.
+    // The end of a body often arrives shortly after the end of the answer.
     let gate = Gate::new();
     if !D::HAS_LAST_EVENT {
         gate.open();
@@ -101,14 +101,14 @@ pub(crate) async fn a_broken_pooled_connection_is_not_retried<D: Dialect>() {
 pub(crate) async fn a_server_that_closes_after_each_reply<D: Dialect>() {
     let sample = D::sample();
     let end = sample.bytes().len();
-    // It promises to keep the connection, and does not.
+    // It promises to keep the connection open, but closes it.
     let server = Loopback::start([Reply::sse(&sample.parts).content_length().cut_at(end)]).await;
     let provider = D::provider(Setup::at(&server.base_url()));
     for calls in 1..=20 {
         let facts = call(&provider).await;
         let requests = server.counts().requests;
         match facts.last() {
-            // The request met the closing connection: whether it was received, nobody knows, so nobody repeats it.
+            // The request met the closing connection. Nobody knows whether it was received, so it is not repeated.
             Some(StreamEvent::Failed(failure)) => {
                 assert_eq!(failure.category, Category::Network, "{failure:?}");
             }
@@ -118,7 +118,7 @@ pub(crate) async fn a_server_that_closes_after_each_reply<D: Dialect>() {
     }
 }
 
-/// Everything that an error may quote: the key, the header's value, and a key in the address.
+/// An error that quotes everything secret: the key, the header's value, and a key in the URL.
 fn echoing() -> Reply {
     let (cut, encoded) = (&KEY[..20], KEY.replace(' ', "%20"));
     let message = format!(
@@ -155,7 +155,7 @@ pub(crate) async fn no_secret_is_shown<D: Dialect>() {
     }
 }
 
-/// The trace that a call belongs to goes along, and nothing of it where there is none.
+/// The trace of a call is sent with it, and no trace otherwise.
 pub(crate) async fn the_trace_of_a_call_is_sent<D: Dialect>() {
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let full = || Reply::sse(D::sample().parts);

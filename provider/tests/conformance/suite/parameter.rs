@@ -27,7 +27,7 @@ fn all() -> Parameters {
     }
 }
 
-/// What arrives at a server that is asked with these parameters.
+/// Returns what a server receives for these parameters.
 async fn arrived<D: Dialect>(parameters: Parameters) -> Value {
     let server = Loopback::start([Reply::sse(D::sample().parts)]).await;
     let provider = D::provider(Setup::at(&server.base_url()));
@@ -41,7 +41,7 @@ async fn arrived<D: Dialect>(parameters: Parameters) -> Value {
     server.requests()[0].json().unwrap()
 }
 
-/// Removes what both have, at any depth of objects.
+/// Removes what both values have, at any depth of objects.
 fn beyond(body: Value, plain: &Value) -> Value {
     let (Value::Object(body), Value::Object(plain)) = (body, plain) else { return Value::Null };
     let differs = body.into_iter().filter(|(name, value)| plain.get(name) != Some(value));
@@ -52,7 +52,7 @@ fn beyond(body: Value, plain: &Value) -> Value {
     differs.collect()
 }
 
-/// Each one that the API has arrives in its words, and the others are named before anything is sent.
+/// Each supported parameter is sent, and the others are reported before anything is sent.
 pub(crate) async fn every_parameter<D: Dialect>() {
     let provider = D::provider(Setup::at("http://127.0.0.1:9"));
     assert_eq!(provider.refuses(&all()), D::LACKS);
@@ -61,7 +61,7 @@ pub(crate) async fn every_parameter<D: Dialect>() {
     assert_eq!(beyond(arrived::<D>(all()).await, &plain), D::parameters());
 }
 
-/// Every choice arrives as one of its own, and none looks like another.
+/// Every tool choice is sent, and all are different.
 pub(crate) async fn every_choice<D: Dialect>() {
     let plain = arrived::<D>(Parameters::default()).await;
     let mut seen = vec![Value::Object(Default::default())];
@@ -75,7 +75,7 @@ pub(crate) async fn every_choice<D: Dialect>() {
     }
 }
 
-/// A format that the API lacks is refused, and one that it has arrives, unless it is what it does anyway.
+/// An unsupported format is refused, and a supported one is sent unless it is the default.
 pub(crate) async fn every_format<D: Dialect>() {
     let plain = arrived::<D>(Parameters::default()).await;
     let provider = D::provider(Setup::at("http://127.0.0.1:9"));

@@ -1,4 +1,4 @@
-//! Answers that are no stream.
+//! Responses that are not streams.
 
 use everturn_kernel::{RequestQuota, StreamEvent};
 use everturn_sim::{Gate, Loopback, Reply, fault};
@@ -75,7 +75,7 @@ pub(crate) async fn a_success_without_a_stream<D: Dialect>() {
         let failure = refused::<D>(reply).await;
         assert_eq!(failure.category, Category::InvalidResponse, "{failure:?}");
     }
-    // What is no stream may also not end.
+    // Such a body may also never end.
     let gate = Gate::new();
     let body = error.to_string();
     let endless = Reply::status(200).chunked().body(body.clone()).stall_at(body.len(), &gate);
@@ -97,7 +97,7 @@ pub(crate) async fn a_redirect_is_not_followed<D: Dialect>() {
     assert_eq!(other.counts().connections, 0);
 }
 
-/// Wherever the error is: beside a status, or in a stream whose head already knew of it.
+/// The wait is found in any error: beside a status, or in a stream whose headers already had it.
 pub(crate) async fn a_wait_that_is_asked_for<D: Dialect>() {
     let refused = |status| Reply::json(status, &json!({"error": {"message": "Come back later"}}));
     let replies = [

@@ -1,4 +1,4 @@
-//! Peers that fall silent. The clock is paused: it moves on when nobody has anything left to do.
+//! Silent peers. The clock is paused, and advances when all tasks wait.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::dialect::{Dialect, Setup, call, failed, letters, request, told};
 
-/// Calls a server that falls silent; says how long the call waited.
+/// Calls a server that falls silent. Returns the duration of the call, too.
 async fn silenced<D: Dialect>(reply: Reply) -> (Vec<StreamEvent>, Failure, Duration) {
     let server = Loopback::start([reply]).await;
     let provider = D::provider(Setup::at(&server.base_url()));
@@ -70,7 +70,7 @@ pub(crate) async fn a_silent_explanation<D: Dialect>() {
     assert!(waited <= Timeouts::default().idle + Duration::from_millis(50), "waited {waited:?}");
 }
 
-/// Calls a server that says something just before the idle timeout, for an hour.
+/// Calls a server that sends something just before each idle timeout, for an hour.
 async fn an_hour<D: Dialect>(timeouts: Timeouts, parts: Vec<String>, expected: Vec<StreamEvent>) {
     let pause = timeouts.idle - Duration::from_secs(1);
     let server = Loopback::start([Reply::sse(parts).paced(pause)]).await;
@@ -80,14 +80,14 @@ async fn an_hour<D: Dialect>(timeouts: Timeouts, parts: Vec<String>, expected: V
     assert!(begun.elapsed() > Duration::from_secs(3600));
 }
 
-/// For servers that say nothing of an answer for a long time.
+/// Timeouts for servers that send no content for a long time.
 fn patient() -> Timeouts {
     Timeouts { progress: Duration::from_secs(86_400), ..Timeouts::default() }
 }
 
 pub(crate) async fn an_hour_of_words<D: Dialect>() {
     let sample = D::sample();
-    // The sample's comments and openings say nothing: at this pace they would be without progress for too long.
+    // The sample's comments and preamble have no content. At this pace they would exceed the progress timeout.
     let parts = [vec![D::text("a"); 62], vec![sample.bytes()]].concat();
     let expected = [vec![StreamEvent::Text("a".into()); 62], sample.facts].concat();
     an_hour::<D>(Timeouts::default(), parts, expected).await;
@@ -109,7 +109,7 @@ pub(crate) async fn a_byte_every_twenty_seconds<D: Dialect>() {
     assert!(begun.elapsed() > Duration::from_secs(3600), "{:?}", begun.elapsed());
 }
 
-/// The silences that a call told, with their milliseconds rounded to seconds, and the rest of it.
+/// Splits events into silences, with milliseconds rounded to seconds, and the rest.
 fn silences(facts: Vec<StreamEvent>) -> (Vec<(u64, u64, bool)>, Vec<StreamEvent>) {
     let seconds = |ms: u64| (ms + 500) / 1000;
     let (silent, rest): (Vec<_>, _) =
@@ -140,7 +140,7 @@ pub(crate) async fn a_silence_is_told_while_it_lasts<D: Dialect>() {
     }
 }
 
-/// A healthy server that pauses: what it says afterwards is told as ever.
+/// A healthy server pauses. The events after the pause are yielded as usual.
 pub(crate) async fn a_pause_is_told_and_changes_nothing<D: Dialect>() {
     let sample = D::sample();
     let pause = Duration::from_secs(30);
@@ -153,7 +153,7 @@ pub(crate) async fn a_pause_is_told_and_changes_nothing<D: Dialect>() {
     assert!(silent.len() >= 3 && silent[..3].iter().all(|told| *told == (20, 280, false)), "{silent:?}");
 }
 
-/// Bytes without end that say nothing: before an answer, and in the middle of one.
+/// Endless bytes without content, before and in the middle of an answer.
 pub(crate) async fn signs_of_life_alone_are_given_up<D: Dialect>() {
     let idle = [": ping\n\n".to_owned(), D::pings()].concat();
     for words in [0, 2] {
@@ -174,7 +174,7 @@ pub(crate) async fn signs_of_life_alone_are_given_up<D: Dialect>() {
 }
 
 pub(crate) async fn no_handshake<D: Dialect>() {
-    // A server that speaks no TLS waits for the rest of what it takes for a request.
+    // A server without TLS waits for the rest of what it takes for a request.
     let server = Loopback::start([Reply::status(200)]).await;
     let address = server.base_url().replace("http://", "https://");
     let provider = D::provider(Setup::at(&address));

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::dialect::{Asked, Dialect, Setup, call, failed, request, told};
 
-/// The calls of an answer that asks for these, which ends because of them. `None` where the API cannot carry them.
+/// Returns the calls of an answer with these calls. `None` if the API cannot carry them.
 async fn asked<D: Dialect>(calls: &[Asked<'_>]) -> Option<Vec<ToolCall>> {
     let server = Loopback::start([Reply::sse(D::calls(calls)?)]).await;
     let mut facts = call(&D::provider(Setup::at(&server.base_url()))).await;
@@ -32,7 +32,7 @@ pub(crate) async fn calls_take_turns<D: Dialect>() {
     assert_eq!(told, expected);
 }
 
-/// A result is matched to its call by the id: two calls with one id could not both be answered.
+/// A result is matched to its call by id, so two calls with the same id could not both be answered.
 pub(crate) async fn calls_share_an_id<D: Dialect>() {
     for id in ["same", ""] {
         let calls: [Asked<'_>; 3] =
@@ -44,7 +44,7 @@ pub(crate) async fn calls_share_an_id<D: Dialect>() {
     }
 }
 
-/// The reason to stop says tools, and the arguments end in mid-air: nothing that could run comes of it.
+/// The finish reason is tool calls, but the arguments are truncated: nothing may run.
 pub(crate) async fn arguments_that_are_cut_off<D: Dialect>() {
     for cut in ["{\"path\": \"/tmp/a", "{\"n\": 1", "{", "{\"a\": [1, 2", "[]", "null", "{} {}"] {
         let calls: [Asked<'_>; 2] = [("c0", "f", &["{\"whole\":true}"]), ("c1", "g", &[cut])];
@@ -55,7 +55,7 @@ pub(crate) async fn arguments_that_are_cut_off<D: Dialect>() {
     }
 }
 
-/// They are sent once, where the model takes them; the text that says what they are is sent in any case.
+/// Images are sent once, if the model accepts them. The text that describes them is always sent.
 pub(crate) async fn images_in_results<D: Dialect>() {
     const DATA: &str = "QUJDREVGR0hJSktM";
     const WORDS: &str = "[image: image/png, 12 bytes]";
@@ -104,7 +104,7 @@ fn names(facts: &[StreamEvent]) -> Vec<&str> {
     calls.collect()
 }
 
-/// The server holds its last event back: a call that is whole is there already, where it was asked for.
+/// The server holds its last event back. A complete eager call is yielded before.
 pub(crate) async fn a_whole_call_is_told_before_the_end<D: Dialect>() {
     let parts = D::calls(&TWO).expect("every API can carry whole arguments");
     let gate = Gate::new();
@@ -120,7 +120,7 @@ pub(crate) async fn a_whole_call_is_told_before_the_end<D: Dialect>() {
     assert_eq!(rest.last(), Some(&StreamEvent::Finished(FinishReason::ToolCalls)));
 }
 
-/// Nothing runs of an answer that breaks off, unless calls were asked for early: then those that were whole.
+/// No call of a truncated answer runs, except eager calls that were complete.
 pub(crate) async fn calls_of_an_answer_that_breaks_off<D: Dialect>() {
     let parts = D::calls(&TWO).expect("every API can carry whole arguments");
     let sizes = parts.iter().map(String::len);
@@ -134,7 +134,7 @@ pub(crate) async fn calls_of_an_answer_that_breaks_off<D: Dialect>() {
     assert_eq!(names(&said).first(), Some(&"f"), "{said:?}");
 }
 
-/// Arguments that are not whole wait for the end, whatever the API says of their call.
+/// Incomplete arguments wait for the end, whatever the API says about their call.
 pub(crate) async fn cut_arguments_never_come_early<D: Dialect>() {
     for cut in ["{\"path\": \"/tmp/a", "{\"n\": {}", "", "[]"] {
         let calls: [Asked<'_>; 2] = [("c0", "f", &[cut]), ("c1", "g", &["{\"b\":2}"])];
@@ -147,7 +147,7 @@ pub(crate) async fn cut_arguments_never_come_early<D: Dialect>() {
     }
 }
 
-/// Pieces that take turns: no call is taken for whole because another has begun.
+/// Interleaved fragments: the start of another call does not make a call complete.
 pub(crate) async fn calls_that_take_turns_come_whole<D: Dialect>() {
     let calls: [Asked<'_>; 2] =
         [("c0", "f", &["{\"a\":", "[1,", "2]}"]), ("c1", "g", &["{\"b\"", ":\"}{\"}"])];

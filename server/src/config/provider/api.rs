@@ -1,4 +1,4 @@
-//! How a provider is spoken to.
+//! The API of a provider, with its settings.
 
 use anyhow::{Result, bail};
 use everturn_provider::{
@@ -8,7 +8,7 @@ use everturn_provider::{
 
 use crate::config::file::{HistoryName, Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
 
-/// How a provider is spoken to.
+/// The API of a provider, with its settings.
 #[derive(Debug)]
 pub(crate) enum Api {
     OpenAiChat(ChatConfig),
@@ -51,7 +51,7 @@ impl Api {
     }
 }
 
-/// What only Chat Completions has would be without effect elsewhere.
+/// Rejects fields of Chat Completions for other APIs, where they would have no effect.
 fn check_fields(table: &ProviderTable) -> Result<()> {
     let of_chat = [
         ("output_limit", table.output_limit.is_some()),
@@ -61,7 +61,7 @@ fn check_fields(table: &ProviderTable) -> Result<()> {
     ];
     match of_chat.iter().find(|(_, given)| *given) {
         Some((key, _)) if table.kind != Kind::OpenAiChat => {
-            bail!("`{key}` has no effect with kind = \"{}\": take it out", table.kind.name())
+            bail!("`{key}` has no effect with kind = \"{}\": remove it", table.kind.name())
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Makers of models whose key in the environment is all that is needed.
+//! Vendors that need no configuration except a key in the environment.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfi
 use super::{Api, Provider, check_base_url};
 use crate::config::Environment;
 
-/// Who makes models and serves them.
+/// A vendor of models.
 pub(super) struct Maker {
     name: &'static str,
-    /// Where its API is, and the variable that says otherwise.
+    /// The default URL of its API, and the variable that overrides it.
     pub(super) base_url: &'static str,
     base_url_variable: &'static str,
-    /// The variable that has its key.
+    /// The variable with its key.
     pub(super) key_variable: &'static str,
-    /// Whether another address alone will do: many servers that speak its API ask for no key.
+    /// Whether another URL is sufficient, because many servers of its API need no key.
     keyless: bool,
-    /// What it offers where nobody says which models to use; the first is the default.
+    /// The default models; the first is the default.
     models: &'static [&'static str],
     api: fn(EndpointConfig) -> Api,
 }
@@ -56,7 +56,8 @@ pub(super) const GEMINI: Maker = Maker {
 /// In the order in which their models are offered.
 const MAKERS: [Maker; 3] = [OPENAI, ANTHROPIC, GEMINI];
 
-/// The providers that the environment makes where the file has none. `EVERTURN_MODEL` are the models of the first.
+/// Returns the providers configured by the environment, if the file has none. `EVERTURN_MODEL` sets the models of the
+/// first.
 pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Provider>> {
     let made = MAKERS.iter().filter_map(|maker| maker.provider(environment).transpose());
     let mut providers = made.collect::<Result<Vec<_>>>()?;
@@ -93,8 +94,8 @@ impl Maker {
     }
 }
 
-/// An address that ends with one of these versions, else with the first: the variable is shared with the maker's own
-/// programs, which add it.
+/// Appends the first version unless the URL ends with one of them. The variable is shared with the vendor's own
+/// programs, which append it.
 fn with_version(mut endpoint: EndpointConfig, versions: &[&str]) -> EndpointConfig {
     let base_url = endpoint.base_url.trim_end_matches('/');
     let last = base_url.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Histories that are too long, in the configuration.
+//! Compaction settings.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn a_model_or_a_route_summarizes_and_how_far_ahead() {
 }
 
 #[test]
-fn a_context_window_is_of_every_model_or_of_each() {
+fn a_context_window_applies_to_all_models_or_is_set_per_model() {
     let config = with("").config();
     let windows = config.providers.iter().map(|provider| {
         provider.context_windows.iter().map(|(model, tokens)| format!("{model} {tokens}")).collect::<Vec<_>>()
@@ -56,14 +56,14 @@ fn a_context_window_is_of_every_model_or_of_each() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn problems_are_named_with_their_line() {
     for (table, expected) in [
         (
             "model = \"a/none\"",
-            ":2: `[compaction] model` is \"a/none\", which cannot be asked; there are: a/large, ",
+            ":2: `[compaction] model` is \"a/none\", which is not available; available: a/large, ",
         ),
         ("model = \"route/none\"", "b/n, route/cheap"),
-        ("ahead = 85", ":2: `ahead` is 85, but it is a share of the context window: write 0 (off) to 1"),
+        ("ahead = 85", ":2: `ahead` is 85, but it is a fraction of the context window: write 0 (off) to 1"),
         ("ahead = -0.5", ":2: `ahead` is -0.5, but "),
         ("ahead = nan", ":2: `ahead` is NaN, but "),
         ("ahead = \"soon\"", ":2: `ahead` must be a number"),

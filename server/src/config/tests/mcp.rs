@@ -1,4 +1,4 @@
-//! MCP servers in the configuration.
+//! MCP server settings.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn a_server_whose_secret_is_missing_is_off() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line_and_without_secrets() {
+fn problems_are_named_with_their_line_and_without_secrets() {
     let both = "[[mcp]]\nname = \"a\"\ncommand = \"x\"\n";
     let cases = [
         ("[[mcp]]\nname = \"a\"\n", ":2: MCP server \"a\": it has neither a `command` to start nor a `url`"),
@@ -59,25 +59,25 @@ fn what_is_wrong_is_named_with_its_line_and_without_secrets() {
             ":2: MCP server \"a\": it has a `command` and a `url`: keep one",
         ),
         (&format!("{both}{both}"), ":5: two MCP servers are named \"a\""),
-        (&format!("{both}headers = {{ X = \"s3cret\" }}\n"), "`headers` belong to a `url`"),
-        ("[[mcp]]\nname = \"a\"\nurl = \"http://h\"\nargs = [\"x\"]\n", "belong to a `command`"),
+        (&format!("{both}headers = {{ X = \"s3cret\" }}\n"), "`headers` are for a `url`"),
+        ("[[mcp]]\nname = \"a\"\nurl = \"http://h\"\nargs = [\"x\"]\n", "are for a `command`"),
         (
             "[[mcp]]\nname = \"a__b\"\ncommand = \"x\"\n",
             ":2: MCP server \"a__b\": \"a__b\" cannot be the name",
         ),
-        ("[[mcp]]\nname = \"a\"\nurl = \"ftp://s3cret\"\n", "its `url` must be an address with http://"),
+        ("[[mcp]]\nname = \"a\"\nurl = \"ftp://s3cret\"\n", "its `url` must begin with http://"),
         (&format!("{both}idle_timeout_ms = 0\n"), "`idle_timeout_ms` must be at least 1"),
         (&format!("{both}retries = 1\n"), ":4: unknown field `retries`"),
         (
             &format!("{both}env = {{ A = {{ env = \"s3cret-in-the-wrong-place\" }} }}\n"),
-            "does not look like the name",
+            "does not look like a variable name",
         ),
         (
             &format!("{both}env = {{ A = 7 }}\n"),
             ":4: `env` must be a string, { env = \"NAME\" } or { file = \"PATH\" }",
         ),
         (&format!("{both}env = {{ A = {{ }} }}\n"), "write either env = \"NAME\" or file = \"PATH\""),
-        ("[mcp]\nname = \"a\"\n", ":1: write its name in double brackets, like [[provider]]"),
+        ("[mcp]\nname = \"a\"\n", ":1: use double brackets, like [[provider]]"),
     ];
     for (file, expected) in cases {
         let problem = Case::new(file).problem();

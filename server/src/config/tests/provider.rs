@@ -1,4 +1,4 @@
-//! Providers: their names, keys and addresses.
+//! Providers: names, keys and URLs.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn each_key_is_a_provider() {
 }
 
 #[test]
-fn elsewhere_is_said_as_a_maker_s_own_programs_say_it() {
+fn another_endpoint_is_set_with_the_vendor_s_own_variable() {
     let anthropic = ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"];
     let gemini = ["GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"];
     for ([variable, key], base_url, expected) in [
@@ -113,7 +113,7 @@ fn a_key_comes_from_one_place() {
     for (keys, expected) in [
         ("api_key_env = \"MY_KEY\"", "set the environment variable MY_KEY"),
         ("api_key_file = \"/nowhere/key\"", "there is no `api_key_file` /nowhere/key"),
-        ("api_key_env = \"sk-s3cret\"", "`api_key_env` does not look like the name of a variable"),
+        ("api_key_env = \"sk-s3cret\"", "`api_key_env` does not look like a variable name"),
         ("api_key_env = \"gsk_s3cret\"", "never the key itself"),
         ("api_key_file = \"./nowhere\"", "there is no `api_key_file` ./nowhere"),
         ("api_key_file = \"sk-s3cret/s3cret.s3cret\"", "there is no `api_key_file` of that name"),
@@ -133,7 +133,7 @@ fn a_provider_that_cannot_be_named_is_refused() {
         format!("[[provider]]\nname = {name:?}\nbase_url = \"http://127.0.0.1:1\"\nmodels = {models}\n")
     };
     for (file, expected) in [
-        (provider("a/b", "[\"m\"]"), "without a slash"),
+        (provider("a/b", "[\"m\"]"), "without / or #"),
         (provider("", "[\"m\"]"), "one word"),
         (provider("a", "[]"), "name at least one model"),
         (provider("a", "[\"m\", \"m\"]"), "twice"),
@@ -145,7 +145,7 @@ fn a_provider_that_cannot_be_named_is_refused() {
 }
 
 #[test]
-fn every_maker_has_an_address_and_a_key() {
+fn every_vendor_has_a_url_and_a_key() {
     for (kind, address, key) in [
         ("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
         ("gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
@@ -227,7 +227,7 @@ fn a_missing_key_turns_off_its_provider_alone() {
 }
 
 #[test]
-fn an_address_that_names_a_call_is_refused_without_repeating_it() {
+fn the_url_of_an_api_call_is_rejected_without_repeating_it() {
     for address in ["http://127.0.0.1:1/s3cret/v1/chat/completions", "http://h/s3cret/chat/completions/?v=1"]
     {
         let file = format!("[[provider]]\nname = \"a\"\nbase_url = {address:?}\nmodels = [\"m\"]");
@@ -242,7 +242,7 @@ fn an_address_that_names_a_call_is_refused_without_repeating_it() {
 }
 
 #[test]
-fn every_documented_provider_is_understood() {
+fn every_documented_provider_is_parsed() {
     let text = include_str!("../../../../notes/providers.md");
     let blocks: Vec<&str> =
         text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

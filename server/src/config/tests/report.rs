@@ -1,4 +1,4 @@
-//! The report that turns must end with.
+//! Settings of required reports.
 
 use serde_json::json;
 
@@ -35,7 +35,7 @@ fn turns_that_must_report_have_their_own_number_of_steps_where_none_is_set() {
 }
 
 #[test]
-fn what_cannot_be_required_is_told_with_its_place() {
+fn an_invalid_report_setting_is_named_with_its_line() {
     let route = |fields: &str| format!("{PROVIDER}[[route]]\nname = \"r\"\ntargets = [\"a/m\"]\n{fields}");
     for (file, expected) in [
         (

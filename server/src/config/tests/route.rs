@@ -24,7 +24,7 @@ fn case(routes: &str) -> Case {
 }
 
 #[test]
-fn a_route_has_targets_and_a_schedule_of_its_own() {
+fn a_route_has_its_own_targets_and_schedule() {
     let file = r#"
         [[route]]
         name = "quick"
@@ -84,9 +84,9 @@ fn a_target_whose_provider_is_off_is_left_out() {
     assert_eq!(config.routes[0].targets, ["a/m"]);
     let expected = [
         "provider \"b\": its key is missing: set the environment variable B_KEY",
-        "route \"both\": without b/m, whose provider is off",
-        "route \"b\": without b/m, whose provider is off",
-        "route \"b\": all of its targets are off",
+        "route \"both\": skipping b/m (provider disabled)",
+        "route \"b\": skipping b/m (provider disabled)",
+        "route \"b\" is disabled, because all of its targets are",
     ];
     assert_eq!(config.off, expected);
     let problem = case("[[route]]\nname = \"r\"\ntargets = [\"b/m\", \"b/m\"]").problem();
@@ -94,7 +94,7 @@ fn a_target_whose_provider_is_off_is_left_out() {
 }
 
 #[test]
-fn what_is_wrong_with_a_route_is_told_with_its_line() {
+fn problems_of_a_route_are_named_with_their_line() {
     let of = |targets: &str, more: &str| format!("[[route]]\nname = \"r\"\ntargets = {targets}\n{more}");
     for (file, expected) in [
         (
@@ -106,17 +106,17 @@ fn what_is_wrong_with_a_route_is_told_with_its_line() {
         (of("[]", ""), ":14: route \"r\" has no targets"),
         (of("[\"a/m\"]", "").repeat(2), ":17: two routes are named \"r\""),
         (of("[\"a/m\"]", "").replace("\"r\"", "\"r/s\""), ":14: the name of a route must be one word"),
-        (of("[\"a/m\"]", "max_attempts = 2"), ":14: route \"r\" has figures but no schedule"),
+        (of("[\"a/m\"]", "max_attempts = 2"), ":14: route \"r\" has retry parameters but no schedule"),
         (
             of("[\"a/m\"]", "schedule = \"interactive\"\nmax_attempts = 2"),
-            ":14: route \"r\" max_attempts has no effect with schedule = \"interactive\": it belongs to schedule = \"cycling\"",
+            ":14: route \"r\" max_attempts has no effect with schedule = \"interactive\": it is for schedule = \"cycling\"",
         ),
         (of("[\"a/m\"]", "schedule = \"cycling\"\nmax_attempts = 0"), "counts all calls of a step"),
         (of("[\"a/m\"]", "schedule = \"soon\""), ":16: `schedule` must be one of"),
         ("default_model = \"route/x\"".to_owned(), "missing"),
     ] {
         let problem = match expected {
-            // It belongs before the tables.
+            // It must precede the tables.
             "missing" => Case::new(&format!("{file}\n{PROVIDERS}")).variable("B_KEY", "k").problem(),
             _ => case(&file).variable("B_KEY", "k").problem(),
         };
@@ -131,7 +131,7 @@ fn the_default_may_be_a_route() {
         format!("default_model = \"route/r\"\n{PROVIDERS}\n[[route]]\nname = \"r\"\ntargets = [\"a/m\"]");
     assert_eq!(Case::new(&file).config().default_model.as_deref(), Some("route/r"));
     let problem = Case::new(&file.replace("route/r", "b/m")).problem();
-    let expected = "`default_model` is \"b/m\", which cannot be asked; there are: a/m, a/n, route/r; provider \"b\": its key";
+    let expected = "`default_model` is \"b/m\", which is not available; available: a/m, a/n, route/r; provider \"b\": its key";
     assert!(problem.contains(expected), "{problem}");
 }
 
@@ -150,10 +150,10 @@ fn a_provider_may_have_several_keys() {
     let [(name, second)] = &provider_a.credentials[..] else { panic!("{config:?}") };
     assert_eq!((key(&provider_a.api), name.as_str()), (Some("sk-1".into()), "a#2"));
     assert_eq!(key(second), Some("sk-2".into()));
-    assert_eq!(config.off, ["provider \"a\": without its key 3: set the environment variable THREE"]);
+    assert_eq!(config.off, ["provider \"a\": key 3 is missing: set the environment variable THREE"]);
     for (keys, expected) in [
         ("api_key_env = []", "its list of keys is empty"),
-        ("api_key_env = [\"ONE\", \"ONE\"]", "its key 2 is the same as one before it"),
+        ("api_key_env = [\"ONE\", \"ONE\"]", "its key 2 is a duplicate"),
         ("api_key = [\"sk-s3cret\", 1]", "`api_key` must be"),
         ("api_key_env = [\"THREE\", \"FOUR\"]", "set the environment variable FOUR"),
     ] {

@@ -1,4 +1,4 @@
-//! An MCP server that notes the calls of its tools: what a turn did to it can be counted.
+//! An MCP server that records the calls of its tools, so that they can be counted.
 
 use std::{
     fs::{self, OpenOptions},
@@ -9,14 +9,14 @@ use std::{
 use super::provider::Call;
 use crate::home::Home;
 
-/// One call that may not run twice, and one that may: its tool is declared idempotent, by a server that is trusted.
+/// A call that must not run twice, and one that may: its tool is declared idempotent, by a trusted server.
 pub(crate) const CALLS: [Call; 2] =
     [Call { id: "call_1", tool: "counting__once" }, Call { id: "call_2", tool: "counting__again" }];
 
-/// What its tools answer.
+/// The result of its tools.
 const ANSWER: &str = "noted";
 
-/// A line for each call that arrived: the tool's own name.
+/// A file with a line for each call: the tool's own name.
 fn trace(home: &Home) -> PathBuf {
     home.place("calls")
 }
@@ -41,7 +41,8 @@ pub(crate) fn configure(home: &Home) {
     file.write_all(server.as_bytes()).unwrap();
 }
 
-/// The first call ran once, or its one run was interrupted and is said to have been. The second one has its answer.
+/// Checks that the first call ran once, or that its only run is reported as interrupted, and that the second call has
+/// its result.
 pub(crate) fn check(home: &Home, kills: usize, once: &str, again: &str) {
     let trace = fs::read_to_string(trace(home)).unwrap_or_default();
     let count = |tool: &str| trace.lines().filter(|line| *line == tool).count();

@@ -1,4 +1,4 @@
-//! A program that embeds the orchestrator, with a tool that leaves a trace: the binary's own tools have none.
+//! A program that embeds the orchestrator, with a tool that leaves a trace, which the binary's own tools do not.
 
 use std::{env, fs::OpenOptions, io::Write as _, net::Ipv4Addr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,26 +15,26 @@ use tokio::{net::TcpListener, process::Command, signal::unix};
 use super::plan::Program;
 use crate::home::Home;
 
-/// How the tests say what it needs.
+/// Variables that configure the program.
 const JOURNAL: &str = "EMBEDDER_JOURNAL";
 const TRACE: &str = "EMBEDDER_TRACE";
 const PROVIDER: &str = "EMBEDDER_PROVIDER";
-/// Whether its tool must be allowed, and whether it summarizes what does not fit.
+/// Whether its tool needs approval, and whether it compacts histories.
 const ASKS: &str = "EMBEDDER_ASKS";
 const COMPACTS: &str = "EMBEDDER_COMPACTS";
 
-/// What its tool answers.
+/// The result of its tool.
 pub(crate) const ANSWER: &str = "a line was written";
 
-/// Where its tool leaves a line for each time it ran: the id of the call.
+/// Returns the file in which its tool writes a line per run: the id of the call.
 pub(crate) fn trace(home: &Home) -> PathBuf {
     home.place("trace")
 }
 
-/// Starts it: this very test program, which runs the test below and nothing else.
+/// Returns the command: this test program, running only the test below.
 pub(crate) fn command(home: &Home, provider: &Loopback, program: Program) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["kill::embedder::serves_until_it_is_told_to_end", "--exact", "--ignored", "--nocapture"]);
+    command.args(["kill::embedder::serves_until_a_signal", "--exact", "--ignored", "--nocapture"]);
     command.env_clear().envs(home.variables());
     command.env(JOURNAL, home.journal()).env(TRACE, trace(home)).env(PROVIDER, provider.base_url());
     match program {
@@ -68,7 +68,7 @@ impl Tool for Trace {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the process that the others kill"]
-async fn serves_until_it_is_told_to_end() {
+async fn serves_until_a_signal() {
     let of = |name: &str| env::var(name).expect("only to be run by another test");
     let mut told = unix::signal(unix::SignalKind::terminate()).unwrap();
     let endpoint = EndpointConfig::new(format!("{}/v1", of(PROVIDER)));

@@ -1,4 +1,4 @@
-//! One conversation through all the lives of its server.
+//! One conversation across all processes of its server.
 
 use std::{fs, os::unix::process::ExitStatusExt as _};
 
@@ -19,23 +19,23 @@ use crate::{
     home::{DEADLINE, Home, Server},
 };
 
-/// What the user says.
+/// The user's message.
 const MESSAGE: &str = "roll";
 
-/// What a run was like.
+/// The observations of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) kills: usize,
-    /// The calls that each life made on its journal, each as a letter.
+    /// The journal calls of each process, each as a letter.
     pub(crate) calls: Vec<String>,
-    /// Each event that was heard, by its type, with the number of calls that its server had made by then.
+    /// The type of each received event, with the number of journal calls its server had made by then.
     pub(crate) heard: Vec<(String, usize)>,
 }
 
-/// Runs the plan, then the last life, which must end as a calm one.
+/// Runs the plan, then a final process, which must end like an undisturbed one.
 ///
 /// # Panics
-/// When an invariant is broken.
+/// If an invariant is violated.
 pub(crate) async fn run(plan: &Plan) -> Outcome {
     let mut world = World::new(plan.clone()).await;
     if plan.program == Program::Compacting {
@@ -55,9 +55,9 @@ struct World {
     provider: Loopback,
     home: Home,
     watcher: Watcher,
-    /// The server answered that the message is in its hands.
+    /// Whether the server acknowledged the message.
     acknowledged: bool,
-    /// Requests that were made, and chunks that were kept, before the story.
+    /// Numbers of requests and chunks before the turn.
     before: (usize, usize),
     outcome: Outcome,
 }
@@ -79,7 +79,7 @@ impl World {
         Self { plan, provider, home, watcher, acknowledged: false, before: (0, 0), outcome }
     }
 
-    /// Something is said before the story, and nobody is killed.
+    /// Runs an earlier turn, without kills.
     async fn greet(&mut self) {
         let mut server = self.start(None, &self.home.place("calls-before")).await.expect("it starts");
         let message = json!({ "conversationId": "c1", "message": BEFORE });
@@ -92,7 +92,7 @@ impl World {
         timeout(DEADLINE, server.child.wait()).await.expect("it ends").unwrap();
     }
 
-    /// One life, up to its `end`; the last one has none.
+    /// Runs one process up to its `end`; the last one has none.
     async fn live(&mut self, end: Option<End>) {
         let log = self.home.place(&format!("calls-{}", self.outcome.calls.len()));
         if let Some(mut server) = self.start(end, &log).await {
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// Starts the next life. None when it does not live to say where it is.
+    /// Starts the next process; `None` if it ends before it prints its URL.
     async fn start(&self, end: Option<End>, log: &std::path::Path) -> Option<Server> {
         let mut fault = Injection::none().logged(log);
         if let Some(End::Call(moment, number)) = end {
@@ -143,7 +143,7 @@ impl World {
         self.home.launch(command).await
     }
 
-    /// Sends the message unless it is there, and watches what becomes of it.
+    /// Sends the message unless it was received, and watches the turn.
     async fn converse(&mut self, server: &Server, most: usize) -> Over {
         let is_first_life = self.outcome.calls.is_empty();
         let is_there = if is_first_life {
@@ -166,14 +166,14 @@ impl World {
             assert_eq!(answer.status, 200);
             self.acknowledged = true;
         }
-        // Sealed in an earlier life, and seen to be.
+        // Sealed in an earlier process, and seen by the watcher.
         if self.watcher.is_sealed() {
             return Over::Sealed;
         }
         self.watcher.watch(server, most).await
     }
 
-    /// Everything that always holds.
+    /// Checks what must hold in every run.
     async fn check(&mut self, server: &Server) {
         let (watcher, provider) = (&self.watcher, &self.provider);
         let counts = ["user-message", "done", "turn-sealed"].map(|kind| watcher.count(kind));
@@ -202,7 +202,7 @@ impl World {
         let list = get(server, "/conversations").await.json().await;
         assert!(list.to_string().contains("\"c1\""), "{list}");
 
-        // The conversation goes on, and every provider accepts what it is sent.
+        // The conversation continues, and every provider accepts the request.
         let second = json!({ "conversationId": "c1", "message": AGAIN });
         assert_eq!(post(server, "/chat", &second).await.status, 200);
         assert_eq!(self.watcher.watch(server, usize::MAX).await, Over::Sealed);
@@ -211,7 +211,7 @@ impl World {
         assert!(flaws.is_empty(), "{flaws:#?}");
     }
 
-    /// A tool ran once, or its one run was interrupted and is said to have been.
+    /// Checks that a tool ran once, or that its only run is reported as interrupted.
     fn check_tool(&self, result: &str) {
         let was_interrupted = result.contains("interrupted");
         assert!(!was_interrupted || self.outcome.kills > 0, "nothing interrupted it: {result}");
@@ -238,7 +238,7 @@ impl World {
     }
 }
 
-/// The tools that the first turn calls.
+/// Returns the tools that the first turn calls.
 fn calls(program: Program) -> &'static [Call] {
     match program {
         Program::Calling => &calling::CALLS,
@@ -251,12 +251,12 @@ fn calls(program: Program) -> &'static [Call] {
     }
 }
 
-/// What the first turn says. One that hands its call over says nothing after it.
+/// Returns the text of the first turn. A turn that hands its call over ends without one.
 fn text(program: Program) -> &'static str {
     if program == Program::Handing { "Let me roll. " } else { TEXT }
 }
 
-/// What begins the first turn.
+/// Returns the message that begins the first turn.
 fn first_message(program: Program) -> Value {
     match program {
         Program::Reporting => {

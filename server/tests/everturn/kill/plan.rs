@@ -1,10 +1,10 @@
-//! Which program dies when, as a word that replays it.
+//! Plans: which program is killed when. Each has a name that replays it.
 
 use std::{fmt, str::FromStr};
 
 use crate::fault::Moment;
 
-/// The lives of one server, up to the one that is left alone.
+/// The processes of one server, up to the last, which is not killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) program: Program,
@@ -12,7 +12,7 @@ pub(crate) struct Plan {
     pub(crate) ends: Vec<End>,
 }
 
-/// Who runs the turn.
+/// The program that runs the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// The binary.
@@ -21,18 +21,18 @@ pub(crate) enum Program {
     Embedder,
     /// The same; its tool is reviewed, the review fails, and a person allows it.
     Asking,
-    /// The binary, whose tools are those of an MCP server.
+    /// The binary, with tools of an MCP server.
     Calling,
-    /// An embedder's too; what was said before does not fit its model, and is summarized.
+    /// An embedder, too; the earlier history exceeds the model's context and is compacted.
     Compacting,
-    /// The binary; the turn must end with a report, which the model gives when it is told so.
+    /// The binary; the turn must end with a report, which the model gives after guidance.
     Reporting,
-    /// The binary; the tool is the caller's, to whom the call is handed.
+    /// The binary; the tool is the caller's, to whom the call is handed over.
     Handing,
 }
 
 impl Program {
-    /// Whether it is the binary, and not an embedder whose tool leaves a trace.
+    /// Whether it is the binary, and not an embedder.
     pub(crate) fn is_binary(self) -> bool {
         matches!(self, Self::Everturn | Self::Calling | Self::Reporting | Self::Handing)
     }
@@ -41,18 +41,18 @@ impl Program {
 /// What is lost with the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// Nothing else: what it wrote is in the operating system's hands.
+    /// Nothing else: written data is with the operating system.
     Process,
     /// Everything that was not flushed.
     Power,
 }
 
-/// How one life ends.
+/// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At that call on its journal, from 1. If it makes fewer, it is told to end when the turn is sealed.
+    /// At the journal call with this number, from 1. If it makes fewer, it is asked to end when the turn is sealed.
     Call(Moment, usize),
-    /// When the watcher has heard so many events of this life.
+    /// After the watcher received this many events of the process.
     Events(usize),
 }
 
@@ -115,7 +115,7 @@ impl FromStr for Plan {
 }
 
 #[test]
-fn a_plan_is_read_as_it_is_written() {
+fn a_fault_plan_is_parsed_as_it_is_printed() {
     for text in [
         "everturn/process",
         "asking/process/before@7",

@@ -1,30 +1,30 @@
-//! The provider of the story, and what it must never be asked.
+//! The scripted provider, and requests that must never be made.
 
 use std::collections::BTreeSet;
 
 use everturn_sim::{Loopback, Reply, Request, chat, fault};
 use serde_json::{Value, json};
 
-/// What the first turn says, whoever asks and how often.
+/// The text of the first turn.
 pub(crate) const TEXT: &str = "Let me roll. The dice were rolled.";
-/// What was said before, where that does not fit, and what the model has of it then.
+/// The earlier message that exceeds the context, and its summary.
 pub(crate) const BEFORE: &str = "hello";
 pub(crate) const SUMMARY: &str = "They greeted each other.";
-/// What the user says in the second turn, and what that says.
+/// The user's second message, and the answer.
 pub(crate) const AGAIN: &str = "and again";
 pub(crate) const TEXT_AGAIN: &str = "Once more.";
 
-/// How the model gives its report.
+/// The tool for the report.
 pub(crate) const REPORT: &str = "final_report";
 
-/// A call of a tool in the first turn.
+/// A tool call of the first turn.
 pub(crate) struct Call {
     pub(crate) id: &'static str,
     pub(crate) tool: &'static str,
 }
 
-/// Fails once, then calls these tools, then answers; and answers the second turn. What was said before is refused as too long
-/// unless it is all that was said; the first call for a summary of it fails, too. A report is given once it is asked for.
+/// Fails once, calls these tools, answers, and answers the second turn. Rejects the earlier history as too long, unless
+/// the request has nothing else; the first call for a summary fails, too. Gives a report once asked.
 pub(crate) async fn provider(calls: &'static [Call]) -> Loopback {
     let (mut requests, mut summaries) = (0, 0);
     Loopback::with(move |request: &Request| {
@@ -72,7 +72,7 @@ fn messages(request: &Request) -> Vec<Value> {
     request.json().unwrap()["messages"].as_array().unwrap().clone()
 }
 
-/// What is wrong with a request, as strict providers see it.
+/// Returns what strict providers would reject in a request.
 pub(crate) fn flaw(request: &Request) -> Option<String> {
     let messages = messages(request);
     let mut open = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! A client that comes back with its last cursor, as a good client does.
+//! A client that reconnects with its last cursor.
 
 use std::{fs, path::PathBuf};
 
@@ -6,34 +6,34 @@ use serde_json::{Value, json};
 
 use crate::{client::Socket, home::Server};
 
-/// All that one client was told of a conversation, over all its connections.
+/// Everything that one client received, over all its connections.
 #[derive(Default)]
 pub(crate) struct Watcher {
     pub(crate) cursor: Option<String>,
     pub(crate) events: Vec<Value>,
-    /// How many calls the server had made on its journal when each of them was heard.
+    /// The number of journal calls made when each event was received.
     pub(crate) calls: Vec<usize>,
-    /// Where the server of now writes down its calls.
+    /// The call log of the current process.
     pub(crate) log: PathBuf,
-    /// Answers to requests for approval that were sent.
+    /// Number of answers sent to requests for approval.
     pub(crate) answers: usize,
-    /// Where the tool that must be allowed leaves its trace.
+    /// The trace of the tool that needs approval.
     pub(crate) trace: Option<PathBuf>,
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// The turn is sealed.
     Sealed,
     /// The server is gone.
     Lost,
-    /// As many events were heard as were wanted.
+    /// Enough events were received.
     Enough,
 }
 
 impl Watcher {
-    /// Watches from where it left off, until the next turn is sealed or that many events were heard.
+    /// Watches from its last position, until the next turn is sealed or this many events were received.
     pub(crate) async fn watch(&mut self, server: &Server, most: usize) -> Over {
         let Some(mut socket) = Socket::try_open(server, "/ws").await else { return Over::Lost };
         let cursor = self.cursor.as_deref().unwrap_or("0");
@@ -58,7 +58,7 @@ impl Watcher {
         Over::Enough
     }
 
-    /// Allows the call that waits for it, if one does. Says whether the server is still there.
+    /// Approves a pending call, if any. Returns whether the server still runs.
     async fn answer(&mut self, socket: &mut Socket) -> bool {
         let of = |kind: &str| self.events.iter().rposition(|event| event["type"] == kind);
         let Some(asked) = of("approval-requested") else { return true };
@@ -84,13 +84,13 @@ impl Watcher {
         self.events.iter().filter(|event| event["type"] == kind).count()
     }
 
-    /// The results of that call that it was told.
+    /// Returns the received results of this call.
     pub(crate) fn results(&self, call: &str) -> Vec<&str> {
         let is_it = |event: &&Value| event["type"] == "tool-result" && event["toolCallId"] == call;
         self.events.iter().filter(is_it).map(|event| event["content"].as_str().unwrap()).collect()
     }
 
-    /// The text on its screen.
+    /// Returns the text on its screen.
     pub(crate) fn text(&self) -> String {
         let (mut text, mut step) = (String::new(), String::new());
         for event in &self.events {
@@ -104,9 +104,9 @@ impl Watcher {
         text + &step
     }
 
-    /// Whether these requests at the socket are those that were told: one for each step, one for each retry, one for
-    /// each rewind, one that did not fit and one for its summary; each kill may have come between the telling and the asking.
-    /// Nothing is shown of a summary, so one that a kill cut off is not taken back.
+    /// Whether this number of requests is explained by the received events: one for each step, retry and rewind, and
+    /// one for each overflow and its summary. Each kill may have come between the event and its request. Nothing is
+    /// shown of a summary, so an interrupted one is not rewound.
     pub(crate) fn accounts_for(&self, requests: usize, kills: usize) -> bool {
         let of_answers = ["step-complete", "provider-retry", "step-rewound"].map(|kind| self.count(kind));
         let of_summaries = ["compaction-started", "compaction-completed"].map(|kind| self.count(kind));

@@ -1,4 +1,4 @@
-//! Requests that come while their connection makes room: none is begun and then cut.
+//! Requests that arrive while their connection is evicted: none is begun and then cut off.
 
 use std::{pin::pin, sync::Arc};
 
@@ -17,7 +17,8 @@ use tokio::{
 use super::*;
 use crate::connection::open::Open;
 
-/// What the client reads until the connection is closed: all but the last of what is sent is looked at before `then`.
+/// Returns what the client reads until the connection is closed. Everything but the last part of `sent` is processed
+/// before `then`.
 async fn told(open: &Arc<Open>, router: Router, sent: &[&str], then: impl FnOnce()) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -27,7 +28,7 @@ async fn told(open: &Arc<Open>, router: Router, sent: &[&str], then: impl FnOnce
     for piece in sent {
         assert!(poll!(&mut driven).is_pending());
         client.write_all(piece.as_bytes()).await.unwrap();
-        // Until the runtime knows that there is something to read.
+        // Until the runtime sees the incoming data.
         for _ in 0..100 {
             yield_now().await;
         }
@@ -35,7 +36,7 @@ async fn told(open: &Arc<Open>, router: Router, sent: &[&str], then: impl FnOnce
     then();
     driven.await;
     let mut told = String::new();
-    // A close with something unread is a reset.
+    // Closing with unread data is a reset.
     let _ = client.read_to_string(&mut told).await;
     told
 }
@@ -69,7 +70,7 @@ async fn nor_is_one_whose_body_comes_whole_only_then() {
     assert!(told.is_empty() && begins.recv().await.is_none(), "{told}");
 }
 
-/// Has a connection make room as this is dropped.
+/// Evicts a connection on drop.
 struct Evicts(Arc<Open>);
 
 impl Drop for Evicts {
@@ -87,7 +88,7 @@ async fn nor_is_the_next_one_of_a_client_that_does_not_wait_for_answers() {
         let _ = begun.send(());
         let evicts = Evicts(evicting);
         let pieces = ["hello"].map(|piece| Ok::<_, Infallible>(Bytes::from(piece)));
-        // Its body is dropped when it was answered, and before anything else is read.
+        // The body is dropped after the response, and before anything else is read.
         Body::from_stream(stream::iter(pieces).inspect(move |_| {
             let _ = &evicts;
         }))

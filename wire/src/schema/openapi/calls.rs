@@ -14,7 +14,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "GET /conversations",
         id: "listConversations",
-        summary: "Conversations, newest activity first, 500 at most; where there are more, the header `Link` has the address of the next page as rel=\"next\".",
+        summary: "List conversations, most recent activity first, at most 500. If there are more, the `Link` header has the next page as rel=\"next\".",
         parameters: &["listLimit", "before", "hidden"],
         takes: None,
         answer: Answer::Body("ConversationList"),
@@ -22,7 +22,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "GET /conversations/{id}",
         id: "readHistory",
-        summary: "Persisted chunks with sinceSeq < seq < beforeSeq, ascending: the newest `limit` of them, else the newest 500. With `sinceSeq` and no `limit` it is the oldest 500, and `more` says that there are more after the last one. An answer ends before 1 MiB of chunks (4 MiB with a `limit`), but has one.",
+        summary: "Read persisted chunks with sinceSeq < seq < beforeSeq, ascending. Returns the newest `limit` chunks (default 500); with `sinceSeq` and no `limit`, the oldest 500, with `more` set if others follow. A response holds less than 1 MiB of chunks (4 MiB with a `limit`), but at least one chunk.",
         parameters: &["id", "sinceSeq", "beforeSeq", "limit", "hidden"],
         takes: None,
         answer: Answer::Body("HistoryWindow"),
@@ -30,7 +30,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "PATCH /conversations/{id}",
         id: "renameConversation",
-        summary: "Give the conversation another title, durably, whether a turn runs or not.",
+        summary: "Rename the conversation. Durable; possible while a turn runs.",
         parameters: &["id"],
         takes: Some("RenameRequest"),
         answer: Answer::Body("Renamed"),
@@ -38,25 +38,25 @@ pub(super) const CALLS: [Call; 44] = [
     of_conversation(
         "DELETE /conversations/{id}",
         "deleteConversation",
-        "Delete the conversation for good. A running turn is stopped first, and its end is told as that of any other.",
+        "Delete the conversation permanently. A running turn is stopped first, with the usual events.",
         "Stopped",
     ),
     of_conversation(
         "GET /conversations/{id}/status",
         "readStatus",
-        "Whether a turn runs or waits.",
+        "Read whether a turn is running or waiting.",
         "ConversationState",
     ),
     of_conversation(
         "GET /conversations/{id}/metrics",
         "readMetrics",
-        "Figures of its sealed turns.",
+        "Read the metrics of sealed turns.",
         "TurnMetricsList",
     ),
     Call {
         name: "GET /conversations/{id}/turns/{turnId}",
         id: "readTurn",
-        summary: "Figures of one turn, and its final report if it had to end with one. Of the running turn there is only the id.",
+        summary: "Read the metrics of one turn, and its final report if it had to end with one. For the running turn, only the id is known.",
         parameters: &["id", "turn"],
         takes: None,
         answer: Answer::Body("TurnMetrics"),
@@ -64,7 +64,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "GET /conversations/{id}/attempts",
         id: "readAttempts",
-        summary: "Failed provider calls, for people: the newest `limit` (500 at most), oldest first. Of a sealed turn the newest 100 are kept, as long as its history.",
+        summary: "List failed provider calls: the newest `limit` (at most 500), oldest first. The newest 100 of a sealed turn are kept as long as its history.",
         parameters: &["id", "turnId", "listLimit"],
         takes: None,
         answer: Answer::Body("Attempts"),
@@ -72,7 +72,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "GET /conversations/{id}/events",
         id: "followEvents",
-        summary: "Live events as SSE, one per message; `id:` is the cursor to resume from.",
+        summary: "Follow live events as SSE, one per message. `id:` is the cursor to resume from.",
         parameters: &["id", "extensions", "cursor", "lastEventId"],
         takes: None,
         answer: Answer::Events("text/event-stream"),
@@ -101,7 +101,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /conversations/{id}/retry/now",
         id: "retryNow",
-        summary: "Skip the wait for the next retry, and continue with another model or route if one is named. Idempotent.",
+        summary: "Skip the wait for the next retry, optionally continuing with another model or route. Idempotent.",
         parameters: &["id"],
         takes: Some("RetryNowRequest"),
         answer: Answer::Body("RetryControl"),
@@ -109,13 +109,13 @@ pub(super) const CALLS: [Call; 44] = [
     of_conversation(
         "GET /conversations/{id}/retry",
         "readConversationRetrySettings",
-        "Retry settings of a conversation: what is set, and what the next turn begins with.",
+        "Read the retry settings of a conversation: those set, and those effective for the next turn.",
         "RetrySettingsState",
     ),
     Call {
         name: "PATCH /conversations/{id}/retry",
         id: "changeConversationRetrySettings",
-        summary: "Change the retry settings of a conversation, durably; null resets a field, so that it is inherited. They hold from the next turn on; `enabled: false` also ends a turn that waits for a retry.",
+        summary: "Change the retry settings of a conversation. Durable. Null resets a field, so that it is inherited. Changes apply from the next turn on; `enabled: false` also ends a turn that is waiting for a retry.",
         parameters: &["id"],
         takes: Some("RetryPatch"),
         answer: Answer::Body("RetrySettingsState"),
@@ -123,13 +123,13 @@ pub(super) const CALLS: [Call; 44] = [
     get(
         "GET /retry",
         "readRetrySettings",
-        "The global retry settings: what is set, and what the next turn begins with.",
+        "Read the global retry settings: those set, and those effective for the next turn.",
         Answer::Body("RetrySettingsState"),
     ),
     Call {
         name: "PATCH /retry",
         id: "changeRetrySettings",
-        summary: "Change the global retry settings, durably; null resets a field to the configuration. They hold from the next turn on; `enabled: false` also for running ones, whose waits under way go on.",
+        summary: "Change the global retry settings. Durable. Null resets a field to the configuration. Changes apply from the next turn on; `enabled: false` also applies to running turns, but does not end a wait in progress.",
         parameters: &[],
         takes: Some("RetryPatch"),
         answer: Answer::Body("RetrySettingsState"),
@@ -137,13 +137,13 @@ pub(super) const CALLS: [Call; 44] = [
     of_conversation(
         "GET /conversations/{id}/approvals",
         "readApprovals",
-        "The tool calls that wait for a person, and the tools that were allowed for the conversation.",
+        "List the tool calls that wait for a person, and the tools allowed for the conversation.",
         "Approvals",
     ),
     Call {
         name: "POST /conversations/{id}/approvals",
         id: "answerApproval",
-        summary: "Answer a request for approval. A late or second answer changes nothing, and says so.",
+        summary: "Answer a request for approval. A late or second answer changes nothing; the response says so.",
         parameters: &["id"],
         takes: Some("ApprovalAnswer"),
         answer: Answer::Body("Answered"),
@@ -151,7 +151,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "DELETE /conversations/{id}/approvals/tools/{tool}",
         id: "revokeTool",
-        summary: "Ask again before each call of a tool that was allowed for the conversation. Idempotent.",
+        summary: "Revoke the permission that a tool was given for the whole conversation. Idempotent.",
         parameters: &["id", "tool"],
         takes: None,
         answer: Answer::Body("Revoked"),
@@ -159,7 +159,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /conversations/{id}/queue",
         id: "queueMessage",
-        summary: "Queue a user message for the next tool-result boundary; starts a turn where none runs.",
+        summary: "Queue a user message for the next tool-result boundary. Starts a turn if none is running.",
         parameters: &["id"],
         takes: Some("QueueRequest"),
         answer: Answer::Body("Queued"),
@@ -167,7 +167,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "DELETE /conversations/{id}/queue/{messageId}",
         id: "cancelQueued",
-        summary: "Take a queued message back. Idempotent.",
+        summary: "Remove a queued message. Idempotent.",
         parameters: &["id", "messageId"],
         takes: None,
         answer: Answer::Body("QueueCancelled"),
@@ -175,13 +175,13 @@ pub(super) const CALLS: [Call; 44] = [
     get(
         "GET /models",
         "listModels",
-        "Models that can be asked for; the first is the default.",
+        "List the available models; the first is the default.",
         Answer::Body("Models"),
     ),
     Call {
         name: "POST /v1/chat/completions",
         id: "createChatCompletion",
-        summary: "OpenAI's Chat Completions API over the configured models and routes, streamed or in one piece. Requests, answers and errors are described by OpenAI.",
+        summary: "OpenAI's Chat Completions API for the configured models and routes, streaming or not. See OpenAI's documentation for requests, responses and errors.",
         parameters: &["idempotencyKey"],
         takes: None,
         answer: Answer::Document,
@@ -189,13 +189,13 @@ pub(super) const CALLS: [Call; 44] = [
     get(
         "GET /v1/models",
         "listOpenAiModels",
-        "The same models, as OpenAI's API lists them.",
+        "List the models in the format of OpenAI's API.",
         Answer::Document,
     ),
     Call {
         name: "POST /api/chat",
         id: "createUiMessage",
-        summary: "What `useChat` of Vercel's AI SDK sends: a new message, one that is answered again or edited, or answers to requests for approval; answered with a UI message stream. Both are described by the AI SDK. A message to a running turn is queued. The same is served over a WebSocket at `/api/chat/ws`, for `WebSocketChatTransport`.",
+        summary: "Endpoint for `useChat` of Vercel's AI SDK: takes a new message, one to answer again, an edited one, or answers to requests for approval, and returns a UI message stream. See the AI SDK's documentation for both formats. A message to a running turn is queued. The same is served over a WebSocket at `/api/chat/ws`, for `WebSocketChatTransport`.",
         parameters: &["ui", "idempotencyKey"],
         takes: None,
         answer: Answer::Stream,
@@ -203,7 +203,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "GET /api/chat/{chatId}/stream",
         id: "resumeUiMessage",
-        summary: "The running turn of a chat from its start, as a UI message stream. 204 where none runs.",
+        summary: "Stream the running turn of a chat from its start, as a UI message stream. 204 if none is running.",
         parameters: &["chatId", "ui"],
         takes: None,
         answer: Answer::Stream,
@@ -219,7 +219,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /ag-ui",
         id: "runAgent",
-        summary: "A run of AG-UI: takes a `RunAgentInput` with a new message, one that is answered again or edited, or answers to interrupts; answered with AG-UI's events. Both are described by AG-UI. A message to a running turn is queued.",
+        summary: "AG-UI endpoint: takes a `RunAgentInput` with a new message, one to answer again, an edited one, or answers to interrupts, and returns AG-UI events. See AG-UI's documentation for both formats. A message to a running turn is queued.",
         parameters: &["idempotencyKey"],
         takes: None,
         answer: Answer::Stream,
@@ -235,13 +235,13 @@ pub(super) const CALLS: [Call; 44] = [
     get(
         "GET /copilotkit/info",
         "readCopilotKitInfo",
-        "What CopilotKit asks its runtime for: the agents that there are.",
+        "List the agents, as CopilotKit's client expects from its runtime.",
         Answer::Document,
     ),
     Call {
         name: "POST /copilotkit/agent/{agentId}/run",
         id: "runCopilotKitAgent",
-        summary: "The same as `POST /ag-ui`, where CopilotKit asks for it.",
+        summary: "Like `POST /ag-ui`, at the path that CopilotKit uses.",
         parameters: &["agentId", "idempotencyKey"],
         takes: None,
         answer: Answer::Stream,
@@ -249,7 +249,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /copilotkit/agent/{agentId}/connect",
         id: "connectCopilotKitAgent",
-        summary: "The messages of a thread and its running turn from its start, as AG-UI's events.",
+        summary: "Stream the messages of a thread and its running turn from its start, as AG-UI events.",
         parameters: &["agentId"],
         takes: None,
         answer: Answer::Stream,
@@ -257,7 +257,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /copilotkit/agent/{agentId}/stop/{threadId}",
         id: "stopCopilotKitAgent",
-        summary: "End the running turn of a thread, as CopilotKit asks for it. Idempotent.",
+        summary: "End the running turn of a thread, at the path that CopilotKit uses. Idempotent.",
         parameters: &["agentId", "threadId"],
         takes: None,
         answer: Answer::Document,
@@ -273,18 +273,18 @@ pub(super) const CALLS: [Call; 44] = [
     get(
         "GET /targets",
         "listTargets",
-        "All models by all credentials, and until when each is not worth asking.",
+        "List all targets (models by credential), and until when each is unavailable.",
         Answer::Body("Targets"),
     ),
     get(
         "GET /tools",
         "listTools",
-        "The tools that turns which begin now are offered, and the sources that they come from.",
+        "List the tools offered to new turns, and their sources.",
         Answer::Body("Tools"),
     ),
-    get("GET /health", "health", "Whether the server serves.", Answer::Body("Health")),
+    get("GET /health", "health", "Check that the server is up.", Answer::Body("Health")),
     get("GET /openapi.json", "openapi", "This document.", Answer::Document),
-    get("GET /asyncapi.json", "asyncapi", "The WebSocket, as AsyncAPI 3.0.", Answer::Document),
+    get("GET /asyncapi.json", "asyncapi", "The WebSocket API, as AsyncAPI 3.0.", Answer::Document),
     get("GET /schema.json", "schema", "Every type, as JSON Schema.", Answer::Document),
-    get("GET /metrics", "metrics", "Figures of the server for Prometheus.", Answer::Metrics),
+    get("GET /metrics", "metrics", "Metrics of the server for Prometheus.", Answer::Metrics),
 ];

@@ -18,18 +18,18 @@ pub(super) fn requests() -> [ApprovalRequest; 2] {
         reason: None,
         until: None,
     };
-    let reason = Some("the automatic review came to no decision: it took too long".into());
+    let reason = Some("the automatic review came to no decision: it timed out".into());
     let full = ApprovalRequest { reason, until: Some(1_700_000_060_000), ..bare.clone() };
     [bare, full]
 }
 
-/// Every field, whoever has it; and none.
+/// A decision with every field, and one with none.
 pub(super) fn decisions() -> Vec<Decision> {
     let full = Decision {
         scope: Some(ApprovalScope::Conversation),
         name: Some("Ada".into()),
         via: Some("page".into()),
-        reason: Some("it took too long".into()),
+        reason: Some("it timed out".into()),
         risk_level: Some("low".into()),
         user_authorization: Some("high".into()),
         ..Decision::new(Decider::Person, Verdict::Allowed)

@@ -19,12 +19,12 @@ pub(crate) fn step() -> StepId {
     StepId::new(&"t1".into(), 0)
 }
 
-/// The event of a turn.
+/// An event of the sample turn.
 pub(crate) fn event(body: EventBody) -> AgentEvent {
     AgentEvent { body, conversation_id: "c1".into(), turn_id: Some("t1".into()) }
 }
 
-/// What stands for the events of a newer version.
+/// Stand-ins for the events of a newer version.
 pub(crate) fn unknown() -> Vec<AgentEvent> {
     let of = |turn: Option<&str>| AgentEvent {
         body: EventBody::Unknown,
@@ -42,7 +42,7 @@ fn status(status: ConversationStatus, turn: Option<&str>) -> AgentEvent {
     }
 }
 
-/// A chain of retries with all that can be known of it, and with no more than must be.
+/// A series of retries with every optional field, and one with none.
 pub(crate) fn retries() -> [RetryState; 2] {
     let waiting = RetryState {
         phase: RetryPhase::Waiting,
@@ -234,7 +234,7 @@ fn ends() -> Vec<EventBody> {
     bare.into_iter().map(done).chain([full, handed]).collect()
 }
 
-/// The events for subscribers that asked for more.
+/// The extension events.
 pub(crate) fn extension() -> Vec<AgentEvent> {
     let queued = QueuedMessage { message_id: "m1".into(), text: "faster".into() };
     let rest = [
@@ -327,7 +327,7 @@ fn permission() -> Vec<EventBody> {
 
 fn report() -> Vec<EventBody> {
     let forced = |by| EventBody::ReportForced { step_id: step(), by };
-    // More than there is in one report: every field.
+    // More than one real report has, to cover every field.
     let full = FinalReport {
         success: true,
         report: Some(json!({ "status": "done" })),

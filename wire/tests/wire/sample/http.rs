@@ -64,14 +64,14 @@ pub(crate) fn tools() -> Vec<Tools> {
     let down = ToolSourceInfo {
         name: "files".into(),
         status: ToolSourceStatus::Down,
-        message: Some("it ended with exit code 1; it is started again in 4 s".into()),
+        message: Some("it ended with exit code 1; restarting in 4 s".into()),
         tools: vec![],
     };
     let starting = ToolSourceInfo { status: ToolSourceStatus::Starting, message: None, ..down.clone() };
     vec![Tools::default(), Tools { tools: vec![own], sources: vec![up, down, starting] }]
 }
 
-/// What is read about conversations.
+/// Responses about conversations.
 pub(crate) fn conversation() -> [Family; 5] {
     let summary = ConversationSummary {
         id: "c1".into(),
@@ -193,7 +193,7 @@ fn attempts() -> [FailedAttempt; 2] {
     [bare, full]
 }
 
-/// What is asked of conversations, and what is answered.
+/// Requests to conversations and their responses.
 pub(crate) fn control() -> [Family; 11] {
     let queue = || vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }];
     let id = || "c1".into();
@@ -273,7 +273,7 @@ fn sends() -> Vec<SendRequest> {
     [none, bare, full, scoped, whole].into_iter().chain(formats).chain(choices).collect()
 }
 
-/// A request with its whole history, its own tools and every parameter.
+/// A request with the whole history, its own tools and every parameter.
 fn scoped() -> SendRequest {
     let said = |role, text: &str| Message::new(role, [Chunk::Text { text: text.into() }]);
     let instructions =

@@ -1,4 +1,4 @@
-//! A turn on a route, told failures, without a runtime: the time passes only where it waits.
+//! Runs a turn on a route against a list of failures, without a runtime. Time passes only during waits.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use everturn_kernel::{
 use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure, TurnId};
 
-/// A failure of this kind that can pass, with the provider's hint in milliseconds.
+/// Returns a transient failure of this category, with the provider's hint in milliseconds.
 pub(crate) fn fails(category: Category, hint_ms: impl Into<Option<u64>>) -> Failure {
     Failure { hint_ms: hint_ms.into(), ..Failure::new(category, true, "HTTP 500: it broke") }
 }
 
-/// A failure of this kind that stays.
+/// Returns a final failure of this category.
 pub(crate) fn refuses(category: Category) -> Failure {
     Failure::new(category, false, "HTTP 400: no")
 }
 
-/// Targets by name: `a` is the model a of the credential a, `work:a` that of the credential `work`.
+/// Returns targets by name: `a` is model `a` of credential `a`; `work:a` is model `a` of credential `work`.
 pub(crate) fn targets(names: &str) -> Vec<Target> {
     let target = |name: &str| {
         let (credential, model) = name.split_once(':').unwrap_or((name, name));
@@ -47,8 +47,8 @@ pub(crate) enum Happened {
     Told(EventBody),
 }
 
-/// A turn on a route. What is known of its targets is kept outside, as a shell does it.
-pub(crate) struct Story<P> {
+/// A turn on a route. The health of its targets is kept outside, as a host does.
+pub(crate) struct RouteRun<P> {
     policy: P,
     pub(crate) health: Health,
     pub(crate) turn: Turn,
@@ -57,7 +57,7 @@ pub(crate) struct Story<P> {
     fx: Effects,
 }
 
-/// A policy that is asked with what is known of the targets.
+/// A policy that is given the health of the targets.
 struct Knowing<'a, P>(&'a P, &'a Health);
 
 impl<P: Schedule> Schedule for Knowing<'_, P> {
@@ -78,16 +78,16 @@ impl<P: Schedule> Schedule for Knowing<'_, P> {
     }
 }
 
-impl<P: Schedule> Story<P> {
-    /// A turn over these targets.
+impl<P: Schedule> RouteRun<P> {
+    /// Creates a turn over these targets.
     pub(crate) fn new(targets: Vec<Target>, policy: P) -> Self {
         let mut fx = Effects::new();
         let settings = Settings { targets, ..Settings::default() };
         let turn = Turn::begin(TurnId::from("t"), settings, Prompt::default(), START, &mut fx);
-        let mut story = Self { policy, health: Health::new(), turn, now: START, happened: Vec::new(), fx };
-        story.publish();
-        story.called();
-        story
+        let mut run = Self { policy, health: Health::new(), turn, now: START, happened: Vec::new(), fx };
+        run.publish();
+        run.called();
+        run
     }
 
     fn index(&self) -> usize {
@@ -95,12 +95,12 @@ impl<P: Schedule> Story<P> {
         self.turn.settings().targets.iter().position(|other| other == target).expect("it is one of them")
     }
 
-    /// The call that is wanted fails, and the wait that follows passes. Returns whether the turn goes on.
+    /// Fails the wanted call and passes the wait that follows. Returns whether the turn continues.
     pub(crate) fn fail(&mut self, failure: Failure) -> bool {
         self.fail_while(failure, |_, _| ())
     }
 
-    /// The call that is wanted fails, and no time passes.
+    /// Fails the wanted call. No time passes.
     pub(crate) fn fail_now(&mut self, failure: Failure) {
         let Want::Stream(op) = self.turn.want() else { panic!("no call is wanted") };
         self.health.note(self.now, &self.turn.target().expect("it has targets").clone(), &failure);
@@ -112,7 +112,7 @@ impl<P: Schedule> Story<P> {
         }
     }
 
-    /// The same; meanwhile others find something out about the targets.
+    /// Like [`Self::fail`], while others learn something about the targets.
     pub(crate) fn fail_while(
         &mut self,
         failure: Failure,
@@ -124,7 +124,7 @@ impl<P: Schedule> Story<P> {
         self.tell(Input::Provider(op, StreamEvent::Failed(failure)));
         if let Want::Wake(op, at) = self.turn.want() {
             meanwhile(&mut self.health, self.now);
-            // Nothing but a hold is opened early, and no wait ends early.
+            // A wait that is not a hold cannot be released, and no wait ends early.
             self.tell_in_vain(Input::Release);
             if at > self.now {
                 self.tell_in_vain(Input::Tick(op));
@@ -135,7 +135,7 @@ impl<P: Schedule> Story<P> {
         self.turn.outcome().is_none()
     }
 
-    /// The call that is wanted is put off for so long, unless what it waits for opens before. Returns whether the turn goes on.
+    /// Puts off the wanted call for `wait_ms`, or until it is released. Returns whether the turn continues.
     pub(crate) fn hold(&mut self, wait_ms: u64, opens_after: Option<u64>) -> bool {
         let Want::Stream(op) = self.turn.want() else { return false };
         let failure = fails(Category::RateLimited, None);
@@ -159,14 +159,14 @@ impl<P: Schedule> Story<P> {
         true
     }
 
-    /// Tells the turn something that does not apply.
+    /// Handles an input that does not apply.
     fn tell_in_vain(&mut self, input: Input) {
         let (turn, told) = (self.turn.clone(), self.happened.len());
         self.tell(input);
         assert_eq!((&turn, told), (&self.turn, self.happened.len()), "it changes nothing");
     }
 
-    /// The call that is wanted asks for a tool, which takes so long: the step ends.
+    /// Lets the wanted call request a tool that takes this long, which ends the step.
     pub(crate) fn step(&mut self, takes_ms: u64) {
         let Want::Stream(op) = self.turn.want() else { panic!("no call is wanted") };
         self.health.clear(self.now, &self.turn.target().expect("it has targets").clone());
@@ -182,7 +182,7 @@ impl<P: Schedule> Story<P> {
         self.tell(Input::ToolDone { step: op.step, call_id: "a".into(), answer: ToolAnswer::ok("42") });
     }
 
-    /// The call that is wanted answers.
+    /// Lets the wanted call answer.
     pub(crate) fn answer(&mut self) {
         let Want::Stream(op) = self.turn.want() else { panic!("no call is wanted") };
         self.health.clear(self.now, &self.turn.target().expect("it has targets").clone());
@@ -190,7 +190,7 @@ impl<P: Schedule> Story<P> {
         self.tell(Input::Provider(op, StreamEvent::Finished(FinishReason::Stop)));
     }
 
-    /// Tells the turn something. One that was saved and brought back before would have done the same.
+    /// Handles an input, and checks that a turn saved and restored before it does the same.
     pub(crate) fn tell(&mut self, input: Input) {
         let before = self.turn.want();
         let policy = Knowing(&self.policy, &self.health);
@@ -220,7 +220,7 @@ impl<P: Schedule> Story<P> {
         }));
     }
 
-    /// What happened, in words: calls, the waits between them, switches and ends.
+    /// Returns what happened, in words: calls, waits, switches and ends.
     pub(crate) fn transcript(&self) -> String {
         let word = |happened: &Happened| match happened {
             Happened::Called { target, .. } => {
@@ -240,7 +240,7 @@ impl<P: Schedule> Story<P> {
         self.happened.iter().filter_map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// What the switches were told to be for.
+    /// Returns the published reasons of the switches.
     pub(crate) fn switches(&self) -> Vec<String> {
         let reason = |happened: &Happened| match happened {
             Happened::Told(EventBody::TargetSwitched { reason, .. }) => Some(reason.clone()),
@@ -249,7 +249,7 @@ impl<P: Schedule> Story<P> {
         self.happened.iter().filter_map(reason).collect()
     }
 
-    /// The retries that were told.
+    /// Returns the published retries.
     pub(crate) fn retries(&self) -> Vec<EventBody> {
         let retry = |happened: &Happened| match happened {
             Happened::Told(event @ EventBody::ProviderRetry { .. }) => Some(event.clone()),
@@ -259,18 +259,18 @@ impl<P: Schedule> Story<P> {
     }
 }
 
-/// The story of one step: these failures, then an answer where the turn still asks for one.
-pub(crate) fn story<P: Schedule>(
+/// Runs one step with these failures, followed by an answer if the turn still wants one.
+pub(crate) fn run<P: Schedule>(
     names: &str,
     policy: P,
     failures: impl IntoIterator<Item = Failure>,
-) -> Story<P> {
-    let mut story = Story::new(targets(names), policy);
+) -> RouteRun<P> {
+    let mut run = RouteRun::new(targets(names), policy);
     for failure in failures {
-        story.fail(failure);
+        run.fail(failure);
     }
-    if story.turn.outcome().is_none() {
-        story.answer();
+    if run.turn.outcome().is_none() {
+        run.answer();
     }
-    story
+    run
 }

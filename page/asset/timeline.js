@@ -1,16 +1,16 @@
-// What is shown of a conversation: its stored turns, then the last one that was streamed to us.
+// What is shown of a conversation: its stored turns, followed by the last streamed turn.
 import { History } from './history.js';
 import * as transcript from './transcript.js';
 import { Turn } from './turn.js';
 
-export class Story {
+export class Timeline {
   #history = new History();
   #turn = null; // the last turn that was streamed to us
   #prompt; // the last one that was streamed to us
   #folded = null; // the mark of the turn that is shown
   #hasOlder = false; // streamed turns before that one are shown, of which the chunks are not known
 
-  /** Shows stored turns and nothing else: `older` nodes above them, `pending` ones below. */
+  /** Shows only stored turns, with `older` nodes above and `pending` ones below. */
   show(window, older, pending) {
     this.#history = new History();
     this.#turn = null;
@@ -26,7 +26,7 @@ export class Story {
     transcript.above(() => this.#history.prepend(window));
   }
 
-  /** The `seq` of the first chunk that is shown. */
+  /** The `seq` of the first chunk shown. */
   get oldest() {
     return this.#history.oldest;
   }
@@ -36,12 +36,12 @@ export class Story {
     return this.#turn !== null && !this.#turn.sealed;
   }
 
-  /** The id of the last turn that was streamed. */
+  /** The id of the last streamed turn. */
   get turnId() {
     return this.#turn?.id;
   }
 
-  /** The last prompt, as far as it is known here. */
+  /** The last prompt, if known. */
   get prompt() {
     return this.#prompt ?? this.#history.lastPrompt;
   }
@@ -51,13 +51,13 @@ export class Story {
     return !this.#turn && this.#history.last?.role === 'user';
   }
 
-  /** The id of the last turn when it can be tried again. */
+  /** The id of the last turn, if it can be repeated. */
   get unfinished() {
     if (!this.#turn) return this.#history.unfinishedTurn;
     return this.#turn.failed || this.#turn.aborted ? this.#turn.id : null;
   }
 
-  /** A turn begins; one that is shown already is replayed, and shown afresh in its place. */
+  /** A turn begins. One that is already shown is replayed: it is shown again from the start, in its place. */
   begin(event) {
     const turn = new Turn(event);
     this.#prompt = event.text ?? this.#prompt;
@@ -72,36 +72,36 @@ export class Story {
     this.#supersede(event);
   }
 
-  /** The last turn is tried again before anything of it was kept, or nothing is known of what was. */
+  /** The last turn is repeated before any of it was kept, or nothing is known about what was. */
   #replaceLast(turnId) {
     if (this.unfinished === turnId) (this.#turn ?? this.#history).replace();
   }
 
-  /** A turn replaces what is stored; once, however often it is replayed. */
+  /** A turn supersedes stored chunks. Has no further effect if repeated in a replay. */
   #supersede({ type, supersedes }) {
     if (type !== 'turn-start' || supersedes === undefined || this.#hasOlder || this.#folded === supersedes) return;
     this.#folded = supersedes;
     this.#history.fold(supersedes);
   }
 
-  /** Whether an event replaces what is shown here without its chunks: then all is to be loaded again. */
+  /** Whether an event supersedes something shown whose chunks are unknown, so that everything must be loaded again. */
   mustReload({ type, turnId, retryOf, supersedes }) {
     if (type !== 'turn-start' || supersedes === undefined || !this.#turn) return false;
     if (this.#turn.id === turnId) return this.#hasOlder && retryOf === undefined;
     return retryOf === undefined || this.unfinished !== retryOf || this.#turn.hasCards;
   }
 
-  /** Whether the turn that is shown replaced what is stored, and ended before anything of it was kept. */
+  /** Whether the shown turn superseded stored chunks, and ended before any of it was kept. */
   get replacedForNothing() {
     return this.#folded !== null && this.#turn !== null && this.#turn.sealed && this.#turn.isBlank;
   }
 
-  /** The id of the last turn, as far as it is known here. */
+  /** The id of the last turn, if known. */
   get lastTurn() {
     return this.#turn?.id ?? this.#history.lastTurn;
   }
 
-  /** An event of the turn that is shown. False when it is of another one. */
+  /** Handles an event of the shown turn. Returns false if it belongs to another turn. */
   receive(event) {
     if (event.turnId !== undefined && event.turnId !== this.#turn?.id) return false;
     this.#turn?.receive(event);
@@ -109,7 +109,7 @@ export class Story {
     return true;
   }
 
-  /** Brings the running turn up to date. */
+  /** Updates the running turn. */
   flush(isWaiting) {
     this.#turn?.flush();
     this.#turn?.waiting(isWaiting);
