@@ -6,14 +6,14 @@ import { HttpAgent } from '@ag-ui/client';
 import { CopilotKitCore } from '@copilotkit/core';
 import { HttpAgent as HttpAgent0 } from 'ag-ui-0';
 import { until } from './support/chat.mjs';
-import { LIMITED, TOKEN, door } from './support/door.mjs';
+import { LIMITED, TOKEN, tokenServer } from './support/token-server.mjs';
 
 const LINES = [
   { line: '1.0', Agent: HttpAgent },
   { line: '0.0.59', Agent: HttpAgent0 },
 ];
 
-const stage = door(['gpt-5.5', ...[0, 1].flatMap((line) => [`limited-${line}`, `failing-${line}`])], { asksForDice: true });
+const stage = tokenServer(['gpt-5.5', ...[0, 1].flatMap((line) => [`limited-${line}`, `failing-${line}`])], { asksForDice: true });
 const headers = { authorization: `Bearer ${TOKEN}` };
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 let threads = 0;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
 import { VERSIONS, openChat, shown, textOf, until } from './support/chat.mjs';
 import { startServer } from './support/binary.mjs';
-import { LIMITED, TOKEN, door } from './support/door.mjs';
+import { LIMITED, TOKEN, tokenServer } from './support/token-server.mjs';
 
-const stage = door(['gpt-5.5', ...[5, 6, 7].flatMap((ui) => [`limited-${ui}`, `failing-${ui}`])], { asksForDice: true });
+const stage = tokenServer(['gpt-5.5', ...[5, 6, 7].flatMap((ui) => [`limited-${ui}`, `failing-${ui}`])], { asksForDice: true });
 const headers = { authorization: `Bearer ${TOKEN}` };
 let chats = 0;
 let provider;

@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { startServer } from './support/binary.mjs';
-import { LIMITED, TOKEN, door } from './support/door.mjs';
+import { LIMITED, TOKEN, tokenServer } from './support/token-server.mjs';
 
 const run = promisify(execFile);
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 const MODEL = 'main/gpt-5.5';
 
-const stage = door(['gpt-5.5']);
+const stage = tokenServer(['gpt-5.5']);
 let client;
 let provider;
 let server;

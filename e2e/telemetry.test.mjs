@@ -84,8 +84,8 @@ async function start(wait = 20, env = {}, options = {}) {
   server = await startServer(['--config', file], quick, options);
 }
 
-const ask = (body, headers = {}, door = '/chat') =>
-  fetch(`${server.url}${door}`, {
+const ask = (body, headers = {}, route = '/chat') =>
+  fetch(`${server.url}${route}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
@@ -174,15 +174,15 @@ test('a failed turn says why, and a caller that is not sampled is not traced', a
   }
   assert.equal(one(spans, 'POST').attributes['error.type'], '401');
   const text = 'hi';
-  const doors = {
+  const bodies = {
     '/chat': { message: text },
     '/v1/chat/completions': { model: 'sim/one', messages: [{ role: 'user', content: text }] },
     '/api/chat': { id: 'a', trigger: 'submit-message', messages: [{ id: '1', role: 'user', parts: [{ type: 'text', text }] }] },
     '/ag-ui': { threadId: 'b', runId: 'r', messages: [{ id: '1', role: 'user', content: text }], tools: [], context: [] },
   };
-  for (const [door, body] of Object.entries(doors)) {
-    await (await ask(body, { traceparent: PARENT.replace(/01$/, '00') }, door)).text();
-    assert.match(provider.requests.at(-1).headers.traceparent, /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/, door);
+  for (const [route, body] of Object.entries(bodies)) {
+    await (await ask(body, { traceparent: PARENT.replace(/01$/, '00') }, route)).text();
+    assert.match(provider.requests.at(-1).headers.traceparent, /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/, route);
   }
   assert.equal(provider.requests.length, 5);
   await server.stop();

@@ -1,11 +1,8 @@
-// The server under test, as a process of its own.
+// The server under test, as a separate process.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/**
- * Starts it on a free port and in memory, unless told where to listen and which file to keep its data in. `url` is where it
- * listens; `stop(signal)` ends it.
- */
+/** Starts it, by default on a free port and with its data in memory. `url` is its address; `stop(signal)` ends it. */
 export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0', data } = {}) {
   const program = process.env.EVERTURN_BIN;
   if (!program) throw new Error('set EVERTURN_BIN to the everturn binary, e.g. target/debug/everturn');

@@ -1,12 +1,12 @@
-// A Chat Completions provider on loopback that answers as the test says, and records requests.
+// A scripted Chat Completions provider on loopback, which records requests.
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * `says(answer)` queues an answer: a text, or `null` for "overloaded", or a promise for an answer that begins later, or
- * `{ breaks: text, once }` for one whose connection is cut after that text, once that promise resolves (or after 100 ms),
- * or `{ calls: [{ name, input }] }` for calls of tools, or `{ status, headers, body }`. With a `limit`, requests of more
- * tokens are refused; a token has four characters. `usage` is what answers say they took.
+ * `says(answer)` queues an answer: a text; `null` for "overloaded"; a promise of an answer that begins later;
+ * `{ breaks: text, once }` for a text after which the connection is cut, when `once` resolves (by default after 100 ms);
+ * `{ calls: [{ name, input }] }` for tool calls; or `{ status, headers, body }`. Requests with more than `limit` tokens, of
+ * four characters each, are rejected. `usage` is the token usage that answers report.
  */
 export async function startProvider() {
   const answers = [];

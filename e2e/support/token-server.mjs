@@ -1,4 +1,4 @@
-// A server with a token, and a provider on loopback behind it: for the clients of other products, in one file of tests.
+// A server that requires a token, with a loopback provider, for the tests of other products' clients.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,12 +34,12 @@ api_key = "not-a-real-key"
 models = ${JSON.stringify(models)}
 `;
 
-/** Registers the hooks. What it returns has the provider, the server and its configuration, once the tests run. */
-export function door(models, { asksForDice = false } = {}) {
+/** Registers the hooks. The result has the provider, the server and its configuration file while the tests run. */
+export function tokenServer(models, { asksForDice = false } = {}) {
   const on = { folder: null, file: null, provider: null, server: null };
   before(async () => {
     on.provider = await startProvider();
-    on.folder = await mkdtemp(join(tmpdir(), 'everturn-door-'));
+    on.folder = await mkdtemp(join(tmpdir(), 'everturn-token-server-'));
     on.file = join(on.folder, 'config.toml');
     await writeFile(on.file, config(on.provider.url, models, asksForDice));
     on.server = await startServer(['--config', on.file]);
