@@ -8,8 +8,8 @@ import { launch, openPage } from './browser.mjs';
 import { startProvider } from './provider.mjs';
 
 /**
- * Registers the hooks. `config(url)` returns the configuration, which offers this number of `models`. With `isKept`, conversations are
- * stored in a file. The result has the page, server and provider of the running test.
+ * Registers the hooks. `config(url)` returns the configuration, which offers this number of `models`. With `isKept`,
+ * conversations are stored in a file. The result has the page, server and provider of the running test.
  */
 export function served(config, models, { isKept = false } = {}) {
   let directory;
