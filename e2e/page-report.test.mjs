@@ -34,7 +34,7 @@ const LAST = 'Asking only for the report: this is the last step.';
 /** Everything shown, in order: messages, notes, cards and answers. */
 const shown = () =>
   page.$$eval('.turn > .user .bubble, .turn > .note, .turn > .report, .turn .answer', (parts) =>
-    parts.map((part) => `${part.className}: ${part.textContent}`).filter((part) => !part.includes('Asked for')),
+    parts.map((part) => `${part.className}: ${part.textContent}`).filter((part) => !part.includes('Asking only for')),
   );
 
 /** Checks that it is the same after a reload. */
